@@ -6,6 +6,7 @@ stand above each rank. A new cutoff, threshold, gain or metric needs nothing els
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow.compute as pc
 
 from rankdash.errors import DataError
 from rankdash.metrics.conventions import Conventions, Negative, TieRule
 from rankdash.ranking import ragged
-from rankdash.ranking.build import group_rows, objects, order_rows, text_array
+from rankdash.ranking.build import coded, group_rows, order_rows, text_array
+from rankdash.ranking.coded import arrow_integers, objects, places_in
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import Ranking
 from rankdash.ranking.ties import ScorePrecision
@@ -66,10 +67,15 @@ class Judged:
         return count.astype(np.int64)
 
 
-def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
+def judge(
+    ranking: Ranking,
+    qrels: pd.DataFrame | Mapping[str, Any],
+    conventions: Conventions | None = None,
+) -> Judged:
     """Join a ranking with labels.
 
-    qrels: query_id, doc_id, label (finite; fractional and negative labels are kept); any order.
+    qrels: query_id, doc_id (also as `Coded`), label (finite; fractional and negative labels are
+        kept); any order.
 
     Raises DataError where a label is not finite or a pair is labelled twice.
     """
@@ -79,10 +85,10 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
     labels = np.asarray(qrels["label"], dtype=np.float64)
     if not np.isfinite(labels).all():
         raise DataError("A label is not a finite number.")
-    groups = group_rows(text_array(qrels["query_id"]))
+    groups = group_rows(coded(qrels["query_id"]))
     query_ids = objects(groups.ids)
-    docs = text_array(qrels["doc_id"]).dictionary_encode()
-    label_docs = groups.arrange(docs.indices.to_numpy())
+    docs = coded(qrels["doc_id"])
+    label_docs = groups.arrange(docs.codes)
     labels = groups.arrange(labels)
     if ragged.has_repeats(label_docs, groups.offsets):
         raise DataError(
@@ -95,7 +101,7 @@ def judge(ranking: Ranking, qrels: pd.DataFrame, conventions: Conventions | None
         label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
 
     at = np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
-    ranked_doc = _codes_in(docs.dictionary, ranking.doc_ids)[label_docs]
+    ranked_doc = places_in(ranking.documents, docs.texts)[label_docs]
     known_pair = (at[label_query] >= 0) & (ranked_doc >= 0)
     rows, found = _match(ranking, at[label_query][known_pair], ranked_doc[known_pair])
     row_label = np.full(len(ranking), np.nan)
@@ -134,7 +140,7 @@ def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> 
     ordered = order_rows(
         groups,
         scores,
-        text_array(frame["doc_id"]),
+        lambda rows: text_array(frame["doc_id"]).take(arrow_integers(rows)),
         conventions.order_rule("stable"),
         conventions.score_precision,
     )
@@ -239,13 +245,6 @@ def _assemble(
     )
 
 
-def _codes_in(texts: Any, vocabulary: npt.NDArray[np.object_]) -> Integers:
-    """(len(texts),) the place of each text in the vocabulary, -1 where it is not there."""
-    found = pc.index_in(texts, value_set=text_array(vocabulary))
-    codes: Integers = found.fill_null(-1).to_numpy().astype(np.int64)
-    return codes
-
-
 def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, Integers]:
     """Ranked rows and the (query, document) pairs, given as codes, that stand there.
 
@@ -254,11 +253,6 @@ def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, 
     size = len(ranking.doc_ids)
     ranked = ragged.owners(ranking.offsets) * size + ranking.docs
     wanted = query * size + doc
-    # The hash table is the costly part, so the smaller side goes into it.
-    if len(wanted) < len(ranked):
-        pair = pd.Index(wanted).get_indexer(ranked)
-        rows = np.flatnonzero(pair >= 0)
-        return rows, pair[rows]
-    row = pd.Index(ranked).get_indexer(wanted)
+    row = places_in(arrow_integers(ranked), arrow_integers(wanted))
     pairs = np.flatnonzero(row >= 0)
     return row[pairs], pairs

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.ranking import ragged
+from rankdash.ranking.coded import Coded, arrow_integers, come_in_runs, run_starts
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ties import (
     ScorePrecision,
@@ -26,11 +27,6 @@ from rankdash.ranking.ties import (
     tie_order,
     tied_groups,
 )
-
-# Comparing each id with the one before pays when ids come in runs of several rows; a sample of
-# shorter runs means that rows are mixed, and they are grouped by code.
-_ROWS_A_RUN = 4
-_SAMPLE = 4096
 
 
 def text_array(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any]) -> Any:
@@ -45,12 +41,6 @@ def text_array(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any]) -> Any:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return array
-
-
-def objects(texts: Any) -> npt.NDArray[np.object_]:
-    """An Arrow text array as an object array of str."""
-    result: npt.NDArray[np.object_] = texts.to_numpy(zero_copy_only=False)
-    return result.astype(object, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,26 +61,26 @@ class Groups:
         return values if self.rows is None else values[self.rows]
 
 
-def group_rows(texts: Any) -> Groups:
-    """Group (N,) Arrow text. Rows keep their order within a group."""
-    starts = _starts(texts.slice(0, _SAMPLE))
-    if len(texts) <= _SAMPLE or len(starts) * _ROWS_A_RUN <= _SAMPLE:
-        starts = _starts(texts)
-        ids = texts.take(pa.array(starts))
-        if len(pc.unique(ids)) == len(ids):
-            return Groups(ids, np.append(starts, len(texts)), None)
-    encoded = pc.dictionary_encode(texts)
-    codes = encoded.indices.to_numpy()
-    offsets = ragged.offsets_from(np.bincount(codes, minlength=len(encoded.dictionary)))
-    rows = ragged.sort_codes(codes, len(encoded.dictionary))
-    return Groups(encoded.dictionary, offsets, rows)
+def coded(ids: Sequence[str] | pd.Series[Any] | npt.NDArray[Any] | Coded) -> Coded:
+    """The ids as codes; those that are codes as they are."""
+    return ids if isinstance(ids, Coded) else Coded.of(text_array(ids))
 
 
-def _starts(texts: Any) -> Integers:
-    """The rows that differ from the row before, the first row among them."""
-    changes = pc.not_equal(texts.slice(1), texts.slice(0, max(len(texts) - 1, 0)))
-    first = np.zeros(min(len(texts), 1), dtype=np.int64)
-    return np.concatenate([first, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1])
+def group_rows(ids: Any) -> Groups:
+    """Group (N,) ids: Arrow text, or `Coded` without missing ones. Rows keep their order within a
+    group."""
+    if not isinstance(ids, Coded):
+        if come_in_runs(ids):
+            starts = run_starts(ids)
+            named = ids.take(arrow_integers(starts))
+            if len(pc.unique(named)) == len(named):
+                return Groups(named, np.append(starts, len(ids)), None)
+        ids = Coded.of(ids)
+    codes = ids.codes
+    counts = np.bincount(codes, minlength=len(ids.texts))
+    # Codes come in the order of first appearance, so in runs they only rise.
+    rows = None if (codes[1:] >= codes[:-1]).all() else ragged.sort_codes(codes, len(ids.texts))
+    return Groups(ids.texts, ragged.offsets_from(counts), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +100,14 @@ class Ordered:
 def order_rows(
     groups: Groups,
     scores: Floats,
-    texts: Any,
+    ids_of: Any,
     ties: Ties,
     precision: ScorePrecision = "float64",
 ) -> Ordered:
-    """Order grouped rows by (N,) finite score, descending; `texts` are the rows' (N,) document ids
-    (None where ties are "stable").
+    """Order grouped rows by (N,) finite score, descending.
 
+    ids_of: called with (R,) rows, gives their document ids as Arrow text; None where ties are
+        "stable".
     precision: how finely scores are told apart when ties are found.
     """
     arranged = groups.arrange(scores)
@@ -128,7 +119,7 @@ def order_rows(
         tied_rows = rows[positions]
 
         def by_id() -> Integers:
-            return descending_ids(texts.take(pa.array(tied_rows)))
+            return descending_ids(ids_of(tied_rows))
 
         rows[positions] = tied_rows[tie_order(runs, ties, tied_rows, by_id)]
     return Ordered(rows, ranked, tied_groups(positions, groups.offsets))

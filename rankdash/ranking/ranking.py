@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import group_rows, objects, order_rows, text_array
+from rankdash.ranking.build import coded, group_rows, order_rows, text_array
+from rankdash.ranking.coded import Coded, alike, objects
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ragged import equal_runs, has_repeats, offsets_from, owners, places
 from rankdash.ranking.ties import (
@@ -83,8 +84,8 @@ class Ranking:
     @classmethod
     def from_columns(
         cls,
-        query_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any],
-        doc_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any],
+        query_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any] | Coded,
+        doc_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any] | Coded,
         scores: Sequence[float] | pd.Series[float] | npt.NDArray[Any],
         *,
         ties: Ties = "stable",
@@ -97,26 +98,26 @@ class Ranking:
         values = np.array(scores, dtype=np.float64)
         if not len(query_ids) == len(doc_ids) == len(values):
             raise DataError("A ranking needs one query, one document and one score in every row.")
-        query_texts, doc_texts = text_array(query_ids), text_array(doc_ids)
-        if query_texts.null_count or doc_texts.null_count:
+        queries, documents = coded(query_ids), coded(doc_ids)
+        if (queries.codes < 0).any() or (documents.codes < 0).any():
             raise DataError("A row of a ranking lacks its query id or its document id.")
-        _refuse_missing_scores(query_texts, doc_texts, values)
-        groups = group_rows(query_texts)
-        ordered = order_rows(groups, values, doc_texts, ties)
-        documents = doc_texts.dictionary_encode()
-        codes = documents.indices.to_numpy()
-        if has_repeats(groups.arrange(codes), groups.offsets):
-            _refuse_repeats(query_texts, doc_texts)
-        return cls(
+        _refuse_missing_scores(queries, documents, values)
+        groups = group_rows(queries)
+        ordered = order_rows(groups, values, documents.texts_of, ties)
+        if has_repeats(groups.arrange(documents.codes), groups.offsets):
+            _refuse_repeats(queries, documents)
+        made = cls(
             query_ids=objects(groups.ids),
-            doc_ids=objects(documents.dictionary),
+            doc_ids=objects(documents.texts),
             offsets=groups.offsets,
-            docs=codes[ordered.rows],
+            docs=documents.codes[ordered.rows],
             scores=ordered.scores,
             tied=ordered.tied,
             ties=ties,
             given=ordered.rows.astype(np.int32),
         )
+        made.__dict__["documents"] = documents.texts
+        return made
 
     @classmethod
     def from_lists(cls, lists: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> Ranking:
@@ -221,8 +222,13 @@ class Ranking:
         """query id → its index in `query_ids`."""
         return {query: position for position, query in enumerate(self.query_ids)}
 
+    @cached_property
+    def documents(self) -> Any:
+        """`doc_ids` as Arrow text, like the texts of a `Coded`."""
+        return alike(text_array(self.doc_ids))
 
-def _refuse_missing_scores(queries: Any, docs: Any, scores: npt.NDArray[np.float64]) -> None:
+
+def _refuse_missing_scores(queries: Coded, docs: Coded, scores: npt.NDArray[np.float64]) -> None:
     missing = np.flatnonzero(~np.isfinite(scores))
     if len(missing):
         row = int(missing[0])
@@ -231,13 +237,13 @@ def _refuse_missing_scores(queries: Any, docs: Any, scores: npt.NDArray[np.float
             "{query!r}.",
             remedy="Give every row a number, or remove the row.",
             count=len(missing),
-            doc=docs[row].as_py(),
-            query=queries[row].as_py(),
+            doc=docs.texts[docs.codes[row]].as_py(),
+            query=queries.texts[queries.codes[row]].as_py(),
         )
 
 
-def _refuse_repeats(queries: Any, docs: Any) -> None:
-    pairs = pd.DataFrame({"query": objects(queries), "doc": objects(docs)})
+def _refuse_repeats(queries: Coded, docs: Coded) -> None:
+    pairs = pd.DataFrame({"query": queries.objects(), "doc": docs.objects()})
     repeated = pairs[pairs.duplicated()]
     raise DataError(
         "Rows that rank a document again: {count}; the first is {doc!r} of query {query!r}.",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from rankdash.dataset import Dataset
@@ -17,7 +18,7 @@ from rankdash.readers.files import parts_of, told
 from rankdash.readers.join.combine import combine, identified, rankings_in
 from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.interpret import refuse_lacking
-from rankdash.readers.join.parsed_file import Parsed, ParsedFile
+from rankdash.readers.join.parsed_file import Pairs, Parsed, ParsedFile
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
 
@@ -86,7 +87,7 @@ def read_beside(
     """
     sources = [] if isinstance(known, Dataset) else list(known)
     parts: list[ParsedFile] = []
-    noticed: list[Finding] = []
+    findings: list[Finding] = []
     named: Iterable[tuple[str, Source, bool]] = _named(files, sources)
     if isinstance(known, Dataset):
         parts = [_part(known)]
@@ -95,7 +96,7 @@ def read_beside(
         if apart:
             named = list(named)
             apart = not any(own for _, _, own in named)
-        parts, noticed = parts_of(sources, columns=_without(columns, _ORDERS if apart else ()))
+        parts, findings = parts_of(sources, columns=_without(columns, _ORDERS if apart else ()))
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
@@ -112,19 +113,19 @@ def read_beside(
         except DataError as problem:
             problems.append(problem)
             continue
-        noticed += notes
+        findings += notes
         columned += read
         by_text[name] = keyed or any(part.keyed_by_text for part in read)
         if parts and not by_text[name]:
             # Its ids are what they are, so its rows need not be held until all files are read.
             ranked[name] = rankings_in(read, source.name)
             read = [replace(part, scores=()) for part in read]
-        found[name] = [replace(part, labels=part.labels.head(0)) for part in read]
+        found[name] = [replace(part, labels=Pairs.none()) for part in read]
     if problems:
         raise refused(problems)
     refuse_lacking(columns, [*parts, *columned])
     kept, beside, notes = identified(parts, [part for read in found.values() for part in read])
-    noticed += notes
+    findings += notes
     placed = iter(beside)
     found = {name: [next(placed) for _ in read] for name, read in found.items()}
     # The data set counts the rows that it refuses for its own rankings itself.
@@ -143,12 +144,12 @@ def read_beside(
                 system += " (2)"
             rankings[system] = Beside(ranking, path, by_text[name])
     for part in beside:
-        noticed += [*part.findings, *part.refusals.findings()]
+        findings += [*part.findings, *part.refusals.findings()]
     first = next(iter(files), "")
     starting = found.get(first, []) if start else []
     return Joined(
         rankings=rankings,
-        findings=tuple(noticed),
+        findings=tuple(findings),
         _read=[*parts, *starting],
         _kept=[*kept, *(_counted_apart(part) for part in starting)],
         _others=beside,
@@ -205,7 +206,11 @@ def _part(data: Dataset) -> ParsedFile:
         Refusals(data.name),
         queries=without_nan(data.queries),
         documents=without_nan(data.documents),
-        labels=data.qrels.astype({"query_id": object, "doc_id": object}).assign(line=0),
+        labels=Pairs.of(
+            data.qrels,
+            data.qrels["label"].to_numpy(dtype=np.float64),
+            np.zeros(len(data.qrels), dtype=np.int64),
+        ),
     )
 
 

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from msgspec import convert
 
 from rankdash.dataset import Dataset
-from rankdash.ranking.build import objects, text_array
+from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import objects
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.ranking.ties import Ties

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+import pyarrow.compute as pc
 
 from rankdash.findings import Finding
+from rankdash.ranking.build import coded
+from rankdash.ranking.coded import Coded, arrow_integers, is_plain, places_in
+from rankdash.ranking.ragged import owners
 from rankdash.ranking.ranking import Ranking
 
 _EXAMPLES = 5
@@ -75,9 +79,9 @@ _DOCUMENTS = _Side(
 
 
 def match_labels(
-    name: str, ranking: Ranking, qrels: pd.DataFrame, *, made_ids: bool
+    name: str, ranking: Ranking, qrels: pd.DataFrame | Mapping[str, Any], *, made_ids: bool
 ) -> list[Finding]:
-    """Compare a ranking with the labels (query_id, doc_id).
+    """Compare a ranking with the labels (query_id, doc_id; also as `Coded`).
 
     made_ids: some ids were made from texts, since the rows came without.
 
@@ -86,7 +90,7 @@ def match_labels(
     match but never together, which is what wrong topic numbers look like. Nothing where there are
     no labels: that is said once, and not of each ranking.
     """
-    if not len(qrels):
+    if not len(qrels["doc_id"]):
         return []
     if not len(ranking):
         return [
@@ -98,7 +102,8 @@ def match_labels(
                 "Check that the file was written to its end.",
             )
         ]
-    ranked, labelled = set(ranking.query_ids), set(qrels["query_id"])
+    queries = coded(qrels["query_id"])
+    ranked, labelled = set(ranking.query_ids), set(queries.texts.to_pylist())
     if not ranked & labelled:
         return [_nothing(_QUERIES, name, ranked, labelled, made_ids=made_ids)]
     findings = []
@@ -117,11 +122,15 @@ def match_labels(
                 examples=tuple(extra[:_EXAMPLES]),
             )
         )
-    documents, labelled_documents = set(ranking.doc_ids), set(qrels["doc_id"])
-    if not documents & labelled_documents:
-        return [_nothing(_DOCUMENTS, name, documents, labelled_documents, made_ids=made_ids)]
-    findings += _spelled_otherwise(name, documents, labelled_documents)
-    if not _labelled_rows(ranking, qrels):
+    documents = coded(qrels["doc_id"])
+    together = _labelled_rows(ranking, queries, documents)
+    if not together and not (places_in(ranking.documents, documents.texts) >= 0).any():
+        ids = (set(each.to_pylist()) for each in (ranking.documents, documents.texts))
+        return [_nothing(_DOCUMENTS, name, *ids, made_ids=made_ids)]
+    if not (is_plain(ranking.documents) and is_plain(documents.texts)):
+        ids = (set(each.to_pylist()) for each in (ranking.documents, documents.texts))
+        findings += _spelled_otherwise(name, *ids)
+    if not together:
         findings.append(
             Finding(
                 "warning",
@@ -218,20 +227,16 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
     )
 
 
-def _labelled_rows(ranking: Ranking, qrels: pd.DataFrame) -> int:
-    """How many ranked rows have a label."""
-    size = max(len(ranking.doc_ids), 1)
-    query = _places(ranking.query_ids, qrels["query_id"])
-    document = _places(ranking.doc_ids, qrels["doc_id"])
+def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> bool:
+    """Whether any ranked row has a label."""
+    query_at = np.array([ranking.positions.get(each, -1) for each in queries.texts.to_pylist()])
+    query = query_at[queries.codes]
+    document = places_in(ranking.documents, documents.texts)[documents.codes]
     known = (query >= 0) & (document >= 0)
-    owner = np.repeat(np.arange(len(ranking.query_ids)), np.diff(ranking.offsets))
-    return int(np.isin(query[known] * size + document[known], owner * size + ranking.docs).sum())
-
-
-def _places(ids: npt.NDArray[np.object_], wanted: pd.Series[str]) -> npt.NDArray[np.int64]:
-    """(len(wanted),) the place of each among `ids`, -1 where it is not there."""
-    place = {name: position for position, name in enumerate(ids)}
-    return np.array([place.get(name, -1) for name in wanted], dtype=np.int64)
+    size = max(len(ranking.doc_ids), 1)
+    ranked = owners(ranking.offsets) * size + ranking.docs
+    labelled = query[known] * size + document[known]
+    return bool(pc.any(pc.is_in(arrow_integers(labelled), arrow_integers(ranked))).as_py())
 
 
 def nearly(

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ranking.build import objects, text_array
+from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import objects
 from rankdash.ranking.ragged import Floats, Integers, offsets_from, places, sort_codes
 from rankdash.ranking.ranking import Ranking
 

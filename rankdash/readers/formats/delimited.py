@@ -13,17 +13,22 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
 from rankdash.readers.parse.columns import known
+from rankdash.readers.parse.even import even_columns
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
+    Columns,
+    Lines,
     Table,
     frame_of,
     refuse_long_fields,
@@ -162,6 +167,29 @@ def _dialects(text: str, delimiter: str) -> Iterator[CsvDialect]:
 
 
 def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
+    table = _even(text, dialect, file, limits)
+    return _uneven(text, dialect, file, limits) if table is None else table
+
+
+def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table | None:
+    """The table of a text without quotation marks whose rows have a line and as many fields each;
+    None for any other."""
+    width = text.split("\n", 1)[0].count(dialect.delimiter) + 1
+    refuse_many_columns(width, file, limits)
+    columns = None if '"' in text else even_columns(text, dialect.delimiter, width)
+    if columns is None:
+        return None
+    first = [column[0].as_py() for column in columns]
+    rows = [column.slice(1) for column in columns]
+    names = _header(first, [] if known(first) else [row.to_pylist() for row in rows])
+    if names is not None:
+        columns = rows
+    lines = np.arange(1 if names is None else 2, text.count("\n") + 2)[: len(columns[0])]
+    refuse_many_rows(len(lines), file, limits)
+    return _table(first, names, columns, lines, Refusals(file), dialect, limits)
+
+
+def _uneven(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
     records = dialect.records(text)
     first_line, first = next(records, (1, []))
     refuse_many_columns(len(first), file, limits)
@@ -190,19 +218,32 @@ def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Tabl
         lines.insert(0, first_line)
         for column, cell in zip(columns, first, strict=True):
             column.insert(0, cell)
-    header = names or [f"column {position}" for position in range(1, width + 1)]
-    line_numbers = np.array(lines, dtype=np.int64)
+    numbers_of_lines = np.array(lines, dtype=np.int64)
+    return _table(first, names, columns, numbers_of_lines, refusals, dialect, limits)
+
+
+def _table(
+    first: Sequence[str],
+    names: Sequence[str] | None,
+    columns: Sequence[Any],
+    lines: Lines,
+    refusals: Refusals,
+    dialect: CsvDialect,
+    limits: ReadLimits,
+) -> Table:
+    """columns: lists of str, or Arrow text."""
     for column in columns:
-        refuse_long_fields(column, line_numbers, file, limits)
-    kind = _NAMES.get(dialect.delimiter, f"separated by {dialect.delimiter!r}")
+        refuse_long_fields(column, lines, refusals.file, limits)
+    header = names or [f"column {position}" for position in range(1, len(first) + 1)]
+    cells = Columns(zip(header, columns, strict=True))
     return Table(
-        file,
-        kind,
-        frame_of(dict(zip(header, columns, strict=True))),
-        line_numbers,
+        refusals.file,
+        _NAMES.get(dialect.delimiter, f"separated by {dialect.delimiter!r}"),
+        cells if all(isinstance(column, pa.Array) for column in columns) else frame_of(cells),
+        lines,
         refusals,
         names=names is not None,
-        findings=_quoting(dialect, file),
+        findings=_quoting(dialect, refusals.file),
     )
 
 
@@ -213,7 +254,7 @@ def _flush(block: list[list[str]], columns: list[list[str]]) -> None:
     block.clear()
 
 
-def _header(first: list[str], columns: list[list[str]]) -> list[str] | None:
+def _header(first: list[str], columns: Sequence[Sequence[str]]) -> list[str] | None:
     """The names in the first row, made unique; None where it is a row like the others."""
     if not known(first):
         for cell, column in zip(first, columns, strict=True):
@@ -231,7 +272,7 @@ def _header(first: list[str], columns: list[list[str]]) -> list[str] | None:
     return names
 
 
-def _ids_and_texts(first: list[str], columns: list[list[str]]) -> bool:
+def _ids_and_texts(first: list[str], columns: Sequence[Sequence[str]]) -> bool:
     ids = frame_of({"id": [first[0], *columns[0]]})["id"]
     return looks_like_ids(ids) and bool(ids.is_unique)
 

@@ -53,7 +53,7 @@ def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]
 def _names(table: Table) -> dict[str, str]:
     if not table.names or table.fields is not None:
         return {}
-    return {plain(column): column for column in reversed(list(table.frame.columns))}
+    return {plain(column): column for column in reversed(table.columns)}
 
 
 def _in_several_locales(frame: pd.DataFrame, names: dict[str, str]) -> bool:
@@ -81,7 +81,7 @@ def _prepared(table: Table, names: dict[str, str], several: bool) -> Table:
     return replace(
         table,
         format=f"{NAME}, {table.format}",
-        frame=frame.drop(columns=dropped),
+        cells=frame.drop(columns=dropped),
         findings=findings,
     )
 

@@ -12,8 +12,8 @@ from rankdash.readers.formats.json_records import cell, table_of
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
+    Columns,
     Table,
-    frame_of,
     refuse_long_fields,
     refuse_many_bytes,
     refuse_many_columns,
@@ -63,10 +63,10 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
-    columns = {name: _texts(table.column(name)) for name in table.column_names}
+    columns = Columns((name, _texts(table.column(name))) for name in table.column_names)
     for cells in columns.values():
         refuse_long_fields(cells, lines, file, limits)
-    return Table(file, name, frame_of(columns), lines, Refusals(file))
+    return Table(file, name, columns, lines, Refusals(file))
 
 
 def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
@@ -93,7 +93,8 @@ def _holds_values(kind: pa.DataType) -> bool:
     )
 
 
-def _texts(column: pa.ChunkedArray) -> list[str | None]:
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    """The column as text, without a Python object a cell where it holds texts or whole numbers."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
@@ -102,4 +103,7 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
         whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
         if pc.all(whole).as_py() and pc.max(pc.abs(column)).as_py() < _LARGEST_WHOLE:
             column = column.cast(pa.int64())
-    return [cell(value) for value in column.to_pylist()]
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
+        return column.cast(pa.string()).combine_chunks()
+    return pa.array([cell(value) for value in column.to_pylist()], type=pa.string())

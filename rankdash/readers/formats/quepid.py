@@ -36,7 +36,7 @@ def prepare(tables: Sequence[tuple[Table, Source]]) -> list[tuple[Table, Source]
 def _prepared(table: Table) -> Table:
     if not table.names or table.fields is not None:
         return table
-    names = {plain(column): column for column in reversed(list(table.frame.columns))}
+    names = {plain(column): column for column in reversed(table.columns)}
     if "querytext" in names and {"casename", "snapshotname"} & names.keys():
         return _case(table, names)
     if list(names)[::-1][:2] == ["query", "docid"] and _are_raters(table.frame):
@@ -112,7 +112,7 @@ def _case(table: Table, names: dict[str, str]) -> Table:
         fields["document"] = "document"
     kind = SNAPSHOT if "snapshotname" in names else CASE
     return replace(
-        table, format=kind, frame=frame, lines=lines, fields=fields, findings=tuple(findings)
+        table, format=kind, cells=frame, lines=lines, fields=fields, findings=tuple(findings)
     )
 
 

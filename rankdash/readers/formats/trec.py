@@ -7,25 +7,24 @@ plain: query document label               (three fields; also a run where the th
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
+from rankdash.ranking.coded import Coded
 from rankdash.readers.parse.columns import known
+from rankdash.readers.parse.even import even_columns, has_empty
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
+    Columns,
     Lines,
     Table,
-    Texts,
-    frame_of,
     refuse_long_fields,
     refuse_many_rows,
 )
@@ -83,26 +82,26 @@ def _otherwise_split(line: str) -> list[list[str]]:
 def read(text: str, shape: str, file: str, limits: ReadLimits) -> Table:
     """A table with its fields known. Lines with another number of fields are refused."""
     refusals = Refusals(file)
-    columns = _even_columns(text, _WIDTHS[shape])
+    columns: list[Any] | None = _even_columns(text, _WIDTHS[shape])
     if columns is None:
         columns, lines = _uneven_columns(text, _WIDTHS[shape], refusals)
     else:
         lines = np.arange(1, len(columns[0]) + 1)
     refuse_many_rows(len(lines) + refusals.count, file, limits)
-    found = {field: columns[at] for field, at in _COLUMNS[shape].items()}
+    found = Columns((field, columns[at]) for field, at in _COLUMNS[shape].items())
     for field in ("query_id", "doc_id"):
         refuse_long_fields(found[field], lines, file, limits)
     name = _FORMATS[shape]
     # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
-    bare = shape == "qrels" and all(cell.upper() == "Q0" for cell in columns[1])
+    bare = shape == "qrels" and {cell.upper() for cell in columns[1].unique().to_pylist()} == {"Q0"}
     least = 2 if bare else 5
     if (bare or shape == "plain") and _counts_ranks(found["query_id"], found["label"], least=least):
         found["rank"] = found.pop("label")
         name = "ranked lists without a header"
-    return Table(file, name, frame_of(found), lines, refusals, {field: field for field in found})
+    return Table(file, name, found, lines, refusals, {field: field for field in found})
 
 
-def _even_columns(text: str, widths: Sequence[int]) -> list[Texts] | None:
+def _even_columns(text: str, widths: Sequence[int]) -> list[Any] | None:
     """The columns of a file in which single blanks or tabs separate as many fields in every line,
     by Arrow and so about five times faster; None for any other file."""
     first = text.split("\n", 1)[0].rstrip("\r")
@@ -111,29 +110,14 @@ def _even_columns(text: str, widths: Sequence[int]) -> list[Texts] | None:
     others = ("\v", "\f", " \t", "\t ") if delimiter == "\t" else ("\v", "\f", "\t")
     if width not in widths or any(space in text for space in others):
         return None
-    names = [str(position) for position in range(width)]
-    try:
-        table = pa_csv.read_csv(
-            io.BytesIO(text.encode("utf-8")),
-            read_options=pa_csv.ReadOptions(column_names=names),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, quote_char=False),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-    # Blank lines are skipped, which would shift the line numbers; an empty field is a doubled
-    # separator.
-    lines = text.count("\n") + (not text.endswith("\n"))
-    if table.num_rows != lines or any(pc.any(pc.equal(column, "")).as_py() for column in table):
-        return None
-    return [column.to_numpy(zero_copy_only=False) for column in table]
+    columns = even_columns(text, delimiter, width)
+    # An empty field is a doubled separator.
+    return None if columns is None or any(map(has_empty, columns)) else columns
 
 
 def _uneven_columns(
     text: str, widths: Sequence[int], refusals: Refusals
-) -> tuple[list[Texts], Lines]:
+) -> tuple[list[Any], Lines]:
     """The columns, line by line; lines with another number of fields are refused."""
     split = _splitter(text)
     numbered = [(number, split(line)) for number, line in enumerate(text.split("\n"), 1)]
@@ -147,7 +131,7 @@ def _uneven_columns(
             rows.append(cells)
         elif cells:
             refusals.add("field_count", [number], [" ".join(cells)])
-    columns = [np.array([row[at] for row in rows], dtype=object) for at in range(width)]
+    columns = [pa.array([row[at] for row in rows], type=pa.string()) for at in range(width)]
     return columns, np.array(lines, dtype=np.int64)
 
 
@@ -190,12 +174,12 @@ def _is_plain(cells: Sequence[str]) -> bool:
     return len(cells) == 3 and ids and _is_number(cells[2])
 
 
-def _counts_ranks(queries: Texts, values: Texts, *, least: int) -> bool:
+def _counts_ranks(queries: pa.Array, values: pa.Array, *, least: int) -> bool:
     """Whether a field counts 1, 2, 3 … within the queries, as MS MARCO runs do, up to `least` or
     more somewhere."""
     ranks = numbers(values)
     if not len(ranks) or np.isnan(ranks).any() or ranks.max() < least:
         return False
-    by_query = pd.Series(ranks).groupby(queries)
+    by_query = pd.Series(ranks).groupby(Coded.of(queries).codes)
     highest, distinct, rows = by_query.max(), by_query.nunique(), by_query.size()
     return bool(((highest == rows) & (distinct == rows) & (by_query.min() == 1)).all())

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import alike, objects
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.join.conflicts import (
     Conflict,
@@ -20,7 +24,8 @@ from rankdash.readers.join.conflicts import (
     scores_by_role,
 )
 from rankdash.readers.join.names import data_set_name
-from rankdash.readers.join.parsed_file import Parsed, ParsedFile, Scores, empty
+from rankdash.readers.join.noticed import noticed
+from rankdash.readers.join.parsed_file import Pairs, Parsed, ParsedFile, Scores, empty
 from rankdash.readers.join.text_ids import KEYS, with_ids
 from rankdash.readers.parse.source import stem_of
 
@@ -81,7 +86,8 @@ def combine(
     `conflict` is "refuse".
     """
     kept = list(parts)
-    qrels, findings = join_labels(kept, conflict, worst_label)
+    labels, findings = join_labels(kept, conflict, worst_label)
+    qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
     candidates, systems = start, dict[str, Ranking]()
     if start is None:
         candidates, systems, notes = _choose_first_stage(_rankings(kept), first_stage, kept)
@@ -93,12 +99,7 @@ def combine(
     queries, notes = _queries(kept, qrels, pairs, ranked)
     findings += notes
     documents = _documents(kept, qrels, pairs, ranked)
-    everything = [*kept, *beside]
-    findings += _texts_differ([part.queries for part in everything], "query_id")
-    findings += _texts_differ([part.documents for part in everything], "doc_id")
-    findings += [*_strangers(kept, "query_id"), *_strangers(kept, "doc_id")]
-    for part in kept:
-        findings += [*part.findings, *part.refusals.findings()]
+    findings += noticed(kept, beside)
     return Parsed(
         name=data_set_name(read),
         queries=queries,
@@ -149,8 +150,8 @@ def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
     apart = _rank_the_same(first)
     if first and not apart:
         part, scores = first[0]
-        frame = _joined([scores.frame for _, scores in first])
-        found.append(_Named(scores.name, part, scores, ranking_of(part, frame)))
+        pairs = Pairs.joined([scores.pairs for _, scores in first])
+        found.append(_Named(scores.name, part, scores, ranking_of(part, pairs)))
     others = [*(first if apart else ()), *scores_by_role(parts, "run")]
     for part, scores in [*others, *scores_by_role(parts, "system")]:
         name = scores.name
@@ -159,7 +160,7 @@ def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
             name = stem_of(part.file) if alone else f"{stem_of(part.file)}/{scores.name}"
         if name in {named.name for named in found}:
             name = part.file if len(part.scores) == 1 else f"{part.file}/{scores.name}"
-        found.append(_Named(name, part, scores, ranking_of(part, scores.frame)))
+        found.append(_Named(name, part, scores, ranking_of(part, scores.pairs)))
     return found
 
 
@@ -170,7 +171,7 @@ def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
         return False
     rows = pd.concat(
         [
-            scores.frame[["query_id", "doc_id"]].drop_duplicates().assign(file=index)
+            scores.pairs.frame("score")[["query_id", "doc_id"]].drop_duplicates().assign(file=index)
             for index, (_, scores) in enumerate(found)
         ],
         ignore_index=True,
@@ -265,7 +266,8 @@ def _queries(
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Every query with a label or a candidate, with its text and segments where known."""
     table, findings = _first_rows([part.queries for part in parts], "query_id"), []
-    mentioned = _mentioned("query_id", qrels, pairs, [ranking.query_ids for ranking in ranked])
+    ids = [text_array(ranking.query_ids) for ranking in ranked]
+    mentioned = _mentioned("query_id", qrels, pairs, ids)
     table = _with_mentioned(table, mentioned, "query_id", "text")
     idle = ~table["query_id"].isin(mentioned).to_numpy()
     if idle.any() and not idle.all():
@@ -288,65 +290,22 @@ def _documents(
     parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
 ) -> pd.DataFrame:
     table = _first_rows([part.documents for part in parts], "doc_id")
-    mentioned = _mentioned("doc_id", qrels, pairs, [ranking.doc_ids for ranking in ranked])
+    mentioned = _mentioned("doc_id", qrels, pairs, [ranking.documents for ranking in ranked])
     return _with_mentioned(table, mentioned, "doc_id", "title", "text")
 
 
-def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) -> list[Finding]:
-    """A warning where no id of the files of queries (or of documents) is labelled, ranked or
-    paired by another file."""
-    speaking = [(part, frame) for part in parts for frame in _frames(part)]
-    tables = [
-        (part, part.queries if key == "query_id" else part.documents)
-        for part in parts
-        if not _frames(part)
-    ]
-    told = [(part, table) for part, table in tables if len(table)]
-    if not told or not speaking:
-        return []
-    ids = {identity for _, table in told for identity in table[key]}
-    if any(ids.intersection(pd.unique(frame[key])) for _, frame in speaking):
-        return []
-    (part, table), (other, frame) = told[0], speaking[0]
-    return [
-        Finding(
-            "warning",
-            "ids_match_nothing",
-            "Ids of {texts} that occur in the labels or rankings: none of {count}. It has "
-            "{example!r}, {file_name} has {other!r}.",
-            {
-                "count": len(ids),
-                "texts": part.file,
-                "example": str(table[key].iloc[0]),
-                "file_name": other.file,
-                "other": str(frame[key].iloc[0]),
-            },
-            "Check that the files belong to the same data set and write the ids alike in all of "
-            "them.",
-            other.file,
-            int(frame["line"].iloc[0]) if "line" in frame.columns else None,
-            len(ids),
-        )
-    ]
-
-
-def _frames(part: ParsedFile) -> list[pd.DataFrame]:
-    frames = (part.labels, *(scores.frame for scores in part.scores), part.pairs)
-    return [frame for frame in frames if len(frame)]
-
-
 def _mentioned(
-    key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[np.ndarray]
-) -> dict[str, None]:
-    """Ids that are labelled, paired or ranked, in that order; a dict, to keep the order."""
-    columns = (pd.unique(qrels[key]), pd.unique(pairs[key]), *ids)
-    return dict.fromkeys(identity for column in columns for identity in column)
+    key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[Any]
+) -> npt.NDArray[np.object_]:
+    """Ids that are labelled, paired or ranked, in that order. ids: Arrow text."""
+    columns = [text_array(qrels[key]), text_array(pairs[key]), *ids]
+    return objects(pa.concat_arrays(list(map(alike, columns))).unique())
 
 
 def _with_mentioned(
-    table: pd.DataFrame, mentioned: dict[str, None], key: str, *texts: str
+    table: pd.DataFrame, mentioned: npt.NDArray[np.object_], key: str, *texts: str
 ) -> pd.DataFrame:
-    """The table with a row for each id in `mentioned`; those it lacked have no text."""
+    """The table with a row for each of the ids; those it lacked have no text."""
     have = set(table[key])
     lacking = [identity for identity in mentioned if identity not in have]
     table = table.reindex(
@@ -366,26 +325,3 @@ def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
     if len(filled) == 1:
         return filled[0].reset_index(drop=True)
     return pd.concat(filled, ignore_index=True).groupby(key, sort=False).first().reset_index()
-
-
-def _texts_differ(frames: Sequence[pd.DataFrame], key: str) -> list[Finding]:
-    """A warning where tables give an id different texts."""
-    filled = [frame[[key, "text"]] for frame in frames if len(frame)]
-    if len(filled) < 2:
-        return []
-    told = pd.concat(filled, ignore_index=True).dropna(subset=["text"])
-    texts = told.groupby(key, sort=False)["text"].nunique()
-    differing = list(texts.index[texts > 1])
-    if not differing:
-        return []
-    return [
-        Finding(
-            "warning",
-            "texts_differ",
-            "Ids with a different text in another file: {count}. The first file's text is used.",
-            {"count": len(differing)},
-            "Check that the files belong to the same data set.",
-            count=len(differing),
-            examples=tuple(differing[:_EXAMPLES]),
-        )
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.i18n import plain
 from rankdash.ranking.ranking import Ranking
-from rankdash.readers.join.parsed_file import ParsedFile, Scores, empty
+from rankdash.readers.join.parsed_file import Pairs, ParsedFile, Scores
 from rankdash.readers.join.reversed_labels import put_right, reversed_note
 from rankdash.readers.parse.source import stem_of
 
@@ -52,26 +53,26 @@ def choose_split(parts: Sequence[ParsedFile]) -> tuple[list[ParsedFile], list[Fi
 
 def join_labels(
     parts: Sequence[ParsedFile], conflict: Conflict, worst: float | None = None
-) -> tuple[pd.DataFrame, list[Finding]]:
-    """One label a pair: query_id, doc_id, label.
+) -> tuple[Pairs, list[Finding]]:
+    """One label a pair.
 
     conflict: which of several labels that disagree is kept; "refuse" raises DataError with the
     first such pair and its lines. worst: the grade that means not relevant, where the lowest is the
     best; the labels are reversed first, so that the highest of several is the best.
     """
-    frames = [part.labels.assign(file=index) for index, part in enumerate(parts)]
-    frames = [frame for frame in frames if len(frame)]
-    if not frames:
-        return empty("query_id", "doc_id", "label").astype({"label": np.float64}), []
-    rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    rows["label"] = rows["label"].astype(np.float64)
+    labelled = [part.labels for part in parts if len(part.labels)]
+    if not labelled:
+        return Pairs.none(), []
+    pairs = Pairs.joined(labelled)
     findings: list[Finding] = []
     if worst is not None:
-        rows["label"] = put_right(rows["label"].to_numpy(), worst)
+        pairs = replace(pairs, values=put_right(pairs.values, worst))
         findings.append(reversed_note(worst))
-    repeated = _pair_codes(rows).duplicated(keep=False).to_numpy()
-    if not repeated.any():
-        return rows[["query_id", "doc_id", "label"]], findings
+    if not pairs.repeat():
+        return pairs, findings
+    sizes = [len(part.labels) for part in parts]
+    rows = pairs.frame("label").assign(file=np.repeat(np.arange(len(parts)), sizes))
+    repeated = pd.Series(pairs.keys()).duplicated(keep=False).to_numpy()
     again = rows[repeated]
     by_pair = again.groupby(["query_id", "doc_id"], sort=False)["label"]
     disagree = (by_pair.transform("min") != by_pair.transform("max")).to_numpy()
@@ -85,8 +86,9 @@ def join_labels(
         else again["label"].to_numpy()
     )
     rows.loc[repeated, "label"] = settled
-    first = ~_pair_codes(rows).duplicated().to_numpy()
-    return rows.loc[first, ["query_id", "doc_id", "label"]].reset_index(drop=True), findings
+    first = ~pd.Series(pairs.keys()).duplicated().to_numpy()
+    settled_pairs = replace(pairs, values=rows["label"].to_numpy(dtype=np.float64))
+    return settled_pairs.taken(first), findings
 
 
 def _pair_codes(rows: pd.DataFrame) -> pd.Series[int]:
@@ -152,14 +154,14 @@ def _conflict(rows: pd.DataFrame, files: Sequence[str], conflict: Conflict) -> F
     )
 
 
-def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
+def ranking_of(part: ParsedFile, pairs: Pairs) -> Ranking:
     """A ranking of scored rows, ties by document id descending as trec_eval has them.
 
     A document that the list of a query already holds is refused, the first row stays.
     """
-    again = _pair_codes(frame).duplicated().to_numpy()
-    if again.any():
-        rows = frame[again]
+    if pairs.repeat():
+        again = pd.Series(pairs.keys()).duplicated().to_numpy()
+        rows = pairs.taken(again).frame("score")
         part.refusals.add(
             "ranked_twice",
             rows["line"].to_numpy(dtype=np.int64),
@@ -170,8 +172,8 @@ def ranking_of(part: ParsedFile, frame: pd.DataFrame) -> Ranking:
                 .itertuples(index=False, name=None)
             ],
         )
-        frame = frame[~again]
-    return Ranking.from_columns(frame["query_id"], frame["doc_id"], frame["score"], ties="trec")
+        pairs = pairs.taken(~again)
+    return Ranking.from_columns(pairs.queries, pairs.documents, pairs.values, ties="trec")
 
 
 def scores_by_role(parts: Sequence[ParsedFile], role: str) -> list[tuple[ParsedFile, Scores]]:

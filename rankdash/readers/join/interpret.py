@@ -205,7 +205,7 @@ def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]
     elif table.fields is not None:
         fields = table.fields
     else:
-        fields = recognise(list(table.frame.columns)) if table.names else {}
+        fields = recognise(table.columns) if table.names else {}
     return {"label": fields["label"]} if "label" in fields else {}
 
 
@@ -222,7 +222,7 @@ def _part(
 
     beside_labels: another file holds what can only be labels.
     """
-    if not len(table.frame):
+    if not len(table):
         table.refusals.stop_if_most(table.refusals.count)
         raise FormatError(
             "The file holds no rows.",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
+from rankdash.ranking.build import coded
+from rankdash.ranking.coded import Coded
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.parse.skipped_rows import Refusals
 
@@ -37,12 +39,76 @@ def joined_texts(columns: pd.DataFrame) -> pd.Series[Any]:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """N rows of a query and a document. values: (N,) the label or score, finite. lines: (N,)."""
+
+    queries: Coded
+    documents: Coded
+    values: npt.NDArray[np.float64]
+    lines: npt.NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Self:
+        return cls.of(empty("query_id", "doc_id"), np.zeros(0), np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(
+        cls, ids: pd.DataFrame, values: npt.NDArray[np.float64], lines: npt.NDArray[np.int64]
+    ) -> Self:
+        """ids: query_id and doc_id."""
+        return cls(coded(ids["query_id"]), coded(ids["doc_id"]), values, lines)
+
+    @classmethod
+    def joined(cls, several: Sequence[Self]) -> Self:
+        """The rows of one after those of the other. several: at least one."""
+        if len(several) == 1:
+            return several[0]
+        return cls(
+            Coded.joined([pairs.queries for pairs in several]),
+            Coded.joined([pairs.documents for pairs in several]),
+            np.concatenate([pairs.values for pairs in several]),
+            np.concatenate([pairs.lines for pairs in several]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def taken(self, rows: npt.NDArray[np.bool_]) -> Self:
+        """Those of some rows, given as (N,) flags."""
+        return type(self)(
+            self.queries.taken(rows),
+            self.documents.taken(rows),
+            self.values[rows],
+            self.lines[rows],
+        )
+
+    def ids(self, key: Literal["query_id", "doc_id"]) -> Coded:
+        return self.queries if key == "query_id" else self.documents
+
+    def keys(self) -> npt.NDArray[np.int64]:
+        """(N,) a number for each query and document; the same pair has the same."""
+        return self.queries.codes.astype(np.int64) * len(self.documents.texts) + (
+            self.documents.codes
+        )
+
+    def repeat(self) -> bool:
+        """Whether a pair is there twice."""
+        keys = np.sort(self.keys())
+        return bool((keys[1:] == keys[:-1]).any())
+
+    def frame(self, value: str) -> pd.DataFrame:
+        """query_id, doc_id, the value under its name, and line."""
+        columns = {"query_id": self.queries.objects(), "doc_id": self.documents.objects()}
+        return pd.DataFrame(columns, dtype=object).assign(**{value: self.values}, line=self.lines)
+
+
+@dataclass(frozen=True, eq=False)
 class Scores:
-    """Scored pairs: `frame` has query_id, doc_id, score (float64, finite) and line."""
+    """Scored pairs."""
 
     name: str
     role: Role
-    frame: pd.DataFrame
+    pairs: Pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +116,7 @@ class ParsedFile:
     """What one file holds. Ids are object columns of str; a missing text is None.
 
     queries:   query_id, text, then segments.        documents: doc_id, title, text.
-    labels:    query_id, doc_id, label (float64), line.
+    labels:    labelled pairs.
     pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
     keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
     columns:   as the file calls them.
@@ -62,9 +128,7 @@ class ParsedFile:
     refusals: Refusals
     queries: pd.DataFrame = field(default_factory=lambda: empty("query_id", "text"))
     documents: pd.DataFrame = field(default_factory=lambda: empty("doc_id", "title", "text"))
-    labels: pd.DataFrame = field(
-        default_factory=lambda: empty("query_id", "doc_id", "label", "line")
-    )
+    labels: Pairs = field(default_factory=Pairs.none)
     pairs: pd.DataFrame = field(default_factory=lambda: empty("query_id", "doc_id"))
     scores: tuple[Scores, ...] = ()
     keyed_by_text: frozenset[str] = frozenset()

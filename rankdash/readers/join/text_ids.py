@@ -10,7 +10,8 @@ import pandas as pd
 
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.readers.join.parsed_file import ParsedFile, texts
+from rankdash.ranking.build import coded
+from rankdash.readers.join.parsed_file import Pairs, ParsedFile, texts
 
 Key = Literal["query_id", "doc_id"]
 KEYS: tuple[Key, ...] = ("query_id", "doc_id")
@@ -83,7 +84,7 @@ def _refuse_chance(
         for identity in (
             _ids(part, key)
             if strict
-            else pd.unique(pd.concat([part.labels[key], _table(part, key)[key]]))
+            else [*part.labels.ids(key).texts.to_pylist(), *_table(part, key)[key]]
         )
     }.difference(taken)
     own = {
@@ -121,10 +122,11 @@ def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
 
 
 def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
-    tables = (_table(part, key), part.labels, part.pairs)
-    for frame in (*tables, *(scores.frame for scores in part.scores)):
+    for frame in (_table(part, key), part.pairs):
         if key in frame.columns:
             yield from pd.unique(frame[key])
+    for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
+        yield from pairs.ids(key).texts.to_pylist()
 
 
 def _texts_and_ids(part: ParsedFile, key: Key) -> list[tuple[str, str]]:
@@ -161,11 +163,17 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
     def rename(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(**{key: texts(map(id_of.__getitem__, frame[key].to_numpy()))})
 
-    scores = tuple(replace(scores, frame=rename(scores.frame)) for scores in part.scores)
+    def rename_pairs(pairs: Pairs) -> Pairs:
+        side = "queries" if key == "query_id" else "documents"
+        ids = texts(map(id_of.__getitem__, pairs.ids(key).objects()))
+        named: dict[str, Any] = {side: coded(ids)}
+        return replace(pairs, **named)
+
+    scores = tuple(replace(scores, pairs=rename_pairs(scores.pairs)) for scores in part.scores)
     renamed: dict[str, Any] = {_TABLES[key]: rename(_table(part, key))}
     return replace(
         part,
-        labels=rename(part.labels),
+        labels=rename_pairs(part.labels),
         pairs=rename(part.pairs),
         scores=scores,
         keyed_by_text=part.keyed_by_text - {key},

@@ -99,7 +99,7 @@ def joined(table: Table, together: Together, words: Mapping[str, float | None] |
         rest["label"] = texts(_one_label(cells, values, together))
         if read.words:
             findings.append(word_finding(table.file, read.words, words))
-    return replace(table, frame=rest, findings=tuple(findings), raters=())
+    return replace(table, cells=rest, findings=tuple(findings), raters=())
 
 
 class WordsNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer

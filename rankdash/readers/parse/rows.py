@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from rankdash.findings import Finding
-from rankdash.readers.join.parsed_file import ParsedFile, Role, Scores, empty, texts
+from rankdash.ranking.coded import Coded
+from rankdash.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, empty, texts
 from rankdash.readers.parse.annotators import word_finding
 from rankdash.readers.parse.columns import SYSTEM, is_id, systems_in
 from rankdash.readers.parse.source import Source, stem_of
@@ -38,7 +40,7 @@ def part_of(
     """
     rows = _Rows(table, fields, words)
     rows.check()
-    table.refusals.stop_if_most(len(table.frame) + table.refusals.count - rows.refused)
+    table.refusals.stop_if_most(len(table) + table.refusals.count - rows.refused)
     keyed = frozenset(
         key
         for key, text in (("query_id", "query"), ("doc_id", "document"))
@@ -83,7 +85,8 @@ class _Rows:
         self._table = table
         self._words = words
         self._fields = fields
-        self._keep = np.ones(len(table.frame), dtype=bool)
+        self._keep = np.ones(len(table), dtype=bool)
+        self._coded: dict[str, Coded] = {}
         self._query = fields.get("query_id", fields.get("query", ""))
         self._document = fields.get("doc_id", fields.get("document", ""))
         self._labels: Floats | None = None
@@ -94,19 +97,30 @@ class _Rows:
     def _texts(self, column: str) -> npt.NDArray[np.object_]:
         return self._table.frame[column].to_numpy(dtype=object)
 
+    def _ids(self, column: str) -> Coded:
+        if column not in self._coded:
+            self._coded[column] = Coded.of(self._table.arrow(column))
+        return self._coded[column]
+
+    def _empty(self, column: str) -> Flags:
+        """(N,) whether the id is missing, empty, or only white space."""
+        ids = self._ids(column)
+        return np.append(blank(ids.texts), True)[ids.codes]
+
     def check(self) -> None:
-        self._refuse("no_query", blank(self._texts(self._query)))
-        self._refuse("no_document", blank(self._texts(self._document)))
+        self._refuse("no_query", self._empty(self._query))
+        self._refuse("no_document", self._empty(self._document))
         for field, column in self._rankings():
-            texts = self._texts(column)
+            texts = self._table.arrow(column)
             values = numbers(texts)
             bad = ~np.isfinite(values)
             if field == "rank":
                 bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
             self._numbers[field] = values
-            self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(texts))
+            if bad.any():
+                self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(texts))
         if "label" in self._fields:
-            self._check_labels(self._texts(self._fields["label"]))
+            self._check_labels(self._table.arrow(self._fields["label"]))
         elif self._numbers:
             self._refuse(_BAD.get(next(iter(self._numbers)), "bad_score"), ~self._ranked())
         self._note_unranked()
@@ -116,7 +130,7 @@ class _Rows:
     def _rankings(self) -> list[tuple[str, str]]:
         """(field, column) of what ranks documents: "score", "rank", or a system's own column."""
         found = [(field, self._fields[field]) for field in _BAD if field in self._fields]
-        systems = systems_in([str(column) for column in self._table.frame.columns])
+        systems = systems_in(self._table.columns)
         own = [self._fields["reranked"]] if "reranked" in self._fields else []
         used = {column for field, column in self._fields.items() if field != "reranked"}
         if own:
@@ -150,11 +164,13 @@ class _Rows:
         examples = [self._table.row_text(int(position)) for position in positions[:5]]
         self._table.refusals.add(code, self._table.lines[positions], examples)
 
-    def _check_labels(self, texts: npt.NDArray[np.object_]) -> None:
+    def _check_labels(self, texts: pa.Array) -> None:
         read = labels(texts, self._words)
+        self._labels = read.values
+        if np.isfinite(read.values).all() and not read.words:
+            return
         empty_cells = blank(texts)
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
-        self._labels = read.values
         ranked = self._ranked()
         unlabelled = int((empty_cells & ranked & self._keep).sum())
         if unlabelled:
@@ -185,9 +201,10 @@ class _Rows:
         keep = self._keep & np.all(
             [np.isfinite(self._numbers[x]) for x in ("rank", "score")], axis=0
         )
-        codes = pd.factorize(self._texts(self._query)[keep])[0]
+        codes = self._ids(self._query).codes[keep]
         rank, score = self._numbers["rank"][keep], self._numbers["score"][keep]
-        order = np.lexsort((rank, codes))
+        # To sort a million rows by two keys takes longer than to read them.
+        order = np.arange(len(codes)) if in_order(codes, rank) else np.lexsort((rank, codes))
         same = codes[order][1:] == codes[order][:-1]
         rises = same & (score[order][1:] > score[order][:-1])
         queries = np.unique(codes[order][1:][rises])
@@ -201,7 +218,7 @@ class _Rows:
                 "rank_against_score",
                 "Queries whose rank column contradicts the scores: {count} of {queries}. The "
                 "order is taken from the scores, as trec_eval does.",
-                {"count": len(queries), "queries": int(codes.max()) + 1},
+                {"count": len(queries), "queries": len(np.unique(codes))},
                 "If the ranks are the truth, write scores that fall with the rank.",
                 self._table.file,
                 line,
@@ -216,7 +233,8 @@ class _Rows:
             return
         ranks = self._numbers["rank"]
         keep = self._keep & np.isfinite(ranks)
-        rows = pd.DataFrame({"query": self._texts(self._query)[keep], "rank": ranks[keep]})
+        ids = self._ids(self._query)
+        rows = pd.DataFrame({"query": ids.codes[keep], "rank": ranks[keep]})
         by_query = rows.groupby("query", sort=False)["rank"]
         lowest, highest = by_query.min(), by_query.max()
         gaps = (lowest > 1) | (highest - lowest >= by_query.nunique())
@@ -233,7 +251,7 @@ class _Rows:
                 "nobody judged it.",
                 self._table.file,
                 count=int(gaps.sum()),
-                examples=tuple(gaps.index[gaps][:5]),
+                examples=tuple(ids.texts[code].as_py() for code in gaps.index[gaps][:5].tolist()),
             )
         )
 
@@ -247,23 +265,25 @@ class _Rows:
             dtype=object,
         )
 
-    def labels(self) -> pd.DataFrame:
-        if self._labels is None:
-            return empty("query_id", "doc_id", "label", "line")
-        kept = self._labels[self._keep]
-        frame = self.keys().assign(label=kept, line=self._table.lines[self._keep])
-        return frame[~np.isnan(kept)].reset_index(drop=True)
+    def labels(self) -> Pairs:
+        return self._pairs(self._labels) if self._labels is not None else Pairs.none()
+
+    def _pairs(self, values: Floats) -> Pairs:
+        """The kept rows that have a value."""
+        rows = self._keep & ~np.isnan(values)
+        found = Pairs(self._ids(self._query), self._ids(self._document), values, self._table.lines)
+        return found if rows.all() else found.taken(rows)
 
     def scores(self, among_rows: bool) -> tuple[Scores, ...]:
         """The rankings in these rows; `among_rows`: they stand beside labels or texts."""
         role: Role = "first stage" if among_rows else "run"
         found: list[Scores] = []
         for field, values in self._order().items():
-            frame = self._scored(-values if field == "rank" else values)
-            if len(frame) and field in _BAD:
-                found.append(Scores(stem_of(self._table.file), role, frame))
-            elif len(frame):
-                found.append(Scores(field.removeprefix(SYSTEM), "system", frame))
+            pairs = self._pairs(-values if field == "rank" else values)
+            if len(pairs) and field in _BAD:
+                found.append(Scores(stem_of(self._table.file), role, pairs))
+            elif len(pairs):
+                found.append(Scores(field.removeprefix(SYSTEM), "system", pairs))
         return tuple(found)
 
     def _order(self) -> dict[str, Floats]:
@@ -274,11 +294,6 @@ class _Rows:
             by_rank = self._keep & np.isfinite(found["rank"])
             del found["rank" if np.isfinite(found["score"][by_rank]).all() else "score"]
         return found
-
-    def _scored(self, values: Floats) -> pd.DataFrame:
-        ranked = np.isfinite(values[self._keep])
-        scored = self.keys().assign(score=values[self._keep], line=self._table.lines[self._keep])
-        return scored[ranked].reset_index(drop=True)
 
     def queries(self) -> pd.DataFrame:
         """query_id, text and segments: the columns that say one thing for each query."""
@@ -343,6 +358,12 @@ class _Rows:
                 tuple(names[:5]),
             )
         )
+
+
+def in_order(codes: npt.NDArray[np.int32], ranks: Floats) -> bool:
+    """Whether rows stand by their code, and those of one code by their rank."""
+    rises = codes[1:] > codes[:-1]
+    return bool((rises | ((codes[1:] == codes[:-1]) & (ranks[1:] >= ranks[:-1]))).all())
 
 
 def one_each(

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rankdash.errors import LimitError
 from rankdash.findings import Finding
+from rankdash.ranking.coded import objects
 from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 
 Texts = npt.NDArray[np.object_]
 Lines = npt.NDArray[np.int64]
+
+
+class Columns(dict[str, Any]):
+    """Name → (N,) Arrow text."""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """As objects, made once for all tables that share the columns."""
+        return frame_of({name: objects(cells) for name, cells in self.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +38,7 @@ class Table:
 
     file:     its name.
     format:   in words, such as "TREC run".
-    frame:    (N, columns) object cells, str or None.
+    cells:    (N, columns) object cells, str or None; or the same as Arrow text.
     lines:    (N,) the physical line, from 1, on which each row begins; the row's number in a
               Parquet file.
     refusals: rows that are not in `frame`, and where later steps add theirs.
@@ -39,7 +53,7 @@ class Table:
 
     file: str
     format: str
-    frame: pd.DataFrame
+    cells: pd.DataFrame | Columns
     lines: Lines
     refusals: Refusals
     fields: Mapping[str, str] | None = None
@@ -49,9 +63,35 @@ class Table:
     raters: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """`cells` as a frame of objects."""
+        return self.cells.frame if isinstance(self.cells, Columns) else self.cells
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def columns(self) -> list[str]:
+        return [str(name) for name in self.cells]
+
+    def arrow(self, column: str) -> Any:
+        """(N,) Arrow text: the cells of a column."""
+        if isinstance(self.cells, Columns):
+            return self.cells[column]
+        return as_arrow(self.cells[column].to_numpy(dtype=object))
+
     def row_text(self, position: int) -> str:
-        cells = self.frame.iloc[position].to_list()
+        if isinstance(self.cells, pd.DataFrame):
+            cells = self.cells.iloc[position].to_list()
+        else:
+            cells = [column[position].as_py() for column in self.cells.values()]
         return " | ".join("" if cell is None else cell for cell in cells)
+
+
+def as_arrow(cells: Texts) -> Any:
+    """Object cells, str or None, as Arrow text."""
+    return pa.array(cells, type=pa.string(), from_pandas=True)
 
 
 def frame_of(columns: Mapping[str, Sequence[str | None] | Texts]) -> pd.DataFrame:
@@ -122,9 +162,14 @@ def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
 
 
 def refuse_long_fields(
-    cells: Sequence[str | None] | Texts, lines: Lines, file: str, limits: ReadLimits
+    cells: Sequence[str | None] | Texts | pa.Array, lines: Lines, file: str, limits: ReadLimits
 ) -> None:
     """Raises LimitError with the line of the first cell that is too long."""
+    if isinstance(cells, pa.Array):
+        # A character has at least a byte.
+        if (pc.max(pc.binary_length(cells)).as_py() or 0) <= limits.field_chars:
+            return
+        cells = objects(cells)
     longest = max(map(len, filter(None, cells)), default=0)
     if longest <= limits.field_chars:
         return

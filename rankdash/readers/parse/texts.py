@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.values import blank
 
-_SIDES = {"query_id": "queries", "doc_id": "documents"}
+Key = Literal["query_id", "doc_id"]
+_SIDES: dict[Key, str] = {"query_id": "queries", "doc_id": "documents"}
 _QUERIES = re.compile(r"quer|question|topic|查询|问题", re.IGNORECASE)
 _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNORECASE)
 
@@ -42,7 +43,7 @@ def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> P
 
 
 def _rows_of(
-    table: Table, fields: Mapping[str, str], source: Source, identity: str, text: str
+    table: Table, fields: Mapping[str, str], source: Source, identity: Key, text: str
 ) -> tuple[pd.DataFrame, ParsedFile]:
     """The rows with an id of their own, and a part with their ids and texts."""
     frame, notes = _one_row_an_id(table, fields, identity, text)
@@ -71,12 +72,14 @@ def settle(
     file's name decides, and then which side is still missing. Raises MappingNeeded where nothing
     tells.
     """
+    if not unsettled:
+        return []
     there = {key: any(len(getattr(part, side)) for part in parts) for key, side in _SIDES.items()}
     sides = {key: _mentioned(parts, key) for key in _SIDES}
     found: list[ParsedFile] = []
     doubtful: list[tuple[Table, Source]] = []
 
-    def read(table: Table, source: Source, key: str) -> None:
+    def read(table: Table, source: Source, key: Key) -> None:
         identity, text = _columns(table)
         there[key] = True
         found.append(
@@ -104,15 +107,15 @@ def settle(
     return found
 
 
-def _mentioned(parts: Sequence[ParsedFile], key: str) -> set[str]:
+def _mentioned(parts: Sequence[ParsedFile], key: Key) -> set[str]:
     """The ids that labels, rankings and rows speak of."""
-    frames = [
-        frame
-        for part in parts
-        if key not in part.keyed_by_text
-        for frame in (part.labels, part.pairs, *(scores.frame for scores in part.scores))
-    ]
-    return {identity for frame in frames for identity in pd.unique(frame[key])}
+    found: set[str] = set()
+    for part in parts:
+        if key not in part.keyed_by_text:
+            found.update(pd.unique(part.pairs[key]))
+            for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
+                found.update(pairs.ids(key).texts.to_pylist())
+    return found
 
 
 def _columns(table: Table) -> tuple[str, str]:

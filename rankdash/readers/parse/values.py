@@ -14,6 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rankdash.ranking.coded import objects
+
 Texts = npt.NDArray[np.object_]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -79,15 +81,24 @@ _LONGEST_ID = 100
 _MOST_WORDS = 20
 
 
-def numbers(texts: Texts) -> Floats:
-    """(N,) float64; NaN where the text is no number, is missing, or says "nan"."""
+def numbers(texts: Texts | pa.Array) -> Floats:
+    """(N,) float64; NaN where the text is no number, is missing, or says "nan". texts: objects, or
+    Arrow text."""
+    if isinstance(texts, pa.Array):
+        try:
+            found: Floats = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            return found
+        except pa.ArrowInvalid:
+            texts = objects(texts)
     parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     return np.asarray(parsed, dtype=np.float64)
 
 
-def blank(texts: Texts) -> Flags:
+def blank(texts: Texts | pa.Array) -> Flags:
     """(N,) whether a value is missing, empty, or only white space."""
-    trimmed = pc.utf8_trim_whitespace(pa.array(texts, type=pa.string(), from_pandas=True))
+    if not isinstance(texts, pa.Array):
+        texts = pa.array(texts, type=pa.string(), from_pandas=True)
+    trimmed = pc.utf8_trim_whitespace(texts)
     empty: Flags = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
     return empty
 
@@ -114,16 +125,20 @@ class Labels:
     words: dict[str, float] = field(default_factory=dict)
 
 
-def labels(texts: Texts, told: Mapping[str, float | None] | None = None) -> Labels:
+def labels(texts: Texts | pa.Array, told: Mapping[str, float | None] | None = None) -> Labels:
     """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
     number, and words by a scale where the column holds no plain numbers.
 
     told: word → label from a person, in place of the scale; None where a word is no label.
     """
     values = numbers(texts)
+    if not np.isnan(values).any():
+        return Labels(values)
     left = np.flatnonzero(np.isnan(values) & ~blank(texts))
     if not len(left):
         return Labels(values)
+    if isinstance(texts, pa.Array):
+        texts = objects(texts)
     codes, unique = pd.factorize(texts[left])
     words = _guessed(unique, values) if told is None else _as_told(unique, told)
     values = values.copy()

@@ -110,4 +110,4 @@ def test_two_columns_of_one_name_are_refused(parse):
     ],
 )
 def test_whole_numbers_that_a_float_holds_exactly_are_written_whole(largest, texts):
-    assert parquet._texts(pa.chunked_array([[largest, 1.0]])) == texts
+    assert parquet._texts(pa.chunked_array([[largest, 1.0]])).to_pylist() == texts
