@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import text_array
+from rankdash.ranking.build import coded, text_array
 from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
@@ -34,6 +34,14 @@ _SCRIPTS = {
 }
 # Japanese is Chinese characters with at least this share of kana among them.
 _KANA = 0.1
+
+
+class Tables(NamedTuple):
+    """What a `Dataset` is made of, beside its candidates."""
+
+    queries: pd.DataFrame
+    documents: pd.DataFrame
+    qrels: pd.DataFrame
 
 
 class Dataset:
@@ -64,23 +72,50 @@ class Dataset:
         *,
         first_stage: FirstStage = "given",
     ) -> None:
-        self._queries = _table(queries, ["query_id", "text"], "queries", extra=True)
-        self._documents = _table(documents, ["doc_id", "title", "text"], "documents")
-        self._qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
-        _unique(self._queries, ["query_id"], "queries")
-        _unique(self._documents, ["doc_id"], "documents")
-        _unique(self._qrels, ["query_id", "doc_id"], "qrels")
-        if not np.isfinite(self._qrels["label"].to_numpy(dtype=np.float64)).all():
-            raise DataError("A label is not a finite number.")
-        for table, queries_named, documents_named in (
-            ("qrels", self._qrels["query_id"], self._qrels["doc_id"]),
-            ("candidates", pd.Series(candidates.query_ids), pd.Series(candidates.doc_ids)),
-        ):
-            _closed(queries_named, self._queries["query_id"], table, "queries")
-            _closed(documents_named, self._documents["doc_id"], table, "documents")
+        self._tables = _checked(queries, documents, qrels, candidates)
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
+
+    @classmethod
+    def of_labels(
+        cls,
+        name: str,
+        labels: Mapping[str, Any],
+        candidates: Ranking,
+        make: Callable[[], Tables],
+    ) -> Self:
+        """A data set of labels, as the property has them, and a ranking: its tables are made and
+        checked when something asks for them, which metrics do not."""
+        made = cls.__new__(cls)
+        made.name, made.candidates, made.first_stage = name, candidates, "given"
+        made.__dict__["labels"] = labels
+        made._make = make
+        return made
+
+    _make: Callable[[], Tables]
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return _checked(*self._make(), self.candidates)
+
+    @property
+    def _queries(self) -> pd.DataFrame:
+        return self._tables.queries
+
+    @property
+    def _documents(self) -> pd.DataFrame:
+        return self._tables.documents
+
+    @property
+    def _qrels(self) -> pd.DataFrame:
+        return self._tables.qrels
+
+    @cached_property
+    def labels(self) -> Mapping[str, Any]:
+        """`qrels` with the ids as `Coded`: what rankings are joined with."""
+        ids = {key: coded(self._qrels[key]) for key in ("query_id", "doc_id")}
+        return {**ids, "label": self._qrels["label"].to_numpy(dtype=np.float64)}
 
     @cached_property
     def id(self) -> str:
@@ -95,7 +130,7 @@ class Dataset:
     @cached_property
     def labelled_queries(self) -> int:
         """How many queries have a label."""
-        return int(self.qrels["query_id"].nunique())
+        return len(self.labels["query_id"].texts)
 
     @property
     def top_grade(self) -> float:
@@ -210,14 +245,12 @@ class Dataset:
             columns=["query_id", "doc_id", "label"],
         )
         made = copy.copy(self)
-        for of_labels in ("id", "label_values"):
+        for of_labels in ("id", "label_values", "labels", "labelled_queries"):
             made.__dict__.pop(of_labels, None)
         kept = old.assign(label=labels)[~np.isnan(labels)]
-        made._qrels = _table(
-            pd.concat([kept, added]) if len(added) else kept,
-            ["query_id", "doc_id", "label"],
-            "qrels",
-        )
+        labelled = pd.concat([kept, added]) if len(added) else kept
+        qrels = _table(labelled, ["query_id", "doc_id", "label"], "qrels")
+        made._tables = self._tables._replace(qrels=qrels)
         return made
 
     def document_text(self) -> pd.Series[str]:
@@ -307,6 +340,27 @@ def language_of(texts: Iterable[str]) -> str:
     if 2 * shares["han"] > 1:
         return "zh"
     return "ko" if 2 * shares["hangul"] > 1 else "other"
+
+
+def _checked(
+    queries: pd.DataFrame, documents: pd.DataFrame, qrels: pd.DataFrame, candidates: Ranking
+) -> Tables:
+    """The tables as `Dataset` promises them. Raises DataError where one breaks a promise."""
+    queries = _table(queries, ["query_id", "text"], "queries", extra=True)
+    documents = _table(documents, ["doc_id", "title", "text"], "documents")
+    qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
+    _unique(queries, ["query_id"], "queries")
+    _unique(documents, ["doc_id"], "documents")
+    _unique(qrels, ["query_id", "doc_id"], "qrels")
+    if not np.isfinite(qrels["label"].to_numpy(dtype=np.float64)).all():
+        raise DataError("A label is not a finite number.")
+    for table, queries_named, documents_named in (
+        ("qrels", qrels["query_id"], qrels["doc_id"]),
+        ("candidates", pd.Series(candidates.query_ids), pd.Series(candidates.doc_ids)),
+    ):
+        _closed(queries_named, queries["query_id"], table, "queries")
+        _closed(documents_named, documents["doc_id"], table, "documents")
+    return Tables(queries, documents, qrels)
 
 
 def _table(

@@ -9,9 +9,10 @@ more: that can be taken back without doubt.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 _STARTS_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -32,6 +33,10 @@ def restored(cell: str) -> str:
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """A frame as CSV: UTF-8 with a byte-order mark, as spreadsheets want it; cells and headings
     that would run as formulas defused."""
+    # What only writes a cell, as the command line does, needs neither.
+    import numpy as np
+    import pandas as pd
+
     safe = frame.rename(columns=defused)
     for place in range(frame.shape[1]):
         # By place: two columns may have one name.

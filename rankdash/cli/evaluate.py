@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankdash.cli.arguments import (
     DONE,
@@ -22,13 +22,14 @@ from rankdash.cli.arguments import (
     rules,
 )
 from rankdash.cli.output import STANDARD, aligned, csv_line, exact, or_null, printable
-from rankdash.cli.rankings import Files, Rules, study_of
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Evaluation, Measure, parse_metrics
-from rankdash.readers import Conflict, reversed_note
-from rankdash.reporting.exports.tables import markdown_safe, plain_latex, plain_markdown
-from rankdash.study.study import Study
-from rankdash.words.counts import query_count
+
+# What reads and scores is loaded when there is something to score: help takes a tenth of a second.
+if TYPE_CHECKING:
+    from rankdash.cli.rankings import Rules
+    from rankdash.metrics import Conventions, Evaluation, Measure
+    from rankdash.readers import Conflict
+    from rankdash.study.study import Study
 
 DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
 _DIGITS = 4
@@ -88,6 +89,8 @@ class _Metrics(argparse.Action):
 
 def _is_file(value: str) -> bool:
     """Whether it is no metric but a file, or standard input."""
+    from rankdash.metrics import parse_metrics
+
     try:
         parse_metrics(value)
     except SpecError:
@@ -159,9 +162,10 @@ def evaluate_files(
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
+    from rankdash.cli.rankings import scores_of
+
     first, *others = (measure.spec for measure in measures.values())
-    files = Files(qrels=qrels, baseline=runs[0], challengers=runs[1:])
-    study = study_of(files, rules, first, others)
+    study = scores_of(qrels, runs, rules, first, others)
     return Results(qrels, measures, rules.conflict, rules.worst_label, study)
 
 
@@ -177,6 +181,8 @@ def text(results: Results, per_query: bool) -> Iterator[str]:
 
 def markdown(results: Results, per_query: bool) -> Iterator[str]:
     """The same tables, for a pull request."""
+    from rankdash.reporting.exports.tables import markdown_safe, plain_markdown
+
     yield from plain_markdown(_mean_table(results))
     yield "\n"
     yield from (f"- {markdown_safe(line)}\n" for line in _notes(results))
@@ -187,6 +193,8 @@ def markdown(results: Results, per_query: bool) -> Iterator[str]:
 
 def latex(results: Results, per_query: bool) -> Iterator[str]:
     """The same tables, for a paper."""
+    from rankdash.reporting.exports.tables import plain_latex
+
     yield from plain_latex(_mean_table(results))
     yield from (f"% {line}\n" for line in _notes(results))
     if per_query:
@@ -211,6 +219,9 @@ def _query_table(results: Results) -> list[list[str]]:
 
 def _notes(results: Results) -> Iterator[str]:
     """How many queries each system's means rest on, and the rules."""
+    from rankdash.readers import reversed_note
+    from rankdash.words.counts import query_count
+
     words = _count_words(results.conventions)
     for name, found in results.systems.items():
         used = sum(1 for values in _per_query(results, found).values() if values)
@@ -235,6 +246,8 @@ def _count_words(rules: Conventions) -> dict[str, str]:
 
 def as_json(results: Results, per_query: bool) -> Iterator[str]:
     """The values of every query are always in it: the means can be checked against them."""
+    import msgspec
+
     settings = {
         **results.conventions.as_dict(),
         "conflict": results.conflict,
@@ -242,24 +255,23 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         "qrels": results.qrels,
         "metrics": {typed: measure.spec for typed, measure in results.measures.items()},
     }
-    systems = {
-        name: {
+    systems: dict[str, Any] = {}
+    for name, found in results.systems.items():
+        values = _per_query(results, found)
+        states = dict(zip(values, found.states, strict=True))
+        systems[name] = {
             "mean": {spec: or_null(value) for spec, value in _means(results, found).items()},
             "counts": dict(found.counts),
-            "left_out": {
-                query: state
-                for (query, values), state in zip(
-                    _per_query(results, found).items(), found.states, strict=True
-                )
-                if not values
-            },
-            "per_query": {
-                query: values for query, values in _per_query(results, found).items() if values
-            },
+            "left_out": {query: states[query] for query in values if not values[query]},
+            "per_query": {query: each for query, each in values.items() if each},
         }
-        for name, found in results.systems.items()
-    }
-    yield json.dumps({"settings": settings, "systems": systems}, indent=2, allow_nan=False)
+    content = {"settings": settings, "systems": systems}
+    try:
+        # Python indents as slowly as a million rows are scored.
+        yield msgspec.json.format(json.dumps(content, allow_nan=False), indent=2)
+    except msgspec.DecodeError:
+        # The name of a file that is no text is no JSON to others.
+        yield json.dumps(content, indent=2, allow_nan=False)
     yield "\n"
 
 
@@ -295,14 +307,14 @@ def _means(results: Results, found: Evaluation) -> dict[str, float]:
 
 def _per_query(results: Results, found: Evaluation) -> dict[str, dict[str, float]]:
     """Query id → metric as typed → value, without those that are excluded from the mean."""
-    columns = {typed: found.column(measure) for typed, measure in results.measures.items()}
+    columns = [found.column(measure).tolist() for measure in results.measures.values()]
     return {
         str(query): {
-            typed: float(values[place])
-            for typed, values in columns.items()
-            if not math.isnan(values[place])
+            typed: value
+            for typed, value in zip(results.measures, values, strict=True)
+            if not math.isnan(value)
         }
-        for place, query in enumerate(found.query_ids)
+        for query, values in zip(found.query_ids, zip(*columns, strict=True), strict=True)
     }
 
 

@@ -6,23 +6,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.cli.output import warn
-from rankdash.cli.timings import Timings, timed
-from rankdash.dataset import Dataset
+from rankdash.dataset import Dataset, Tables
 from rankdash.errors import DataError
-from rankdash.loading import RETRIEVED, Retrieval, checked
 from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Run
 from rankdash.readers import Conflict, name_of, read_beside, sources_at, stem_of
 from rankdash.readers.beside import Beside
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, first_stage_name, systems_of
+from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rankdash.cli.timings import Timings
+    from rankdash.loading import Retrieval
+    from rankdash.ranking.ranking import Run
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Files:
     timings: Sequence[Timings | None] = ()
     first_stage: str | None = None
     retrieval: Retrieval | None = None
-    retrieved: int = RETRIEVED
+    retrieved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ def study_of(
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
+    from rankdash.loading import RETRIEVED, checked
+
     # What cannot be is refused before the work.
     rules.statistics(0)
     alone = files.qrels is not None
@@ -76,14 +80,11 @@ def study_of(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
     )
     if files.qrels is not None and not len(parsed.qrels):
-        raise DataError(
-            "The file holds no labels.",
-            remedy="Give the file that says which documents are relevant.",
-            file=files.qrels,
-        )
-    name = Path(name_of(Path(files.qrels))).stem if files.qrels is not None else None
+        raise _no_labels(files.qrels)
+    name = _called(files.qrels) if files.qrels is not None else None
     if check:
-        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=files.retrieved)
+        depth = RETRIEVED if files.retrieved is None else files.retrieved
+        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=depth)
         for error in loaded.report.errors:
             raise error.as_error()
         warn(loaded.report.warnings)
@@ -102,7 +103,7 @@ def study_of(
         if not alone or system != first
     ]
     if alone and not check:
-        _match(first, joined.rankings[first], dataset.qrels)
+        _match(first, joined.rankings[first], dataset.labels)
     ids = [run.id for run in runs]
     baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
     if not files.challengers:
@@ -120,18 +121,71 @@ def study_of(
     )
 
 
+def scores_of(
+    qrels: str, rankings: Sequence[str], rules: Rules, metric: str, others: Sequence[str]
+) -> Study:
+    """As `study_of` labels and rankings, for what needs no more than their ids: of the systems
+    nothing is known but their rankings, and tables of texts are made only if a part of the study
+    asks for them."""
+    joined = read_beside(sources_at([qrels]), names_of(rankings), start=True, columns=rules.columns)
+    pairs, found = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
+    if not len(pairs):
+        raise _no_labels(qrels)
+    warn(found)
+
+    def tables() -> Tables:
+        parsed = joined.parsed(conflict=rules.conflict, worst_label=rules.worst_label)
+        return Tables(parsed.queries, parsed.documents, parsed.qrels)
+
+    labels = {"query_id": pairs.queries, "doc_id": pairs.documents, "label": pairs.values}
+    candidates = next(iter(joined.rankings.values())).ranking
+    dataset = Dataset.of_labels(_called(qrels), labels, candidates, tables)
+    systems: list[System] = []
+    for name, ranked in joined.rankings.items():
+        _match(name, ranked, labels)
+        own = f"file {len(systems) + 1}" if systems else FIRST_STAGE
+        systems.append(System(own, name, ranking=ranked.ranking))
+    return Study.on(
+        metric,
+        others=tuple(others),
+        dataset=dataset,
+        systems=numbered(systems),
+        baseline=FIRST_STAGE,
+        challengers=tuple(system.id for system in systems[1:]),
+        conventions=rules.conventions,
+        statistics=rules.statistics(dataset.labelled_queries),
+    )
+
+
+def _no_labels(qrels: str) -> DataError:
+    return DataError(
+        "The file holds no labels.",
+        remedy="Give the file that says which documents are relevant.",
+        file=qrels,
+    )
+
+
+def _called(qrels: str) -> str:
+    """What the data set of a file of labels is called."""
+    return Path(name_of(Path(qrels))).stem
+
+
 def _run(name: str, found: Beside, timings: Timings | None, dataset: Dataset) -> Run:
+    from rankdash.cli.timings import timed
+    from rankdash.rerankers.kinds.precomputed import run_from_ranking
+
     run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
+    if timings is None:
+        _match(name, found, dataset.labels)
+        return run
     labels = dataset.qrels
-    if timings is not None:
-        run = timed(run, timings, set(labels["query_id"]))
-        # What failed is left out: the ranking does not lack it.
-        labels = labels[~labels["query_id"].isin(run.left_out)]
-    _match(name, found, labels)
+    run = timed(run, timings, set(labels["query_id"]))
+    # What failed is left out: the ranking does not lack it.
+    _match(name, found, labels[~labels["query_id"].isin(run.left_out)])
     return run
 
 
-def _match(name: str, found: Beside, labels: pd.DataFrame) -> None:
+def _match(name: str, found: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
     """Say what is odd about ranking and labels together. Raises DataError where they have no query
     in common."""
     noticed = match_labels(name, found.ranking, labels, made_ids=found.by_text)

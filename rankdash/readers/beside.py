@@ -16,8 +16,9 @@ from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.files import parts_of, told
 from rankdash.readers.join.combine import combine, identified, rankings_in
-from rankdash.readers.join.conflicts import Conflict
+from rankdash.readers.join.conflicts import Conflict, join_labels
 from rankdash.readers.join.interpret import refuse_lacking
+from rankdash.readers.join.noticed import noticed
 from rankdash.readers.join.parsed_file import Pairs, Parsed, ParsedFile
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
@@ -46,6 +47,14 @@ class Joined:
     _kept: Sequence[ParsedFile]
     _others: Sequence[ParsedFile]
     _start: Ranking | None
+
+    def labels(
+        self, *, conflict: Conflict, worst_label: float | None = None
+    ) -> tuple[Pairs, list[Finding]]:
+        """The labels that the rankings were read beside, one a pair, and what `parsed` notices too:
+        without tables of queries and documents. Settings and errors as for `read`."""
+        labels, findings = join_labels(self._kept, conflict, worst_label)
+        return labels, [*self.findings, *findings, *noticed(self._kept, self._others)]
 
     def parsed(
         self,

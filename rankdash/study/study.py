@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, derive
 from rankdash.analysis.reasons.contributions import splits
 from rankdash.analysis.reasons.headroom import Headroom
@@ -29,12 +28,15 @@ from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.runs.combining import part_ids, with_times_of
-from rankdash.store.notes.notes import Note
 from rankdash.study.cache import Cache, Key, Made
 from rankdash.study.headroom import best_of_all, limits_of
 from rankdash.study.systems import Money, System
-from rankdash.value.targets import Goals
+
+# What a metric alone does not need, and takes as long to load as to score a million rows.
+if TYPE_CHECKING:
+    from rankdash.analysis.labels.check import CheckReport
+    from rankdash.store.notes.notes import Note
+    from rankdash.value.targets import Goals
 
 METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
 """Evaluated beside the metric that was chosen, at the same cutoff."""
@@ -124,10 +126,12 @@ class Study:
         return {system: self.systems[system].place for system in self.chosen}
 
     def run(self, system: str) -> Run | None:
-        """None for the first stage. One made of others has their latencies in sum."""
+        """None for a system without one. One made of others has their latencies in sum."""
         load = self.systems[system].load
         if load is None:
             return None
+        from rankdash.runs.combining import part_ids, with_times_of
+
         run = self.once(("run", system), load)
         parts = [self.run(each) for each in part_ids(run) if each in self.systems]
         if not parts or len(parts) < len(part_ids(run)):
@@ -137,7 +141,10 @@ class Study:
 
     def ranking(self, system: str) -> Ranking:
         run = self.run(system)
-        return self.dataset.candidates if run is None else run.ranking
+        if run is not None:
+            return run.ranking
+        own = self.systems[system].ranking
+        return self.dataset.candidates if own is None else own
 
     def excluded(self, system: str) -> Mapping[str, str]:
         """Query id → "failed" or "skipped", where the system has no result."""
@@ -196,7 +203,7 @@ class Study:
         """The ranking joined with the labels."""
         return self.once(
             ("judged", self.dataset_id, system, *self.conventions.joining),
-            lambda: judge(self.ranking(system), self.dataset.qrels, self.conventions),
+            lambda: judge(self.ranking(system), self.dataset.labels, self.conventions),
         )
 
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:

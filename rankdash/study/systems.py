@@ -10,7 +10,7 @@ from typing import Any
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.i18n import gettext as _
-from rankdash.ranking.ranking import Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions, named_now
 from rankdash.value.price_list import ListedPrice, shipped
 
@@ -24,13 +24,14 @@ class System:
 
     name: as it is shown; from a person, so never markup. place: its number among all systems of the
     data set, by which it has the same mark and colour everywhere. load: gives its run; None for the
-    first stage of the data set.
+    first stage of the data set, and for one of which nothing is known but its `ranking`.
     """
 
     id: str
     name: str
     place: int = 0
     load: Callable[[], Run] | None = None
+    ranking: Ranking | None = None
 
 
 def systems_of(
@@ -52,7 +53,7 @@ def numbered(systems: Iterable[System]) -> dict[str, System]:
     found: dict[str, System] = {}
     for place, system in enumerate(systems):
         name = unused(system.name, {each.name for each in found.values()})
-        found[system.id] = System(system.id, name, place, system.load)
+        found[system.id] = replace(system, name=name, place=place)
     return found
 
 
