@@ -176,7 +176,9 @@ class Ranking:
             source = positions[tie_order(runs, ties, rows, by_id)]
             docs[positions], given[positions] = self.docs[source], self.given[source]
         tied = tied_groups(positions, self.offsets)
-        return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
+        made = replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
+        made.__dict__["documents"] = self.documents
+        return made
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""

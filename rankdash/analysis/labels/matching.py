@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from rankdash.findings import Finding
 from rankdash.ranking.build import coded
@@ -23,6 +22,8 @@ from rankdash.ranking.ragged import owners
 from rankdash.ranking.ranking import Ranking
 
 _EXAMPLES = 5
+# Where a ranking and labels belong together, one of so many labels shows it.
+_FEW = 1000
 _ENOUGH = 0.5
 
 _PREFIX = re.compile(r"^[^0-9]+")
@@ -123,7 +124,10 @@ def match_labels(
             )
         )
     documents = coded(qrels["doc_id"])
-    together = _labelled_rows(ranking, queries, documents)
+    together = any(
+        _labelled_rows(ranking, queries, documents, labels)
+        for labels in (slice(_FEW), slice(_FEW, None))
+    )
     if not together and not (places_in(ranking.documents, documents.texts) >= 0).any():
         ids = (set(each.to_pylist()) for each in (ranking.documents, documents.texts))
         return [_nothing(_DOCUMENTS, name, *ids, made_ids=made_ids)]
@@ -227,16 +231,17 @@ def _missing(name: str, ranked: set[str], labelled: set[str]) -> Finding:
     )
 
 
-def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> bool:
-    """Whether any ranked row has a label."""
+def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded, labels: slice) -> bool:
+    """Whether any ranked row has one of some labels."""
     query_at = np.array([ranking.positions.get(each, -1) for each in queries.texts.to_pylist()])
-    query = query_at[queries.codes]
-    document = places_in(ranking.documents, documents.texts)[documents.codes]
+    query = query_at[queries.codes[labels]]
+    codes, document = np.unique(documents.codes[labels], return_inverse=True)
+    document = places_in(ranking.documents, documents.texts.take(arrow_integers(codes)))[document]
     known = (query >= 0) & (document >= 0)
     size = max(len(ranking.doc_ids), 1)
     ranked = owners(ranking.offsets) * size + ranking.docs
     labelled = query[known] * size + document[known]
-    return bool(pc.any(pc.is_in(arrow_integers(labelled), arrow_integers(ranked))).as_py())
+    return bool((places_in(arrow_integers(ranked), arrow_integers(labelled)) >= 0).any())
 
 
 def nearly(
