@@ -1,0 +1,169 @@
+"""How fast `rankdash evaluate` is from files, beside trec_eval and ir_measures.
+
+    python tests/benchmarks/files.py               100,000 and 1,000,000 rows
+    python tests/benchmarks/files.py 10000000      as many
+
+A run of 100 documents a query and 15 labels a query are written as TREC files, and each program
+scores them with six metrics, query by query, from its start to its end. What counts is processor
+time (user and system, of the process alone), which other programs on the machine change less than
+the clock; and of that the ratio to trec_eval in the same run. trec_eval is the program that
+TREC_EVAL names, else pytrec_eval, reading the same files. The means of all must agree to four
+digits, as trec_eval prints them. Exits with 1 above a goal at a million rows: of time, and of the
+most memory that rankdash held at once, as a multiple of the files' size.
+"""
+
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+DEPTH, LABELS, REPEATS = 100, 15, 3
+GOAL_ROWS, TIME, MEMORY = 1_000_000, 1.2, 4.0
+# rankdash's name → trec_eval's for -m, and as printed; ir_measures' own.
+METRICS = {
+    "ndcg@10": ("ndcg_cut.10", "ndcg_cut_10", "nDCG@10"),
+    "mrr": ("recip_rank", "recip_rank", "RR"),
+    "map": ("map", "map", "AP"),
+    "recall@10": ("recall.10", "recall_10", "R@10"),
+    "precision@10": ("P.10", "P_10", "P@10"),
+    "hit@10": ("success.10", "success_10", "Success@10"),
+}
+PYTREC_EVAL = """
+import sys, pytrec_eval
+with open(sys.argv[1]) as qrels, open(sys.argv[2]) as run:
+    labels, ranking = pytrec_eval.parse_qrel(qrels), pytrec_eval.parse_run(run)
+values = pytrec_eval.RelevanceEvaluator(labels, set(sys.argv[3].split(","))).evaluate(ranking)
+for name in next(iter(values.values())):
+    print(name, "all", sum(each[name] for each in values.values()) / len(values))
+"""
+
+
+def write(folder: Path, rows: int) -> tuple[str, str]:
+    """The labels and the run. Two thirds of a query's labels are of documents that it ranks."""
+    rng = np.random.default_rng(rows)
+    vocabulary = max(rows // 2, 2 * DEPTH)
+    qrels, run = folder / f"{rows}.qrels", folder / f"{rows}.run"
+    with qrels.open("w") as labels, run.open("w") as ranking:
+        for query in range(rows // DEPTH):
+            docs = rng.choice(vocabulary, DEPTH, replace=False)
+            scores = np.sort(rng.random(DEPTH) * 20)[::-1]
+            ranking.writelines(
+                f"q{query} Q0 doc{doc:07d} {rank} {score:.6f} bm25\n"
+                for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1)
+            )
+            judged = dict.fromkeys((*docs[: LABELS * 2 // 3], *rng.integers(0, vocabulary, 5)))
+            grades = rng.integers(0, 4, len(judged))
+            labels.writelines(
+                f"q{query} 0 doc{doc:07d} {grade}\n"
+                for doc, grade in zip(judged, grades, strict=True)
+            )
+    return str(qrels), str(run)
+
+
+def of_rankdash(output: str) -> dict[str, float]:
+    (system,) = json.loads(output)["systems"].values()
+    return {name: system["mean"][name] for name in METRICS}
+
+
+def of_trec_eval(output: str) -> dict[str, float]:
+    lines = (line.split() for line in output.splitlines())
+    told = {name: float(value) for name, query, value in lines if query == "all"}
+    return {name: told[printed] for name, (_, printed, _) in METRICS.items()}
+
+
+def of_ir_measures(output: str) -> dict[str, float]:
+    told = dict(line.split() for line in output.splitlines())
+    return {name: float(told[theirs]) for name, (*_, theirs) in METRICS.items()}
+
+
+Program = tuple[Sequence[str], Callable[[str], dict[str, float]]]
+
+
+def programs(qrels: str, run: str) -> dict[str, Program]:
+    """Name → its command, and how its means are read. The first is what the others are held
+    against."""
+    binary = os.environ.get("TREC_EVAL")
+    theirs = [name for name, *_ in METRICS.values()]
+    wanted = [option for name in theirs for option in ("-m", name)]
+    python = [sys.executable, "-c", PYTREC_EVAL, qrels, run, ",".join(theirs)]
+    found: dict[str, Program] = {
+        "trec_eval" if binary else "pytrec_eval": (
+            [binary, "-q", *wanted, qrels, run] if binary else python,
+            of_trec_eval,
+        ),
+        "rankdash": (
+            [
+                *(sys.executable, "-m", "rankdash", "evaluate", qrels, run, "--json"),
+                *("--conventions", "trec_eval", "--metric", ",".join(METRICS)),
+            ],
+            of_rankdash,
+        ),
+    }
+    if importlib.util.find_spec("ir_measures"):
+        names = [name for *_, name in METRICS.values()]
+        found["ir_measures"] = (
+            [sys.executable, "-m", "ir_measures", qrels, run, *names, "--places", "8"],
+            of_ir_measures,
+        )
+    return found
+
+
+def used_by(command: Sequence[str]) -> tuple[float, float, str]:
+    """Processor seconds of the command, the most MB it held at once, and what it wrote."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL, cwd=ROOT)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0, command
+        output.seek(0)
+        # Linux counts in units of 1,024 bytes.
+        held = usage.ru_maxrss * 1024 / 1e6
+        return usage.ru_utime + usage.ru_stime, held, output.read()
+
+
+def compare(rows: int, folder: Path) -> bool:
+    """Whether rankdash keeps the goals."""
+    qrels, run = write(folder, rows)
+    size = sum(Path(each).stat().st_size for each in (qrels, run)) / 1e6
+    every = programs(qrels, run)
+    seconds: dict[str, list[float]] = {name: [] for name in every}
+    held: dict[str, float] = {}
+    means: dict[str, dict[str, float]] = {}
+    # In turns, so that all meet the same load.
+    for _ in range(REPEATS):
+        for name, (command, read) in every.items():
+            used, held[name], output = used_by(command)
+            seconds[name].append(used)
+            means[name] = read(output)
+    first = next(iter(every))
+    for name, found in means.items():
+        for metric, value in found.items():
+            assert abs(value - means[first][metric]) < 1e-4, (name, metric, value)
+    print(f"{rows:,} rows, {size:.1f} MB; the means agree")
+    base = statistics.median(seconds[first])
+    for name, spent in seconds.items():
+        middle = statistics.median(spent)
+        print(
+            f"  {name}: {middle:.2f} s of processor time, {middle / base:.2f}× {first}; at most "
+            f"{held[name]:.0f} MB, {held[name] / size:.1f}× the files"
+        )
+    if rows != GOAL_ROWS:
+        return True
+    ratio, memory = statistics.median(seconds["rankdash"]) / base, held["rankdash"] / size
+    kept = ratio <= TIME and memory <= MEMORY
+    print(f"  {'within' if kept else 'ABOVE'} the goals of {TIME}× and {MEMORY}×")
+    return kept
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        sizes = map(int, sys.argv[1:] or ("100000", str(GOAL_ROWS)))
+        kept = [compare(rows, Path(made)) for rows in sizes]
+    sys.exit(not all(kept))
