@@ -1,5 +1,7 @@
 """One reason for each query: every code by a case, one and only one by property."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +44,7 @@ def reason(
     spec: str = "ndcg@5",
     *,
     left_out: dict[str, str] | None = None,
+    left_out_before: dict[str, str] | None = None,
     reading: Reading | None = None,
     tie_band: float = TIE_BAND,
     **rules,
@@ -49,7 +52,10 @@ def reason(
     conventions, qrels = Conventions(**rules), table(labels)
     ours, theirs = (ranked(each) if isinstance(each, str) else each for each in (before, after))
     sides = [RankedLabels(each, judge(each, qrels, conventions)) for each in (ours, theirs)]
-    sides[1] = RankedLabels(theirs, sides[1].judged, left_out or {})
+    sides = [
+        replace(side, left_out=out or {})
+        for side, out in zip(sides, (left_out_before, left_out), strict=True)
+    ]
     found = reasons(*sides, parse_measure(spec), conventions, tie_band=tie_band, reading=reading)
     return found.iloc[0]
 
@@ -60,7 +66,10 @@ def test_the_two_orders_hold_the_same_codes():
 
 
 def test_failed():
-    assert reason("ab", "ba", {"a": 1}, left_out={"q": "failed"})["reason"] == "failed"
+    out = {"q": "failed"}
+    assert reason("ab", "ba", {"a": 1}, left_out=out)["reason"] == "failed"
+    assert reason("ab", "ba", {"a": 1}, left_out_before=out)["reason"] == "failed"
+    assert reason("ab", "ba", {"a": 1}, left_out={"r": "failed"})["reason"] != "failed"
     failed = reason("ab", UNRANKED, {"a": 1}, left_out={"q": "skipped"})
     assert failed["reason"] == "failed"
     assert np.isnan(failed["delta"])

@@ -151,6 +151,19 @@ def test_nested_lists_of_different_length_are_refused_by_line(parse, found):
     assert found(parsed, "no_documents").line == 4
 
 
+def test_no_scores_at_all_are_none_for_each_document_and_no_labels_are_refused(parse, found):
+    scored = '{"query": "a", "docs": ["x", "y"], "true_scores": [1, 0], "pred_scores": [0.1, 0.2]}'
+    empty = '{"query": "b", "docs": ["x", "z"], "true_scores": [0, 1], "pred_scores": []}'
+    bare = '{"query": "c", "docs": ["x", "z"], "true_scores": [], "pred_scores": [0.3, 0.1]}'
+
+    parsed = parse({"x": "\n".join([scored, empty, bare])})
+
+    assert parsed.queries["text"].tolist() == ["a", "b"]
+    assert parsed.qrels["label"].tolist() == [1, 0, 0, 1]
+    assert list(parsed.rankings["x"].query_ids) == ["q1"]
+    assert (found(parsed, "not_paired").line, found(parsed, "not_paired").count) == (3, 1)
+
+
 def test_a_null_among_nested_scores_refuses_only_its_row(parse, found):
     entry = '{"query": "a", "docs": ["x", "y", "z"], "true_scores": [1, null, 0]}'
 
