@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
-from rankdash.ui.state import server
+from rankdash.ui.overview import overview_causes
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address, server
 from tests.stored import keep_lists, keep_rows, keep_sample
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +69,14 @@ def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored)
         "Choose a row to see its queries. 1 query is excluded on both sides and counts neither "
         "for nor against: failed (1).",
     }
+
+
+def test_a_chosen_reason_opens_the_queries_that_it_explains(app, stored, monkeypatch):
+    went = []
+    monkeypatch.setattr(overview_causes, "reasons", lambda *_: "idle")
+    monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
+    open_page(app, "overview")
+    assert {*went} == {("queries", "idle")}
 
 
 def test_queries_say_why_a_failed_query_has_no_comparison(app, stored):
