@@ -120,7 +120,8 @@ def test_a_step_of_training_brings_the_positive_nearer_than_the_negative(caplog)
     collator = SentenceTransformerDataCollator(preprocess_fn=model.preprocess)
     with caplog.at_level(logging.WARNING):
         batch = collator(rows)
-    assert caplog.messages == []
+    warned = [each.message for each in caplog.records if each.name.startswith("sentence_")]
+    assert warned == []
     inputs = [key.removesuffix("_input_ids") for key in batch if key.endswith("_input_ids")]
     assert inputs == ["query", "positive", "negative"]
     features = [
