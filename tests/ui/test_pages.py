@@ -38,8 +38,9 @@ def in_address(app, name: str) -> list[str]:
 def open_page(app, name: str, **params: str | list[str]):
     for key, value in params.items():
         app.query_params[key] = value
+    if name != "overview":
+        app.switch_page(str(ROOT / "pages" / f"{name}.py"))
     app.run()
-    app.switch_page(str(ROOT / "pages" / f"{name}.py")).run()
     assert not app.exception
     return app
 
