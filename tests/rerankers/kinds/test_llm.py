@@ -383,8 +383,9 @@ def test_the_sliding_sort_brings_the_best_to_the_front_in_as_many_passes(make, s
     assert sorted(best_first(scored.scores)[:8]) == list(range(8))
 
 
-def test_a_model_that_always_prefers_the_first_changes_nothing(make, server):
-    server.reply = lambda body: ("A", {})
+@pytest.mark.parametrize("letter", ["A", "B"])
+def test_a_model_that_prefers_a_place_and_no_document_changes_nothing(make, server, letter):
+    server.reply = lambda body: (letter, {})
     for sort in ("all", "sliding"):
         (scored,) = make("llm-pairwise", top=5, sort=sort).score([ask(DOCUMENTS[:7])])
         assert best_first(scored.scores) == list(range(7))
