@@ -1,6 +1,7 @@
 """When not to rerank: what a rule on the margin loses, saves, and promises on other queries."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,14 @@ def test_a_loss_of_just_the_tolerance_is_within_it():
     assert found.tolerance < 0.3
     assert found.rule.share == found.held_out.share == 1
     assert found.holds
+
+
+def test_a_rule_holds_where_the_lower_end_of_its_change_is_within_the_tolerance():
+    found = replace(skipping(*telling(), SETTINGS), tolerance=0.1)
+    for low, holds in ((-0.1, True), (-0.1001, False)):
+        held_out = replace(found.held_out, change=-0.01, low=low, high=0.02)
+        assert replace(found, held_out=held_out).holds is holds
+    assert not replace(found, held_out=None).holds
 
 
 def test_a_margin_that_says_nothing_is_not_said_to_help():

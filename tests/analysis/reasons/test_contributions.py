@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.contributions import split, splits, without
+from rankdash.analysis.reasons.contributions import split, splits, with_top_label, without
 from rankdash.analysis.reasons.statements import CAUSES, MOST, statements
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking
@@ -217,6 +217,22 @@ def test_the_first_relevant_document_is_told_where_only_it_counts():
     assert said[0].doc_ids == ("a", "d")
     assert said[0].moves == ((1, 3),)
     assert said[0].amount == -1
+
+
+@pytest.mark.parametrize(
+    ("threshold", "after", "docs"), [(1.0, "cbda", ("a", "b")), (2.0, "bcda", ("b", "b"))]
+)
+def test_the_first_relevant_document_is_one_of_at_least_the_threshold(threshold, after, docs):
+    _, said = told("abcd", after, {"a": 1, "b": 2}, "mrr@4", threshold=threshold)
+    assert said[0].doc_ids == docs
+
+
+def test_the_top_of_the_scale_is_that_of_all_labels_unless_the_conventions_name_one():
+    qrels = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["a", "a"], "label": [1.0, 2.0]})
+    assert with_top_label(Conventions(), qrels).err_top_label == 2
+    assert with_top_label(Conventions(err_top_label=3), qrels).err_top_label == 3
+    assert with_top_label(Conventions(), qrels.assign(label=0.0)).err_top_label is None
+    assert with_top_label(Conventions(), qrels.head(0)).err_top_label is None
 
 
 def test_unjudged_documents_lifted_over_a_relevant_one_are_named_with_what_they_cost():

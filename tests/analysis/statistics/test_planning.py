@@ -120,6 +120,8 @@ def test_the_middle_half_of_the_interval_tells_whether_none_is_within():
     error = 0.2 / math.sqrt(60)
     assert planned(_normal(60, 0.60 * error, 0.2)).none_within
     assert not planned(_normal(60, 0.75 * error, 0.2)).none_within
+    # The interval is that of the verdict, whatever level several comparisons ask of a p.
+    assert planned(_normal(60, 0.60 * error, 0.2), level=0.995).none_within
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.3, 1.0]), min_size=20, max_size=60))

@@ -388,6 +388,17 @@ def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypa
     assert (tmp_path / f"corpus{written}").read_bytes() == contents[f"corpus{written}"]
 
 
+def test_ids_that_are_numbers_are_found_in_a_large_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 2)
+    rows = [{"_id": n, "text": f"text {n}"} for n in range(5)]
+    (tmp_path / "corpus.jsonl").write_bytes(lines(rows))
+    (tmp_path / "bm25.trec").write_bytes(b"q1 Q0 1 1 9 x\nq1 Q0 3 2 8 x\n")
+    (tmp_path / "made").mkdir()
+    files = [Fetched(tmp_path / name, name, "set") for name in ("corpus.jsonl", "bm25.trec")]
+    (corpus, _run) = thinning.thinned(files, tmp_path / "made")
+    assert pd.read_parquet(corpus.path)["text"].tolist() == ["text 1", "text 3"]
+
+
 def test_a_small_corpus_is_read_whole(tmp_path):
     (tmp_path / "corpus.parquet").write_bytes(parquet(CORPUS))
     (tmp_path / "qrels.tsv").write_bytes(LABELS["test.tsv"])
