@@ -4,13 +4,14 @@ import math
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Scored, create, get
+from rankdash.rerankers import Request, Scored, create, get
 from rankdash.runs import claimed, explain, jobs
 from rankdash.runs.explain import Explainer
 from rankdash.runs.jobs import JobRequest
@@ -245,6 +246,28 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
         handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
         explainer.serve()
         assert len(server.seen) == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("remote", "texts", "calls"), [(False, 2, [2, 1, 1]), (False, 1, [1]), (True, 2, [2])]
+)
+def test_what_fails_together_is_asked_alone_but_of_no_service_which_may_bill_it(
+    remote, texts, calls
+):
+    asked = []
+
+    def score(requests):
+        asked.append(len(requests[0].documents))
+        return [Scored(np.zeros(asked[-1]), error="no")]
+
+    held = SimpleNamespace(
+        reranker=SimpleNamespace(score=score, settings={}),
+        kind=SimpleNamespace(able=lambda _settings: SimpleNamespace(needs_network=remote)),
+    )
+    scoring = explain._Scoring(held, ("q", "d"), on_batch=print, has_to_stop=lambda: False)
+    documents = [f"text {n}" for n in range(texts)]
+    scoring._ask([Request("q", "ask", [f"d{n}" for n in range(texts)], documents)])
+    assert asked == calls
 
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [25, 5]), (False, [16, 14])])

@@ -61,6 +61,11 @@ def test_a_page_draws_with_data_and_a_run(app, stored, name, language):
     assert not app.error
 
 
+def test_an_empty_workspace_offers_to_import_one(app, workspace):
+    open_page(app, "data")
+    assert "Export or import the workspace" in [each.label for each in app.expander]
+
+
 def test_overview_compares_by_query_and_counts_the_failed_one_apart(app, stored):
     said = texts(open_page(app, "overview"))
     # Relevant documents stand at ranks 1 to 4, four times each; the run puts them first and fails

@@ -299,6 +299,8 @@ def test_what_cannot_be_done_is_not_in_a_title(app, read_only):
     titles = [each.label for each in app.expander]
     assert "Export the workspace" in titles
     assert not any(word in title for title in titles for word in ("import", "Add", "Load"))
+    go(app, "run")
+    assert [each.label for each in app.expander] == ["Link to this view"]
 
 
 def test_what_was_written_is_still_shown(app, read_only):

@@ -106,7 +106,8 @@ def test_without_a_run_there_is_one_next_step(app, workspace, stored):
 
 
 def test_the_table_is_newest_first_and_numbered_as_the_chart(app, several):
-    shown = table(opened(app))
+    shown = table(opened(app, system=several["old"]))
+    assert app.caption[0].value.endswith("4 runs"), "whatever is compared"
     assert list(shown["name"]) == ["better", "look", "again", "old", "First stage"]
     assert shown["number"].dropna().astype(int).tolist() == [4, 3, 2, 1]
 

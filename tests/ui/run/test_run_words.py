@@ -337,6 +337,23 @@ def test_what_goes_with_runs_that_are_deleted(monkeypatch, notes, pinned, said):
     assert found[1:] == said
 
 
+def test_an_estimate_is_over_documents_down_to_the_depth(stored):
+    def looked_at(depth):
+        seen = []
+
+        def estimate(_settings, requests):
+            seen.extend(requests)
+            return run_estimate.Estimate(len(requests), 0.0)
+
+        found = run_estimate._estimate(
+            stored, SimpleNamespace(estimate=estimate), {}, depth, queries=8
+        )
+        return found.calls, {len(request.documents) for request in seen}
+
+    assert looked_at(3) == (8, {3})
+    assert looked_at(None) == (8, {4})
+
+
 @pytest.mark.parametrize(
     ("out", "dollars", "said"),
     [
