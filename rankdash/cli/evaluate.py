@@ -267,7 +267,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         }
     content = {"settings": settings, "systems": systems}
     try:
-        # Python indents as slowly as a million rows are scored.
+        # Python's own indenting is slow where there are many queries.
         yield msgspec.json.format(json.dumps(content, allow_nan=False), indent=2)
     except msgspec.DecodeError:
         # The name of a file that is no text is no JSON to others.
