@@ -1,8 +1,8 @@
 """`python -m tests`: every check of this project, one after the other, the quick ones first.
 
-With `--quick`, all but the tests that run Chromium or a neural model. Tests that draw examples draw
-the same ones each time; with `--random` they draw others, from a seed that is printed. Any other
-argument goes to pytest.
+With `--quick`, all but the tests that run Chromium or a neural model, and a quarter of the examples
+that tests draw. They draw the same ones each time; with `--random` they draw others, from a seed
+that is printed. Any other argument goes to pytest.
 """
 
 import platform
@@ -29,7 +29,7 @@ CHECKS = {
 }
 
 
-QUICK = ("-m", "not browser and not model")
+QUICK = ("-m", "not browser and not model", "--hypothesis-profile=few")
 
 
 def arguments(given: list[str]) -> list[str]:

@@ -29,6 +29,7 @@ settings.register_profile("same", derandomize=True, database=None, deadline=None
 settings.register_profile(
     "random", derandomize=False, database=None, deadline=None, phases=PHASES, print_blob=True
 )
+settings.register_profile("few", parent=settings.get_profile("same"), max_examples=25)
 settings.load_profile("same")
 
 FLAGS = [

@@ -20,6 +20,7 @@ SIGMAS = 5.0
 FEWEST = 5
 _SEED = 977
 _COUNTS: dict[int, Floats] = {}
+_MEANS: dict[bytes, Floats] = {}
 
 
 Range = tuple[float, float]
@@ -31,8 +32,11 @@ def drawn_means(values: Floats) -> Floats:
     if n not in _COUNTS:
         picked = np.random.default_rng(_SEED + n).multinomial(n, np.full(n, 1 / n), RESAMPLES)
         _COUNTS[n] = picked.astype(np.float64)
-    # Means that differ in their last digits only are one mean.
-    return np.round(_COUNTS[n] @ values / n, 12)
+    asked = values.tobytes()
+    if asked not in _MEANS:
+        # Means that differ in their last digits only are one mean.
+        _MEANS[asked] = np.round(_COUNTS[n] @ values / n, 12)
+    return _MEANS[asked]
 
 
 def interval(values: Floats, level: float, *, bca: bool) -> list[Range]:
