@@ -1,0 +1,122 @@
+"""Which pairs to label, in which order: draws with known probabilities.
+
+Pairs are drawn without replacement, each time with a probability in proportion to what the pair
+weighs in the difference, so that no label is asked for twice, the pairs that can move the answer
+most tend to come early, and an unbiased estimate is there at every point. The order depends on the
+seed and the rankings only, never on a label.
+
+Source: Efraimidis and Spirakis 2006, weighted random sampling; Shekhar, Xu, Lipton, Liang and
+Ramdas 2023, Risk-limiting Financial Audits via Weighted Sampling without Replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.errors import DataError
+from rankdash.ranking.ragged import Floats, Integers
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPlan:
+    """Draws from a pool that settle the difference of some pairs of systems by a metric.
+
+    contrasts: (baseline, challenger) as indexes into the pool's systems, one for each verdict.
+    seed: of the order. known: (N,) labels that were there before the first draw, NaN where there
+    was none; they count in full and are not drawn. order: (M,) the pairs to label, in the order in
+    which they are drawn: all without a label that weigh anything. level: the probability that all
+    intervals of all verdicts hold at every look together.
+    """
+
+    pool: LabelPool
+    metric: Additive
+    contrasts: tuple[tuple[int, int], ...]
+    seed: int
+    known: Floats
+    order: Integers
+    level: float = LEVEL
+
+    @classmethod
+    def make(
+        cls,
+        pool: LabelPool,
+        metric: Additive,
+        *,
+        seed: int,
+        contrasts: Sequence[tuple[int, int]] = (),
+        known: Floats | None = None,
+        level: float = LEVEL,
+    ) -> Self:
+        """A plan for some contrasts; where none is given, for each system against the first.
+
+        Raises DataError where the rankings are the same within the cutoff, so that no label could
+        make a difference.
+        """
+        before = np.full(len(pool), np.nan) if known is None else known
+        chosen = tuple(contrasts) or tuple((0, other) for other in range(1, len(pool.systems)))
+        empty = np.zeros(0, dtype=np.int64)
+        plan = cls(pool, metric, chosen, seed, before, empty, level)
+        if not plan.drawing.any():
+            raise DataError(
+                "The rankings are the same within the first {k} of every query, so that no label "
+                "makes a difference.",
+                remedy="Compare other rankings, or a metric with a larger cutoff.",
+                k=metric.k,
+            )
+        open_pairs = np.flatnonzero((plan.drawing > 0) & np.isnan(before))
+        waits = np.random.default_rng(seed).exponential(size=len(pool))[open_pairs]
+        order = open_pairs[np.argsort(waits / plan.drawing[open_pairs], kind="stable")]
+        return cls(pool, metric, chosen, seed, before, order, level)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(C, N) what each pair adds to the mean difference of a contrast if its gain is 1."""
+        worth = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
+        baselines, challengers = np.array(self.contrasts).T
+        return worth[challengers] - worth[baselines]
+
+    @cached_property
+    def drawing(self) -> Floats:
+        """(N,) what the probability of a draw is in proportion to: the sum of the sizes of a pair's
+        weights."""
+        found: Floats = np.abs(self.weights).sum(axis=0)
+        return found
+
+    @cached_property
+    def remaining(self) -> Floats:
+        """(M,) the share of all there is to draw that has not been drawn before each draw; 1 for
+        the first."""
+        return undrawn_share(self.drawing[self.order])
+
+    @property
+    def probabilities(self) -> Floats:
+        """(M,) the probability that each draw had, after the draws before it."""
+        drawn = self.drawing[self.order]
+        found: Floats = drawn / drawn.sum() / self.remaining if len(drawn) else drawn
+        return found
+
+    @property
+    def alpha(self) -> float:
+        """The share of error that each contrast may have (Bonferroni)."""
+        return (1 - self.level) / len(self.contrasts)
+
+    def names(self, contrast: int) -> tuple[str, str]:
+        """How baseline and challenger of a contrast are called."""
+        baseline, challenger = self.contrasts[contrast]
+        return self.pool.systems[baseline], self.pool.systems[challenger]
+
+
+def undrawn_share(drawing: Floats) -> Floats:
+    """(…, M) for (…, M) what is drawn, in order: the share of it all that comes at or after each
+    draw. Summed from the end, so that the last ones are not what rounding left over."""
+    behind: Floats = np.cumsum(drawing[..., ::-1], axis=-1)[..., ::-1]
+    return behind / behind[..., :1]

@@ -1,0 +1,208 @@
+"""What the labels so far say of a difference, whether that is settled, and how many labels more it
+takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import optimize, stats
+
+from rankdash.analysis.labelling.confidence_sequence import (
+    Sequence,
+    draw_weight,
+    follow,
+    half_width,
+)
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.guess import PSEUDO_LABELS, Guess
+from rankdash.ranking.ragged import Floats
+
+State = Literal["too_early", "open", "settled", "complete"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A difference, challenger minus baseline, by a metric, from some of the labels.
+
+    state: "too_early" for an interval; "open": the interval holds 0; "settled": it does not, and
+        may be acted on, however often one looked; "complete": all labels that weigh anything are
+        there, and `difference` is exact for these queries.
+    difference: the mean over the queries, in units of the metric; NaN before the first label.
+    low, high: the interval that holds at every look; NaN while it is too early.
+    like_these_low, like_these_high: the interval for queries like these, from one look: the spread
+        between queries comes on top. NaN while it is too early, and for fewer than two queries.
+    labels: draws that are answered, up to the first that is not. waiting: labels of later draws,
+        which count when their turn comes. known: labels that were there before. pairs: all that
+        weigh anything, those included. needed: labels more until it is settled, if the difference
+        is as estimated; at most what is left; None while it is too early.
+    """
+
+    baseline: str
+    challenger: str
+    metric: str
+    state: State
+    difference: float
+    low: float
+    high: float
+    like_these_low: float
+    like_these_high: float
+    level: float
+    queries: int
+    labels: int
+    waiting: int
+    known: int
+    pairs: int
+    needed: int | None
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is certain enough which of the two is better."""
+        return self.state == "settled" or (self.state == "complete" and self.difference != 0)
+
+
+def next_draw(plan: LabelPlan, labels: Floats) -> int | None:
+    """The place in `plan.order` of the first draw without a label, from 0; None where all have one.
+
+    labels: (N,) of the pool; NaN where there is none.
+    """
+    unanswered = np.isnan(labels[plan.order])
+    return int(np.argmax(unanswered)) if unanswered.any() else None
+
+
+def estimate(plan: LabelPlan, labels: Floats, guess: Guess | None = None) -> tuple[Estimate, ...]:
+    """What the labels say, for each contrast of the plan.
+
+    labels: (N,) of each pair of the pool on the scale of the metric; NaN where there is none.
+    guess: of the gains; None for that from the ranks.
+
+    Only draws up to the first without a label count: which pairs lack one may depend on what they
+    would be.
+
+    Raises DataError for a label above the top of the scale.
+    """
+    gains = plan.metric.gains(np.where(np.isnan(labels), plan.known, labels))
+    chosen = guess or Guess.from_ranks(plan.pool)
+    return tuple(_estimate(plan, each, gains, chosen) for each in range(len(plan.contrasts)))
+
+
+def _estimate(plan: LabelPlan, contrast: int, gains: Floats, guess: Guess) -> Estimate:
+    answered = next_draw(plan, gains)
+    n = len(plan.order) if answered is None else answered
+    weights = plan.weights[contrast]
+    weighs = plan.drawing > 0
+    before = weighs & ~np.isnan(plan.known)
+    base = float((weights * np.where(before, gains, 0.0)).sum())
+    drawn = plan.order[:n]
+    unit = float(plan.drawing[plan.order].sum())
+    nan = float("nan")
+    found = {"difference": nan, "low": nan, "high": nan}
+    state: State = "too_early"
+    like_these = (nan, nan)
+    needed = None
+    if answered is None:
+        exact = float((weights * np.where(weighs, gains, 0.0)).sum())
+        found, state, needed = dict.fromkeys(found, exact), "complete", 0
+        like_these = _like_these(plan, contrast, gains, guess, n, exact)
+    elif n:
+        size, groups = len(guess.start), guess.groups
+        path = follow(
+            weights[drawn],
+            plan.drawing[drawn],
+            gains[drawn],
+            groups[drawn],
+            left=np.bincount(groups[plan.order], weights[plan.order], size),
+            start=guess.start,
+            remaining=plan.remaining[:n],
+            unit=unit,
+            seen=(
+                np.bincount(groups[before], minlength=size).astype(np.float64),
+                np.bincount(groups[before], gains[before], size),
+            ),
+            base=base,
+            alpha=plan.alpha,
+        )
+        mean, half = float(path.mean[-1]), float(path.half[-1])
+        found["difference"] = mean
+        if path.looks[-1]:
+            found.update(low=mean - half, high=mean + half)
+            state = "settled" if abs(mean) > half else "open"
+            needed = 0 if state == "settled" else _needed(plan, path, unit)
+            like_these = _like_these(plan, contrast, gains, guess, n, mean)
+    baseline, challenger = plan.names(contrast)
+    later = ~np.isnan(gains[plan.order[n:]])
+    return Estimate(
+        baseline=baseline,
+        challenger=challenger,
+        metric=plan.metric.measure.spec,
+        state=state,
+        **found,
+        like_these_low=like_these[0],
+        like_these_high=like_these[1],
+        level=plan.level,
+        queries=len(plan.pool.query_ids),
+        labels=n,
+        waiting=int(later.sum()),
+        known=int(before.sum()),
+        pairs=int(weighs.sum()),
+        needed=needed,
+    )
+
+
+def _needed(plan: LabelPlan, path: Sequence, unit: float) -> int:
+    """The draws to come are known, so that only the spread is taken to stay as it is."""
+    n = len(path.mean)
+    ahead = plan.remaining[n:]
+    each = draw_weight(ahead)
+    weight = path.weight[-1] + np.cumsum(each)
+    noise = path.noise[-1] + np.cumsum((each * ahead) ** 2)
+    draws = n + np.arange(1.0, len(ahead) + 1)
+    half = half_width(float(path.spread[-1]), weight, noise, draws, unit, plan.alpha)
+    enough = half < abs(path.mean[-1])
+    return int(np.argmax(enough)) + 1 if enough.any() else len(ahead)
+
+
+def _like_these(
+    plan: LabelPlan, contrast: int, gains: Floats, guess: Guess, n: int, mean: float
+) -> tuple[float, float]:
+    """A t interval over the queries' own values, each estimated from its labels, so that their
+    spread holds both that between queries and that of the draws.
+
+    A pair is among the first n draws with about the probability 1 - exp(-(its size) × time), where
+    time is such that n are expected (Horvitz and Thompson; Cohen and Kaplan 2007, bottom-k
+    sketches).
+    """
+    queries = len(plan.pool.query_ids)
+    if queries < 2:
+        return float("nan"), float("nan")
+    weights, weighs = plan.weights[contrast], plan.drawing > 0
+    labelled = weighs & ~np.isnan(plan.known)
+    labelled[plan.order[:n]] = True
+    held = np.where(labelled, gains, 0.0)
+    size, groups = len(guess.start), guess.groups
+    count = np.bincount(groups[labelled], minlength=size) + PSEUDO_LABELS
+    learned = (
+        np.bincount(groups[labelled], held[labelled], size) + PSEUDO_LABELS * guess.start
+    ) / count
+    expected = learned[groups]
+    chance = np.ones(len(plan.pool))
+    chance[plan.order] = _chances(plan.drawing[plan.order], n)
+    parts = weights * (expected + np.where(labelled, (held - expected) / chance, 0.0))
+    # Weights are shares of the mean over all queries.
+    own = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries
+    reach = stats.t.ppf((1 + plan.level) / 2, queries - 1) * own.std(ddof=1) / np.sqrt(queries)
+    return mean - float(reach), mean + float(reach)
+
+
+def _chances(drawing: Floats, n: int) -> Floats:
+    if n == len(drawing):
+        return np.ones(len(drawing))
+    relative = drawing / drawing.sum()
+
+    def excess(log_time: float) -> float:
+        return float(-np.expm1(-relative * np.exp(log_time)).sum()) - n
+
+    time = np.exp(optimize.brentq(excess, -5.0, 60.0))
+    found: Floats = -np.expm1(-relative * time)
+    return found

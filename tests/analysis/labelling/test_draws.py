@@ -1,0 +1,137 @@
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.errors import DataError
+from rankdash.ranking.ranking import Ranking
+
+METRIC = Additive.of("dcg@3", top=1)
+
+
+def _ranking(**lists: str) -> Ranking:
+    """Documents are single letters, best first."""
+    return Ranking.from_lists(
+        (query, list(docs), [-float(place) for place in range(len(docs))])
+        for query, docs in lists.items()
+    )
+
+
+def _pool(depth: int = 3):
+    return pool_of({"old": _ranking(q="abcd", r="ef"), "new": _ranking(r="fg", q="bae")}, depth)
+
+
+def test_the_pool_is_what_a_system_shows_within_the_depth() -> None:
+    pool = _pool()
+    shown = {
+        (pool.query_ids[query], doc): tuple(ranks)
+        for query, doc, ranks in zip(pool.query, pool.doc_ids, pool.ranks.T, strict=True)
+    }
+    inf = float("inf")
+    assert shown == {
+        ("q", "a"): (1, 2),
+        ("q", "b"): (2, 1),
+        ("q", "c"): (3, inf),
+        ("q", "e"): (inf, 3),
+        ("r", "e"): (1, inf),
+        ("r", "f"): (2, 1),
+        ("r", "g"): (inf, 2),
+    }
+    assert pool.excluded == ()
+    assert len(_pool(depth=1)) == 4
+
+
+def test_queries_that_a_system_lacks_are_excluded_and_named() -> None:
+    pool = pool_of({"old": _ranking(q="ab", only_old="a"), "new": _ranking(new="c", q="ba")}, 2)
+    assert pool.query_ids.tolist() == ["q"]
+    assert pool.excluded == ("only_old", "new")
+
+
+def test_labels_are_found_by_both_ids() -> None:
+    pool = _pool()
+    labels = pd.DataFrame(
+        {"query_id": ["r", "q", "r"], "doc_id": ["e", "e", "zz"], "label": [2.0, 1.0, 3.0]}
+    )
+    found = pool.aligned(labels)
+    there = np.flatnonzero(~np.isnan(found))
+    assert {(pool.query_ids[pool.query[at]], pool.doc_ids[at]): found[at] for at in there} == {
+        ("r", "e"): 2.0,
+        ("q", "e"): 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rankings", "message"),
+    [
+        ({}, "given: 0"),
+        ({"old": _ranking(q="ab")}, "given: 1"),
+        ({"old": _ranking(q="ab"), "new": _ranking(r="ab")}, "no query in common"),
+    ],
+)
+def test_too_few_rankings_are_refused(rankings, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        pool_of(rankings, 10)
+
+
+def test_equal_rankings_need_no_label() -> None:
+    same = pool_of({"old": _ranking(q="abc"), "new": _ranking(q="abd")}, 3)
+    with pytest.raises(DataError, match="the same within the first 2"):
+        LabelPlan.make(same, Additive.of("dcg@2", top=1), seed=1)
+
+
+def test_every_pair_that_weighs_anything_is_drawn_once() -> None:
+    pool = _pool()
+    metric = Additive.of("precision@3", top=1)
+    plan = LabelPlan.make(pool, metric, seed=3)
+    # At other ranks within the cutoff precision stays as it is.
+    moved = np.isinf(pool.ranks).any(axis=0)
+    assert sorted(plan.order) == np.flatnonzero(moved).tolist()
+    assert len(LabelPlan.make(pool, METRIC, seed=3).order) == 7
+
+
+def test_the_same_seed_draws_the_same_and_another_another() -> None:
+    orders = [LabelPlan.make(_pool(), METRIC, seed=seed).order.tolist() for seed in (5, 5, 6, 7)]
+    assert orders[0] == orders[1]
+    assert len({tuple(order) for order in orders}) > 1
+
+
+def test_what_is_known_is_not_drawn() -> None:
+    pool = _pool()
+    known = np.where(pool.doc_ids == "e", 1.0, np.nan)
+    plan = LabelPlan.make(pool, METRIC, seed=1, known=known)
+    assert set(pool.doc_ids[plan.order]) == set("abcfg")
+
+
+def test_pairs_are_drawn_as_often_as_they_say() -> None:
+    """The first two draws of 2,000 plans, against the probabilities that the plans state."""
+    pool = _pool()
+    plans = [LabelPlan.make(pool, METRIC, seed=seed) for seed in range(2_000)]
+    first = Counter(int(plan.order[0]) for plan in plans)
+    size = plans[0].drawing / plans[0].drawing.sum()
+    for pair, share in enumerate(size):
+        assert first[pair] / 2_000 == pytest.approx(share, abs=0.04)
+    assert plans[0].probabilities[0] == pytest.approx(size[plans[0].order[0]])
+    most = first.most_common(1)[0][0]
+    after = [plan for plan in plans if plan.order[0] == most]
+    second = Counter(int(plan.order[1]) for plan in after)
+    for plan in after[:20]:
+        assert second[int(plan.order[1])] / len(after) == pytest.approx(
+            plan.probabilities[1], abs=0.09
+        )
+    assert all(plan.probabilities[-1] == pytest.approx(1) for plan in plans[:50])
+
+
+def test_several_systems_are_drawn_for_by_the_sum_of_what_they_weigh() -> None:
+    rankings = {"a": _ranking(q="abc"), "b": _ranking(q="bac"), "c": _ranking(q="cab")}
+    pool = pool_of(rankings, 3)
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    assert plan.contrasts == ((0, 1), (0, 2))
+    assert [plan.names(each) for each in (0, 1)] == [("a", "b"), ("a", "c")]
+    assert plan.drawing == pytest.approx(np.abs(plan.weights).sum(axis=0))
+    assert plan.alpha == pytest.approx(0.025)
+    every = LabelPlan.make(pool, METRIC, seed=1, contrasts=[(1, 2)])
+    assert every.weights[0] == pytest.approx(plan.weights[1] - plan.weights[0])

@@ -1,0 +1,207 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.estimate import estimate, next_draw
+from rankdash.analysis.labelling.guess import Guess
+from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.errors import DataError
+from tests.analysis.labelling.robot import real_pool, replay
+from tests.sets import SAMPLE
+
+METRIC = Additive.of("dcg@10", top=3)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return real_pool(SAMPLE.name, "by_title")
+
+
+def _some(plan: LabelPlan, labels, n: int):
+    """The labels of the first n draws."""
+    given = np.full(len(labels), np.nan)
+    given[plan.order[:n]] = labels[plan.order[:n]]
+    return given
+
+
+@pytest.mark.parametrize("n", [1, 49, 120, 400])
+def test_an_estimate_is_what_the_robot_sees_at_that_label(sample, n: int) -> None:
+    pool, labels = sample
+    path = replay(pool, METRIC, labels, 3).path
+    for seed in range(3):
+        plan = LabelPlan.make(pool, METRIC, seed=seed)
+        (found,) = estimate(plan, _some(plan, labels, n))
+        assert found.labels == n
+        assert found.difference == pytest.approx(path.mean[seed, n - 1], abs=1e-12)
+        if path.looks[seed, n - 1]:
+            assert found.high - found.difference == pytest.approx(path.half[seed, n - 1])
+            assert found.difference - found.low == pytest.approx(path.half[seed, n - 1])
+        else:
+            assert found.state == "too_early"
+            assert np.isnan(found.low)
+
+
+def test_no_interval_before_enough_draws_and_enough_gains(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    states = {n: estimate(plan, _some(plan, labels, n))[0].state for n in (0, 1, 49, 50, 200)}
+    assert [states[n] for n in (0, 1, 49)] == ["too_early"] * 3
+    assert states[200] != "too_early"
+    nothing = estimate(plan, _some(plan, np.zeros_like(labels), 200))[0]
+    assert (nothing.state, nothing.needed) == ("too_early", None)
+
+
+def test_nothing_is_said_without_a_label(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    (found,) = estimate(plan, np.full(len(labels), np.nan))
+    assert np.isnan([found.difference, found.low, found.high, found.like_these_low]).all()
+    assert (found.labels, found.waiting, found.known) == (0, 0, 0)
+    assert found.pairs == len(plan.order)
+    assert not found.settled
+
+
+def test_labels_after_the_first_open_draw_wait(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    given = _some(plan, labels, 200)
+    assert next_draw(plan, given) == 200
+    given[plan.order[150]] = np.nan
+    assert next_draw(plan, given) == 150
+    (found,) = estimate(plan, given)
+    (before,) = estimate(plan, _some(plan, labels, 150))
+    assert found == replace(before, waiting=49)
+    assert next_draw(plan, labels) is None
+
+
+def test_a_verdict_that_is_settled_says_so(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    found = [estimate(plan, _some(plan, labels, n))[0] for n in range(0, len(plan.order), 25)]
+    settled = [each for each in found if each.state == "settled"]
+    assert settled
+    for each in found:
+        assert each.settled == (each.state == "settled")
+        if each.state in ("settled", "open"):
+            assert each.settled == (each.low > 0 or each.high < 0)
+            assert (each.needed == 0) == each.settled
+
+
+def test_about_as_many_labels_are_needed_as_it_says(sample) -> None:
+    """Planned from 150 labels, over many seeds: right in the median within a half."""
+    pool, labels = sample
+    effort = replay(pool, METRIC, labels, 60).effort
+    ratios = []
+    for seed in range(60):
+        plan = LabelPlan.make(pool, METRIC, seed=seed)
+        (found,) = estimate(plan, _some(plan, labels, 150))
+        if found.needed:
+            assert found.needed <= len(plan.order) - 150
+            ratios.append((found.needed + 150) / effort[seed])
+    assert 0.6 < np.median(ratios) < 1.5
+
+
+def test_known_labels_count_in_full(sample) -> None:
+    pool, labels = sample
+    known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
+    plan = LabelPlan.make(pool, METRIC, seed=1, known=known)
+    every = LabelPlan.make(pool, METRIC, seed=1)
+    truth = float((every.weights[0] * METRIC.gains(labels)).sum())
+    errors = []
+    for seed in range(200):
+        again = LabelPlan.make(pool, METRIC, seed=seed, known=known)
+        errors.append(estimate(again, _some(again, labels, 60))[0].difference - truth)
+    assert np.mean(errors) == pytest.approx(0, abs=3 * np.std(errors) / 200**0.5)
+    (found,) = estimate(plan, _some(plan, labels, len(plan.order)))
+    assert found.state == "complete"
+    assert found.difference == pytest.approx(truth, abs=1e-12)
+    assert found.known + found.labels == found.pairs == len(every.order)
+
+
+@pytest.mark.parametrize("kind", ["ranks", "right", "wrong", "missing"])
+def test_an_estimate_is_right_on_average_whatever_the_guess(sample, kind: str) -> None:
+    pool, labels = sample
+    gains = METRIC.gains(labels)
+    guess = {
+        "ranks": Guess.from_ranks(pool),
+        "right": Guess.from_gains(gains),
+        "wrong": Guess.from_gains(1 - gains),
+        "missing": Guess.from_gains(np.where(np.arange(len(gains)) % 3, np.nan, gains)),
+    }[kind]
+    found = replay(pool, METRIC, labels, 400, guess)
+    for n in (1, 5, 30, 200):
+        seen = found.path.mean[:, n - 1]
+        assert seen.mean() == pytest.approx(found.truth, abs=4 * seen.std() / 400**0.5)
+
+
+def test_a_good_guess_narrows_the_interval_and_a_perfect_one_does_not_close_it(sample) -> None:
+    pool, labels = sample
+    perfect = Guess.from_gains(METRIC.gains(labels))
+    plain, guessed = (replay(pool, METRIC, labels, 20, each).path for each in (None, perfect))
+    assert (guessed.half[:, 200] < 0.7 * plain.half[:, 200]).all()
+    assert (guessed.half[:, 200] > 0).all()
+
+
+def test_verdicts_on_several_systems_hold_together(sample) -> None:
+    """Three systems; the two contrasts of 100 robots, at a look every 20 labels."""
+    pool, labels = sample
+    rng = np.random.default_rng(3)
+    third = np.argsort(rng.random(len(pool)))[None] + 1.0
+    three = LabelPool(
+        (*pool.systems, "random"),
+        pool.query_ids,
+        pool.query,
+        pool.doc_ids,
+        np.vstack([pool.ranks, np.minimum(third % 40 + 1, 11)]),
+    )
+    missed = 0
+    for seed in range(100):
+        plan = LabelPlan.make(three, METRIC, seed=seed)
+        truth = plan.weights @ METRIC.gains(labels)
+        failed = False
+        for n in range(50, 800, 150):
+            for found, true in zip(estimate(plan, _some(plan, labels, n)), truth, strict=True):
+                failed |= not np.isnan(found.low) and not found.low <= true <= found.high
+        missed += failed
+    assert missed <= 7
+    complete = estimate(plan, labels)
+    assert [each.difference for each in complete] == pytest.approx(truth)
+    assert [each.challenger for each in complete] == [pool.systems[1], "random"]
+
+
+def test_for_queries_like_these_the_spread_between_queries_comes_on_top(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    queries = len(pool.query_ids)
+    own = np.bincount(pool.query, plan.weights[0] * METRIC.gains(labels), queries) * queries
+    classic = stats.t.interval(0.95, queries - 1, own.mean(), own.std(ddof=1) / queries**0.5)
+    (complete,) = estimate(plan, labels)
+    assert (complete.like_these_low, complete.like_these_high) == pytest.approx(classic)
+    widths = []
+    for n in (100, 300, 600):
+        (found,) = estimate(plan, _some(plan, labels, n))
+        widths.append(found.like_these_high - found.like_these_low)
+    assert all(width > 0.95 * (classic[1] - classic[0]) for width in widths)
+    assert widths[0] > widths[2]
+
+
+def test_a_label_above_the_scale_is_refused(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    with pytest.raises(DataError, match="A label is 7"):
+        estimate(plan, np.full(len(labels), 7.0))
+
+
+def test_changing_a_label_back_gives_the_same_estimate(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    given = _some(plan, labels, 120)
+    changed = given.copy()
+    changed[plan.order[3]] = 3 - given[plan.order[3]]
+    assert estimate(plan, changed) != estimate(plan, given)
+    changed[plan.order[3]] = given[plan.order[3]]
+    assert estimate(plan, changed) == estimate(plan, given)

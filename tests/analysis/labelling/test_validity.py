@@ -1,0 +1,80 @@
+"""Whatever the guess and the data, verdicts are right as often as they say: 300 robots each that
+look after every label. Effort is measured by tests/benchmarks/labelling.py."""
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.guess import Guess
+from tests.analysis.labelling.robot import (
+    favouring,
+    judge,
+    one_grade_off,
+    real_pool,
+    replay,
+    without_difference,
+)
+from tests.sets import SAMPLE, SETS
+
+SEEDS = 300
+RERANKINGS = {SAMPLE.name: "by_title", "medquad": "minilm", "cmrc_zh": "minilm"}
+NAMES = [name for name in RERANKINGS if name in SETS]
+
+
+def _setting(name: str, spec: str = "dcg@10"):
+    pool, labels = real_pool(name, RERANKINGS[name])
+    return pool, labels, Additive.of(spec, top=float(labels.max()))
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [*((name, "dcg@10") for name in NAMES), (SAMPLE.name, "precision@5"), (SAMPLE.name, "rbp@10")],
+)
+def test_people_alone_get_the_truth(name: str, spec: str) -> None:
+    pool, labels, metric = _setting(name, spec)
+    found = replay(pool, metric, labels, SEEDS)
+    assert found.covered.mean() >= 0.93
+    assert found.wrong.mean() <= 0.01
+    assert found.unbiased(0.002)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_equal_systems_are_said_to_differ_rarely(name: str) -> None:
+    pool, labels, metric = _setting(name)
+    found = replay(without_difference(pool, metric, labels), metric, labels, SEEDS)
+    assert abs(found.truth) < 1e-3
+    said = found.verdicts != 0
+    assert said.any(axis=1).mean() <= 0.075
+    assert said[:, ::10].any(axis=1).mean() <= 0.075
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["even", "favouring", "reversed"])
+def test_no_judge_makes_a_verdict_wrong(name: str, kind: str) -> None:
+    pool, labels, metric = _setting(name)
+    weights = LabelPlan.make(pool, metric, seed=0).weights[0]
+    wrong = {
+        "even": one_grade_off(labels, metric.top),
+        "favouring": favouring(labels, weights),
+        "reversed": metric.top - labels,
+    }[kind]
+    grades = judge(labels, -0.5 if kind == "reversed" else 0.5, metric.top, wrong)
+    guess = Guess.from_gains(metric.gains(grades))
+    found = replay(pool, metric, labels, SEEDS, guess)
+    assert found.covered.mean() >= 0.93
+    assert found.wrong.mean() <= 0.01
+    assert found.unbiased(0.002)
+
+
+@pytest.mark.skipif("medquad" not in SETS, reason="the real sets are not here")
+def test_a_judge_that_alone_names_the_wrong_system_costs_at_most_a_tenth_more_labels() -> None:
+    pool, labels, metric = _setting("cmrc_zh")
+    weights = LabelPlan.make(pool, metric, seed=0).weights[0]
+    grades = judge(labels, 0.41, metric.top, favouring(labels, weights))
+    alone = replay(pool, metric, labels, SEEDS)
+    assert alone.truth < 0 < (weights * metric.gains(grades)).sum()
+    found = replay(pool, metric, labels, SEEDS, Guess.from_gains(metric.gains(grades)))
+    assert not found.wrong.any()
+    assert found.covered.mean() >= 0.93
+    assert np.median(found.effort) <= 1.1 * np.median(alone.effort)
