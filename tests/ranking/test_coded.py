@@ -1,0 +1,122 @@
+"""A column of ids as codes: what each code stands for, what is missing, where known ids are."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rankdash.ranking import coded
+from rankdash.ranking.coded import (
+    Coded,
+    alike,
+    arrow_integers,
+    come_in_runs,
+    is_plain,
+    objects,
+    places_in,
+    run_starts,
+)
+
+
+def text(*ids: str | None) -> pa.Array:
+    return pa.array(ids, type=pa.large_string())
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_ids_become_codes_in_the_order_of_first_appearance(monkeypatch, mixed, kind):
+    if mixed:
+        monkeypatch.setattr(coded, "_SAMPLE", 1)
+    ids = ["b", "b", None, None, "a", "b", "", "a", "a"]
+    found = Coded.of(pa.array(ids, type=kind))
+    assert found.codes.tolist() == [0, 0, -1, -1, 1, 0, 2, 1, 1]
+    assert found.codes.dtype == np.int32
+    assert found.texts.equals(text("b", "a", ""))
+    assert found.objects().tolist() == ids
+    assert len(found) == 9
+
+
+def test_some_rows_are_taken_by_place_and_by_flag():
+    ids = Coded.of(text("b", "a", "b", "c"))
+    for rows in (np.array([3, 0, 2]), np.array([True, False, True, True])):
+        taken = ids.taken(rows)
+        assert taken.objects().tolist() == np.array(["b", "a", "b", "c"])[rows].tolist()
+        assert sorted(taken.texts.to_pylist()) == ["b", "c"], "without what no row has"
+    assert ids.texts_of(np.array([3, 0])).equals(text("c", "b"))
+
+
+def test_columns_are_joined_one_after_the_other_with_one_code_for_an_id():
+    found = Coded.joined([Coded.of(text("b", "a")), Coded.of(text("a", "c", "b"))])
+    assert found.codes.tolist() == [0, 1, 1, 2, 0]
+    assert found.texts.equals(text("b", "a", "c"))
+
+
+def test_text_with_either_kind_of_offsets_is_made_comparable():
+    wide = text("a", "b")
+    assert alike(wide) is wide
+    assert alike(pa.array(["a", "b"], type=pa.string())).equals(wide)
+    assert objects(wide).tolist() == ["a", "b"]
+    assert objects(wide).dtype == object
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+def test_whole_numbers_keep_their_values_and_their_order_as_arrow(kind):
+    values = np.arange(-3, 9, dtype=kind)
+    assert arrow_integers(values).to_pylist() == list(range(-3, 9))
+    assert arrow_integers(values[::-2]).to_pylist() == [8, 6, 4, 2, 0, -2]
+    wide = arrow_integers(values).type
+    assert wide == (pa.int32() if kind is np.int32 else pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted", "places"),
+    [
+        ("abc", "cxa", [2, -1, 0]),
+        ("ab", "bxya", [1, -1, -1, 0]),
+        ("abcd", "db", [3, 1]),
+        ("abcd", "xd", [-1, 3]),
+        ("", "ab", [-1, -1]),
+        ("ab", "", []),
+    ],
+    ids=["as many", "fewer known", "fewer wanted", "fewer, one unknown", "none known", "none"],
+)
+def test_places_are_found_whichever_side_is_the_smaller(known, wanted, places):
+    found = places_in(text(*known), text(*wanted))
+    assert found.tolist() == places
+    assert found.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("ids", "plain"),
+    [
+        (["a!", "b~"], True),
+        (["a", "b c"], False),
+        (["a\t"], False),
+        (["\x7f"], False),
+        (["é"], False),
+        (["", ""], True),
+        ([], True),
+    ],
+)
+def test_ids_are_plain_where_none_has_white_space_or_more_than_ascii(ids, plain):
+    assert is_plain(text(*ids)) is plain
+
+
+def test_whether_ids_are_plain_is_said_of_those_of_a_slice_alone():
+    whole = text("b c", "a", "é")
+    assert is_plain(whole.slice(1, 1))
+    assert not is_plain(whole.slice(0, 2))
+    assert not is_plain(whole.slice(1, 2))
+
+
+def test_runs_start_where_a_text_differs_from_the_one_before():
+    assert run_starts(text("a", "a", "b", "a", None, None, "c")).tolist()[:4] == [0, 2, 3, 4]
+    assert run_starts(text("a")).tolist() == [0]
+    assert run_starts(text()).tolist() == []
+
+
+def test_rows_come_in_runs_where_the_first_ones_have_four_of_each(monkeypatch):
+    monkeypatch.setattr(coded, "_SAMPLE", 8)
+    assert come_in_runs(text(*"abcdefgh")), "too few to tell"
+    assert come_in_runs(text(*"aaaabbbbc"))
+    assert not come_in_runs(text(*"aaabbbccc"))
+    assert come_in_runs(text(*"aaaabbbbcdefghijk")), "only the first rows are looked at"
