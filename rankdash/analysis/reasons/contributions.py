@@ -111,7 +111,7 @@ def without(
     kept = docs[~docs["doc_id"].isin(doc_ids)]
     ids = [str(doc_id) for doc_id in kept["doc_id"]]
     ranking = Ranking.from_lists([(found.query_id, ids, [-float(n) for n in range(len(ids))])])
-    rules = replace(with_top_label(conventions, qrels), ties="as_ranked", score_precision="float64")
+    rules = with_top_label(conventions, qrels)
     own = qrels[qrels["query_id"] == found.query_id]
     evaluation = evaluate(judge(ranking, own, rules), [found.measure], rules)
     return float(evaluation.values[0, 0])

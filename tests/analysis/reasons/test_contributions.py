@@ -168,6 +168,45 @@ def test_each_documents_part_is_its_discounted_gain():
     assert math.isnan(rows.loc["c", "label"])
 
 
+# Document "a" at rank 1 (label 3), "b" at 3 (1), "c" at 4 (2); "x" (2) is not ranked.
+@pytest.mark.parametrize(
+    ("spec", "rules", "credits"),
+    [
+        ("dcg", {}, [3, 1 / 2, 2 / math.log2(5)]),
+        ("dcg_exp@3", {}, [7, 1 / 2, 0]),
+        ("precision@3", {}, [1 / 3, 1 / 3, 0]),
+        ("recall", {}, [1 / 4, 1 / 4, 1 / 4]),
+        ("recall@3", {"threshold": 2}, [1 / 3, 0, 0]),
+        ("f1@4", {}, [2 / 8, 2 / 8, 2 / 8]),
+        ("r_precision", {"threshold": 2}, [1 / 3, 0, 0]),
+        ("r_precision", {}, [1 / 4, 1 / 4, 1 / 4]),
+        ("hit@3", {}, [1, 0, 0]),
+        ("hit", {"threshold": 2}, [1, 0, 0]),
+        ("map", {}, [1 / 4, 2 / 3 / 4, 3 / 4 / 4]),
+        ("map@3", {"ap_norm": "min(R,k)"}, [1 / 3, 2 / 3 / 3, 0]),
+        ("map@3", {"ap_norm": "R"}, [1 / 4, 2 / 3 / 4, 0]),
+        ("err@3", {}, [7 / 8, 1 / 8 * 1 / 8 / 3, 0]),
+        ("err", {}, [7 / 8, 1 / 8 * 1 / 8 / 3, 1 / 8 * 7 / 8 * 3 / 8 / 4]),
+        ("err", {"err_top_label": 4}, [7 / 16, 9 / 16 / 16 / 3, 9 / 16 * 15 / 16 * 3 / 16 / 4]),
+        ("rbp(0.8)@3", {}, [1 - 0.8, 0.2 * 0.8**2, 0]),
+    ],
+)
+def test_what_a_document_is_credited_with_follows_from_its_rank_and_label(spec, rules, credits):
+    qrels = table({"a": 3, "b": 1, "c": 2, "x": 2, "n": 0}, {})
+    rows = split(
+        ranked("anbc"), ranked("n"), qrels, "q", parse_measure(spec), Conventions(**rules)
+    ).documents.set_index("doc_id")["before"]
+    assert rows.loc[["a", "b", "c", "n"]].tolist() == pytest.approx([*credits, 0])
+
+
+def test_documents_that_changed_as_much_come_in_the_order_of_the_challenger():
+    """The last digits of equal changes are not those of their sizes."""
+    qrels = table(dict.fromkeys("abcdef", 1), {})
+    found = split(ranked("abcxyz"), ranked("zyxwfed"), qrels, "q", parse_measure("recall@6"))
+    order = found.documents["doc_id"].tolist()
+    assert order == ["f", "e", "a", "b", "c", "z", "y", "x", "w", "d"]
+
+
 def test_in_mrr_the_credit_passes_from_one_document_to_the_other():
     qrels = table({"a": 1, "b": 1}, {})
     rows = split(ranked("ab"), ranked("cb"), qrels, "q", parse_measure("mrr")).documents
@@ -249,6 +288,22 @@ def test_what_stood_above_already_was_not_lifted():
         assert said[-1].doc_ids == lifted
         rank_without = 3 - len(lifted)
         assert said[-1].amount == pytest.approx(found.after - 1 / np.log2(rank_without + 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "docs", "ranks"),
+    [("ab", "bc", ("a", ""), (1, math.nan)), ("bc", "ba", ("", "a"), (math.nan, 2))],
+)
+def test_the_first_relevant_document_may_be_in_one_list_alone(before, after, docs, ranks):
+    _, said = told(before, after, {"a": 1}, "mrr")
+    assert (said[0].kind, said[0].doc_ids, said[0].count) == ("first", docs, 1)
+    np.testing.assert_array_equal(said[0].moves, [ranks])
+
+
+def test_where_grades_count_only_a_label_of_0_or_below_is_judged_worse():
+    for label, kinds in ((0, ["worse_above"]), (-1, ["worse_above"]), (0.5, [])):
+        _, said = told("ab", "ba", {"a": 2, "b": label}, "ndcg")
+        assert [each.kind for each in said if each.kind in CAUSES] == kinds
 
 
 def test_what_was_lifted_over_a_document_that_lost_nothing_is_no_cause():

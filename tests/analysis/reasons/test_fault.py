@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.fault import FAULTS, MOST, fault
+from rankdash.analysis.statistics.pairs import TIE_BAND
 
 VALUES = st.floats(0, 1)
 
@@ -42,6 +43,17 @@ def test_exactly_half_by_labels_is_not_most(condensed, code):
 @pytest.mark.parametrize(("value", "code"), [(0.95, "none"), (0.949, "reranker")])
 def test_a_loss_of_exactly_the_tie_band_is_none(value, code):
     assert fault(value, value, 1.0, 1.0, tie_band=0.05).code == code
+
+
+@pytest.mark.parametrize(("lost", "code"), [(TIE_BAND, "none"), (TIE_BAND + 1e-4, "reranker")])
+def test_the_tie_band_is_that_of_verdicts_unless_another_is_given(lost, code):
+    assert fault(1 - lost, 1 - lost, 1.0, 1.0).code == code
+
+
+@pytest.mark.parametrize("perfect", [0.5, 0.8])
+def test_a_value_above_the_perfect_one_lost_nothing(perfect):
+    found = fault(0.8, 0.9, 0.9, perfect)
+    assert (found.code, found.lost, set(found.parts.values())) == ("none", 0.0, {0.0})
 
 
 def test_a_list_without_its_unlabelled_documents_is_no_better_than_the_best_order():

@@ -1,5 +1,6 @@
 """Leaving parts out: nothing of the text is lost, and effects of a made-up scorer are exact."""
 
+import json
 import math
 
 import numpy as np
@@ -258,6 +259,54 @@ def test_what_is_too_long_for_a_sentence_is_cut_at_a_blank(text, ends):
 def test_the_longest_stretch_in_common_stays_together(text, query, pieces):
     assert [part.shown(text) for part in terms(text, query)] == pieces
     assert list(effects(explain(query, text, "term", Worth({})), text)) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("签收后的七天", ["签收", "后", "的", "七天"]),
+        ("的了退", ["的", "了", "退"]),
+        ("退货单", ["退货", "单"]),
+        ("退货and单据3", ["退货", "and", "单据", "3"]),
+    ],
+)
+def test_text_without_blanks_goes_by_two_and_a_particle_stands_alone(text, pieces):
+    assert [text[slice(*place)] for place in word_pieces(text)] == pieces
+
+
+@pytest.mark.parametrize(("length", "pieces"), [(8, [8]), (9, [8, 1]), (10, [8, 2])])
+def test_at_most_eight_characters_in_common_stay_together(length, pieces):
+    text = "甲乙丙丁戊己庚辛壬癸"[:length]
+    assert [end - start for start, end in word_pieces(text, text)] == pieces
+
+
+def test_a_sign_joins_what_it_stands_between_and_nothing_else():
+    text = "'tis a-b 3.5. x--y don’t e,f 退-货"
+    shown = [text[slice(*place)] for place in word_pieces(text)]
+    assert [each for each in shown if any(map(str.isalnum, each))] == [
+        "tis", "a-b", "3.5", "x", "y", "don’t", "e", "f", "退", "货"
+    ]  # fmt: skip
+
+
+def test_a_term_belongs_to_every_sentence_that_it_stands_in():
+    text = "a b. c a. d."
+    found, parts = sentences(text), terms(text, "")
+    stage = Stage("sentence", tuple(found), (0.0, -2.0, 1.0))
+    assert [part.shown(text) for part in strongest(parts, stage, 3)] == ["a", "c", "d"]
+    assert [part.shown(text) for part in strongest(parts, stage, 2)] == ["a", "c"]
+    equal = Stage("sentence", tuple(found), (1.0, 1.0, 1.0))
+    assert [part.shown(text) for part in strongest(parts, equal, 2)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"effects": [0.5, 0.5]}, {"level": "word"}, {"parts": [[[-1, 2]]]}]
+)
+def test_what_was_not_kept_by_an_explanation_is_none(change):
+    stage = {"level": "term", "parts": [[[0, 2]]], "effects": [0.5]}
+    kept = {"score": 1.0, "stages": [stage], "read": None, "full": None}
+    assert Explanation.from_json(json.dumps(kept)).stages[0].effects == (0.5,)
+    with pytest.raises(ValueError):
+        Explanation.from_json(json.dumps({**kept, "stages": [{**stage, **change}]}))
 
 
 def test_a_word_in_wide_letters_is_the_same_word():

@@ -324,6 +324,30 @@ def test_a_document_from_below_the_end_of_a_shorter_list_has_no_margin():
     assert np.isnan(row["margin"])
 
 
+def test_the_evidence_is_what_overtook_the_main_document_best_first():
+    labels = {"a": 3.0, "b": 0.0, "d": 3.0}
+    measure, rules = parse_measure("ndcg@5"), Conventions()
+    row = reason("xabcd", "xdcbea", labels)
+    assert row["doc_id"] == "a"
+    lists = ranked("xabcd"), ranked("xdcbea")
+    found = evidence(row, split(*lists, table(labels), "q", measure, rules), rules)
+    assert [(each.doc_id, each.kind) for each in found] == [
+        ("d", "other"), ("c", "unjudged"), ("b", "worse"), ("e", "unjudged")
+    ]  # fmt: skip
+    ranks = [(each.rank_before, each.rank_after) for each in found]
+    np.testing.assert_array_equal(ranks, [(5, 2), (4, 3), (3, 4), (np.nan, 5)])
+    np.testing.assert_array_equal([each.label for each in found], [3, np.nan, 0, np.nan])
+
+
+def test_without_a_main_document_nothing_overtook_it():
+    labels = {"a": 1}
+    for lists in (("bac", "bac"), ("bc", "cb")):
+        row = reason(*lists, labels)
+        own = split(*map(ranked, lists), table(labels), "q", parse_measure("ndcg@5"))
+        assert row["doc_id"] is None
+        assert evidence(row, own, Conventions()) == []
+
+
 def test_mixed_where_gains_and_losses_are_of_one_size():
     labels = {"a": 1, "b": 1, "c": 1}
     row = reason("axbcde", "cxbade", labels, "recall@2")
