@@ -1,8 +1,10 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from rankdash.ranking.build import best_places, group_rows, text_array
+from rankdash.ranking.build import best_places, coded, group_rows, text_array
+from rankdash.ranking.coded import Coded
 
 
 def groups_as_dict(groups, size):
@@ -26,6 +28,28 @@ def test_rows_are_grouped_in_order_of_first_appearance(order):
     found = groups_as_dict(group_rows(text_array(ids)), len(ids))
     assert found == expected
     assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize("ids", [["b", "b", "a", "c", "c"], ["b", "a", "b", "c", "a"]])
+def test_codes_are_grouped_as_the_ids_that_they_stand_for(ids):
+    """Rows that come together need no order of their own."""
+    texts = text_array(ids)
+    by_text, by_code = group_rows(texts), group_rows(Coded.of(texts))
+    found = [groups_as_dict(groups, len(ids)) for groups in (by_text, by_code)]
+    assert (
+        found[0] == found[1] == {each: list(np.flatnonzero(np.array(ids) == each)) for each in ids}
+    )
+    assert (by_code.rows is None) == (ids == sorted(ids, key=list("bac").index))
+    assert coded(ids).codes.tolist() == Coded.of(texts).codes.tolist()
+    known = Coded.of(texts)
+    assert coded(known) is known
+
+
+def test_ids_in_several_pieces_are_one_array():
+    pieces = pd.concat([pd.Series(["b"], dtype="str"), pd.Series(["a", None], dtype="str")])
+    found = text_array(pieces)
+    assert isinstance(found, pa.Array)
+    assert found.to_pylist() == ["b", "a", None]
 
 
 def test_ids_are_text_whatever_they_came_as():

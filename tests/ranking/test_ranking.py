@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
-from rankdash.ranking.ranking import Ranking, Run, digest
+from rankdash.ranking.ranking import Ranking, Reading, Run, digest
 
 
 def ranking(*rows: tuple[str, str, float], ties: str = "stable") -> Ranking:
@@ -141,6 +141,52 @@ def test_a_ranking_cannot_be_changed():
         made.query_ids[0] = "other"
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.ties = "trec"
+
+
+@pytest.mark.parametrize("name", ["doc_ids", "offsets", "docs", "scores", "tied", "given"])
+def test_no_array_of_a_ranking_can_be_changed(name):
+    array = getattr(ranking(("q", "a", 1.0)), name)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = array[0]
+
+
+def test_what_a_model_read_cannot_be_changed():
+    reading = Reading(np.array([1], dtype=np.int32), np.array([2], dtype=np.int32))
+    for array in (reading.read, reading.full):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 3
+
+
+def test_of_several_rows_that_are_wrong_the_first_is_named_and_all_are_counted():
+    nan = float("nan")
+    with pytest.raises(DataError, match=r"finite score: 2; .*'c' of query 'q2'"):
+        ranking(("q1", "a", 1.0), ("q2", "c", nan), ("q1", "b", nan))
+    rows = [("q1", "a", 1.0), ("q2", "c", 2.0), ("q2", "c", 3.0), ("q1", "a", 1.0)]
+    with pytest.raises(DataError, match=r"rank a document again: 2; .*'c' of query 'q2'"):
+        ranking(*rows)
+
+
+@pytest.mark.parametrize("ties", ["trec", "stable"])
+def test_settling_again_goes_by_the_rows_that_were_given(ties):
+    """Three documents at 1 and two at 0, mixed with another query."""
+    rows = [("q", "b", 0.0), ("q", "c", 1.0), ("r", "x", 1.0), ("q", "e", 1.0), ("q", "d", 0.0)]
+    made = ranking(*rows, ("q", "a", 1.0), ties=ties)
+    orders = {"trec": ["e", "c", "a", "d", "b"], "stable": ["c", "e", "a", "b", "d"]}
+    assert made.documents_of("q")[0] == orders[ties]
+    for rule, order in orders.items():
+        settled = made.settled(rule)
+        assert (settled.documents_of("q")[0], settled.ties) == (order, rule)
+        assert settled.tied.tolist() == [True, False]
+        assert [rows[row][1] if row < 5 else "a" for row in settled.given] == [*order, "x"]
+    assert made.settled(ties) is made
+
+
+def test_documents_without_a_score_are_no_ties_and_keep_their_place():
+    nan = float("nan")
+    made = Ranking.from_lists([("q", ["b", "c", "a", "d"], [1.0, 1.0, nan, nan])])
+    settled = made.settled("trec", "float32")
+    assert settled.documents_of("q")[0] == ["c", "b", "a", "d"]
+    assert settled.tied.tolist() == [True]
 
 
 scored_rows = st.lists(

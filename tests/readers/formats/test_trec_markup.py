@@ -8,6 +8,8 @@ from rankdash.cli import main
 from rankdash.errors import FormatError
 from rankdash.loading import load
 from rankdash.readers import Source
+from rankdash.readers.formats import trec_markup
+from rankdash.readers.parse.limits import ReadLimits
 
 DOCUMENTS = """<DOC>
 <DOCNO> FT911-3 </DOCNO>
@@ -99,6 +101,89 @@ def test_xml_topics_and_no_entity_of_the_file_is_expanded_or_fetched():
         "2": "how long &lol; &file;",
         "03": "plain text & <more>",
     }
+
+
+def table(text: str):
+    return trec_markup.read(text, "file", ReadLimits())
+
+
+def rows(text: str) -> list[list[str | None]]:
+    return table(text).frame.to_numpy(dtype=object).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("<doc><docno>1<hl>Head</hl><lp>First.</lp><text>Second.</text></doc>",
+         ["1", "Head", "First. Second."]),
+        ("<doc><docno>1</docno><docid>99</docid>All of it.</doc>", ["1", None, "All of it."]),
+        ("<doc id=7><text>x</text></doc>", ["7", None, "x"]),
+        ("<doc num=8 number=9>x</doc>", ["9", None, "x"]),
+        ("<doc id=7><docno>1</docno>x</doc>", ["1", None, "x"]),
+        ("<doc><docno>1</docno><text>a<br>b</p>c</text></doc>", ["1", None, "a b c"]),
+        ("<doc><docno>1</docno><text>in</text> out</doc>", ["1", None, "in"]),
+        ("<doc><docno>1</docno></doc>", ["1", None, None]),
+        ("<doc><docno>1</docno><title>Topic: <b>T</b></title><style>b{}</style>x</doc>",
+         ["1", "T", "x"]),
+        ("<doc><docno>1</docno>a<![CDATA[<b> & ]]>c<!-- d -->e</doc>", ["1", None, "a<b> & ce"]),
+        ("out <doc><docno>1</docno>a</doc> side", ["1", None, "a"]),
+    ],
+)  # fmt: skip
+def test_a_document_has_its_own_parts(text, row):
+    assert rows(text) == [row]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("<top><num>Number: 0051<desc>Description: What?</top>", ["51", "What?"]),
+        ("<top><num>0051<title>Title: a  b<desc>c</top>", ["0051", "a b"]),
+        ("<topic number='7'><question>How?</question><query>short</query></topic>", ["7", "short"]),
+        ("<topic id='x7'>all of it<narr>no</narr></topic>", ["x7", "all of it"]),
+        ("<top><num>Topic: 000</top>", ["0", None]),
+    ],
+)
+def test_a_topic_has_a_number_and_what_it_asks(text, row):
+    assert rows(text) == [row]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("<doc><docno>1</docno>a</doc>\n<doc><docno>2</docno>b</doc>", None),
+        ("<doc><docno>1</docno>a</doc>\n<doc><docno>2</docno>b", 2),
+        ("<doc><docno>1<text>a\n<doc><docno>2<text>b", None),
+    ],
+    ids=["closed", "cut", "none closed"],
+)
+def test_a_last_entry_that_is_open_where_others_are_closed_may_be_cut(text, lines):
+    found = table(text)
+    assert found.frame["doc_id"].tolist() == ["1", "2"]
+    assert [(each.code, each.line) for each in found.findings] == (
+        [] if lines is None else [("not_closed", lines)]
+    )
+
+
+def test_lines_are_those_of_the_file_behind_comments_and_cdata():
+    first = "<doc><docno>1</docno><!-- a\nb -->\n<![CDATA[x\ny]]></doc>"
+    text = f"{first}\n<doc><docno>2</docno>z</doc>"
+    assert list(table(text).lines) == [1, 5]
+    open_ended = "<doc><docno>1</docno>a <!-- b\nc</doc>"
+    assert rows(open_ended)[0][2].startswith("a <!-- b")
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        (" \n<DOC>", True),
+        ("<xml><topic number='1'>", True),
+        ("<docs>", False),
+        ("<html>", False),
+        ("a <doc>", False),
+    ],
+)
+def test_markup_of_documents_and_topics_is_told_by_its_first_tags(text, own):
+    assert trec_markup.matches(text) is own
 
 
 def test_packed_files_give_the_same_data_set_by_command(tmp_path, capsys):

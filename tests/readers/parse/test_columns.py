@@ -5,7 +5,17 @@ import pytest
 
 from rankdash.errors import DataError, FormatError
 from rankdash.readers import FIELDS, MappingNeeded
-from rankdash.readers.parse.columns import fields_of, guess
+from rankdash.readers.parse.columns import (
+    doubts,
+    fields_of,
+    guess,
+    id_and_text,
+    is_id,
+    known,
+    names_a_value,
+    recognise,
+    systems_in,
+)
 
 ROW = "some query,some passage,1"
 
@@ -309,3 +319,96 @@ def test_a_number_of_the_row_is_no_segment_also_where_each_query_has_one_row(par
 
     assert list(parsed.queries.columns) == ["query_id", "text"]
     assert found(parsed, "ignored_columns").params["columns"] == "id"
+
+
+def cells(**columns: str) -> pd.DataFrame:
+    """A row for each word of a column; a bar stands for a blank."""
+    return pd.DataFrame(
+        {name: [cell.replace("|", " ") for cell in text.split()] for name, text in columns.items()}
+    )
+
+
+TEXT = "a|gift another|gift"
+
+
+@pytest.mark.parametrize(
+    ("frame", "fields"),
+    [
+        # A score beside a rank or a label is a system's, beside such a score it is a label.
+        (cells(query_id="q q", doc_id="a b", rank="1 2", score="1 0"), "rank score"),
+        (cells(query_id="q q", doc_id="a b", label="1 0", score="1 0"), "label score"),
+        (cells(query_id="q q", doc_id="a b", bm25="2.5 2", score="0.5 0.25"), "score label"),
+        (cells(query_id="q q", corpus_id="a b", score="0.5 0.25"), "label"),
+        (cells(query_id="q q", doc_id="a b", score="0.5 0.25"), "score"),
+        (cells(query_id="q q", doc_id="a b", score="1 0"), "label"),
+    ],
+)
+def test_what_a_score_is_follows_from_what_stands_beside_it(frame, fields):
+    assert list(fields_of(frame))[2:] == fields.split()
+
+
+@pytest.mark.parametrize(
+    ("frame", "fields"),
+    [
+        (cells(query=TEXT, text=TEXT), {"query": "query", "document": "text"}),
+        (cells(query_id="q r", text=TEXT), {"query_id": "query_id", "query": "text"}),
+        (cells(doc_id="a b", text=TEXT), {"doc_id": "doc_id", "document": "text"}),
+        (cells(query_id="q r", doc_id="a b", text=TEXT),
+         {"query_id": "query_id", "doc_id": "doc_id", "document": "text"}),
+        (cells(query=TEXT, document=TEXT, text=TEXT), {"query": "query", "document": "document"}),
+        (cells(id="7 8", query=TEXT), {"query_id": "id", "query": "query"}),
+        (cells(id="7 8", document=TEXT), {"doc_id": "id", "document": "document"}),
+        (cells(id="7 8", title=TEXT), {"doc_id": "id", "title": "title"}),
+        (cells(id="7 8", query=TEXT, document=TEXT), {"query": "query", "document": "document"}),
+        (cells(id="7 8", text=TEXT), {}),
+        (cells(title=TEXT), {"document": "title"}),
+        (cells(query_id="q r", title=TEXT), {"query_id": "query_id", "query": "title"}),
+        (cells(query=TEXT, title=TEXT), {"query": "query", "document": "title"}),
+        # Ids alone, of both sides: a table of queries alone holds their texts, however short.
+        (cells(query="q1 q2", document="d1 d2"), {"query_id": "query", "doc_id": "document"}),
+        (cells(query="q1 q2"), {"query": "query"}),
+    ],
+)  # fmt: skip
+def test_an_id_a_text_and_a_title_are_of_the_side_that_is_spoken_of(frame, fields):
+    assert fields_of(frame) == fields
+
+
+def test_what_names_alone_say():
+    assert recognise(["Query-ID ", "qid", "Ｑｕｅｒｙ", "x"]) == {
+        "query_id": "Query-ID ", "query": "Ｑｕｅｒｙ"
+    }  # fmt: skip
+    assert systems_in(["pred_score", "bm25_score", "minilm_rerank_score", "重排分数"]) == [
+        "pred_score", "minilm_rerank_score", "重排分数"
+    ]  # fmt: skip
+    assert known(["query", "Score", "id", "text", "weather"]) == 4
+    named = ["score", "grade", "rank", "bm25", "pred_score_x", "query", "id"]
+    assert [names_a_value(name) for name in named] == [True] * 5 + [False] * 2
+    assert [is_id(name) for name in ("ID", "编号", "qid", "")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (("ID", "Text", "url"), ("ID", "Text")),
+        (("id", "ID", "texts"), ("id", "texts")),
+        (("id", "body"), None),
+        (("no", "text"), None),
+    ],
+)
+def test_a_table_of_ids_and_texts_is_told_by_both_names(columns, found):
+    assert id_and_text(pd.DataFrame(columns=list(columns))) == found
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (cells(query="q1 q2", document="d1 d2", label="1 0"),
+         [("query", "query_id"), ("document", "doc_id")]),
+        (cells(query_id="q q", document=TEXT, score="1 0"), [("score", "label")]),
+        (cells(query_id="q q", document=TEXT, score="0.5 1"), [("score", "score")]),
+        (cells(query_id="q q", corpus_id="a b", score="1 0"), []),
+        (cells(query_id="q q", document=TEXT, grade="1 0"), []),
+    ],
+)  # fmt: skip
+def test_what_values_and_not_names_decided_is_doubted(frame, told):
+    assert doubts(fields_of(frame), frame) == told

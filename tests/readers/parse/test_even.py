@@ -1,0 +1,64 @@
+"""Text that Arrow may split: only what splits into the same fields line by line without it."""
+
+import pyarrow as pa
+import pytest
+
+from rankdash.readers.parse.even import even_columns, has_empty
+
+
+def split(text: str, delimiter: str = ",", width: int = 2) -> list[list[str]] | None:
+    columns = even_columns(text, delimiter, width)
+    return None if columns is None else [column.to_pylist() for column in columns]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a,b\nc,d\n", [["a", "c"], ["b", "d"]]),
+        ("a,b\nc,d", [["a", "c"], ["b", "d"]]),
+        ("a,b\r\nc,d\r\n", [["a", "c"], ["b", "d"]]),
+        # Neither numbers nor words for nothing, nor quotation marks, nor blanks are read.
+        ('007,NaN\n"a,b"\n', [["007", '"a'], ["NaN", 'b"']]),
+        (" a ,\n,退货\n", [[" a ", ""], ["", "退货"]]),
+    ],
+)
+def test_even_text_is_split_into_what_is_written(text, columns):
+    assert split(text) == columns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\nc\n",
+        "a,b\nc,d,e\n",
+        "a,b\n\nc,d\n",
+        "\na,b\n",
+        "a,b\n\n",
+        "a,b\rc,d\r",
+        "a,b\r\nc,d\r",
+        "a,\ud800\n",
+    ],
+    ids=["fewer", "more", "blank", "blank first", "blank last", "old", "mixed", "half a character"],
+)
+def test_other_text_is_left_to_who_reads_it_line_by_line(text):
+    assert split(text) is None
+
+
+def test_one_field_a_line_and_a_sign_that_is_not_ascii_are_left_too():
+    assert split("a\nb\n", ",", 1) is None
+    assert split("a，b\n", "，") is None
+    assert split("a\tb\tc\n", "\t", 3) == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "empty"), [(["a", "b"], False), (["", "b"], True), (["a", ""], True), ([], False)]
+)
+def test_an_empty_cell_is_found_wherever_it_stands(cells, empty):
+    assert has_empty(pa.array(cells, type=pa.string())) is empty
+
+
+def test_only_the_cells_of_a_slice_are_looked_at():
+    cells = pa.array(["", "a", "b", ""])
+    assert not has_empty(cells.slice(1, 2))
+    assert has_empty(cells.slice(0, 2))
+    assert has_empty(cells.slice(2, 2))
