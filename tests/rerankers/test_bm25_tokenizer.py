@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers.bm25_tokenizer import Tokenizer
+from rankdash.errors import UnavailableError
+from rankdash.rerankers.bm25_tokenizer import Tokenizer, _segmenter
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +52,21 @@ def test_full_width_and_half_width_characters_are_the_same():
 )
 def test_language_setting(language, expected):
     assert words("refunds退货", language) == expected
+
+
+@pytest.mark.parametrize(
+    ("package", "language", "text"), [("Stemmer", "en", "refunds"), ("jieba", "zh", "退货")]
+)
+def test_a_language_needs_its_own_package_alone(monkeypatch, package, language, text):
+    monkeypatch.setitem(sys.modules, package, None)
+    _segmenter.cache_clear()
+    try:
+        with pytest.raises(UnavailableError, match="is not installed") as refused:
+            words(text, language)
+        assert package.lower() in str(refused.value).lower()
+        assert words(text, "none")
+    finally:
+        _segmenter.cache_clear()
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "?!……《》", "\x00\ufeff", "🎁🎁"])

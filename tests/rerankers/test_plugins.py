@@ -1,6 +1,7 @@
 """Plugins: the example of the docs works, a broken one is told and stops nothing."""
 
 import os
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -83,6 +84,38 @@ def test_a_file_that_is_not_there_is_told(plug, tmp_path):
         f"The plugin {tmp_path / 'gone.py'} is not loaded: there is no such file. Repair it, or "
         "start rankdash without it."
     )
+
+
+def test_a_file_may_offer_several_and_one_named_twice_is_loaded_once(plug):
+    second = plugin().replace('"shortest"', '"a-2"').replace("KIND =", "OTHER =")
+    (path,) = plug(both=f"{plugin()}\n{second}\nKINDS = [KIND, OTHER]\n")
+    found = plugins.find([str(path), str(path)], ["taken"])
+    assert [kind.name for kind in found.kinds] == ["shortest", "a-2"]
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("name", ["a--b", "-a", "a_b", "a-", "Ab", ""])
+def test_a_name_is_of_small_letters_digits_and_hyphens_between_them(plug, name):
+    (path,) = plug(named=plugin().replace('"shortest"', f'"{name}"'))
+    (problem,) = plugins.find([str(path)], []).problems
+    assert f"the name {name!r} may have" in str(problem)
+
+
+def test_a_file_of_another_kind_is_no_plugin_and_a_broken_one_leaves_no_module(tmp_path):
+    for name, text in (("plugin.txt", plugin()), ("broken.py", "raise ValueError('no\\nmore')")):
+        (tmp_path / name).write_text(text)
+    before = {name for name in sys.modules if name.startswith("rankdash_plugin_")}
+    found = plugins.find([str(tmp_path / "plugin.txt"), str(tmp_path / "broken.py")], [])
+    assert "its name has to end in .py" in str(found.problems[0])
+    assert "is not loaded: ValueError: no." in str(found.problems[1])
+    assert before == {name for name in sys.modules if name.startswith("rankdash_plugin_")}
+
+
+def test_files_are_named_in_the_environment_as_in_path(monkeypatch):
+    monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(["a.py", "", " ", "b c.py"]))
+    assert plugins.files_in_environment() == ["a.py", "b c.py"]
+    monkeypatch.delenv(plugins.VARIABLE)
+    assert plugins.files_in_environment() == []
 
 
 def test_two_plugins_of_one_name(plug):

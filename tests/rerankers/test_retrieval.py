@@ -1,6 +1,7 @@
 """What is retrieved from a whole corpus, by words, by meaning and by both."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,58 @@ def test_by_meaning_the_packaged_model_retrieves_in_a_process_of_its_own():
     assert list(ranking.query_ids) == ["q", "r"]
     assert ranking.documents_of("q")[0] == ["b", "a"]
     assert ranking.documents_of("r")[0][0] == "c"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (b"a warning\n" + b"x" * 400 + b"\n", "x" * 300 + " Retrieve by BM25."),
+        (b" \n", "its process ended with 3 "),
+        (b"half a character \xe4", "half a character \ufffd"),
+    ],
+)
+def test_why_a_model_could_not_retrieve_is_the_last_that_its_process_said(
+    monkeypatch, said, reason
+):
+    monkeypatch.setattr(retrieval, "require_packages", lambda: None)
+    ended = SimpleNamespace(returncode=3, stderr=said)
+    monkeypatch.setattr(retrieval.subprocess, "run", lambda *of, **how: ended)
+    with pytest.raises(UnavailableError) as refused:
+        retrieval.retrieve("bi-encoder", QUERIES[:1], DOCUMENTS, 2)
+    assert f"cannot retrieve here: {reason}" in str(refused.value)
+
+
+def test_the_process_of_a_model_is_given_the_texts_and_its_ranking_comes_back(monkeypatch):
+    given = []
+
+    def by_meaning(queries, documents, depth):
+        given.append((queries.to_dict(), documents.to_dict(), depth))
+        return BY_MEANING
+
+    def run(command, **how):
+        return SimpleNamespace(returncode=retrieval.main(command[3:]))
+
+    monkeypatch.setattr(retrieval, "require_packages", lambda: None)
+    monkeypatch.setattr(retrieval, "_by_meaning", by_meaning)
+    monkeypatch.setattr(retrieval.subprocess, "run", run)
+    found = retrieval.retrieve("bi-encoder", QUERIES, DOCUMENTS, 7)
+    assert given == [(QUERIES.to_dict(), DOCUMENTS.to_dict(), 7)]
+    assert found.frame().equals(BY_MEANING.frame())
+
+
+def test_what_a_model_lacks_is_said_in_one_line_and_the_process_has_failed(
+    monkeypatch, tmp_path, capsys
+):
+    for name, texts in (("queries", QUERIES), ("documents", DOCUMENTS)):
+        table = pd.DataFrame({"id": list(texts.index), "text": list(texts)})
+        table.to_parquet(tmp_path / f"{name}.parquet")
+
+    def by_meaning(queries, documents, depth):
+        raise UnavailableError("No model here.", remedy="Get one.")
+
+    monkeypatch.setattr(retrieval, "_by_meaning", by_meaning)
+    assert retrieval.main([str(tmp_path), "2"]) == 1
+    assert capsys.readouterr().err == "No model here. Get one.\n"
 
 
 def test_words_retrieve_only_what_matches():

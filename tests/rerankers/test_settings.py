@@ -4,7 +4,7 @@ import pytest
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import create, get, kinds
-from rankdash.rerankers.settings import SettingSpec, parse_settings
+from rankdash.rerankers.settings import SettingSpec, nearest, parse_settings
 
 SPECS = (
     SettingSpec("batch_size", 32, "Batch size", "", within=(1, 512)),
@@ -66,6 +66,45 @@ def test_a_wrong_setting_is_refused_with_what_is_possible(given, said):
 def test_a_large_limit_is_written_as_one_types_it():
     with pytest.raises(SettingError, match=r"Possible: 0 to 1048576\."):
         parse_settings([SettingSpec("n", 0, "N", "", within=(0, 2**20))], {"n": -1})
+
+
+@pytest.mark.parametrize(
+    ("within", "good", "bad", "ends", "said"),
+    [
+        ((1, 512), (1, 512), (0, 513), (1, 512), "1 to 512"),
+        ((0, math.inf), (0, 10**9), (-1,), (0, None), "at least 0"),
+        (None, (-5, 0, 5), (), (None, None), ""),
+    ],
+)
+def test_a_range_holds_both_its_ends(within, good, bad, ends, said):
+    spec = SettingSpec("n", 1, "N", "", within=within)
+    assert (spec.minimum, spec.maximum, spec.range) == (*ends, said)
+    assert [spec.parse(value) for value in good] == list(good)
+    for value in bad:
+        with pytest.raises(SettingError, match=f"out of range: {value}. Possible: {said}"):
+            spec.parse(value)
+
+
+def test_a_number_without_a_range_is_refused_without_one():
+    with pytest.raises(SettingError) as refused:
+        SettingSpec("n", 1, "N", "").parse("x")
+    assert "Possible" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("TRUE", True), ("on", True), ("1", True), (" No ", False), ("off", False), ("0", False)],
+)
+def test_words_for_true_and_false(text, value):
+    assert SPECS[4].parse(text) is value
+
+
+def test_the_nearest_name_is_looked_for_in_any_case_and_there_may_be_none():
+    assert nearest(" BATCH ", ["scale", "batch_size"]) == "batch_size"
+    assert nearest("x", ["scale"]) == "scale"
+    assert nearest("x", []) == ""
+    with pytest.raises(SettingError, match="This reranker has no settings"):
+        parse_settings((), {"x": 1})
 
 
 def test_an_unknown_kind_names_the_nearest():

@@ -1,18 +1,21 @@
 """How the work on what a worker claimed ends, with nothing of a worker but that."""
 
 import threading
+import time
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from rankdash.errors import RerankerError
+from rankdash.errors import RerankerError, StoreError
 from rankdash.rerankers.remote.keys import Place
-from rankdash.runs import worker
+from rankdash.runs import claimed, worker
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.key_pipe import KEY_SECONDS, Handover
 from rankdash.runs.runner import Cancelled
 from rankdash.runs.worker import Pace
+from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.queue import Queue
 
 
 @pytest.mark.parametrize(("stopping", "state"), [(True, "interrupted"), (False, "cancelled")])
@@ -30,6 +33,73 @@ def test_work_that_stops_with_its_worker_is_interrupted_and_else_cancelled(stopp
 
     Claimed(rows, "id", None, stop).carry_out(work)
     assert ended == [state]
+
+
+def _ended(work, beat=lambda: True, kind=None):
+    """How work ends, as (state, error, what is kept), and whether it was lost by then."""
+    ended = []
+    rows = SimpleNamespace() if kind is None else kind.__new__(kind)
+    rows.table = "any"
+    rows.beat = lambda *of: beat()
+    rows.finish = lambda row_id, owner, state, error=None, **kept: ended.append(
+        (row_id, owner, state, error, kept)
+    )
+    on = Claimed(rows, "id", "owner", threading.Event())
+    on.carry_out(lambda: work(on))
+    ((row_id, owner, *how),) = ended
+    assert (row_id, owner) == ("id", "owner")
+    return how
+
+
+def test_work_that_is_done_keeps_what_it_gave():
+    assert _ended(lambda on: {"result": "text"}) == ["done", None, {"result": "text"}]
+
+
+def test_an_error_in_words_is_kept_as_it_is():
+    error = RerankerError("No model {name!r} here.", name="x")
+
+    def work(on):
+        raise error
+
+    assert _ended(work) == ["failed", error, {}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [(Queue, "The run stopped"), (Explanations, "The explanation stopped")]
+)
+def test_any_other_error_is_told_with_its_kind_and_no_key(kind, said):
+    def work(on):
+        raise ValueError("Bearer sk-secret-0815-4711 " + "x" * 400)
+
+    state, error, kept = _ended(work, kind=kind)
+    assert (state, kept) == ("failed", {})
+    assert str(error).startswith(f"{said} at an unexpected error (ValueError: Bearer •••")
+    assert "0815" not in str(error)
+    assert len(error.params["text"]) == 300
+
+
+def test_work_beats_until_it_is_told_that_it_was_lost(monkeypatch):
+    """A beat that cannot be written is not told anything; the next one may be."""
+    monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.001)
+    answers, told = ["error", True, "error", False], threading.Event()
+
+    def beat():
+        answer = answers.pop(0) if answers else False
+        if not answers:
+            told.set()
+        if answer == "error":
+            raise StoreError("The workspace is locked.")
+        return answer
+
+    def work(on):
+        assert not on.has_to_stop()
+        assert told.wait(60)
+        while not on.lost:
+            time.sleep(0.001)
+        assert on.has_to_stop()
+        raise Cancelled
+
+    assert _ended(work, beat)[0] == "cancelled"
 
 
 def test_what_is_there_at_once_says_nothing_of_the_pace():

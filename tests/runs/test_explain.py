@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
-from rankdash.errors import UnavailableError
+from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers import Request, Scored, create, get
 from rankdash.runs import claimed, explain, jobs
 from rankdash.runs.explain import Explainer
@@ -280,6 +280,45 @@ def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes)
     assert [text for each in texts for text in each] == [one.document for one in variants]
     asked = [request.query for call in calls for request in call]
     assert asked == (["one", "other", "other"] if remote else ["one", "one", "other"])
+
+
+def test_settings_of_a_run_are_those_that_a_reranker_can_have():
+    kept = {"a": "x", "b": 1, "c": 0.5, "d": False}
+    assert explain.scalars({**kept, "e": None, "f": [1], "g": {"h": 1}}) == kept
+
+
+def test_of_a_run_that_is_gone_nothing_is_explained(explainer, add_run, ask, workspace):
+    add_run("one")
+    add_run("two")
+    find = ask("one")
+    workspace.delete_run("one")
+    explainer.serve()
+    row = find()
+    assert row is None or (row.state, row.result) == ("cancelled", None)
+    assert Made.prepared == 0
+
+
+def test_a_worker_that_has_to_stop_loads_nothing(explainer, add_run, ask):
+    add_run("one")
+    find = ask("one")
+    explainer._stopping.set()
+    assert explainer.serve()
+    assert (find().state, Made.prepared) == ("interrupted", 0)
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (Scored(np.array([math.nan]), error="no room."), "cannot be scored: no room."),
+        (Scored(np.array([math.nan])), "cannot be scored: the reranker gave no score."),
+    ],
+)
+def test_without_a_score_of_the_whole_there_is_nothing_to_go_on_with(whole, said):
+    scoring = explain._Scoring(SimpleNamespace(), ("q", "d"), print, lambda: False)
+    with pytest.raises(ScoringError, match=said):
+        scoring._look_at(whole)
+    scoring._look_at(Scored(np.array([1.0]), np.array([3])))
+    assert (scoring.read, scoring.full) == (3, None)
 
 
 @pytest.mark.parametrize(("waited", "kept"), [(0, True), (1, False)])

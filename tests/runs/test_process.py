@@ -164,6 +164,81 @@ def test_deaths_count_while_they_come_quickly_one_after_the_other(workspace):
     assert counted == [1, 2, 0, 1]
 
 
+@pytest.fixture
+def dying(workspace, monkeypatch):
+    """A worker process that is never started, and what its queue is told."""
+    worker, told = jobs.WorkerProcess(workspace), []
+    queue = SimpleNamespace(
+        interrupt=lambda token, error=None: told.append(("interrupt", token, str(error))),
+        fail_waiting=lambda error: told.append(("fail", str(error))),
+    )
+    monkeypatch.setattr(worker, "_queue", queue)
+    worker._token = "token"
+    return worker, told
+
+
+@pytest.mark.parametrize(
+    ("code", "log", "said"),
+    [
+        (-9, "a line", "killed by signal SIGKILL, maybe for lack of memory"),
+        (-200, "a line", "killed by signal 200, maybe"),
+        (3, "first\n  the last one \n\n", "ended by itself (exit code 3): the last one Resume"),
+        (0, "", "(exit code 0): no reason given"),
+        (1, None, "(exit code 1): no reason given"),
+    ],
+)
+def test_how_a_worker_died_is_said_of_what_it_was_doing(workspace, dying, code, log, said):
+    worker, told = dying
+    if log is not None:
+        (workspace.root / process.LOG_NAME).write_text(log)
+    worker._bury(SimpleNamespace(stdin=None), code)
+    ((what, token, text),) = told
+    assert (what, token) == ("interrupt", "token")
+    assert said in text
+    assert str(workspace.root / process.LOG_NAME) in text
+
+
+def test_after_the_third_quick_death_what_waits_fails_and_one_more_start_is_tried(
+    dying, monkeypatch
+):
+    worker, told = dying
+    starts = []
+
+    def start():
+        starts.append(time.monotonic())
+        worker._started = starts[-1]
+        worker._process = SimpleNamespace(stdin=None, pid=1, poll=lambda: 1)
+
+    monkeypatch.setattr(worker, "_start", start)
+    failed = []
+    for _ in range(6):
+        worker.ensure()
+        failed.append(sum(what == "fail" for what, *_ in told))
+    assert failed == [0, 0, 0, 1, 1, 1]
+    assert len(starts) == 5, "none right after what waits has failed"
+
+
+def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(dying, monkeypatch):
+    worker, told = dying
+    written = []
+    monkeypatch.setattr(worker, "_start", lambda: written.append("start"))
+    pipe = SimpleNamespace(write=written.append, flush=lambda: written.append("flush"))
+    worker._process = SimpleNamespace(stdin=pipe, pid=7, poll=lambda: None)
+    assert worker.pid == 7
+    worker.hand_over("job", {"X_API_KEY": "k"})
+    assert written == [key_pipe.line("job", {"X_API_KEY": "k"}), "flush"]
+
+    def broken(text):
+        raise BrokenPipeError
+
+    pipe.write = broken
+    worker.hand_over("job", {"X_API_KEY": "k"})
+    worker._process = None
+    worker.hand_over("job", {"X_API_KEY": "k"})
+    assert written[2:] == ["start"]
+    assert (worker.pid, told) == (None, [])
+
+
 def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeypatch):
     worker = jobs.WorkerProcess(workspace)
     monkeypatch.setattr(worker, "ensure", lambda: None)

@@ -46,7 +46,6 @@ def evidence(row: pd.Series, found: Split, conventions: Conventions) -> list[Ove
     bound = row["rank_after"] if np.isfinite(row["rank_after"]) else np.inf
     # Only where the document was passed can it have been overtaken.
     passed = (docs["rank_after"] < bound) & ~(docs["rank_before"] < row["rank_before"])
-    passed &= docs["doc_id"] != row["doc_id"]
     if found.measure.k is not None:
         passed &= docs["rank_after"] <= found.measure.k
     above = docs[passed].sort_values("rank_after")

@@ -79,6 +79,32 @@ def test_a_run_over_other_documents_holds_no_shallower_runs():
             Cuts(other, first)
 
 
+def test_a_run_over_a_query_that_has_no_candidates_holds_no_shallower_runs():
+    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
+    more = Ranking.from_lists([("q", ["b", "a"], [2.0, 1.0]), ("r", ["a", "b"], [2.0, 1.0])])
+    for deep, candidates in ((more, first), (first, Ranking.from_lists([]))):
+        with pytest.raises(DataError, match="shallower"):
+            Cuts(deep, candidates)
+    # A query that was left out of the run is in no shallower one either.
+    assert Cuts(first, more).at(1).documents_of("r")[0] == []
+
+
+def test_the_deepest_is_the_longest_list():
+    lists = [("q", ["a"], [1.0]), ("r", ["a", "b", "c"], [3.0, 2.0, 1.0])]
+    assert Cuts(Ranking.from_lists(lists), Ranking.from_lists(lists[::-1])).deepest == 3
+    assert Cuts(Ranking.from_lists([]), Ranking.from_lists(lists)).deepest == 0
+
+
+def test_a_curve_of_no_query_is_refused():
+    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
+    qrels = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "label": [1.0]})
+    with pytest.raises(DataError, match="No query has a value at every depth"):
+        depth_curve(
+            Cuts(first, first), first, qrels, "mrr", Conventions(), (1, 2), {"q": "failed"},
+            full_gain_proven=False,
+        )  # fmt: skip
+
+
 @pytest.fixture
 def curve_parts():
     """A reranker that lifts the relevant document when it is among the first 20 and errs below."""
@@ -285,3 +311,5 @@ def test_latency_shrinks_with_the_documents_and_is_unknown_where_unmeasured():
     nothing = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
     assert latency_at(pd.concat([rows, nothing]), 50, 1.0) == 50.0
     assert np.isnan(latency_at(rows.iloc[2:], 50))
+    hundred = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
+    assert latency_at(hundred, 10) == pytest.approx(96.0)

@@ -48,6 +48,18 @@ def test_crossing_is_told_against_the_baseline():
     assert {doc for doc in "abxz" if (crosses & ~inside)[row(found, doc)]} == {"a", "x"}
 
 
+def test_telling_is_what_the_second_system_did_whatever_a_third_one_does():
+    found = made("xab", "xab", "bax", labels={})
+    assert found.in_focus == 1
+    assert not found.telling.any()
+    assert found.crosses.any(axis=0).tolist() == [False, False, True]
+    assert found.inside.sum(axis=0).tolist() == [2, 2, 2]
+    assert found.near.all(), "among the first two of some system"
+    assert found.column("2").tolist() == [3, 2, 1]
+    alone = made("xab", labels={})
+    assert (alone.in_focus, alone.telling.any()) == (0, False)
+
+
 def test_the_ideal_holds_candidates_with_a_label_above_zero_highest_first():
     found = made("xbac", "zabc", labels={**LABELS, "z": 2.0, "c": 3.0})
     ideal = dict(zip(found.doc_ids, found.ideal, strict=True))

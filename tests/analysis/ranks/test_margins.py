@@ -59,6 +59,18 @@ def test_near_ties_are_counted_and_exact_ones_apart():
     assert near_ties(just).set_index("margin").loc["first", "near"] == 0.5
     nothing = near_ties(table.iloc[3:])
     assert nothing["near"].isna().all()
+    assert nothing["n"].tolist() == [0, 0]
+
+
+def test_each_gap_is_counted_for_itself_and_what_is_near_can_be_chosen():
+    """Gaps behind the first: 0, 0.6 and 0.2; behind the second: 1, 0.4 and 0.8."""
+    table = margins(listed([9.0, 9.0, 0.0], [10.0, 4.0, 0.0], [10.0, 8.0, 0.0], [2.0, 1.0]), 2)
+    found = near_ties(table, near=0.4)
+    assert found["margin"].tolist() == ["first", "edge"]
+    assert found["n"].tolist() == [4, 3]
+    assert found["median"].tolist() == pytest.approx([0.4, 0.8])
+    assert found["tied"].tolist() == pytest.approx([1 / 4, 0])
+    assert found["near"].tolist() == pytest.approx([2 / 4, 1 / 3])
 
 
 def test_a_list_without_a_score_has_no_margin():
@@ -79,8 +91,19 @@ def test_changes_are_grouped_by_margin_and_equal_margins_stay_together():
     assert by_margin(pairs.iloc[4:], margin).empty
 
 
+def test_there_are_ten_groups_of_about_the_same_size_the_least_decided_first():
+    ids = [f"q{place}" for place in range(25)]
+    pairs = pd.DataFrame({"query_id": ids, "delta": np.arange(25.0)})
+    found = by_margin(pairs, pd.Series(np.arange(25.0, 0.0, -1.0), index=ids))
+    assert found["n"].tolist() == [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]
+    assert found["margin"].is_monotonic_increasing
+    assert found["delta"].iloc[[0, -1]].tolist() == [23.0, 0.5]
+
+
 def test_ranks_in_place_of_scores_are_recognised():
     ranks = [float(-place) for place in range(1, 9)]
     assert even(margins(listed(ranks, ranks), 3)["first"])
     assert not even(margins(listed(ranks, [9.0, 1.0]), 3)["first"])
     assert even(pd.Series([math.nan]))
+    assert even(pd.Series([0.25, 0.25 + 1e-13, math.nan]))
+    assert not even(pd.Series([0.25, 0.25 + 1e-9]))

@@ -123,6 +123,8 @@ def test_a_known_change_is_counted_where_it_belongs():
     assert sizes.loc["11…20", "relevant"] == 1
     assert sizes.loc["1…2", "relevant_share"] == 0
     assert sizes["relevant_share"].sum() == pytest.approx(1)
+    assert sizes.loc["−2…−1", ["relevant_share", "other"]].tolist() == [1 / 2, 22]
+    assert sizes.loc[["−2…−1", "1…2"], "other_share"].tolist() == [22 / 24, 2 / 24]
     # What came and what went moved no number of ranks.
     assert found.up[~found.in_both].tolist() == [0, 0]
 

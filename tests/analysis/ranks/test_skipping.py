@@ -135,6 +135,28 @@ def test_held_out_queries_are_judged_by_rules_chosen_without_them():
     assert found.held_out == skipping(pairs, margin, SETTINGS).held_out
 
 
+def test_no_query_has_a_say_in_the_rules_of_its_own_fold():
+    pairs, margin = telling(40)
+    found = rules_on(pairs, margin, SETTINGS)
+    assert np.bincount(found.folds).tolist() == [8] * FOLDS
+    assert found.fold_low.shape == (FOLDS, len(found.curve))
+    changed = pairs.assign(delta=np.where(found.folds == 2, -5.0, pairs["delta"]))
+    again = rules_on(changed, margin, SETTINGS)
+    same = (again.fold_low == found.fold_low).all(axis=1)
+    assert same.tolist() == [False, False, True, False, False]
+    other = rules_on(pairs, margin, replace(SETTINGS, seed=SETTINGS.seed + 1))
+    assert other.folds.tolist() != found.folds.tolist()
+
+
+@pytest.mark.parametrize("n", [20, 40, 41, 100])
+def test_at_most_forty_rules_skip_about_equally_more_each(n):
+    pairs, margin = made(np.full(n, 0.1), np.random.default_rng(0).permutation(n) / n)
+    skipped = rules_on(pairs, margin, SETTINGS).curve["skipped"].to_numpy()
+    assert len(skipped) == min(n, 40) + 1
+    assert (skipped[0], skipped[1], skipped[-1]) == (0, -(-n // 40), n)
+    assert np.ptp(np.diff(skipped)) <= 1
+
+
 def test_where_reranking_does_harm_everything_may_be_skipped():
     rng = np.random.default_rng(4)
     found = skipping(*made(rng.normal(-0.1, 0.02, 200), rng.random(200)), SETTINGS)

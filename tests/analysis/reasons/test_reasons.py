@@ -327,9 +327,9 @@ def test_a_document_from_below_the_end_of_a_shorter_list_has_no_margin():
 def test_the_evidence_is_what_overtook_the_main_document_best_first():
     labels = {"a": 3.0, "b": 0.0, "d": 3.0}
     measure, rules = parse_measure("ndcg@5"), Conventions()
-    row = reason("xabcd", "xdcbea", labels)
+    row = reason("xabcd", "xdcbeya", labels)
     assert row["doc_id"] == "a"
-    lists = ranked("xabcd"), ranked("xdcbea")
+    lists = ranked("xabcd"), ranked("xdcbeya")
     found = evidence(row, split(*lists, table(labels), "q", measure, rules), rules)
     assert [(each.doc_id, each.kind) for each in found] == [
         ("d", "other"), ("c", "unjudged"), ("b", "worse"), ("e", "unjudged")
