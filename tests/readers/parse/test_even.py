@@ -19,6 +19,8 @@ def split(text: str, delimiter: str = ",", width: int = 2) -> list[list[str]] | 
         ("a,b\r\nc,d\r\n", [["a", "c"], ["b", "d"]]),
         # Neither numbers nor words for nothing, nor quotation marks, nor blanks are read.
         ('007,NaN\n"a,b"\n', [["007", '"a'], ["NaN", 'b"']]),
+        ("007,1.50\n8,true\n", [["007", "8"], ["1.50", "true"]]),
+        ("1,2024-01-01\n2,\n", [["1", "2"], ["2024-01-01", ""]]),
         (" a ,\n,退货\n", [[" a ", ""], ["", "退货"]]),
     ],
 )

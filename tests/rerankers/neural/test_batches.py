@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers.neural.batches import Batching, Frame, compute, plan
+from rankdash.rerankers.neural.batches import Batching, Frame, compute, compute_each, plan
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
 
@@ -53,6 +53,48 @@ def test_equal_rows_are_computed_once_and_rows_of_other_types_are_not_equal():
     found = compute([row, row, row], [zeros, ones, zeros], noting, Batching(100, padding=0))
     assert len(seen) == 2
     assert found[0] == found[2] != found[1]
+
+
+def test_a_model_of_tokens_has_an_answer_for_each_that_is_no_padding():
+    rows = [np.array(row) for row in ([4, 5, 6], [7], [4, 5, 6], [8, 9])]
+    shapes = []
+
+    def doubled(ids, mask, types):
+        shapes.append(ids.shape)
+        return np.stack([ids * 2, types + mask], axis=2).astype(np.float32)
+
+    how = Batching(100, padding=99, rounding=2, limit=4)
+    found = compute_each(rows, [row * 0 + 3 for row in rows], doubled, how)
+    assert [each.tolist() for each in found] == [
+        [[2.0 * token, 4.0] for token in row] for row in rows
+    ]
+    assert found[0] is found[2]
+    assert sum(lines for lines, _ in shapes) == 3, "equal rows once"
+    assert {width for _, width in shapes} <= {2, 4}
+    assert compute_each([], [], doubled, how) == []
+
+
+@pytest.mark.parametrize(
+    ("length", "rounding", "limit", "width"),
+    [(5, 1, None, 5), (5, 4, None, 8), (8, 4, None, 8), (5, 4, 6, 6), (7, 4, 6, 7), (5, 4, 9, 8)],
+)
+def test_rows_are_as_wide_as_a_multiple_and_no_wider_than_a_model_reads(
+    length, rounding, limit, width
+):
+    assert plan(np.array([length]), 100, rounding, limit).widths == (width,)
+
+
+def test_a_batch_is_filled_to_its_budget_and_a_longer_row_stands_alone():
+    found = plan(np.array([3, 3, 9, 3, 3]), 6)
+    assert [batch.tolist() for batch in found.batches] == [[2], [0, 1], [3, 4]]
+    assert (found.widths, found.slots) == ((9, 3, 3), 21)
+
+
+def test_a_frame_around_one_text_has_nothing_between():
+    frame = Frame(before=(1,), between=(), after=(3, 4), types=(0, 1, 2))
+    ids, types = frame.around([np.array([7, 8])])
+    assert (ids.tolist(), types.tolist()) == ([1, 7, 8, 3, 4], [0, 1, 1, 2, 2])
+    assert frame.size == 3
 
 
 def test_a_frame_puts_special_tokens_and_types_around_texts():

@@ -36,6 +36,58 @@ def test_what_was_measured_counts_on_the_machine_that_it_was_measured_on(tmp_pat
     assert calibration.kept(tmp_path) is None
 
 
+class Timed:
+    """Takes so many seconds for a batch, by a clock that it moves itself; the first is longer."""
+
+    def __init__(self, times, seconds):
+        self.times, self.seconds, self.widths = times, seconds, []
+
+    def forward(self, ids, mask, types):
+        self.times[0] += self.seconds if self.widths else 100.0
+        self.widths.append(ids.shape)
+        assert mask.all() and not types.any()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds"), [(0.0, 1), (3.0, 1), (3.1, 2), (6.0, 2), (1000.0, 50)]
+)
+def test_runtimes_are_timed_in_turns_for_so_long_and_the_first_batch_does_not_count(
+    seconds, rounds
+):
+    times = [0.0]
+    onnx, torch = Timed(times, 2.0), Timed(times, 1.0)
+    found = calibration.calibrate(
+        {"onnx": onnx, "torch": torch}, 512, seconds=seconds, clock=lambda: times[0]
+    )
+    assert found == Calibration("torch", {"onnx": 2.0, "torch": 1.0})
+    assert len(onnx.widths) == len(torch.widths) == 1 + rounds
+    assert set(onnx.widths) == {(2, 256)}
+
+
+def test_rows_to_time_are_no_longer_than_a_model_reads_and_one_runtime_needs_none():
+    times = [0.0]
+    both = {"onnx": Timed(times, 1.0), "openvino": Timed(times, 1.0)}
+    assert calibration.calibrate(both, 64, seconds=0, clock=lambda: times[0]).choice == "onnx"
+    assert set(both["openvino"].widths) == {(2, 64)}
+    alone = {"torch": Timed(times, 1.0)}
+    assert calibration.calibrate(alone, 64) == Calibration("torch", {})
+    assert alone["torch"].widths == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"machine": 1}'])
+def test_what_was_kept_and_cannot_be_read_is_measured_again(tmp_path, text):
+    (tmp_path / calibration._FILE).write_text(text)
+    assert calibration.kept(tmp_path) is None
+    assert calibration.kept(tmp_path / "gone") is None
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing_and_no_half_of_it(tmp_path):
+    (tmp_path / calibration._FILE).mkdir()
+    calibration.keep(tmp_path, Calibration("onnx", {}))
+    assert [file.name for file in tmp_path.iterdir()] == [calibration._FILE]
+    calibration.keep(tmp_path / "gone", Calibration("onnx", {}))
+
+
 def test_equal_scores_share_their_mean_rank():
     one, other = np.array([1.0, 1, 2, 3, 3, 3]), np.array([1.0, 2, 2, 5, 4, 6])
     assert rank_correlation(one, other) == pytest.approx(stats.spearmanr(one, other).statistic)

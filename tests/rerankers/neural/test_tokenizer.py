@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from rankdash.errors import UnavailableError
+from rankdash.rerankers.neural import tokenizer
 from rankdash.rerankers.neural.tokenizer import (
     RawTokenizer,
     SlowTokenizer,
@@ -70,3 +72,78 @@ def test_a_tokenizer_that_spells_everything_in_bytes_knows_all():
     made = Tokenizer(models.BPE({each: at for at, each in enumerate(sorted(letters))}, []))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     assert RawTokenizer(made).unknown() is None
+
+
+class Letters:
+    """A token for each letter, by its place in the alphabet; special tokens as given. `asked` are
+    the texts it was asked about."""
+
+    def __init__(self, before=(101,), between=(102,), after=(102,), types=(0, 1), silent=""):
+        self.before, self.between, self.after = before, between, after
+        self.types, self.silent = types, silent
+        self.asked = []
+
+    def _ids(self, text):
+        return [ord(letter) for letter in text if letter not in self.silent]
+
+    def plain(self, texts):
+        self.asked += texts
+        return [self._ids(text) for text in texts]
+
+    def framed(self, first, second):
+        ids = [*self.before, *self._ids(first)]
+        if second is not None:
+            ids += self.between
+        types = [self.types[0]] * len(ids)
+        rest = [*([] if second is None else self._ids(second)), *self.after]
+        return [*ids, *rest], types + [self.types[second is not None]] * len(rest)
+
+    def unknown(self):
+        return None
+
+
+def test_a_text_is_cut_at_the_limit_and_asked_about_once():
+    source = Letters()
+    subwords = Subwords(source, pairs=False)
+    source.asked.clear()
+    found = subwords.cut(["abcd", "ab", "abcd"], 3)
+    assert [(cut.ids.tolist(), cut.full) for cut in found] == [
+        ([97, 98, 99], 4), ([97, 98], 2), ([97, 98, 99], 4)
+    ]  # fmt: skip
+    assert source.asked == ["abcd", "ab"]
+    subwords.cut(["ab", "x", "abcd"], 3)
+    assert source.asked == ["abcd", "ab", "x"]
+
+
+def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room(monkeypatch):
+    monkeypatch.setattr(tokenizer, "_KEPT", 6)
+    source = Letters()
+    subwords = Subwords(source, pairs=False)
+    source.asked.clear()
+    # Each takes its tokens and one more.
+    for texts in (["ab"], ["cd"], ["cd"], ["e"], ["cd"], ["ab"]):
+        assert [cut.full for cut in subwords.cut(texts, 9)] == [len(text) for text in texts]
+    assert source.asked == ["ab", "cd", "e", "ab"]
+
+
+@pytest.mark.parametrize(
+    ("source", "pairs", "frame"),
+    [
+        (Letters(), False, ((101,), (), (102,), (0, 0, 0))),
+        (Letters(), True, ((101,), (102,), (102,), (0, 0, 0, 1, 1))),
+        (Letters((1, 2), (3, 3), ()), True, ((1, 2), (3, 3), (), (0, 0, 0, 1, 1))),
+        (Letters((), (), (9,), (0, 0)), True, ((), (), (9,), (0, 0, 0, 0, 0))),
+        # It knows no letters of the first probes.
+        (Letters(silent="refund"), False, ((101,), (), (102,), (0, 0, 0))),
+    ],
+)
+def test_special_tokens_are_what_stands_around_a_probe(source, pairs, frame):
+    found = Subwords(source, pairs=pairs).frame
+    assert (found.before, found.between, found.after, found.types) == frame
+
+
+def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused():
+    source = Letters()
+    source.framed = lambda first, second: ([101, 102], [0, 0])
+    with pytest.raises(UnavailableError, match="cannot be followed"):
+        Subwords(source, pairs=True)
