@@ -80,7 +80,7 @@ def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
     known = pd.Index(owners(candidates.offsets) * size + candidates.docs)
     row = known.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
     lengths = np.diff(candidates.offsets)
-    same = (query >= 0) & (np.append(lengths, 0)[query] == np.diff(deep.offsets))
+    same = np.append(lengths, 0)[query] == np.diff(deep.offsets)
     if bool((row < 0).any()) or not bool(same.all()):
         raise DataError(
             "This run does not rank the candidates of the data set, so it contains no shallower "
