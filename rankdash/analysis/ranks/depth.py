@@ -159,11 +159,10 @@ def depth_curve(
     low, high = intervals(values, settings)
     gain = _proven(values - values[:, [0]], 0, settings)
     behind = _proven(values[:, [best]] - values, best, settings)
-    if len(depths):
-        # What is proven of the full depth is not in doubt where the evidence is as strong.
-        as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
-        gain["proven"] |= as_strong
-        gain.loc[len(depths), "proven"] = full_gain_proven
+    # What is proven of the full depth is not in doubt where the evidence is as strong.
+    as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
+    gain["proven"] |= as_strong
+    gain.loc[len(depths), "proven"] = full_gain_proven
     table = pd.DataFrame(
         {
             "depth": np.array(list(rankings), dtype=np.int64),

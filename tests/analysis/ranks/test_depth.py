@@ -280,6 +280,14 @@ def test_nine_tenths_of_the_best_gain_are_most_of_it(deeper, most, queries):
     assert (curve.best, curve.most) == (10, most)
 
 
+def test_where_nothing_was_reranked_no_depth_is_one():
+    cuts, first, qrels = _lifting(0)
+    curve = depth_curve(cuts, first, qrels, "mrr", Conventions(), (), full_gain_proven=False)
+    assert curve.table["depth"].tolist() == [0]
+    assert not curve.table["gain_proven"].any()
+    assert (curve.best, curve.most, curve.enough, curve.queries) == (0, None, 0, 40)
+
+
 def test_failed_queries_take_no_part(curve_parts):
     cuts, first, qrels = curve_parts
     curve = depth_curve(

@@ -360,10 +360,13 @@ def test_what_a_score_is_follows_from_what_stands_beside_it(frame, fields):
         (cells(id="7 8", document=TEXT), {"doc_id": "id", "document": "document"}),
         (cells(id="7 8", title=TEXT), {"doc_id": "id", "title": "title"}),
         (cells(id="7 8", query=TEXT, document=TEXT), {"query": "query", "document": "document"}),
+        (cells(id="7 8", query=TEXT, text=TEXT), {"query": "query", "document": "text"}),
         (cells(id="7 8", text=TEXT), {}),
         (cells(title=TEXT), {"document": "title"}),
         (cells(query_id="q r", title=TEXT), {"query_id": "query_id", "query": "title"}),
         (cells(query=TEXT, title=TEXT), {"query": "query", "document": "title"}),
+        (cells(query_id="q r", query=TEXT, title=TEXT),
+         {"query_id": "query_id", "query": "query", "document": "title"}),
         # Ids alone, of both sides: a table of queries alone holds their texts, however short.
         (cells(query="q1 q2", document="d1 d2"), {"query_id": "query", "doc_id": "document"}),
         (cells(query="q1 q2"), {"query": "query"}),
