@@ -58,4 +58,5 @@ def test_exactly_the_limit_is_within_it_and_the_last_digit_of_a_sum_decides_noth
 
 def test_nothing_is_beyond_a_limit_that_nobody_set_and_what_was_not_measured_meets_none():
     assert meets(1e9, math.inf)
+    assert meets(0.0, 0.0), "what costs nothing is within a budget of nothing"
     assert not meets(math.nan, 500.0)
