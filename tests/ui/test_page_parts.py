@@ -276,7 +276,7 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
 
 def queries_page(play, kept, opened, sort=None):
     table = pd.DataFrame({"query_id": ["q1", "q2", "q3"], "text": ["one", "two", "three"]})
-    listing = SimpleNamespace(table=table, positions={"q1": 2, "q2": 0, "q3": 1}, reach=0.5)
+    listing = SimpleNamespace(table=table, positions={"q1": 0, "q2": 2, "q3": 1}, reach=0.5)
     return play(
         "queries",
         view__study=study("a"),
@@ -302,6 +302,7 @@ def test_queries_lists_what_is_left_and_opens_one(play, sort, order_by):
         *("query_list.height", "query_panes.draw", "address.one", "query_list.draw"),
         *("query_detail.draw", "query_panes.show"),
     ]  # fmt: skip
+    assert given["view.tally_line"][1] == "a"
     assert given["query_filters.left_line"] == (2, 3)
     assert given["query_filters.draw"][1:] == ("tags", "Judged@10", "titles", {"b": "the b"})
     assert given["query_list.titles"] == (f"the {FIRST_STAGE}", "the a")
@@ -309,7 +310,7 @@ def test_queries_lists_what_is_left_and_opens_one(play, sort, order_by):
     assert given["query_panes.draw"] == ("q2", 99)
     assert given["query_list.draw"] == (["q1", "q2"], "marks", 0.5, order_by, "titles", "q2")
     # The row of the open query, wherever the table has it.
-    assert given["query_detail.draw"][2]["query_id"] == "q1"
+    assert given["query_detail.draw"][2]["query_id"] == "q3"
     assert given["query_panes.show"] == ("q2",)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.runs import jobs
 from rankdash.ui.run import job_list
+from rankdash.ui.state import address
 from tests.sets import ROOT
 
 RUN = str(ROOT / "pages" / "run.py")
@@ -67,7 +68,7 @@ def test_a_job_whose_reranker_is_gone_is_removed_and_hides_nothing(started, work
 def job(**changes: object) -> SimpleNamespace:
     usual = {"id": "a", "grid": None, "state": "queued", "stage": "", "cancelling": False,
              "pairs_done": 0, "pairs_total": 0, "done": 0, "total": 0, "failed": 0,
-             "rate_pairs_s": None, "seconds_left": None}  # fmt: skip
+             "rate_pairs_s": None, "seconds_left": None, "dataset_id": "shop"}  # fmt: skip
     return SimpleNamespace(**(usual | changes))
 
 
@@ -160,3 +161,33 @@ def test_a_grid_that_was_watched_is_compared_from_two_stored_runs_on(
     assert drawn.drawn == []
     job_list._offer_comparison(rows("grid", x="done", y="done"))
     assert drawn.of("success") == said
+
+
+def test_of_the_runs_that_ended_as_many_are_compared_as_are_by_default(
+    paper, session, monkeypatch, runs
+):
+    went = []
+    monkeypatch.setattr(job_list.view, "go", went.append)
+    runs("abcdef")
+    drawn = paper(job_list)
+    drawn.session_state = session
+    job_list._offer_overview(rows(**dict.fromkeys("abcdef", "running")))
+    drawn.answers["button"] = True
+    job_list._offer_overview(rows(**dict.fromkeys("abcdef", "done")))
+    assert (went, address.several("system")) == (["overview"], list("abcd"))
+    # Gone to once, it is told no more.
+    job_list._offer_overview(rows(a="done"))
+    assert len(drawn.of("success")) == 1
+
+
+def test_the_first_variant_is_the_baseline_of_the_others(paper, session, monkeypatch, runs):
+    went = []
+    monkeypatch.setattr(job_list.view, "go", went.append)
+    runs("abcdef")
+    drawn = paper(job_list)
+    drawn.session_state = session
+    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdef", "running")))
+    drawn.answers["button"] = True
+    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdef", "done")))
+    assert address.one("base") == "a" and address.several("system") == list("bcd")
+    assert (went, session[job_list._SEEN_GRIDS]) == (["overview"], [])
