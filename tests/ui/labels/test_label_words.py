@@ -211,3 +211,96 @@ def test_bounds_are_named_by_how_sure_they_are(paper):
     assert table["bounds"].tolist() == ["exact", "safe, maybe wide", "range of the metric"]
     assert table["lowest possible"].tolist() == [0.3] * 3
     assert table["highest possible"].tolist() == [0.5, 0.6, 1.0]
+
+
+@pytest.fixture
+def shop(monkeypatch):
+    """Names and uploaded labels of a data set."""
+    data = SimpleNamespace(
+        document_names=({"d1": "Returns"}, {}), query_names={"q1": "how to"}, name="Shop",
+        ids_with_blanks=False,
+    )  # fmt: skip
+    monkeypatch.setattr(corrections_list.stored, "dataset", lambda _id: data)
+    monkeypatch.setattr(corrections_list.stored, "uploaded_labels", lambda *_a: {"d1": 0.0})
+    monkeypatch.setattr(corrections_list, "workspace", lambda: None)
+    monkeypatch.setattr(corrections_list, "read_only", lambda: False)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("place", "names"), [("data", {"query": ["how to", "q2"]}), ("query", {})]
+)  # fmt: skip
+def test_a_correction_is_a_row_with_its_label_before_and_after(paper, shop, place, names):
+    rows = [correction("q1", "d1", 1.0), correction("q2", "d2", None)]
+    drawn = paper(corrections_list)
+    corrections_list._table("shop", rows, place)
+    [table] = drawn.of("dataframe")
+    assert {each: table[each].tolist() for each in table if each in ("query", "document",
+            "uploaded", "corrected")} == names | {
+        "document": ["Returns", "d2"], "uploaded": ["0", "not judged"],
+        "corrected": ["1", "not judged"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "chosen", "some", "query"),
+    [("data", [], [], None), ("query", [1], [1], "q1"), ("data", [0, 1, 2], [0, 1], None)],
+)
+def test_the_chosen_corrections_or_all_are_undone(paper, shop, place, chosen, some, query):
+    rows = [correction("q1", "d1"), correction("q1", "d2")]
+    drawn = paper(corrections_list)
+    drawn.answers["dataframe"] = {"selection": {"rows": chosen}}
+    corrections_list._table("shop", rows, place)
+    offered = {label: each for kind, label, each in drawn.drawn if kind == "button"}
+    picked = [rows[at] for at in some]
+    assert offered["Undo the chosen"]["args"] == ("shop", query, picked)
+    assert offered["Undo all"]["args"] == ("shop", query, rows)
+    assert [each["disabled"] for each in offered.values()] == [not picked, False]
+
+
+@pytest.mark.parametrize(("count", "said"), [(1000, []), (1001, ["The latest 1,000 are shown."])])
+def test_a_thousand_corrections_are_shown_and_all_are_undone(paper, shop, count, said):
+    rows = [correction("q1", f"d{at}") for at in range(count)]
+    drawn = paper(corrections_list)
+    corrections_list._table("shop", rows, "data")
+    assert drawn.of("caption") == said
+    assert len(drawn.of("dataframe")[0]) == 1000
+    [_some, everything] = [each for kind, _label, each in drawn.drawn if kind == "button"]
+    assert len(everything["args"][2]) == count
+
+
+def test_corrections_that_are_only_shown_cannot_be_undone(paper, shop, monkeypatch):
+    monkeypatch.setattr(corrections_list, "read_only", lambda: True)
+    drawn = paper(corrections_list)
+    corrections_list._table("shop", [correction()], "data")
+    assert drawn.of("dataframe") and not drawn.of("button")
+
+
+@pytest.mark.parametrize(
+    ("count", "notes", "blanks", "files"),
+    [
+        (0, [], False, {}),
+        (0, ["a note"], False, {"Notes (CSV)": False}),
+        (1, [], False, {"Corrections (CSV)": False, "Corrected labels (TREC)": False}),
+        (1, ["a note"], True,
+         {"Corrections (CSV)": False, "Corrected labels (TREC)": True, "Notes (CSV)": False}),
+    ],
+)  # fmt: skip
+def test_files_are_offered_of_what_there_is_and_can_be_written(
+    paper, shop, monkeypatch, count, notes, blanks, files
+):
+    shop.ids_with_blanks = blanks
+    layer = SimpleNamespace(count=count, revision=1)
+    monkeypatch.setattr(
+        corrections_list, "Corrections", lambda _s: SimpleNamespace(layer=lambda _id: layer)
+    )
+    monkeypatch.setattr(
+        corrections_list, "Notes", lambda _s: SimpleNamespace(all=lambda _id: notes)
+    )
+    drawn = paper(corrections_list)
+    corrections_list.exports("shop")
+    made = [each for each in drawn.drawn if each[0] == "download_button"]
+    assert {label: each["disabled"] for _kind, label, each in made} == files
+    assert all(bool(each["help"]) is each["disabled"] for _kind, _label, each in made)
+    types = {label: each["mime"] for _kind, label, each in made}
+    assert all((kind == "text/csv") is ("CSV" in label) for label, kind in types.items())
