@@ -76,7 +76,7 @@ def test_the_net_is_drawn_over_two_different_assumptions(
 
 
 def test_options_are_marked_that_no_other_beats_within_the_target(paper, session, monkeypatch):
-    known = {"a": (0.001, 100.0, 0.5), "b": (0.002, 500.0, 0.6), "c": (0.002, 501.0, 0.7),
+    known = {"a": (0.0, 100.0, 0.5), "b": (0.002, 500.0, 0.6), "c": (0.002, 501.0, 0.7),
              "d": (None, None, 0.9)}  # fmt: skip
     made = [SimpleNamespace(
         system=name, came=SimpleNamespace(cost_per_thousand=SimpleNamespace(value=cost)),
@@ -96,7 +96,7 @@ def test_options_are_marked_that_no_other_beats_within_the_target(paper, session
     assert (more["target"], within["target"]) == (None, 500.0)
     assert {each.name: (each.x, each.quality, each.low, each.high) for each in price[0]
             if not math.isnan(each.x)} == {
-        "A": (0.001, 0.5, 0.1, 0.95), "B": (0.002, 0.6, 0.1, 0.95), "C": (0.002, 0.7, 0.1, 0.95)
+        "A": (0.0, 0.5, 0.1, 0.95), "B": (0.002, 0.6, 0.1, 0.95), "C": (0.002, 0.7, 0.1, 0.95)
     }  # fmt: skip
     front = [{each.name for each in points if each.front} for points in (price[0], wait[0])]
     # C is cheap enough and over the target.
@@ -251,6 +251,7 @@ def test_without_a_rate_a_new_value_of_a_search_begins_anew(paper, session, type
     ("dollars", "p95", "cells"),
     [
         (0.0, None, ("0.50", "–", "$0", "–", "–", "–", "–")),
+        (0.0, 0.0, ("0.50", "0 ms", "$0", "–", "–", "–", "–")),
         (2.0, 30.0, ("0.60", "30 ms", "$2")),
     ],
 )

@@ -258,13 +258,14 @@ def test_the_chosen_corrections_or_all_are_undone(paper, shop, place, chosen, so
     assert [each["disabled"] for each in offered.values()] == [not picked, False]
 
 
-@pytest.mark.parametrize(("count", "said"), [(1000, []), (1001, ["The latest 1,000 are shown."])])
-def test_a_thousand_corrections_are_shown_and_all_are_undone(paper, shop, count, said):
+@pytest.mark.parametrize(("count", "said"), [(3, []), (4, ["The latest 3 are shown."])])
+def test_the_latest_corrections_are_shown_and_all_are_undone(paper, shop, monkeypatch, count, said):
+    monkeypatch.setattr(corrections_list, "_MOST_SHOWN", 3)
     rows = [correction("q1", f"d{at}") for at in range(count)]
     drawn = paper(corrections_list)
     corrections_list._table("shop", rows, "data")
     assert drawn.of("caption") == said
-    assert len(drawn.of("dataframe")[0]) == 1000
+    assert len(drawn.of("dataframe")[0]) == 3
     [_some, everything] = [each for kind, _label, each in drawn.drawn if kind == "button"]
     assert len(everything["args"][2]) == count
 

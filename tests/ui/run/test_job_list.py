@@ -163,6 +163,19 @@ def test_a_grid_that_was_watched_is_compared_from_two_stored_runs_on(
     assert drawn.of("success") == said
 
 
+def test_a_grid_that_ended_waits_for_the_one_that_began_after_it(paper, session, runs):
+    runs("abxy")
+    drawn = paper(job_list)
+    drawn.session_state = session
+    first, second = {"a": "running", "b": "running"}, {"x": "running", "y": "done"}
+    job_list._offer_comparison(rows("g", **first))
+    done = rows("g", **dict.fromkeys(first, "done"))
+    job_list._offer_comparison([*done, *rows("h", **second)])
+    assert drawn.drawn == []
+    job_list._offer_comparison([*done, *rows("h", **dict.fromkeys(second, "done"))])
+    assert drawn.of("success") == ["2 variants are done."]
+
+
 def test_of_the_runs_that_ended_as_many_are_compared_as_are_by_default(
     paper, session, monkeypatch, runs
 ):

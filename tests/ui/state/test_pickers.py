@@ -101,7 +101,8 @@ def test_a_browser_that_has_not_heard_of_a_value_does_not_take_it_back(widget, l
     lag.behind = True
     assert widget.draw("a") == "a"
     widget.move("b")
-    assert widget.chosen == ["c", "a", "b"], "nothing is under way any more"
+    assert widget.chosen == ["c", "a", "b"]
+    assert widget.draw("b") == "b", "nothing is under way any more"
 
 
 def test_a_person_who_moves_what_was_never_put_elsewhere_is_heard_though_the_browser_lags(
@@ -150,6 +151,16 @@ def test_a_list_starts_at_the_place_of_its_value(session, lag, value, start):
     pickers.shown()
     pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
     assert seen["index"] == start
+
+
+def test_a_list_of_which_nothing_is_chosen_is_given_no_value(session, lag):
+    seen = []
+
+    def choice(options=(), index=None, key="", on_change=None):
+        seen.append(index)
+
+    pickers.show(choice, "w", None, lambda: None, ["a", "b"])()
+    assert seen == [None]
 
 
 @pytest.mark.parametrize(
