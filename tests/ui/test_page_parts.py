@@ -77,9 +77,10 @@ def play(monkeypatch, paper):
 
             return call
 
-        drawn = paper()
+        drawn, parts = paper(), parts_of(page)
+        # Not before: a module that is imported from here on would draw on this paper for ever.
         monkeypatch.setitem(sys.modules, "streamlit", drawn)
-        for module, name in parts_of(page):
+        for module, name in parts:
             monkeypatch.setattr(module, name, part(module, name))
         try:
             runpy.run_path(str(PAGES / f"{page}.py"))
