@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "write what was found as one HTML file that opens without a network",
     "rerank": "rerank a data set and write a TREC run",
     "fuse": "fuse rankings into one, without scoring anything",
+    "label": "say which documents to label next, and what the labels say so far",
     "rerankers": "list the rerankers and their settings, those of plugins included",
     "workspace": "write data sets with all that belongs to them into one file, take such a file "
     "in, or repair the workspace",

@@ -7,10 +7,14 @@ from typing import cast
 
 import pandas as pd
 
+from rankdash.analysis.labelling.confidence_sequence import FEWEST_DRAWS, FEWEST_NON_ZERO
+from rankdash.analysis.labelling.estimate import Estimate
+from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import TITLES, Kind, Verdict
+from rankdash.i18n import duration, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph, percent, signed
+from rankdash.metrics import parse_measure
 
 
 def p_title(corrected: bool) -> str:
@@ -92,3 +96,66 @@ def change_interval(low: float, high: float) -> str:
 def is_corrected(row: pd.Series, settings: StatisticsSettings) -> bool:
     """Whether the p of a row of a `Comparison` allows for other comparisons."""
     return bool(row["planned_level"] > settings.level)
+
+
+def estimate_sentence(found: Estimate) -> str:
+    """What some of the labels say of a difference, and how sure that is. It is called an estimate
+    unless all labels are there."""
+    metric = parse_measure(found.metric).title
+    values = {
+        "challenger": found.challenger,
+        "baseline": found.baseline,
+        "metric": metric,
+        "labels": number(found.labels + found.known, 0),
+        "pairs": number(found.pairs, 0),
+    }
+    if found.state == "too_early":
+        return _(
+            "{challenger} against {baseline}: too early to say, with {labels} of {pairs} labels.",
+            **values,
+        )
+    values["delta"] = signed(found.difference, 4)
+    if found.state == "complete":
+        return _(
+            "{challenger} against {baseline}: {metric} {delta}, from all {pairs} labels that can "
+            "make a difference; exact for these queries.",
+            **values,
+        )
+    values |= {"level": percent(found.level), "low": signed(found.low, 4)}
+    values["high"] = signed(found.high, 4)
+    if found.state == "open":
+        return _(
+            "{challenger} against {baseline}: {metric} {delta} ({level} {low} … {high}), estimated "
+            "from {labels} of {pairs} labels; not settled.",
+            **values,
+        )
+    if found.difference > 0:
+        return _(
+            "{challenger} is better than {baseline}: {metric} {delta} ({level} {low} … {high}), "
+            "estimated from {labels} of {pairs} labels; settled.",
+            **values,
+        )
+    return _(
+        "{challenger} is worse than {baseline}: {metric} {delta} ({level} {low} … {high}), "
+        "estimated from {labels} of {pairs} labels; settled.",
+        **values,
+    )
+
+
+def effort_sentence(found: LabelStatus) -> str:
+    """How many labels more it takes, and how long."""
+    if found.needed is None:
+        return _(
+            "How many more labels it takes can be said after {draws} labels, {gains} of them of "
+            "relevant documents.",
+            draws=number(FEWEST_DRAWS, 0),
+            gains=number(FEWEST_NON_ZERO, 0),
+        )
+    if not found.needed:
+        return _("No more labels are needed.")
+    labels = ngettext(
+        "About {n} more label settles it.", "About {n} more labels settle it.", found.needed
+    )
+    if not math.isfinite(found.seconds_left):
+        return labels
+    return paragraph([labels, _("At the present rate: {time}.", time=duration(found.seconds_left))])

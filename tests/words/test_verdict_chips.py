@@ -1,10 +1,21 @@
 """The facts beside a verdict."""
 
+import math
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
+from rankdash.analysis.labelling.estimate import Estimate
+from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.words.verdict_chips import change_facts, interval, p_value
+from rankdash.words.verdict_chips import (
+    change_facts,
+    effort_sentence,
+    estimate_sentence,
+    interval,
+    p_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +63,64 @@ def test_of_a_change_without_an_interval_and_a_p_only_the_counts_are_said():
     assert change_facts(row, StatisticsSettings(), "p") == ["3 helped, 1 same, 2 hurt"]
     assert interval(-0.5, 0.25) == "-0.500 … 0.250"
     assert [interval(*ends) for ends in ((nan, 0.1), (0.1, nan), (0.1, float("inf")))] == ["–"] * 3
+
+
+FOUND = Estimate(
+    baseline="BM25", challenger="MiniLM", metric="dcg@10", state="open", difference=0.25,
+    low=-0.1, high=0.6, like_these_low=-0.2, like_these_high=0.7, level=0.95, queries=60,
+    labels=200, waiting=0, known=30, pairs=961, needed=180,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {},
+            "MiniLM against BM25: DCG@10 +0.2500 (95% -0.1000 … +0.6000), estimated from 230 of "
+            "961 labels; not settled.",
+        ),
+        (
+            {"state": "settled", "low": 0.1},
+            "MiniLM is better than BM25: DCG@10 +0.2500 (95% +0.1000 … +0.6000), estimated from "
+            "230 of 961 labels; settled.",
+        ),
+        (
+            {"state": "settled", "difference": -0.25, "low": -0.6, "high": -0.1},
+            "MiniLM is worse than BM25: DCG@10 -0.2500 (95% -0.6000 … -0.1000), estimated from "
+            "230 of 961 labels; settled.",
+        ),
+        (
+            {"state": "complete", "labels": 931},
+            "MiniLM against BM25: DCG@10 +0.2500, from all 961 labels that can make a difference; "
+            "exact for these queries.",
+        ),
+        (
+            {"state": "too_early", "difference": math.nan},
+            "MiniLM against BM25: too early to say, with 230 of 961 labels.",
+        ),
+    ],
+)
+def test_an_estimate_says_from_how_many_labels_it_is(changes, said) -> None:
+    told = estimate_sentence(replace(FOUND, **changes))
+    assert told.replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "") == said
+
+
+@pytest.mark.parametrize(
+    ("needed", "seconds", "said"),
+    [
+        ((180,), 10.0, "About 180 more labels settle it. At the present rate: 30 min."),
+        ((180, 20), math.nan, "About 180 more labels settle it."),
+        ((1,), math.nan, "About 1 more label settles it."),
+        ((0, 0), 10.0, "No more labels are needed."),
+        (
+            (20, None),
+            10.0,
+            "How many more labels it takes can be said after 50 labels, 10 of them of relevant "
+            "documents.",
+        ),
+    ],
+)
+def test_the_effort_is_that_of_the_comparison_that_needs_most(needed, seconds, said) -> None:
+    estimates = tuple(replace(FOUND, needed=each) for each in needed)
+    assert effort_sentence(LabelStatus(estimates, 0, (), (), seconds)) == said

@@ -82,7 +82,8 @@ class LabelPlan:
         """(C, N) what each pair adds to the mean difference of a contrast if its gain is 1."""
         worth = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
         baselines, challengers = np.array(self.contrasts).T
-        return worth[challengers] - worth[baselines]
+        found: Floats = worth[challengers] - worth[baselines]
+        return found
 
     @cached_property
     def drawing(self) -> Floats:

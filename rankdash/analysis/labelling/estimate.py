@@ -17,7 +17,7 @@ from rankdash.analysis.labelling.confidence_sequence import (
 )
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.guess import PSEUDO_LABELS, Guess
-from rankdash.ranking.ragged import Floats
+from rankdash.ranking.ragged import Floats, Integers
 
 State = Literal["too_early", "open", "settled", "complete"]
 
@@ -112,13 +112,13 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, guess: Guess) -> Es
             plan.drawing[drawn],
             gains[drawn],
             groups[drawn],
-            left=np.bincount(groups[plan.order], weights[plan.order], size),
+            left=_sums(groups[plan.order], weights[plan.order], size),
             start=guess.start,
             remaining=plan.remaining[:n],
             unit=unit,
             seen=(
-                np.bincount(groups[before], minlength=size).astype(np.float64),
-                np.bincount(groups[before], gains[before], size),
+                _sums(groups[before], np.ones(int(before.sum())), size),
+                _sums(groups[before], gains[before], size),
             ),
             base=base,
             alpha=plan.alpha,
@@ -148,6 +148,11 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, guess: Guess) -> Es
         pairs=int(weighs.sum()),
         needed=needed,
     )
+
+
+def _sums(groups: Integers, values: Floats, size: int) -> Floats:
+    """(G,) of each group. Of no values bincount would make integers."""
+    return np.bincount(groups, values, size).astype(np.float64)
 
 
 def _needed(plan: LabelPlan, path: Sequence, unit: float) -> int:

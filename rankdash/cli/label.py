@@ -1,0 +1,398 @@
+"""`label`: which documents to label, and what the labels say so far, for any front end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.analysis.labelling.additive import ADDITIVE, Additive
+from rankdash.analysis.labelling.answers import (
+    COLUMNS,
+    Answered,
+    labels_table,
+    next_pairs,
+)
+from rankdash.analysis.labelling.draws import LEVEL, LabelPlan
+from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.labelling.status import LabelStatus, status
+from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
+from rankdash.cli.arguments import DONE, Parser, add_label_rules, columns_of
+from rankdash.cli.output import (
+    csv_line,
+    one_line,
+    place_name,
+    spare_the_input,
+    target_of,
+    warn,
+    write,
+)
+from rankdash.cli.rankings import names_of
+from rankdash.errors import DataError, SpecError
+from rankdash.readers import read, read_beside, sources_at
+from rankdash.words.verdict_chips import effort_sentence, estimate_sentence
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Label to the verdict: say which documents to label next so that few labels settle which "
+        "ranking is better, take the labels, and say how sure the answer is. Every action but plan "
+        "reads the plan, one file with all draws and answers; answers are only ever appended."
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    for name, help_line, put in (
+        ("plan", "make a plan from rankings", _add_plan),
+        ("next", "say which pairs to label next", _add_next),
+        ("add", "add labels to a plan", _add_add),
+        ("status", "say what the labels say so far", _add_status),
+    ):
+        action = actions.add_parser(name, help=help_line)
+        if name != "plan":
+            action.add_argument("plan", metavar="PLAN", help="the file that `label plan` wrote")
+        put(action)
+        if name != "next":
+            add_label_rules(action)
+        action.formats(("text", "json"))
+
+
+def _add_plan(parser: Parser) -> None:
+    parser.description = (
+        "Pool the rankings and draw the order in which pairs of query and document are to be "
+        "labelled, each with a known probability."
+    )
+    parser.several(
+        "--run",
+        "FILE",
+        "the rankings, in any form that is read; at least two. Each is compared with the first",
+        also=("--runs",),
+        required=True,
+    )
+    parser.option(
+        "--metric",
+        "SPEC",
+        f"a sum over documents with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
+        default="dcg@10",
+    )
+    parser.number("--top", "the highest label of the scale, such as 3 for grades 0 to 3")
+    parser.number(
+        "--threshold", "the lowest label that is relevant (default: %(default)g)", default=1.0
+    )
+    parser.option("--qrels", "FILE", "labels that are there already; they are not asked for again")
+    parser.flag("--all-pairs", "compare every ranking with every other")
+    parser.number(
+        "--confidence",
+        "the confidence of all intervals together, at every look (default: %(default)s)",
+        default=LEVEL,
+    )
+    parser.number(
+        "--seed", "the same seed draws the same order (default: %(default)s)", kind=int, default=1
+    )
+    parser.option("--out", "FILE", "the plan to write; an existing file is kept", required=True)
+    parser.set_defaults(command=_plan)
+
+
+def _add_next(parser: Parser) -> None:
+    parser.description = (
+        "Say which pairs to label next. Nothing in it tells which system ranks a document, or "
+        "where. A plan hands the same pairs to all who ask at once: give each rater a name, and "
+        "let one ask at a time."
+    )
+    parser.option("--rater", "NAME", "who labels (default: nobody's name)", default="")
+    parser.number("--count", "how many pairs at most (default: %(default)s)", kind=int, default=1)
+    parser.number(
+        "--double",
+        "the share of pairs that a second rater gets too, from 0 to 1 (default: 0)",
+        default=0.0,
+    )
+    parser.several("--data", "PATH", "files with the texts of queries and documents")
+    parser.set_defaults(command=_next)
+
+
+def _add_add(parser: Parser) -> None:
+    parser.description = (
+        "Add the labels of a file, or one label. A later label of a rater replaces an earlier one "
+        "for the same pair."
+    )
+    parser.add_argument(
+        "labels",
+        metavar="LABELS",
+        nargs="?",
+        help="a file of labels, in any form that is read; - is standard input",
+    )
+    parser.option("--query", "ID", "for one label: the id of its query")
+    parser.option("--doc", "ID", "for one label: the id of its document")
+    parser.number("--label", "for one label: the label")
+    parser.flag("--cannot-tell", "for one label: that it cannot be told")
+    parser.option("--rater", "NAME", "who labelled (default: nobody's name)", default="")
+    parser.set_defaults(command=_add)
+
+
+def _add_status(parser: Parser) -> None:
+    parser.description = (
+        "Say what the labels say so far: the difference with an interval that holds however often "
+        "one looks, whether it is settled, and how many labels more it takes. Queries without a "
+        "relevant document count as 0."
+    )
+    parser.option(
+        "--judge",
+        "FILE",
+        "grades of a judge, such as a language model, on the same scale; they lower how many "
+        "labels are needed, and cannot make the answer wrong",
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "also write the labels as CSV, with the draw, its probability, rater and time; replaced if "
+        "it exists; - is standard output",
+    )
+    parser.set_defaults(command=_status)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    target = target_of(arguments.out)
+    if target.exists():
+        raise DataError(
+            "This file exists, and a plan holds labels.",
+            remedy="Give --out another name, or move the file.",
+            file=arguments.out,
+        )
+    joined = read_beside((), names_of(arguments.run), columns=columns_of(arguments.columns))
+    warn(joined.findings)
+    qrels = None if arguments.qrels is None else _labels_of(arguments.qrels, arguments)
+    if arguments.top is None and qrels is None:
+        raise SpecError(
+            "The highest label of the scale is missing.",
+            remedy="Give --top, such as 3 for grades 0 to 3, or 1 for relevant or not.",
+        )
+    top = arguments.top if qrels is None or arguments.top is not None else qrels["label"].max()
+    if not 0 < arguments.confidence < 1:
+        raise SpecError("--confidence is a share between 0 and 1, such as 0.95.")
+    metric = Additive.of(arguments.metric, top=float(top), threshold=arguments.threshold)
+    pool = pool_of({name: each.ranking for name, each in joined.rankings.items()}, metric.k)
+    systems = range(len(pool.systems))
+    known = None if qrels is None else pool.aligned(qrels)
+    if known is not None:
+        metric.gains(known)
+    plan = LabelPlan.make(
+        pool,
+        metric,
+        seed=arguments.seed,
+        contrasts=[(a, b) for a in systems for b in systems if a < b]
+        if arguments.all_pairs
+        else (),
+        known=known,
+        level=arguments.confidence,
+    )
+    content = write_plan(plan)
+    # Never over a plan that somebody else made in between.
+    with target.open("xb") as stream:
+        stream.write(content)
+    numbers = {
+        "plan": str(target),
+        "metric": metric.measure.spec,
+        "systems": list(pool.systems),
+        "queries": len(pool.query_ids),
+        "excluded_queries": list(pool.excluded),
+        "pairs": len(pool),
+        "to_label": len(plan.order),
+        "known": int((~np.isnan(plan.known)).sum()),
+    }
+    if arguments.format == "json":
+        return _json(numbers)
+    sys.stdout.write(
+        f"{len(plan.order):,} of the {len(pool):,} pairs in the top {metric.k} of "
+        f"{len(pool.systems)} rankings can make a difference and have no label. "
+        f"Written: {place_name(target)}\n"
+    )
+    if pool.excluded:
+        sys.stderr.write(
+            f"warning: excluded, because not every ranking has them: {len(pool.excluded):,} "
+            f"queries, such as {one_line(', '.join(pool.excluded[:3]))}\n"
+        )
+    return DONE
+
+
+def _next(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    if not 0 <= arguments.double <= 1:
+        raise SpecError("--double is a share from 0 to 1, such as 0.1.")
+    answered = Answered.of(plan.pool, answers)
+    pairs = next_pairs(
+        plan, answered, arguments.rater, max(arguments.count, 0), doubled=arguments.double
+    )
+    queries = plan.pool.query_ids[plan.pool.query[pairs]]
+    docs = plan.pool.doc_ids[pairs]
+    cards = [{"query_id": query, "doc_id": doc} for query, doc in zip(queries, docs, strict=True)]
+    if arguments.data:
+        cards = _with_texts(cards, arguments.data)
+    if arguments.format == "json":
+        return _json(cards)
+    for card in cards:
+        sys.stdout.write("\t".join(one_line(text) for text in card.values()) + "\n")
+    if not cards:
+        sys.stderr.write("Every pair that can make a difference has a label.\n")
+    return DONE
+
+
+def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[str, str]]:
+    parsed = read(sources_at(data))
+    queries = parsed.queries.set_index("query_id")["text"]
+    documents = parsed.documents.set_index("doc_id")
+    titles, texts = documents.get("title"), documents["text"]
+
+    def text(table: pd.Series[str] | None, name: str) -> str:
+        found = None if table is None else table.get(name)
+        return found if isinstance(found, str) else ""
+
+    return [
+        {
+            "query_id": card["query_id"],
+            "query": text(queries, card["query_id"]),
+            "doc_id": card["doc_id"],
+            "title": text(titles, card["doc_id"]),
+            "document": text(texts, card["doc_id"]),
+        }
+        for card in cards
+    ]
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    new = _new_answers(arguments)
+    inside = _inside(plan, new, arguments.labels or "")
+    kept = new[inside]
+    # Refused before anything is written: a plan has one scale.
+    plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
+    _append(Path(arguments.plan), write_answers(kept))
+    found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
+    numbers = {"added": len(kept), "ignored": int((~inside).sum()), **found.numbers()}
+    if arguments.format == "json":
+        return _json(numbers)
+    ignored = f", {numbers['ignored']:,} for other pairs ignored" if numbers["ignored"] else ""
+    sys.stdout.write(f"Labels added: {len(kept):,}{ignored}.\n")
+    _say(found)
+    return DONE
+
+
+def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
+    """Which rows are for a pair of the plan. Raises DataError where none is."""
+    pairs = pd.MultiIndex.from_frame(table[["query_id", "doc_id"]])
+    found: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index())
+    if not found.any():
+        raise DataError(
+            "None of the {count} labels is for a pair of this plan.",
+            remedy="Check that query and document ids are those of the rankings.",
+            file=file,
+            count=len(table),
+        )
+    return found
+
+
+def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
+    pair = [arguments.query, arguments.doc]
+    said = (arguments.label is not None) + arguments.cannot_tell
+    one = None not in pair and said == 1 and arguments.labels is None
+    if not one and (arguments.labels is None or said or pair != [None, None]):
+        raise SpecError(
+            "`label add` takes a file of labels, or --query and --doc with either --label or "
+            "--cannot-tell."
+        )
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    if one:
+        label = np.nan if arguments.cannot_tell else arguments.label
+        table = pd.DataFrame([[*pair, label]], columns=list(COLUMNS[:3]))
+    else:
+        table = _labels_of(arguments.labels, arguments)
+    return table.assign(rater=arguments.rater, time=now)[list(COLUMNS)]
+
+
+def _labels_of(file: str, arguments: argparse.Namespace) -> pd.DataFrame:
+    """query_id, doc_id and label of a file, read by the rules that are given."""
+    parsed = read(
+        sources_at([file]),
+        columns=columns_of(arguments.columns),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+    )
+    warn(parsed.findings)
+    if not len(parsed.qrels):
+        raise DataError(
+            "The file holds no labels.",
+            remedy="Give rows of query, document and label.",
+            file=file,
+        )
+    return parsed.qrels[["query_id", "doc_id", "label"]]
+
+
+def _append(file: Path, content: bytes) -> None:
+    """At the end, in one write. A line that a program that died left unfinished is cut off."""
+    whole = file.read_bytes()
+    if not whole.endswith(b"\n"):
+        with file.open("r+b") as stream:
+            stream.truncate(whole.rfind(b"\n") + 1)
+    with file.open("ab", buffering=0) as stream:
+        stream.write(content)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    judge = None
+    if arguments.judge is not None:
+        grades = _labels_of(arguments.judge, arguments)
+        judge = plan.pool.aligned(grades[_inside(plan, grades, arguments.judge)])
+    answered = Answered.of(plan.pool, answers)
+    found = status(plan, answered, judge)
+    if arguments.out is not None:
+        target = target_of(arguments.out)
+        spare_the_input(target, [arguments.plan, *filter(None, [arguments.judge])])
+        write(_labels_csv(plan, answered).encode("utf-8", "replace"), target)
+        if arguments.out == "-":
+            return DONE
+    if arguments.format == "json":
+        return _json(found.numbers())
+    _say(found)
+    return DONE
+
+
+def _labels_csv(plan: LabelPlan, answered: Answered) -> str:
+    table = labels_table(plan, answered)
+    rows = table.astype(object).where(table.notna(), "").itertuples(index=False)
+    return "".join([csv_line(table.columns), *(csv_line(map(str, row)) for row in rows)])
+
+
+def _say(found: LabelStatus) -> None:
+    for each in found.estimates:
+        sys.stdout.write(one_line(estimate_sentence(each)) + "\n")
+    sys.stdout.write(one_line(effort_sentence(found)) + "\n")
+    for rater in found.raters:
+        sys.stdout.write(
+            f"{_named(rater.name)}: {rater.answers:,} answers, {rater.cannot_tell:,} of them "
+            "cannot tell\n"
+        )
+    for agreement in found.agreements:
+        kappa = agreement.unweighted
+        names = " and ".join(map(_named, agreement.raters))
+        sys.stdout.write(
+            one_line(
+                f"{names}: kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f}) on "
+                f"{kappa.pairs:,} pairs, the same label on {kappa.agree:.0%}"
+            )
+            + "\n"
+        )
+
+
+def _named(rater: str) -> str:
+    return one_line(rater) or "(no name)"
+
+
+def _json(value: dict[str, Any] | Iterable[Any]) -> int:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    return DONE

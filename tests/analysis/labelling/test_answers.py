@@ -1,0 +1,209 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.answers import (
+    Answered,
+    labels_table,
+    next_pairs,
+    no_answers,
+)
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.analysis.labelling.status import status
+from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
+from rankdash.errors import DataError
+
+QUERIES, DOCS = 12, 10
+
+
+@pytest.fixture(scope="module")
+def plan() -> LabelPlan:
+    """120 pairs, of which the second system has the same documents in reverse."""
+    ranks = np.tile(np.arange(1.0, DOCS + 1), QUERIES)
+    pool = LabelPool(
+        ("old", "new"),
+        np.array([f"q{number}" for number in range(QUERIES)], dtype=object),
+        np.repeat(np.arange(QUERIES), DOCS),
+        np.array([f"d{number}" for number in range(DOCS)] * QUERIES, dtype=object),
+        np.vstack([ranks, 11 - ranks]),
+        excluded=("only old",),
+    )
+    return LabelPlan.make(pool, Additive.of("dcg@10", top=3), seed=2)
+
+
+def answers(plan: LabelPlan, *rows: tuple[int, float, str, str]) -> pd.DataFrame:
+    """rows: (place in the order of draws, label, rater, time)."""
+    pairs = plan.order[[place for place, *_ in rows]]
+    return pd.DataFrame(
+        {
+            "query_id": plan.pool.query_ids[plan.pool.query[pairs]],
+            "doc_id": plan.pool.doc_ids[pairs],
+            "label": [float(row[1]) for row in rows],
+            "rater": [row[2] for row in rows],
+            "time": [row[3] for row in rows],
+        }
+    )
+
+
+def test_a_later_answer_replaces_and_two_raters_are_averaged(plan) -> None:
+    found = Answered.of(
+        plan.pool,
+        answers(
+            plan,
+            (0, 1, "ann", ""),
+            (0, 3, "ben", ""),
+            (0, 2, "ann", ""),
+            (1, np.nan, "ann", ""),
+            (2, np.nan, "ann", ""),
+            (2, 1, "ben", ""),
+        ),
+    )
+    labels = found.labels[plan.order]
+    assert labels[:3].tolist() == [2.5, 0.0, 1.0]
+    assert np.isnan(labels[3:]).all()
+    assert found.cannot_tell[plan.order][:4].tolist() == [False, True, False, False]
+    assert found.raters[plan.order][:4].tolist() == [2, 1, 2, 0]
+
+
+def test_answers_for_other_pairs_are_ignored(plan) -> None:
+    other = answers(plan, (0, 1, "ann", "")).assign(doc_id="elsewhere")
+    assert np.isnan(Answered.of(plan.pool, other).labels).all()
+    assert len(Answered.of(plan.pool, no_answers()).latest) == 0
+
+
+def test_nobody_gets_a_pair_twice_and_those_in_hand_are_passed_over(plan) -> None:
+    done = Answered.of(plan.pool, answers(plan, (0, 1, "ann", ""), (2, 1, "ben", "")))
+    for rater in ("ann", "ben", "new one"):
+        assert next_pairs(plan, done, rater, 3).tolist() == plan.order[[1, 3, 4]].tolist()
+    taken = [int(plan.order[1])]
+    assert next_pairs(plan, done, "ann", 2, taken=taken).tolist() == plan.order[[3, 4]].tolist()
+    everything = Answered.of(
+        plan.pool, answers(plan, *((place, 1, "ann", "") for place in range(len(plan.order))))
+    )
+    assert len(next_pairs(plan, everything, "ben", 5)) == 0
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.0, 0), (0.25, 10), (0.5, 20), (1.0, 40)])
+def test_the_share_of_double_labels_is_what_was_asked(plan, share: float, count: int) -> None:
+    rows = [(place, 1, "ann", "") for place in range(40)]
+    done = Answered.of(plan.pool, answers(plan, *rows))
+    first = set(plan.order[:40])
+    asked = [pair for pair in next_pairs(plan, done, "ben", 120, doubled=share) if pair in first]
+    assert len(asked) == count
+    # Never the first rater again, and never a third.
+    assert not first & set(next_pairs(plan, done, "ann", 120, doubled=share))
+    twice = Answered.of(
+        plan.pool, answers(plan, *rows, *((place, 1, "ben", "") for place in range(40)))
+    )
+    assert not first & set(next_pairs(plan, twice, "cat", 120, doubled=share))
+
+
+def test_labels_go_out_with_draw_probability_raters_and_time(plan) -> None:
+    known = np.full(len(plan.pool), np.nan)
+    known[plan.order[5]] = 3.0
+    again = LabelPlan.make(plan.pool, plan.metric, seed=2, known=known)
+    rows = answers(
+        again,
+        (1, 2, "ben", "2026-01-01T10:00:00+00:00"),
+        (1, 1, "ann", "2026-01-02T10:00:00+00:00"),
+        (0, np.nan, "ann", ""),
+    )
+    table = labels_table(again, Answered.of(again.pool, rows))
+    assert list(table) == ["query_id", "doc_id", "label", "draw", "probability", "rater", "time"]
+    drawn = table[table["rater"] != ""].iloc[0]
+    assert (drawn["label"], drawn["draw"], drawn["rater"]) == (1.5, 2, "ann; ben")
+    assert drawn["time"] == "2026-01-02T10:00:00+00:00"
+    assert drawn["probability"] == pytest.approx(again.probabilities[1])
+    before = table[table["rater"] == ""].iloc[0]
+    assert before["label"] == 3
+    assert pd.isna(before["draw"])
+    assert len(table) == 2
+
+
+def test_the_status_has_raters_and_how_they_agree(plan) -> None:
+    rng = np.random.default_rng(5)
+    ann = rng.integers(0, 4, 60)
+    ben = np.where(rng.random(60) < 0.7, ann, rng.integers(0, 4, 60))
+    # Every 12 seconds, with a pause of an hour in the middle.
+    start = pd.Timestamp("2026-01-01T09:00:00Z")
+    seconds = [12 * place + 3600 * (place >= 30) for place in range(60)]
+    times = [(start + pd.Timedelta(seconds=each)).isoformat() for each in seconds]
+    rows = answers(
+        plan,
+        *((place, ann[place], "ann", times[place]) for place in range(60)),
+        *((place, ben[place], "ben", "") for place in range(60)),
+        (60, np.nan, "ben", ""),
+    )
+    found = status(plan, Answered.of(plan.pool, rows))
+    assert [rater.name for rater in found.raters] == ["ann", "ben"]
+    assert found.raters[0].grades == {grade: (ann == grade).sum() for grade in range(4)}
+    assert (found.raters[1].cannot_tell, found.raters[1].answers) == (1, 61)
+    assert found.raters[0].seconds == found.seconds == 12
+    assert np.isnan(found.raters[1].seconds)
+    (agreement,) = found.agreements
+    assert agreement.raters == ("ann", "ben")
+    assert agreement.unweighted.kappa == pytest.approx(cohen_kappa_score(ann, ben), abs=1e-12)
+    assert agreement.quadratic.kappa == pytest.approx(
+        cohen_kappa_score(ann, ben, weights="quadratic"), abs=1e-12
+    )
+    assert found.cannot_tell == 1
+    assert found.estimates[0].labels == 61
+    if found.needed is not None:
+        assert found.seconds_left == found.needed * 12
+    numbers = found.numbers()
+    assert numbers["raters"][1]["seconds_per_label"] is None
+    assert numbers["agreements"][0]["pairs"] == 60
+
+
+def test_a_plan_and_its_answers_are_read_as_they_were_written(plan) -> None:
+    known = np.full(len(plan.pool), np.nan)
+    known[3] = 2.0
+    odd = plan.pool.doc_ids.copy()
+    odd[0] = 'd "0",\n\ud800 中'
+    pool = replace(
+        plan.pool, doc_ids=odd, ranks=np.where(plan.pool.ranks > 9, np.inf, plan.pool.ranks)
+    )
+    written = LabelPlan.make(pool, plan.metric, seed=9, known=known, level=0.9)
+    rows = answers(written, (0, 1, "ann", "t"), (1, np.nan, "<b>ben</b>", ""))
+    content = write_plan(written) + write_answers(rows[:1]) + write_answers(rows[1:])
+    found, given = read_plan(content, "plan.jsonl")
+    assert found.order.tolist() == written.order.tolist()
+    assert found.probabilities == pytest.approx(written.probabilities, abs=0)
+    assert np.array_equal(found.pool.ranks, pool.ranks)
+    assert np.array_equal(found.known, known, equal_nan=True)
+    assert found.pool.doc_ids.tolist() == odd.tolist()
+    for name in ("metric", "contrasts", "seed", "level"):
+        assert getattr(found, name) == getattr(written, name)
+    assert (found.pool.systems, found.pool.excluded) == (("old", "new"), ("only old",))
+    pd.testing.assert_frame_equal(given, rows)
+    assert write_plan(found) == write_plan(written)
+
+
+def test_an_answer_that_was_cut_off_is_left_out(plan) -> None:
+    rows = answers(plan, (0, 1, "ann", ""), (1, 2, "ann", ""))
+    content = write_plan(plan) + write_answers(rows)
+    assert len(read_plan(content[:-7], "plan.jsonl")[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (lambda lines: [b"{}", *lines[1:]], 1),
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [*lines[:4], b"q1 0 d1 1", *lines[4:]], 5),
+        (lambda lines: [*lines[:2], lines[1].replace(b'"rank', b'"tank'), *lines[2:]], 3),
+        (lambda lines: lines[:1], 1),
+        (lambda lines: [], 1),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_its_line(plan, spoil, line: int) -> None:
+    lines = write_plan(plan).splitlines()
+    content = b"".join(each + b"\n" for each in spoil(lines))
+    with pytest.raises(DataError, match="no label plan") as caught:
+        read_plan(content, "plan.jsonl")
+    assert (caught.value.file, caught.value.line) == ("plan.jsonl", line)

@@ -1,0 +1,258 @@
+"""`label`: from rankings to a verdict through files."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from tests.sets import SAMPLE
+
+QUERIES = 40
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two rankings of 40 queries of the sample; the second has the first ten in reverse."""
+    lines = (SAMPLE / "initial.trec").read_text().splitlines()
+    lists = {}
+    for line in lines:
+        query, _, doc, *_ = line.split()
+        lists.setdefault(query, []).append(doc)
+    full = {query: docs for query, docs in lists.items() if len(docs) >= 10}
+    lists = dict(list(full.items())[:QUERIES])
+    for name, step in (("old", 1), ("new", -1)):
+        rows = (
+            f"{query} Q0 {doc} {rank} {100 - rank} {name}\n"
+            for query, docs in lists.items()
+            for rank, doc in enumerate(docs[:10][::step], 1)
+        )
+        (tmp_path / f"{name}.trec").write_text("".join(rows))
+    return tmp_path
+
+
+@pytest.fixture
+def plan(run, files):
+    file = files / "plan.jsonl"
+    done = run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 3,
+        "--out", file, "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["to_label"] == done.json["pairs"] == 10 * QUERIES
+    assert (done.json["queries"], done.json["excluded_queries"]) == (QUERIES, [])
+    return file
+
+
+def grades():
+    table = pd.read_csv(SAMPLE / "qrels.tsv", sep="\t")
+    return {(str(q), str(d)): s for q, d, s in table.itertuples(index=False)}
+
+
+def test_a_robot_labels_to_a_verdict_that_evaluate_confirms(run, plan, files) -> None:
+    truth = grades()
+    labelled = 0
+    while True:
+        cards = run("label", "next", plan, "--count", 60, "--json", "--rater", "robot").json
+        # Nothing that tells a system, a rank or a score.
+        assert all(set(card) == {"query_id", "doc_id"} for card in cards)
+        file = files / "answers.csv"
+        rows = [
+            f"{card['query_id']},{card['doc_id']},"
+            f"{truth.get((card['query_id'], card['doc_id']), 0)}"
+            for card in cards
+        ]
+        file.write_text("\n".join(["query_id,doc_id,label", *rows]) + "\n")
+        done = run("label", "add", plan, file, "--rater", "robot", "--json")
+        assert done.code == 0, done.err
+        labelled += len(cards)
+        (found,) = done.json["estimates"]
+        assert (done.json["added"], found["labels"]) == (len(cards), labelled)
+        if done.json["settled"]:
+            break
+    assert labelled < 10 * QUERIES
+    assert found["high"] < 0
+    assert (found["baseline"], found["challenger"], found["metric"]) == ("old", "new", "dcg@10")
+    told = run("label", "status", plan)
+    assert "new is worse than old" in told.out
+    assert f"estimated from {labelled} of 400 labels; settled." in told.out
+    assert "No more labels are needed." in told.out
+    out = files / "labels.csv"
+    assert run("label", "status", plan, "--out", out).code == 0
+    table = pd.read_csv(out)
+    assert len(table) == labelled
+    assert sorted(table["draw"]) == list(range(1, labelled + 1))
+    assert table["probability"].between(0, 1).all()
+    assert set(table["rater"]) == {"robot"}
+    scored = run("evaluate", out, files / "old.trec", files / "new.trec", "--json", "-m", "dcg@10")
+    assert scored.code == 0, scored.err
+
+
+def test_one_label_at_a_time_and_those_that_cannot_be_told(run, plan) -> None:
+    first, second = run("label", "next", plan, "--count", 2, "--json").json
+    for card, said in ((first, ("--label", 2)), (second, ("--cannot-tell",))):
+        ids = ("--query", card["query_id"], "--doc", card["doc_id"])
+        assert run("label", "add", plan, *ids, *said, "--rater", "ann").code == 0
+    found = run("label", "status", plan, "--json").json
+    assert (found["cannot_tell"], found["estimates"][0]["labels"]) == (1, 2)
+    assert found["raters"] == [
+        {
+            "rater": "ann", "answers": 2, "labels": {"2": 1}, "cannot_tell": 1,
+            "seconds_per_label": None,
+        }
+    ]  # fmt: skip
+    third = run("label", "next", plan, "--json").json[0]
+    assert third not in (first, second)
+    ids = ("--query", first["query_id"], "--doc", first["doc_id"])
+    assert run("label", "next", plan, "--rater", "ben", "--double", 1, "--json").json == [first]
+    run("label", "add", plan, *ids, "--label", 0, "--rater", "ben")
+    told = run("label", "status", plan).out
+    assert "too early to say, with 2 of 400 labels" in told
+    assert "ann: 2 answers, 1 of them cannot tell" in told
+
+
+def test_texts_come_with_the_pairs_where_there_are_files_of_them(run, plan) -> None:
+    (card,) = run("label", "next", plan, "--json", "--data", SAMPLE).json
+    assert list(card) == ["query_id", "query", "doc_id", "title", "document"]
+    assert card["query"] and card["document"]
+    bare = run("label", "next", plan, "--data", SAMPLE).out
+    assert bare.count("\n") == 1
+    assert bare.split("\t")[:2] == [card["query_id"], card["query"]]
+
+
+def test_labels_that_are_there_are_not_asked_for_again(run, files) -> None:
+    file, half = files / "known.jsonl", files / "half.tsv"
+    head, *rows = (SAMPLE / "qrels.tsv").read_text().splitlines()
+    half.write_text("\n".join([head, *rows[::2]]) + "\n")
+    done = run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec",
+        "--qrels", half, "--out", file, "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["known"] + done.json["to_label"] == 400
+    assert 100 < done.json["known"] < 300
+    (found,) = run("label", "status", file, "--json").json["estimates"]
+    assert (found["known"], found["labels"]) == (done.json["known"], 0)
+
+
+def test_a_judge_lowers_the_effort_and_is_no_label(run, plan, files) -> None:
+    judge = files / "judge.csv"
+    cards = run("label", "next", plan, "--count", 400, "--json").json
+    truth = grades()
+    rows = [(c["query_id"], c["doc_id"], truth.get((c["query_id"], c["doc_id"]), 0)) for c in cards]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]).to_csv(judge, index=False)
+    first = files / "first.csv"
+    pd.DataFrame(rows[:150], columns=["query_id", "doc_id", "label"]).to_csv(first, index=False)
+    assert run("label", "add", plan, first).code == 0
+    alone = run("label", "status", plan, "--json").json["estimates"][0]
+    helped = run("label", "status", plan, "--json", "--judge", judge).json["estimates"][0]
+    assert helped["labels"] == alone["labels"] == 150
+    assert helped["high"] - helped["low"] < alone["high"] - alone["low"]
+
+
+def test_every_ranking_with_every_other(run, files) -> None:
+    third = files / "third.trec"
+    third.write_text((files / "old.trec").read_text().replace(" 99 ", " 0 "))
+    runs = ("--run", files / "old.trec", files / "new.trec", third)
+    for options, count in (((), 2), (("--all-pairs",), 3)):
+        file = files / f"{count}.jsonl"
+        run("label", "plan", *runs, "--top", 3, *options, "--out", file)
+        found = run("label", "status", file, "--json").json["estimates"]
+        assert len(found) == count
+        assert len({(each["baseline"], each["challenger"]) for each in found}) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--top", 0), "highest label of the scale"),
+        ((), "Give --top"),
+        (("--top", 3, "--metric", "ndcg@10"), "cannot be estimated from some of the labels"),
+        (("--top", 3, "--confidence", 95), "between 0 and 1"),
+        (("--top", 3, "--metric", "precision@500"), "makes a difference"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_one_line_and_no_file(run, files, options, reason) -> None:
+    file = files / "refused.jsonl"
+    done = run("label", "plan", "--run", files / "old.trec", files / "new.trec", *options,
+               "--out", file)  # fmt: skip
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert reason in done.err
+    assert not file.exists()
+
+
+def test_one_ranking_and_rankings_of_other_queries_are_refused(run, files) -> None:
+    other = files / "other.trec"
+    other.write_text("elsewhere Q0 d1 1 1 x\n")
+    for runs, reason in (
+        ([files / "old.trec"], "given: 1"),
+        ([files / "old.trec", other], "no query in common"),
+    ):
+        done = run("label", "plan", "--run", *runs, "--top", 3, "--out", files / "no.jsonl")
+        assert (done.code, len(done.err.splitlines())) == (2, 1)
+        assert reason in done.err
+
+
+def test_a_plan_is_never_written_over(run, plan, files) -> None:
+    before = plan.read_bytes()
+    done = run("label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 3,
+               "--out", plan)  # fmt: skip
+    assert done.code == 2
+    assert "plan holds labels" in done.err
+    assert plan.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("query_id,doc_id,label\nQ,D,9\n", "above the top of the scale"),
+        ("query_id,doc_id,label\nx,y,1\n", "None of the 1 labels"),
+    ],
+)
+def test_labels_that_do_not_fit_add_nothing(run, plan, files, content, reason) -> None:
+    card = run("label", "next", plan, "--json").json[0]
+    file = files / "bad.csv"
+    file.write_text(content.replace("Q", card["query_id"]).replace("D", card["doc_id"]))
+    before = plan.read_bytes()
+    done = run("label", "add", plan, file)
+    assert done.code == 2
+    assert reason in done.err
+    assert plan.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--query", "q"), ("--query", "q", "--doc", "d"), ("x.csv", "--label", 1),
+     ("--query", "q", "--doc", "d", "--label", 1, "--cannot-tell")],
+)  # fmt: skip
+def test_half_a_label_is_refused(run, plan, options) -> None:
+    done = run("label", "add", plan, *options)
+    assert done.code == 2
+    assert "takes a file of labels, or --query and --doc" in done.err
+
+
+def test_a_label_that_was_cut_off_costs_no_other(run, plan) -> None:
+    """What was writing died in the middle of a line."""
+    cards = run("label", "next", plan, "--count", 2, "--json").json
+
+    def add(card, label):
+        ids = ("--query", card["query_id"], "--doc", card["doc_id"])
+        return run("label", "add", plan, *ids, "--label", label)
+
+    assert add(cards[0], 1).code == 0
+    plan.write_bytes(plan.read_bytes() + b'{"row": "answer", "que')
+    assert run("label", "status", plan, "--json").json["estimates"][0]["labels"] == 1
+    assert add(cards[1], 2).code == 0
+    assert run("label", "status", plan, "--json").json["estimates"][0]["labels"] == 2
+
+
+def test_what_is_no_plan_is_refused(run, files) -> None:
+    done = run("label", "status", files / "old.trec")
+    assert done.code == 2
+    assert "old.trec, line 1: This is no label plan." in done.err
+    assert run("label", "status", files / "missing.jsonl").code == 2
+
+
+def test_numbers_are_json_without_nan(run, plan) -> None:
+    told = run("label", "status", plan, "--json").out
+    assert "NaN" not in told
+    assert json.loads(told)["estimates"][0]["difference"] is None
