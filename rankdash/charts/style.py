@@ -255,17 +255,22 @@ def _merged(base: Mapping[str, object], extra: Mapping[str, object]) -> dict[str
 
 
 def reach(
-    values: Iterable[float], share: float, least: float, lowest: float = -math.inf
+    values: Iterable[float],
+    share: float,
+    least: float,
+    lowest: float = -math.inf,
+    highest: float = math.inf,
 ) -> list[float]:
     """The ends of an axis that holds all finite values, 0 to 1 where there are none, with room on
     both sides: a share of what lies between them, at least so much that noise does not look like
-    news. lowest: where the axis begins at the lowest."""
+    news. lowest: where the axis begins at the lowest. highest: where it ends at the highest, unless
+    a value lies beyond."""
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return [0.0, 1.0]
     low, high = min(known), max(known)
     room = max(share * (high - low), least)
-    return [max(low - room, lowest), high + room]
+    return [max(low - room, lowest), high + room if high > highest else min(high + room, highest)]
 
 
 def axis(title: str, **settings: object) -> dict[str, object]:

@@ -68,7 +68,8 @@ def figure(
         yaxis=style.axis(
             _("{metric} at k", metric=style.short(metric)),
             tickformat=".2f",
-            range=style.reach(_ends(curves), 0.08, 0.025, -0.01),
+            # Most metrics end at 1, a sum of gains such as DCG does not.
+            range=style.reach(_ends(curves), 0.08, 0.025, -0.01, 1.0),
             zeroline=False,
         ),
     )

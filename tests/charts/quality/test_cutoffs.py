@@ -49,6 +49,14 @@ def test_noise_is_not_stretched_to_the_whole_height():
     assert high - low >= 0.05
 
 
+@pytest.mark.parametrize(
+    ("means", "end"), [([1.0], 1.0), ([0.9, 0.99], 1.0), ([0.4, 0.5], 0.525), ([1.0, 3.0], 3.16)]
+)
+def test_the_axis_ends_at_one_unless_a_sum_of_gains_lies_beyond(means, end):
+    curve = pd.DataFrame({"system": "a", "k": range(1, len(means) + 1), "mean": means, "n": 5})
+    assert cutoffs.figure(curve, "NDCG", "a", INK).layout.yaxis.range[1] == pytest.approx(end)
+
+
 def test_without_values_the_axes_stay_empty():
     none = pd.DataFrame({"system": "a", "k": [1, 10], "mean": [np.nan, np.nan], "n": 0})
     assert list(cutoffs.figure(none, "NDCG", "a", INK).layout.yaxis.range) == [0.0, 1.0]
