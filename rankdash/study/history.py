@@ -44,15 +44,17 @@ def evaluation(study: Study, system: str) -> Evaluation:
     return study.shared(("history", study.dataset_id, system, study.spec, study.conventions), make)
 
 
-def p95_ms(study: Study, system: str) -> float:
-    """The 95th percentile of a system's latencies in milliseconds, of a fused run that of the sums
-    over its parts; NaN where it was not measured."""
+def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
+    """p50 and p95 of a system's latencies in milliseconds, of a fused run those of the sums over
+    its parts; NaN where there is none."""
 
-    def make() -> float:
+    def make() -> tuple[float, float]:
         found = latency.summary(study, system)
-        return math.nan if found is None or found.p95 is None else found.p95
+        if found is None:
+            return math.nan, math.nan
+        return found.p50, math.nan if found.p95 is None else found.p95
 
-    return study.shared(("history p95", study.dataset_id, system), make)
+    return study.shared(("history latency", study.dataset_id, system), make)
 
 
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:

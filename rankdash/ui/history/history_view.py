@@ -58,10 +58,7 @@ class Past:
         return next(places, 0)
 
     def p95_ms(self, run: RunRow) -> float:
-        """As on the page Latency: what was recorded, of a fused run the sum of its parts."""
-        if run.reranker != FUSION:
-            return run.p95_ms
-        return study_history.p95_ms(self.study, run.id)
+        return run_records.latency_ms(self.study, run)[1]
 
     def row(self, system_id: str) -> pd.Series:
         """What the trend says of a system."""

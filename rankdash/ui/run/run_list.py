@@ -13,11 +13,14 @@ from rankdash.ranking.ranking import digest
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.run import run_details
 from rankdash.ui.runs import run_records
 from rankdash.ui.runs.run_records import reranker_title, settings_in_words
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, deleted
+from rankdash.ui.state import address, deleted, stored
+from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.signed_cells import signed_cells
@@ -106,6 +109,8 @@ def _what_goes(chosen: Sequence[RunRow]) -> list[str]:
 
 def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     records = [run_records.record(row.id) for row in rows]
+    study = _study(dataset_id)
+    times = [run_records.latency_ms(study, row) for row in rows]
     notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
     table = pd.DataFrame(
         {
@@ -115,8 +120,8 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
             _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
             _("done"): [row.queries_done for row in rows],
             _("failed"): [row.queries_failed for row in rows],
-            _("p50 ms"): [row.p50_ms for row in rows],
-            _("p95 ms"): [row.p95_ms for row in rows],
+            _("p50 ms"): [p50 for p50, _p95 in times],
+            _("p95 ms"): [p95 for _p50, p95 in times],
             _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
             _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
             _("remarks"): ["; ".join(each.remarks()) or None for each in records],
@@ -131,6 +136,12 @@ def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
     # Most data sets have no pinned run and no note: then they take no room.
     unused = [name for name in (_("baseline"), _("note")) if table[name].isna().all()]
     return table.drop(columns=unused)
+
+
+def _study(dataset_id: str) -> Study:
+    """What the times of fused runs are summed by."""
+    data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
+    return Study(data, systems, FIRST_STAGE, (), dataset_id=dataset_id, cache=cache)
 
 
 def _delete(rows: Sequence[RunRow]) -> None:

@@ -15,6 +15,9 @@ from rankdash.ranking.ranking import SHIPPED_WITH
 from rankdash.rerankers import kinds
 from rankdash.runs.combining import KIND as COMBINED
 from rankdash.runs.usage import usage
+from rankdash.store import RunRow
+from rankdash.study import history
+from rankdash.study.study import Study
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -63,6 +66,14 @@ class Record:
 
 def record(run_id: str) -> Record:
     return cache(("record", run_id), lambda: Record(*workspace().recorded(run_id)))
+
+
+def latency_ms(study: Study, row: RunRow) -> tuple[float, float]:
+    """p50 and p95 in milliseconds as on the page Latency, NaN where there is none: what was
+    recorded, of a fused run those of the sums over its parts."""
+    if row.reranker != COMBINED:
+        return row.p50_ms, row.p95_ms
+    return history.quantiles_ms(study, row.id)
 
 
 def reranker_title(name: str) -> str:

@@ -241,9 +241,9 @@ def test_the_run_list_shows_note_pin_and_the_title_of_the_reranker(
 
 
 def test_a_fused_run_takes_as_long_as_its_parts_together_and_a_long_name_is_cut_in_its_middle(
-    app, several, workspace, stored
+    app, several, workspace, stored, monkeypatch
 ):
-    """On Latency its times are the sums of its parts', so they are here too."""
+    """On Latency its times are the sums of its parts', so they are here and on Run too."""
     dataset = workspace.dataset(stored)
     names = ["cross-encoder/" + "very-" * 30 + "long, half precision", "b"]
     runs = [made(stored, name, 1, id=f"part {n}") for n, name in enumerate(names)]
@@ -261,6 +261,11 @@ def test_a_fused_run_takes_as_long_as_its_parts_together_and_a_long_name_is_cut_
     assert cut.endswith("half precision")
     differs = next(frame.value for frame in app.dataframe if "before" in frame.value.columns)
     assert differs.set_index("name").loc["p95 ms", ["before", "after"]].tolist() == ["30.5", "45.8"]
+    monkeypatch.setattr("rankdash.ui.run.run_form.worker", lambda: None)
+    listed = next(each.value for each in open_page(app, "run").dataframe if "p95 ms" in each.value)
+    own = listed.set_index("name").loc["fused"]
+    assert own["p50 ms"] == pytest.approx(3 * 8.5)
+    assert own["p95 ms"] == shown.loc["fused", "p95"]
 
 
 def test_two_runs_are_judged_and_what_differs_is_told(app, several):

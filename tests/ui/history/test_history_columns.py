@@ -21,9 +21,9 @@ def row(system: str, **changes: object) -> dict[str, object]:
 
 
 def run(name: str, **changes: object) -> SimpleNamespace:
-    usual = {"id": name, "p95_ms": 9.0, "queries_failed": 2, "reranker": "bm25", "depth": None,
-             "created": "2026-11-01T10:00:00+00:00", "settings": {"k": 1}, "queries_done": 13,
-             "queries_skipped": 1}  # fmt: skip
+    usual = {"id": name, "p50_ms": 5.0, "p95_ms": 9.0, "queries_failed": 2, "reranker": "bm25",
+             "depth": None, "created": "2026-11-01T10:00:00+00:00", "settings": {"k": 1},
+             "queries_done": 13, "queries_skipped": 1}  # fmt: skip
     return SimpleNamespace(**(usual | changes))
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.runs.combining import KIND as FUSION
+from rankdash.study import history as study_history
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history import history_pair, history_run, history_table, history_view
 from rankdash.ui.state import address
@@ -21,8 +22,8 @@ def run(
     name: str, p95_ms: float = math.nan, failed: int = 0, reranker: str = "bm25"
 ) -> SimpleNamespace:
     return SimpleNamespace(
-        id=name, p95_ms=p95_ms, queries_failed=failed, created="2026-11-01T10:00:00+00:00",
-        reranker=reranker,
+        id=name, p50_ms=1.0, p95_ms=p95_ms, queries_failed=failed, reranker=reranker,
+        created="2026-11-01T10:00:00+00:00",
     )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def test_a_point_on_the_line_counts_the_queries_of_the_line_and_another_its_own(
 
 
 def test_the_p95_of_a_fused_run_is_that_of_its_parts(monkeypatch):
-    monkeypatch.setattr(history_view.study_history, "p95_ms", lambda _study, _run: 7.0)
+    monkeypatch.setattr(study_history, "quantiles_ms", lambda *_given: (5.0, 7.0))
     made = history_view.Past(None, (), None, {}, None)
     assert made.p95_ms(run("a", 3.0)) == 3.0
     assert made.p95_ms(run("a", 3.0, reranker=FUSION)) == 7.0

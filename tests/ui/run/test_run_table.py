@@ -32,6 +32,7 @@ def shop(monkeypatch):
         )
         record = SimpleNamespace(remarks=lambda: remarks, runtimes=runtimes)
         monkeypatch.setattr(run_list, "workspace", lambda: store)
+        monkeypatch.setattr(run_list, "_study", lambda _id: None)
         monkeypatch.setattr(run_list, "read_only", lambda: shown_only)
         monkeypatch.setattr(run_list, "RunNotes",
                             lambda _s: SimpleNamespace(all=lambda _id: notes or {}))  # fmt: skip
