@@ -348,4 +348,4 @@ def test_rows_that_are_refused_are_counted_once(write, run, tmp_path):
         done = run("report", *source, "--baseline", ranking, "--challenger", best, "--out",
                    tmp_path / "r.html", "--sections", "systems")  # fmt: skip
         assert done.code == 0, done.err
-        assert done.err.count("holds the document already: 1 (lines 6)") == 1
+        assert done.err.count("holds the document already: 1 (line 6)") == 1

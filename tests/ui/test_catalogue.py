@@ -22,7 +22,7 @@ from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.i18n import LANGUAGES
 from rankdash.metrics import CONVENTION_SETTINGS, registry
-from rankdash.readers.parse.skipped_rows import REASONS
+from rankdash.readers.parse.skipped_rows import OTHER_REASONS, REASONS
 from rankdash.reporting.report import SECTIONS
 from rankdash.rerankers import kinds
 from rankdash.rerankers.neural.known_models import known_models
@@ -84,8 +84,6 @@ def texts(node: ast.AST) -> Iterator[str]:
                 yield from texts(value)
         case ast.BinOp(left=start, op=ast.Add(), right=end):
             yield from map("".join, itertools.product(texts(start), texts(end)))
-        case ast.Attribute(attr="template"):
-            yield from (reason.template for reason in REASONS.values())
         case ast.Name(id=name):
             yield from constants().get(name, ())
 
@@ -132,6 +130,8 @@ def from_schemas() -> Iterator[str]:
     for way in ARCHETYPES:
         yield from (way.title, way.meaning)
     yield from (section.title for section in SECTIONS)
+    for reason in (*REASONS.values(), OTHER_REASONS):
+        yield from (reason.template(1), reason.template(2))
     yield from (model.purpose for model in known_models())
     for listed in price_list.shipped():
         yield from (listed.provider, listed.model, listed.source)

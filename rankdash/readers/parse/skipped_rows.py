@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, Phrase
 from rankdash.findings import Finding
 
 LINES_NAMED = 20
@@ -16,75 +16,75 @@ _EXAMPLES = 5
 _EXAMPLE_CHARS = 160
 # A file of which more than this share is refused was not understood, or is broken.
 _MOST_REFUSED = 0.5
-_OTHERS = " For other reasons: {others} (lines {other_lines})."
+_AT_LINE, _AT_LINES = "(line {lines})", "(lines {lines})"
 
 
 @dataclass(frozen=True)
 class Reason:
-    template: str
+    what: str
     remedy: str
+
+    def template(self, lines: int) -> str:
+        """The message of rows on so many lines, with their `count` and the `lines`."""
+        return f"{self.what}: {{count}} {_AT_LINE if lines == 1 else _AT_LINES}."
 
 
 REASONS = {
     "field_count": Reason(
-        "Rows excluded because they have another number of fields than the rest: {count} (lines "
-        "{lines}).",
+        "Rows excluded because they have another number of fields than the rest",
         "Look for a missing separator, or for an unquoted one inside a text.",
     ),
     "no_query": Reason(
-        "Rows excluded because the query is empty: {count} (lines {lines}).",
+        "Rows excluded because the query is empty",
         "Fill in the query, or remove the row.",
     ),
     "no_document": Reason(
-        "Rows excluded because the document is empty: {count} (lines {lines}).",
+        "Rows excluded because the document is empty",
         "Fill in the document, or remove the row.",
     ),
     "no_number": Reason(
-        "Documents or topics excluded because they have no number: {count} (lines {lines}).",
+        "Documents or topics excluded because they have no number",
         'Write the number as <DOCNO>…</DOCNO>, <num>… or number="…".',
     ),
     "no_documents": Reason(
-        "Entries excluded because they list no documents: {count} (lines {lines}).",
+        "Entries excluded because they list no documents",
         "List the documents that were judged for the query, or remove the entry.",
     ),
     "no_label": Reason(
-        "Rows excluded because the label is empty: {count} (lines {lines}).",
+        "Rows excluded because the label is empty",
         "Label the row. A row without a label is kept only where it has a first-stage score "
         "or rank.",
     ),
     "bad_label": Reason(
-        "Rows excluded because the label is neither a number nor a known word: {count} (lines "
-        "{lines}).",
+        "Rows excluded because the label is neither a number nor a known word",
         "Write labels as numbers, higher is better.",
     ),
     "bad_score": Reason(
-        "Rows excluded because the score is not a finite number: {count} (lines {lines}).",
+        "Rows excluded because the score is not a finite number",
         "Give the row a number with a decimal point, or remove it.",
     ),
     "bad_rank": Reason(
-        "Rows excluded because the rank is not a whole number: {count} (lines {lines}).",
+        "Rows excluded because the rank is not a whole number",
         "Count the ranks of a query 1, 2, 3 …",
     ),
     "ranked_twice": Reason(
-        "Rows excluded because the list of the query holds the document already: {count} (lines "
-        "{lines}).",
+        "Rows excluded because the list of the query holds the document already",
         "Give one row for each query and document.",
     ),
     "not_paired": Reason(
-        "Entries excluded because their lists of documents, labels and scores differ in length: "
-        "{count} (lines {lines}).",
+        "Entries excluded because their lists of documents, labels and scores differ in length",
         "Give every document one label and one score.",
     ),
     "bad_line": Reason(
-        "Lines excluded because they are not a label, a query and numbered features: {count} "
-        "(lines {lines}).",
+        "Lines excluded because they are not a label, a query and numbered features",
         "Write each like this line: 2 qid:10 1:0.5 2:3 # docid.",
     ),
     "repeated_id": Reason(
-        "Rows excluded because their id came before with another text: {count} (lines {lines}).",
+        "Rows excluded because their id came before with another text",
         "Give every query and every document an id of its own.",
     ),
 }
+OTHER_REASONS = Reason("For other reasons", "")
 
 
 @dataclass(eq=False)
@@ -116,28 +116,26 @@ class Refusals:
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
         raise FormatError(
-            "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was read. "
-            + reason.template
-            + (_OTHERS if others else ""),
+            "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was read. {why}"
+            + (" {others}" if others else ""),
             remedy=reason.remedy,
             file=self.file,
             line=min(self._lines[code]),
             refused=self.count,
             rows=rows,
-            count=len(self._lines[code]),
-            lines=_first(self._lines[code]),
-            others=len(others),
-            other_lines=_first(others),
+            why=_message(reason, self._lines[code]),
+            others=_message(OTHER_REASONS, others),
         )
 
     def findings(self) -> list[Finding]:
         """One warning a reason, with the first lines and rows."""
+        messages = {code: _message(REASONS[code], lines) for code, lines in self._lines.items()}
         return [
             Finding(
                 "warning",
                 code,
-                REASONS[code].template,
-                {"count": len(lines), "lines": _first(lines)},
+                messages[code].template,
+                messages[code].params,
                 REASONS[code].remedy,
                 self.file,
                 min(lines),
@@ -148,9 +146,10 @@ class Refusals:
         ]
 
 
-def _first(lines: list[int]) -> str:
-    """`3, 17, 20 …`"""
+def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
+    """How many rows, and the first of their lines: `3, 17, 20 …`"""
     # Entries of JSON may share a line, and the rows of one entry do.
     ordered = sorted(set(lines))
     text = ", ".join(str(line) for line in ordered[:LINES_NAMED])
-    return f"{text} …" if len(ordered) > LINES_NAMED else text
+    named = f"{text} …" if len(ordered) > LINES_NAMED else text
+    return Phrase(reason.template(len(ordered)), count=len(lines), lines=named)

@@ -243,7 +243,7 @@ def test_every_refused_row_of_a_file_that_is_not_trusted_is_accounted_for(parse)
 
     assert str(refused.value) == (
         "x, line 2: Rows that cannot be used: 3 of 5, so nothing was read. Rows excluded because "
-        "the label is empty: 2 (lines 2, 3). For other reasons: 1 (lines 4). Label the row. A row "
+        "the label is empty: 2 (lines 2, 3). For other reasons: 1 (line 4). Label the row. A row "
         "without a label is kept only where it has a first-stage score or rank."
     )
 
