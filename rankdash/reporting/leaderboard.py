@@ -12,12 +12,13 @@ from rankdash.charts.mark_image import mark_image
 from rankdash.i18n import all_of, brief, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.reporting.figures import Drawing
+from rankdash.study import latency
 from rankdash.study.leaderboard import Axis, Standing, standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.words import prices
 from rankdash.words.html import html_safe
-from rankdash.words.latency import added
+from rankdash.words.latency import added, without_p95
 from rankdash.words.money import money
 from rankdash.words.names import middle
 from rankdash.words.verdict_chips import change_interval, chip, interval
@@ -104,16 +105,18 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
     if row.system != study.baseline:
         change = Cell(signed(row.delta), change_interval(row.delta_low, row.delta_high))
         helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
-    latency = Cell(_NONE, _("not measured"))
+    p95 = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
-        latency = Cell(_milliseconds(row.p95), added(study.run(row.system)))
+        p95 = Cell(_milliseconds(row.p95), added(study.run(row.system)))
+    elif timed := _timed(study, row):
+        p95 = Cell(_NONE, _("too few timed"), without_p95(timed))
     optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
     return (
         Cell(study.name(row.system), _state(row)),
         Cell(number(row.mean), interval(row.low, row.high)),
         change,
         helped,
-        latency,
+        p95,
         _price(study, row),
         Cell(optimal),
     )
@@ -167,9 +170,11 @@ def notes(study: Study, axis: Axis) -> list[str]:
     """What to know to read table and chart; names are as they were typed."""
     sentences, rows = [optimal_meaning(axis)], standings(study)
     absent = [
-        _("{system} ({reason})", system=study.name(row.system), reason=_absence(row, axis))
+        _("{system} ({reason})", system=study.name(row.system), reason=_absence(study, row, axis))
         for row in rows
         if row.pareto[axis] is None
+        # Nothing is wrong with a baseline that nothing can be compared with.
+        and (row.kind != "baseline" or row.takes(axis) is None)
     ]
     if absent:
         sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
@@ -217,12 +222,18 @@ def _milliseconds(value: float) -> str:
     return _("{ms} ms", ms=brief(value))
 
 
-def _absence(row: Standing, axis: Axis) -> str:
+def _timed(study: Study, row: Standing) -> int:
+    """How many queries of a system were timed."""
+    found = latency.summary(study, row.system)
+    return 0 if found is None else found.n
+
+
+def _absence(study: Study, row: Standing, axis: Axis) -> str:
     """Why a system is not in the chart."""
     if row.takes(axis) is not None:
         return chip(row.kind)
     if axis == "p95":
-        return _("latency not measured")
+        return _("latency: {reason}", reason=without_p95(_timed(study, row)))
     return prices.lack(row.cost) if row.cost is not None else ""
 
 

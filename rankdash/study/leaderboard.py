@@ -36,7 +36,8 @@ class Standing:
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None where
         it is not known.
     pareto: axis → whether no other system is as good and takes less, or takes as little and is
-        better; None where what it takes is not known, or too few queries were answered.
+        better; None where what it takes is not known, too few queries were answered, or no other
+        system can be compared with it.
     """
 
     system: str
@@ -107,8 +108,9 @@ def _standings(study: Study) -> tuple[Standing, ...]:
 
 def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:
     known = [math.nan if each is None else each for each in taken]
+    alone = sum(not math.isnan(at + mean) for at, mean in zip(known, means, strict=True)) < 2
     return [
-        None if math.isnan(at) or math.isnan(mean) else bool(on)
+        None if alone or math.isnan(at) or math.isnan(mean) else bool(on)
         for on, at, mean in zip(pareto(known, means), known, means, strict=True)
     ]
 

@@ -58,11 +58,13 @@ class MeasuredLoad:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Latency of a run in ms, None where it was not measured, and its measured throughput."""
+    """Latency of a run in ms, None where it was not measured, its measured throughput, and how many
+    queries were timed: of few there is no p95."""
 
     p50: float | None
     p95: float | None
     levels: tuple[Level, ...] = ()
+    timed: int = 0
 
 
 @dataclass(frozen=True)
@@ -311,4 +313,4 @@ def waiting(study: Study, system: str) -> Waiting:
     levels = found.run.measured.throughput if found.run.measured is not None else ()
     if not found.summary.n:
         return Waiting(None, None, levels)
-    return Waiting(found.summary.p50, found.summary.p95, levels)
+    return Waiting(found.summary.p50, found.summary.p95, levels, found.summary.n)

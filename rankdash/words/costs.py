@@ -24,6 +24,7 @@ from rankdash.study.costs import Choice
 from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
+from rankdash.words.latency import without_p95
 from rankdash.words.money import money
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
@@ -388,7 +389,7 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
     sentences = [each for each in told if each]
     p95 = choice.waiting.p95
     if choice.system and p95 is None:
-        sentences.append(_("latency not measured"))
+        sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
     elif p95 is not None and not meets(p95, target_ms):
         sentences.append(
             _(

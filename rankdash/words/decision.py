@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rankdash.i18n import brief, ngettext, number, paragraph, percent, plain
 from rankdash.i18n import gettext as _
-from rankdash.ranking.measured import meets
+from rankdash.ranking.measured import FEWEST_TIMED, meets
 from rankdash.study.caveats import GAINS
 from rankdash.study.decision import Decision, HitCounts
 from rankdash.study.study import Study
@@ -51,7 +51,20 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
             _("No gain is proven in: {groups}.", groups=caveats.kinds(study, unproven, fit))
         )
     p95, target = found.choice.waiting.p95, found.target_ms
-    if p95 is None:
+    if p95 is None and (timed := found.choice.waiting.timed):
+        said.append(
+            ngettext(
+                "Latency is timed for {n} query, and p95 needs {fewest}: it is open whether {name} "
+                "meets the target of {target} ms (p95).",
+                "Latency is timed for {n} queries, and p95 needs {fewest}: it is open whether "
+                "{name} meets the target of {target} ms (p95).",
+                timed,
+                fewest=number(FEWEST_TIMED, 0),
+                name=name,
+                target=brief(target),
+            )
+        )
+    elif p95 is None:
         said.append(
             _(
                 "Latency is not measured: it is open whether {name} meets the target of {target} "

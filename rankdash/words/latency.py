@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import reduce
 
 from rankdash.analysis.latency import Apart
-from rankdash.i18n import duration, moment, ngettext
+from rankdash.i18n import duration, moment, ngettext, number
 from rankdash.i18n import gettext as _
-from rankdash.ranking.measured import Measured
+from rankdash.ranking.measured import FEWEST_TIMED, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.runs.combining import part_ids
 from rankdash.study.pricing import CASCADE
@@ -32,6 +32,18 @@ def where_measured(run: Run) -> str:
 def added(run: Run | None) -> str:
     """The same in short, for the cell of a table."""
     return _("sum of its parts") if run is not None and part_ids(run) else ""
+
+
+def without_p95(timed: int) -> str:
+    """Why there is no p95 of a system that was timed on so many queries."""
+    if not timed:
+        return _("not measured")
+    return ngettext(
+        "{n} query timed; p95 needs {fewest}",
+        "{n} queries timed; p95 needs {fewest}",
+        timed,
+        fewest=number(FEWEST_TIMED, 0),
+    )
 
 
 def left_out_of_times(lost: Apart, measured: Measured | None) -> str:

@@ -103,6 +103,14 @@ def test_a_system_that_answered_too_few_queries_stands_last_and_is_not_pareto_op
     assert rows["steady"].pareto["p95"] is (first == "steady")
 
 
+def test_nothing_is_pareto_optimal_alone(data):
+    """With too few queries, or where nothing is known of the others."""
+    few = study(data, [run(data, "few", 1, ms=1.0, failed=QUERIES - 4)])
+    assert [row.pareto["p95"] for row in standings(few)] == [None, None]
+    untimed = study(data, [run(data, "untimed", 1)])
+    assert [row.pareto["p95"] for row in standings(untimed)] == [None, None]
+
+
 def test_where_every_query_failed_there_is_no_mean_and_no_zero(data):
     of = study(data, [run(data, "better", 2), run(data, "lost", 1, failed=QUERIES)])
     *_others, last = standings(of)

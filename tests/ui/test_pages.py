@@ -165,8 +165,8 @@ def test_the_chart_follows_the_choice_of_latency_or_price(app, stored):
     app.button_group(key="address.trade").set_value("p95").run()
     assert in_address(app, "trade") == ["p95"]
     said = texts(app)
-    assert "No latency was measured." in said
-    assert r"Not in the chart\: better \(latency not measured\)\." in said
+    assert "No p95 latency is known." in said
+    assert r"Not in the chart\: better \(latency\: not measured\)\." in said
 
 
 def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app, workspace):

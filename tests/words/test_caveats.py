@@ -168,10 +168,17 @@ def test_risks_are_said_from_where_they_are_risks(changes, said):
 
 
 def test_latency_that_was_not_measured_is_open_and_a_share_of_labels_hurts_nobody():
-    unmeasured = SimpleNamespace(waiting=SimpleNamespace(p95=None), unset=False)
+    waiting = SimpleNamespace(p95=None, timed=0)
+    unmeasured = SimpleNamespace(waiting=waiting, unset=False)
     said = decision.risks(study(measures_quality=False), found(choice=unmeasured))
     assert said == [
         "Latency is not measured: it is open whether MINI meets the target of 400 ms (p95)."
+    ]
+    waiting.timed = 4
+    said = decision.risks(study(measures_quality=False), found(choice=unmeasured))
+    assert said == [
+        "Latency is timed for 4 queries, and p95 needs 5: it is open whether MINI meets the target "
+        "of 400 ms (p95)."
     ]
 
 

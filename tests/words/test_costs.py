@@ -359,14 +359,16 @@ def test_passages_that_an_llm_no_longer_reads_are_counted_for_a_reranker(before,
 @pytest.mark.parametrize(
     ("system", "p95", "said"),
     [
-        ("run", None, ["latency not measured"]),
+        ("run", None, ["latency: not measured"]),
         ("", None, []),
+        ("run", 3, ["latency: 3 queries timed; p95 needs 5"]),
         ("run", 500.0, []),
         ("run", 501.0, ["▼ p95 of 501 ms misses the target of 500 ms"]),
     ],
 )
 def test_a_latency_is_a_caution_where_it_misses_the_target_or_is_not_known(system, p95, said):
-    made = replace(choice(SURE), system=system, waiting=Waiting(None, p95))
+    waiting = Waiting(9.0, None, timed=p95) if p95 == 3 else Waiting(None, p95)
+    made = replace(choice(SURE), system=system, waiting=waiting)
     assert costs.cautions(made, 500.0) == said
     lacking = replace(made, bill=Bill(None, LOAD, "USD", lack="rate"))
     assert costs.cautions(lacking, 500.0) == ["no exchange rate", *said]

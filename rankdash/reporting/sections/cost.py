@@ -12,6 +12,7 @@ from rankdash.study.gains import hit_title
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.html import html_safe
+from rankdash.words.latency import without_p95
 
 
 def draw(draft: Draft) -> str:
@@ -126,7 +127,7 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         said(costs.cell(span.of(came.value_per_month), money.currency)),
         # Without a gain the value says so, and nothing follows from it.
         *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
-        _("not measured") if p95 is None else _("{ms} ms", ms=brief(p95)),
+        without_p95(choice.waiting.timed) if p95 is None else _("{ms} ms", ms=brief(p95)),
     ]
 
 

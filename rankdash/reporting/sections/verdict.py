@@ -12,6 +12,7 @@ from rankdash.study import latency
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
+from rankdash.words.latency import without_p95
 from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import (
     change_interval,
@@ -102,8 +103,8 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
     found.append(
         (
             _("p95 latency"),
-            _("not measured") if p95 is None else _("{ms} ms", ms=brief(p95)),
-            ""
+            DASH if p95 is None else _("{ms} ms", ms=brief(p95)),
+            without_p95(0 if summary is None else summary.n)
             if summary is None or p95 is None
             else ngettext(
                 "95% of the {n} query timed took no longer",

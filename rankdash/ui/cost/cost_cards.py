@@ -22,7 +22,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import title
 from rankdash.words import assumptions, costs, methods, prices
 from rankdash.words.html import html_safe
-from rankdash.words.latency import added
+from rankdash.words.latency import added, without_p95
 from rankdash.words.names import columns, middle
 
 # The columns keep their width; where there are too many of them the table scrolls, not the page,
@@ -224,7 +224,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
             cells["payback"] = cost_terms.cell(came.payback_months, "months")
     p95 = choice.waiting.p95
     if system is not None:
-        cells["p95"] = (_("not measured"), "")
+        cells["p95"] = (without_p95(choice.waiting.timed), "")
     if system is not None and p95 is not None:
         target = scenario.latency_target_ms
         # The baseline adds nothing, whatever it is made of.

@@ -25,10 +25,12 @@ def draw(study: Study, in_focus: str) -> None:
     with chart:
         axis = _axis(study)
         drawn = shown.trade_off(study, axis)
-        if drawn is None:
-            st.caption(_("No latency was measured.") if axis == "p95" else _("No price is known."))
-        else:
+        if drawn is not None:
             plotly_chart.draw(drawn, key="overview.trade_off")
+        elif any(row.kind == "too_few" for row in standings(study)):
+            st.caption(_("Too few queries for a chart."))
+        else:
+            st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
     with table:
         st.subheader(_("Leaderboard"), anchor=False)
         st.html(shown.html(study, axis, in_focus=in_focus, width=_LONGEST_NAME))

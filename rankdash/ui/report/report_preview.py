@@ -50,13 +50,13 @@ def _verdict(study: Study) -> Preview:
 
 
 def _systems(study: Study) -> Preview:
-    return Preview(
-        _(
-            "{metrics} of {systems}, with intervals",
-            metrics=ngettext("{n} metric", "{n} metrics", len(study.specs)),
-            systems=ngettext("{n} system", "{n} systems", len(study.chosen)),
-        )
-    )
+    counts = {
+        "metrics": ngettext("{n} metric", "{n} metrics", len(study.specs)),
+        "systems": ngettext("{n} system", "{n} systems", len(study.chosen)),
+    }
+    if study.comparison.frame["mean_low"].isna().all():
+        return Preview(_("{metrics} of {systems}", **counts))
+    return Preview(_("{metrics} of {systems}, with intervals", **counts))
 
 
 def _cutoffs(study: Study) -> Preview:
