@@ -94,6 +94,7 @@ class _Unpacker:
                     self._count(archive, entries, source.name)
                     return [source]
                 _refuse_office(names, source.name)
+                _refuse_workspace(names, source.name)
                 members = [
                     self._member(archive, entry, f"{source.name}/{name}", source.name)
                     for entry, name in zip(entries, names, strict=True)
@@ -194,6 +195,20 @@ def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:
             name=name,
         )
     return name
+
+
+def _refuse_workspace(names: Sequence[str], archive: str) -> None:
+    """A workspace file holds whole data sets with their runs, not the files of one data set."""
+    own = {"manifest.json", "settings.json"}
+    parts = set(names) - own
+    if own <= set(names) and all(name.startswith(("datasets/", "runs/")) for name in parts):
+        raise FormatError(
+            "It is a workspace file, not the files of one data set.",
+            remedy="Import it on the page Data, under Export or import the workspace, or with: "
+            "rankdash workspace import FILE. Then compare its systems on the pages, and write "
+            "reports on the page Report.",
+            file=archive,
+        )
 
 
 def _refuse_office(names: Sequence[str], archive: str) -> None:

@@ -8,8 +8,10 @@ import zipfile
 
 import pytest
 
+from rankdash import sharing
 from rankdash.errors import FormatError, LimitError
 from rankdash.readers import ReadLimits
+from rankdash.store import Workspace
 
 CSV = b"query,document,label\na,b,1\n"
 MEGABYTE = 1_000_000
@@ -227,6 +229,17 @@ def test_old_workbooks_are_told_wherever_they_come(parse, zipped):
         with pytest.raises(FormatError, match="Excel workbook") as refused:
             parse(files)
         assert "CSV" in refused.value.remedy
+
+
+def test_a_workspace_file_is_told_with_what_to_do(parse, tmp_path):
+    """Also by a command, where nothing asks first what the archive is."""
+    content = io.BytesIO()
+    sharing.export(Workspace(tmp_path / "home"), content, "1.0")
+    with pytest.raises(FormatError) as refused:
+        parse({"all.rankdash.zip": content.getvalue()})
+    assert refused.value.message == "It is a workspace file, not the files of one data set."
+    assert "rankdash workspace import FILE" in refused.value.remedy
+    assert refused.value.file == "all.rankdash.zip"
 
 
 def test_another_office_document_is_told(parse, zipped):
