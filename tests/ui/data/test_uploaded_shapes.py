@@ -1,7 +1,4 @@
-"""Every shape of JSON through what stands behind the upload: stored is what a command reads.
-
-The uploader itself is one widget, so each shape goes to the function that it calls.
-"""
+"""Every shape of JSON dropped on the page Data: what is stored is what a command reads."""
 
 import pytest
 
@@ -9,22 +6,21 @@ import rankdash as rd
 from rankdash.loading import load
 from rankdash.metrics import parse_metrics
 from rankdash.readers import Source
-from rankdash.ui.data import uploads
-from rankdash.ui.state import address
 from tests.readers.formats.test_shapes import SHAPES
+from tests.sets import ROOT
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 @pytest.mark.filterwarnings("ignore:The files give neither a first-stage order")
-def test_an_uploaded_shape_is_stored_as_a_command_reads_it(
-    shape, workspace, session, monkeypatch, tmp_path
-):
-    chosen = {}
-    monkeypatch.setattr(address, "choose", chosen.__setitem__)
-    uploads.read_sources([Source("shape.json", shape.content)])
+def test_a_shape_that_is_uploaded_is_stored_as_a_command_reads_it(shape, app, workspace, tmp_path):
+    app.query_params["lang"] = "en"
+    app.switch_page(str(ROOT / "pages" / "data.py")).run()
+    app.file_uploader[0].set_value(("shape.json", shape.content, "application/json")).run()
+    next(each for each in app.button if each.label == "Read 1 file").click().run()
 
+    assert not app.exception and not app.error
     [row] = workspace.datasets()
-    assert chosen["data"] == row.id
+    assert app.selectbox(key="address.data").value == row.id
     stored, file = workspace.dataset(row.id), tmp_path / "shape.json"
     file.write_bytes(shape.content)
     assert stored.id == load([Source.from_path(file)]).dataset.id
