@@ -174,7 +174,8 @@ def _write_triplets(study: Study, target: Path) -> None:
     lines = as_json_lines(study, study.challengers[0] if study.challengers else study.baseline)
     write(lines, target)
     count = lines.count(b"\n")
-    sys.stderr.write(f"Written: {place_name(target)} ({count:,} triplets)\n")
+    triplets = "1 triplet" if count == 1 else f"{count:,} triplets"
+    sys.stderr.write(f"Written: {place_name(target)} ({triplets})\n")
 
 
 def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
