@@ -1,5 +1,6 @@
 """What holds for every chart: nothing from the data is drawn as HTML, nothing left to a theme."""
 
+import json
 from collections.abc import Iterator
 
 import plotly.graph_objects as go
@@ -31,6 +32,16 @@ def drawn_strings(figure: go.Figure) -> Iterator[tuple[str, str]]:
         for name in ("text", "hovertext"):
             for text in trace[name] if trace[name] is not None else ():
                 yield name, str(text)
+
+
+def test_plotly_knows_every_value_and_keeps_it(figures: dict[str, go.Figure]):
+    for name, figure in figures.items():
+        # Charts are made without plotly's own checks, which raise for a value it does not know.
+        drawn = json.loads(figure.to_json())
+        assert drawn["layout"].pop("template") == {}
+        checked = json.loads(go.Figure(drawn).to_json())
+        del checked["layout"]["template"]
+        assert checked == drawn, name
 
 
 def test_no_tag_from_the_data_is_drawn(figures: dict[str, go.Figure]):
