@@ -13,6 +13,7 @@ from rankdash.ui.overview import (
 )
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
@@ -22,16 +23,16 @@ view.caption(study)
 with head:
     in_focus = view.in_focus(study)
 if study.challengers:
-    verdict_strip.draw(study, in_focus)
+    shared(verdict_strip.draw, study, in_focus)
     leaderboard_view.draw(study, in_focus)
 else:
     view.only_baseline(study, "overview")
-verdict_strip.cards(study, in_focus)
+shared(verdict_strip.cards, study, in_focus)
 systems, cutoffs = st.columns(2)
 with systems:
-    overview_charts.systems(study)
+    shared(overview_charts.systems, study)
 with cutoffs:
-    overview_charts.cutoffs(study)
+    shared(overview_charts.cutoffs, study)
 fold(
     _("All numbers as a table"),
     "overview.table",
@@ -47,7 +48,7 @@ if study.challengers:
     if picked is not None:
         view.open_query(picked)
     with lost:
-        overview_causes.headroom(study)
+        shared(overview_causes.headroom, study)
     reason = overview_causes.reasons(study, in_focus)
     if reason is not None:
         address.choose("reason", reason)

@@ -5,6 +5,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.ui.rank_shifts import agreement_view, shifts_view, skipping_view
 from rankdash.ui.sidebar import view
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Rank shifts"))
@@ -22,9 +23,9 @@ if not len(shifts_view.moves(study, challenger).query_ids):
 shifts_view.destinations(study, challenger)
 sizes, agreement = st.columns(2, gap="medium")
 with sizes:
-    shifts_view.sizes(study, challenger)
+    shared(shifts_view.sizes, study, challenger)
 with agreement:
-    agreement_view.draw(study)
+    shared(agreement_view.draw, study)
 fold(
     _("Query by query, the most reordered first"),
     "shifts.by_query",

@@ -236,8 +236,8 @@ def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> 
     # A second axis is drawn only where the layout of the chart asks for one.
     axes = {"xaxis", "yaxis", *(name for name in layout if "axis" in name)}
     own = {name: across if name.startswith("x") else upward for name in axes}
-    # Made at once: `update_layout` and its kin walk every path, which a page of six charts feels. So
-    # does checking every value, which the tests do. The library's own template would be sent along.
+    # Made at once: `update_layout` and its kin walk every path, which a page of charts feels. So
+    # does plotly's check of every value, which tests make. Its own template would be sent along.
     empty = {"template": {}}
     drawn = _merged(_merged({**empty, **common}, own), layout)
     return go.Figure(data, drawn, _validate=False)

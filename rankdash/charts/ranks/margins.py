@@ -43,6 +43,7 @@ def figure(
     single = len(points) <= MOST_POINTS
     marks = points.assign(n=1) if single else _gathered(points)
     sign = direction(marks["delta"].to_numpy(), tie_band)
+    several = {n: style.queries(n) for n in set(marks["n"].tolist()) if n > 1}
     traces: list[style.Trace] = []
     for value, name, colour, symbol in (
         (1, _("helped"), style.BETTER, "triangle-up-open"),
@@ -50,7 +51,7 @@ def figure(
         (-1, _("hurt"), style.WORSE, "triangle-down-open"),
     ):
         part = marks[sign == value]
-        hover = [_hover(row, names) for row in part.itertuples(index=False, name="Mark")]
+        hover = [_hover(row, names, several) for row in part.itertuples(index=False, name="Mark")]
         traces.append(
             draw.scatter(
                 part["margin"].tolist(),
@@ -166,11 +167,12 @@ def _sizes(n: np.ndarray, most: int) -> list[float]:
     return [max(_SMALLEST, _LARGEST * math.sqrt(each / max(most, 1))) for each in n.tolist()]
 
 
-def _hover(row: object, names: Mapping[str, str]) -> str:
+def _hover(row: object, names: Mapping[str, str], several: Mapping[int, str]) -> str:
+    """several: how many queries a mark stands for → that in words."""
     query, margin, delta, n = (getattr(row, each) for each in ("query_id", "margin", "delta", "n"))
     place = f"{style.number(margin)} · {style.signed(delta)}"
     if n > 1:
-        return f"{style.queries(n)}<br>{place}"
+        return f"{several[n]}<br>{place}"
     return f"{style.short(names.get(query, query), 60)}<br>{place}"
 
 

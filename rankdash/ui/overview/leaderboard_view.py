@@ -10,6 +10,7 @@ from rankdash.reporting import leaderboard as shown
 from rankdash.study.leaderboard import AXES, Axis, standings, usual_axis
 from rankdash.study.study import Study
 from rankdash.ui.state import pickers
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -24,18 +25,26 @@ def draw(study: Study, in_focus: str) -> None:
     table, chart = both.container(width=_TABLE_WIDTH), both.container(width="stretch")
     with chart:
         axis = _axis(study)
-        drawn = shown.trade_off(study, axis)
-        if drawn is not None:
-            plotly_chart.draw(drawn, key="overview.trade_off")
-        elif any(row.kind == "too_few" for row in standings(study)):
-            st.caption(_("Too few queries for a chart."))
-        else:
-            st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
+        shared(_trade_off, study, axis)
     with table:
-        st.subheader(_("Leaderboard"), anchor=False)
-        st.html(shown.html(study, axis, in_focus=in_focus, width=_LONGEST_NAME))
-        named = [markdown_safe(each, 400) for each in shown.notes(study, axis)]
-        st.caption(paragraph(named))
+        shared(_table, study, axis, in_focus)
+
+
+def _trade_off(study: Study, axis: Axis) -> None:
+    drawn = shown.trade_off(study, axis)
+    if drawn is not None:
+        plotly_chart.draw(drawn, key="overview.trade_off")
+    elif any(row.kind == "too_few" for row in standings(study)):
+        st.caption(_("Too few queries for a chart."))
+    else:
+        st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
+
+
+def _table(study: Study, axis: Axis, in_focus: str) -> None:
+    st.subheader(_("Leaderboard"), anchor=False)
+    st.html(shown.html(study, axis, in_focus=in_focus, width=_LONGEST_NAME))
+    named = [markdown_safe(each, 400) for each in shown.notes(study, axis)]
+    st.caption(paragraph(named))
 
 
 def _axis(study: Study) -> Axis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -14,6 +15,7 @@ from rankdash.metrics import MetricDefinition, parse_measure, registry
 from rankdash.reporting import figures
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import tally_line
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import name_rows
@@ -128,11 +130,15 @@ def cutoffs(study: Study) -> None:
 def changes(study: Study, system: str) -> str | None:
     """Sorted per-query changes of one challenger; returns a query that was clicked."""
     tally_line(study, system)
-    event = plotly_chart.draw(
-        figures.changes(study, system), key=f"overview.deltas.{system}", on_select="rerun"
-    )
+    figure, alt = shared(_changes, study, system)
+    event = plotly_chart.show(figure, alt=alt, key=f"overview.deltas.{system}", on_select="rerun")
     points = event["selection"]["points"]
     return str(points[0]["customdata"][0]) if points else None
+
+
+def _changes(study: Study, system: str) -> tuple[Any, str]:
+    drawing = figures.changes(study, system)
+    return drawing.draw(plotly_chart.ink()), drawing.alt
 
 
 def definitions(study: Study, specs: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, pickers
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import rounded
@@ -41,7 +42,6 @@ def moves(study: Study, challenger: str) -> Moves:
 def destinations(study: Study, challenger: str) -> None:
     """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k."""
     found = moves(study, challenger)
-    before, after = study.name(study.baseline), study.name(challenger)
     way = ranks.flow(study, challenger, depth(study))
     st.subheader(_("Where relevant documents went"), anchor=False)
     st.markdown(_in_words(way))
@@ -60,20 +60,11 @@ def destinations(study: Study, challenger: str) -> None:
         )
         table = ranks.transitions(study, challenger, relevant_only=chosen != "all")
         key = f"shifts.transitions.{chosen}.{challenger}"
-        show(
-            transitions_chart.figure(table, before, after, ink()),
-            alt=transitions_chart.alt(table, before, after),
-            key=key,
-            on_select=lambda: _choose_cell(key),
-        )
+        figure, alt = shared(_transitions, study, challenger, relevant_only=chosen != "all")
+        show(figure, alt=alt, key=key, on_select=lambda: _choose_cell(key))
         st.caption(_("Click a cell to list its documents."))
     with bands:
-        st.markdown(_("**Into and out of the top {k}**", k=way.k))
-        show(
-            flows_chart.figure(way, before, after, ink()),
-            alt=flows_chart.alt(way, before, after),
-            key="shifts.flow",
-        )
+        shared(_flow, study, challenger)
     cell = _cell(table)
     if cell:
         _documents_of(study, challenger, found, cell, relevant_only=chosen != "all")
@@ -82,6 +73,21 @@ def destinations(study: Study, challenger: str) -> None:
         "shifts.counts",
         ":material/table:",
         lambda: _count_tables(table, way),
+    )
+
+
+def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple[Any, str]:
+    table = ranks.transitions(study, challenger, relevant_only=relevant_only)
+    sides = (study.name(study.baseline), study.name(challenger))
+    return transitions_chart.figure(table, *sides, ink()), transitions_chart.alt(table, *sides)
+
+
+def _flow(study: Study, challenger: str) -> None:
+    way = ranks.flow(study, challenger, depth(study))
+    sides = (study.name(study.baseline), study.name(challenger))
+    st.markdown(_("**Into and out of the top {k}**", k=way.k))
+    show(
+        flows_chart.figure(way, *sides, ink()), alt=flows_chart.alt(way, *sides), key="shifts.flow"
     )
 
 

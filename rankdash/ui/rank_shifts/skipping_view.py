@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -18,6 +20,7 @@ from rankdash.ui.rank_shifts import skipping_readout
 from rankdash.ui.rank_shifts.shifts_view import depth
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
+from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.signed_cells import signed_cells
@@ -61,9 +64,9 @@ def draw(study: Study, challenger: str) -> None:
         )
     points, cost = st.columns(2, gap="medium")
     with points:
-        _points(study, challenger, margin, found, gaps)
+        _points(study, challenger, margin, tolerance)
     with cost:
-        _cost(study, found)
+        shared(_cost, study, challenger, margin, tolerance)
     fold(
         _("Every threshold as a table"),
         "shifts.thresholds",
@@ -141,28 +144,10 @@ def _skipping(study: Study, challenger: str, margin: Margin, tolerance: float) -
     return ranks.skipping(study, challenger, margin, depth(study), tolerance)
 
 
-def _points(
-    study: Study, challenger: str, margin: Margin, found: Skipping, gaps: pd.Series[float]
-) -> None:
-    pairs = ranks.against_first_stage(study, challenger)
-    means = ranks.change_by_margin(study, challenger, margin, depth(study))
-    title = study.measure.title
+def _points(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
     st.markdown(_("**Change by reranking against the margin**"))
-    event = show(
-        margins_chart.figure(
-            pairs,
-            gaps,
-            means,
-            title,
-            ink(),
-            threshold=found.rule.threshold if found.rule else None,
-            tie_band=study.statistics.tie_band,
-            names=study.dataset.query_names,
-        ),
-        alt=margins_chart.alt(pairs, gaps, means, title),
-        key=f"shifts.margins.{challenger}",
-        on_select="rerun",
-    )
+    figure, alt = shared(_change_by_margin, study, challenger, margin, tolerance)
+    event = show(figure, alt=alt, key=f"shifts.margins.{challenger}", on_select="rerun")
     st.caption(_("Click a point to open its query."))
     picked = [
         point["customdata"] for point in event["selection"]["points"] if "customdata" in point
@@ -171,7 +156,28 @@ def _points(
         view.open_query(str(picked[0]))
 
 
-def _cost(study: Study, found: Skipping) -> None:
+def _change_by_margin(
+    study: Study, challenger: str, margin: Margin, tolerance: float
+) -> tuple[Any, str]:
+    found = _skipping(study, challenger, margin, tolerance)
+    given = (
+        ranks.against_first_stage(study, challenger),
+        ranks.margins(study, FIRST_STAGE, depth(study))[margin],
+        ranks.change_by_margin(study, challenger, margin, depth(study)),
+        study.measure.title,
+    )
+    figure = margins_chart.figure(
+        *given,
+        ink(),
+        threshold=found.rule.threshold if found.rule else None,
+        tie_band=study.statistics.tie_band,
+        names=study.dataset.query_names,
+    )
+    return figure, margins_chart.alt(*given)
+
+
+def _cost(study: Study, challenger: str, margin: Margin, tolerance: float) -> None:
+    found = _skipping(study, challenger, margin, tolerance)
     st.markdown(_("**What skipping costs**"))
     title = study.measure.title
     show(

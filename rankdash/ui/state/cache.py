@@ -7,11 +7,17 @@ deleted run is just never asked for again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Concatenate, ParamSpec
 
 import streamlit as st
 
+from rankdash import i18n
 from rankdash.study.cache import Key, Made
+from rankdash.study.study import Study
+
+On = ParamSpec("On")
 
 _SYSTEMS = 24
 
@@ -38,10 +44,16 @@ def _of_numbers(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
+@st.cache_resource(max_entries=4 * _SYSTEMS, show_spinner=False)
+def _of_pages(key: Key, _make: Callable[[], Made]) -> Made:
+    return _make()
+
+
 _LARGE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("dataset", "label rows", "uploaded rows", "moves", "pairing"), _of_data_sets),
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
+    "part of a page": _of_pages,
 }
 
 
@@ -51,6 +63,34 @@ def cache(key: Key, make: Callable[[], Made]) -> Made:
     plain = tuple(part if isinstance(part, str) else repr(part) for part in key)
     kept: Made = _LARGE.get(plain[0], _of_numbers)(plain, make)
     return kept
+
+
+def shared(
+    part: Callable[Concatenate[Study, On], Made], study: Study, *on: On.args, **named: On.kwargs
+) -> Made:
+    """What a part of a page returns, once for all sessions that see the same study alike; what it
+    drew is sent again as it was. It may hold no widget, and depend on nothing that is not given.
+    """
+    key = (
+        *("part of a page", f"{part.__module__}.{part.__qualname__}"),
+        study.once(("content",), lambda: _content(study), alone=True),
+        *(i18n.language(), str(st.context.theme.type)),
+        # Prices grow old.
+        datetime.now(UTC).date().isoformat(),
+        repr((on, named)),
+    )
+    return cache(key, lambda: part(study, *on, **named))
+
+
+def _content(study: Study) -> str:
+    """An id of all that can be seen of a study; its data set and its runs have one."""
+    systems = [(each.id, each.name, each.place) for each in study.systems.values()]
+    rules = (study.metric, study.cutoff, study.others, study.conventions, study.statistics)
+    seen = (
+        *(study.dataset_id, study.dataset.name, systems, study.baseline, study.challengers, rules),
+        *(study.money, study.notes, study.goals, study.corrections),
+    )
+    return blake2b(repr(seen).encode(), digest_size=16).hexdigest()
 
 
 def forget_all() -> None:
