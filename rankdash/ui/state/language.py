@@ -3,19 +3,25 @@ a fragment reruns."""
 
 from __future__ import annotations
 
+import threading
+
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rankdash import i18n
 
 STATE = "language"
 # Whether it changed since the page was last drawn to its end.
 _CHANGED = "language.changed"
+# Whose language it was that this thread asked for last: a page asks a thousand times.
+_asked = threading.local()
 
 
 def choose(code: str) -> None:
     if st.session_state.get(STATE) not in (None, code):
         st.session_state[_CHANGED] = True
     st.session_state[STATE] = code
+    _asked.by = None
 
 
 def changed() -> bool:
@@ -29,7 +35,10 @@ def shown() -> None:
 
 
 def _chosen() -> str | None:
-    code: str | None = st.session_state.get(STATE)
+    session = get_script_run_ctx(suppress_warning=True)
+    if session is None or getattr(_asked, "by", None) is not session:
+        _asked.by, _asked.code = session, st.session_state.get(STATE)
+    code: str | None = _asked.code
     return code
 
 
