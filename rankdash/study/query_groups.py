@@ -29,9 +29,10 @@ def groups(study: Study, challenger: str) -> list[Group]:
     """Every kind with enough queries for an interval, of columns with at least two kinds. Queries
     without a value are no kind."""
     found = []
-    for column in study.segments:
+    made = _NO_KINDS - set(study.dataset.segments)
+    for column in (each for each in study.segments if each not in made):
         table = study.segment(challenger, column)
-        if column in _NO_KINDS - set(study.dataset.segments) or (table["n"] > 0).sum() < 2:
+        if (table["n"] > 0).sum() < 2:
             continue
         known = table[(table["n"] >= FEWEST_QUERIES) & (table["segment"] != UNKNOWN)]
         for row in known.to_dict("records"):

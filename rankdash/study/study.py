@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, derive
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, by_segment, of_texts, of_values
 from rankdash.analysis.reasons.contributions import splits
 from rankdash.analysis.reasons.headroom import Headroom
 from rankdash.analysis.reasons.headroom import headroom as split_headroom
@@ -293,7 +293,13 @@ class Study:
         """Reasons of the queries that the mean change counts, how many each has and what they add
         to it, as from `reasons.counted`."""
         found = self.reasons(challenger)
-        return None if found is None else counted(found["reason"], self.pairs(challenger))
+        if found is None:
+            return None
+        band = self.statistics.tie_band
+        return self.once(
+            self.key("reason counts", self.baseline, challenger, self.spec, band),
+            lambda: counted(found["reason"], self.pairs(challenger)),
+        )
 
     def headroom(self, challenger: str) -> Headroom | None:
         """How the best value splits into lost by the retriever, still to win and won; None for a
@@ -333,7 +339,7 @@ class Study:
 
         def make() -> pd.DataFrame:
             given = segment in self.dataset.segments
-            columns = self.dataset.queries if given else self._derived
+            columns = self.dataset.queries if given else self._derived(segment)
             order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
             return by_segment(
                 self.pairs(challenger),
@@ -347,11 +353,14 @@ class Study:
             make,
         )
 
-    @property
-    def _derived(self) -> pd.DataFrame:
+    def _derived(self, segment: str) -> pd.DataFrame:
+        """The table that has a column of groups which rankdash works out itself."""
+        found = self.once(("groups of texts", self.stored_id), lambda: of_texts(self.dataset))
+        if segment in found:
+            return found
         return self.once(
-            self.key("derived", self.baseline, self.spec),
-            lambda: derive(self.dataset, self.evaluations[self.baseline], self.spec),
+            self.key("groups of values", self.baseline, self.spec),
+            lambda: of_values(self.dataset, self.evaluations[self.baseline], self.spec),
         )
 
     # Documents without a label.

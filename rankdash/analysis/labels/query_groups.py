@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +83,7 @@ DERIVED_SEGMENTS = (
         "a third, not the thirds with each other.",
     ),
 )
-"""The segments of `derive`, in its order."""
+"""The segments of `of_texts`, then those of `of_values`, in their order."""
 
 _CJK = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -91,8 +92,23 @@ _CJK = re.compile(
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
-def derive(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
-    """One row per query of the data set: query_id and a column for each of `DERIVED_SEGMENTS`.
+def of_texts(dataset: Dataset) -> pd.DataFrame:
+    """The groups that follow from the texts of queries alone: query_id, language, query_length, one
+    row per query of the data set."""
+    texts = dataset.query_text()
+    shares = [cjk_share(text) for text in texts]
+    lengths = [_length(text, share) for text, share in zip(texts, shares, strict=True)]
+    return pd.DataFrame(
+        {
+            "query_id": texts.index.to_numpy(dtype=object),
+            "language": [_language(share) for share in shares],
+            "query_length": lengths,
+        }
+    )
+
+
+def of_values(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
+    """Those that follow from labels and values: query_id, relevant_documents, difficulty.
 
     baseline: of the system whose value of `spec` says how difficult a query is. A difficulty is
     missing where the baseline has no value.
@@ -100,7 +116,6 @@ def derive(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
     Raises SpecError where `spec` was not evaluated.
     """
     texts = dataset.query_text()
-    shares = [cjk_share(text) for text in texts]
     values = pd.Series(baseline.column(spec), index=baseline.query_ids).reindex(texts.index)
     labels = dataset.qrels
     relevant = labels.loc[labels["label"] >= baseline.conventions.threshold, "query_id"]
@@ -108,10 +123,6 @@ def derive(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "query_id": texts.index.to_numpy(dtype=object),
-            "language": [_language(share) for share in shares],
-            "query_length": [
-                _length(text, share) for text, share in zip(texts, shares, strict=True)
-            ],
             "relevant_documents": _bucket(counts, (0, 1, 3, 9), _RELEVANT),
             "difficulty": _thirds(values.to_numpy()),
         }
@@ -137,8 +148,8 @@ def _length(text: str, share: float) -> str:
         return UNKNOWN
     if share > 0:
         characters = sum(1 for character in text if character.isalnum())
-        return _CHARACTERS[int(np.searchsorted((6, 15), characters))]
-    return _WORDS[int(np.searchsorted((3, 8), len(_WORD.findall(text))))]
+        return _CHARACTERS[bisect_left((6, 15), characters)]
+    return _WORDS[bisect_left((3, 8), len(_WORD.findall(text)))]
 
 
 def _bucket(

@@ -10,7 +10,8 @@ from rankdash.analysis.labels.query_groups import (
     UNKNOWN,
     by_segment,
     cjk_share,
-    derive,
+    of_texts,
+    of_values,
 )
 from rankdash.analysis.statistics.bootstrap import (
     Columns,
@@ -204,7 +205,8 @@ def made() -> tuple[Dataset, pd.DataFrame]:
         Ranking.from_lists(lists),
     )
     evaluation = evaluate(judge(data.candidates, data.qrels), ["mrr"])
-    return data, derive(data, evaluation, "mrr").set_index("query_id")
+    parts = (of_texts(data), of_values(data, evaluation, "mrr"))
+    return data, pd.concat([part.set_index("query_id") for part in parts], axis=1)
 
 
 def test_queries_are_described_by_script_and_length():
@@ -246,7 +248,7 @@ def test_difficulty_splits_at_thirds_of_the_baselines_values():
 def test_queries_of_equal_value_are_equally_difficult():
     data, _ = made()
     evaluation = evaluate(judge(data.candidates, data.qrels), ["hit"])
-    assert derive(data, evaluation, "hit")["difficulty"].dropna().nunique() == 1
+    assert of_values(data, evaluation, "hit")["difficulty"].dropna().nunique() == 1
 
 
 def test_every_derived_value_is_announced_for_charts_and_translation():
