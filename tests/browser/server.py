@@ -12,7 +12,7 @@ from streamlit.web import cli
 from rankdash.ui.state.server import IMPORTED_BEFORE
 
 for _module in IMPORTED_BEFORE:
-    importlib.import_module(f"rankdash.ui.{_module}")
+    importlib.import_module(_module)
 
 
 def serve(app: Path, port: int, environment: Mapping[str, str], log: Path) -> None:

@@ -26,8 +26,11 @@ from rankdash.ui.state.cache import forget_all
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
 IMPORTED_BEFORE = (
-    *("data.check_view", "overview.overview_causes", "overview.overview_charts"),
-    *("queries.query_detail", "report.report_view", "run.run_form"),
+    *("rankdash.ui.data.check_view", "rankdash.ui.overview.overview_causes"),
+    *("rankdash.ui.overview.overview_charts", "rankdash.ui.queries.query_detail"),
+    *("rankdash.ui.report.report_view", "rankdash.ui.run.run_form"),
+    # What these import on their first use, which takes longer than to draw a page.
+    *("scipy.special", "streamlit.emojis"),
 )
 _log = logging.getLogger(__name__)
 
@@ -71,9 +74,9 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
-    # After every rerun Streamlit forces a collection; what is imported by now need not be walked.
+    # What is imported by now no visitor waits for, and no collection walks again.
     for module in IMPORTED_BEFORE:
-        importlib.import_module(f"rankdash.ui.{module}")
+        importlib.import_module(module)
     gc.collect()
     gc.freeze()
     _announce()
