@@ -1,0 +1,121 @@
+"""What all sessions share of a page: made once while nothing that is seen of it is another."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash import i18n
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.dataset import Dataset
+from rankdash.metrics import Conventions
+from rankdash.ranking.ranking import Ranking
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money, System
+from rankdash.ui.state.cache import shared
+
+MADE = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_made():
+    st.cache_resource.clear()
+    MADE.clear()
+
+
+def part(study: Study, *on: str, wide: bool = False) -> str:
+    MADE.append((*on, wide))
+    return f"{study.dataset.name}: {', '.join(study.names.values())}"
+
+
+def made(**changed) -> Study:
+    """A new study of the same each time, but for what is changed."""
+    ids = pd.Series(["q1", "q2"])
+    dataset = Dataset(
+        changed.pop("data", "Shop"),
+        pd.DataFrame({"query_id": ids, "text": ids}),
+        pd.DataFrame({"doc_id": ["d1"], "title": "", "text": "d"}),
+        pd.DataFrame({"query_id": ids, "doc_id": "d1", "label": 1.0}),
+        Ranking.from_lists([(each, ["d1"], [1.0]) for each in ids]),
+    )
+    names = changed.pop("names", ("BM25", "MiniLM"))
+    systems = {
+        each: System(each, name, place, ranking=dataset.candidates)
+        for place, (each, name) in enumerate(zip((FIRST_STAGE, "run"), names, strict=True))
+    }
+    given = {"baseline": FIRST_STAGE, "challengers": ("run",), "dataset_id": "shop", **changed}
+    return Study(dataset=dataset, systems=systems, **given)
+
+
+def test_a_part_is_made_once_for_what_is_given():
+    assert shared(part, made(), "a") == shared(part, made(), "a") == "Shop: BM25, MiniLM"
+    shared(part, made(), "b")
+    shared(part, made(), "a", wide=True)
+    assert MADE == [("a", False), ("b", False), ("a", True)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"data": "Store"},
+        {"names": ("BM25", "L12")},
+        {"dataset_id": "shop+1"},
+        {"baseline": "run", "challengers": (FIRST_STAGE,)},
+        {"challengers": ()},
+        {"metric": "mrr"},
+        {"cutoff": 5},
+        {"others": ("map",)},
+        {"conventions": Conventions(threshold=2.0)},
+        {"statistics": StatisticsSettings(level=0.9)},
+        {"money": Money(currency="EUR")},
+        {"corrections": 1},
+    ],
+)
+def test_another_study_has_parts_of_its_own(changed):
+    shared(part, made())
+    shared(part, made(**changed))
+    assert len(MADE) == 2
+
+
+def test_each_language_has_its_own():
+    for language in ("en", "zh", "en"):
+        with i18n.speaking(language):
+            shared(part, made())
+    assert len(MADE) == 2
+
+
+def pages() -> None:
+    """Draws a part twice, the second time from what was kept, beside each other."""
+    import streamlit as st
+
+    from rankdash.ui.state.cache import shared
+    from tests.ui.state.test_cache import drawn, made
+
+    for column in st.columns(2):
+        with column:
+            shared(drawn, made())
+
+
+def drawn(study: Study) -> None:
+    MADE.append(())
+    st.caption(study.name("run"))
+    with st.expander("More"):
+        st.text("inside")
+
+
+def test_what_was_drawn_is_drawn_again_where_it_is_asked_for():
+    app = AppTest.from_function(pages, default_timeout=300).run()
+    assert not app.exception
+    assert len(MADE) == 1
+    for column in app.columns:
+        assert [each.value for each in column.caption] == ["MiniLM"]
+        assert [each.value for each in column.expander[0].text] == ["inside"]
+
+
+def test_a_study_that_differs_in_nothing_seen_is_the_same():
+    one = made()
+    shared(part, one)
+    shared(part, replace(one))
+    assert len(MADE) == 1
