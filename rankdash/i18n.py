@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
-from functools import cache
+from functools import cache, lru_cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
@@ -202,11 +202,16 @@ def number(value: float | None, digits: int = 3) -> str:
     """A number with that many decimals and the language's separators; a dash when there is none."""
     if value is None or not math.isfinite(value):
         return _DASH
-    pattern = "#,##0" + ("." + "0" * digits if digits else "")
     # Rounded as the charts and the command line round, so that one number is never two.
+    return _separated(f"{value:.{digits}f}", digits, language())
+
+
+# A page writes the same few numbers again at each rerun.
+@lru_cache(maxsize=2**12)
+def _separated(rounded: str, digits: int, code: str) -> str:
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
     with every_digit():
-        rounded = Decimal(f"{value:.{digits}f}")
-        return _zero_unsigned(str(format_decimal(rounded, format=pattern, locale=language())))
+        return _zero_unsigned(str(format_decimal(Decimal(rounded), format=pattern, locale=code)))
 
 
 def quantity(value: float, digits: int = 10) -> str:

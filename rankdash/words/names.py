@@ -54,11 +54,15 @@ def lines(text: str, width: int) -> list[str]:
 
 def columns(text: str) -> int:
     """How wide a text is, in Latin letters: a Chinese character takes two."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
 
 
 def _head(text: str, width: int) -> str:
     """The longest start of the text that takes at most `width` columns."""
+    if text.isascii():
+        return text[: max(width, 0)]
     ends = itertools.accumulate(columns(each) for each in text)
     return text[: sum(1 for end in ends if end <= width)]
 

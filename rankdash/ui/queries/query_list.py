@@ -150,7 +150,11 @@ def _shown(rows: pd.DataFrame, marks: pd.DataFrame, reach: float) -> pd.DataFram
         "reason": _worded(rows["reason"], reason_words()),
         "state": _worded(rows["state"], state_words()),
         **{name: rows[name] for name in ("to_win", "spread") if name in rows},
-        **{name: rows[name].map(three_digits) for name in ("latency_ms",) if name in rows},
+        **{
+            name: rows[name].map(three_digits, na_action="ignore")
+            for name in ("latency_ms",)
+            if name in rows
+        },
         "judged_before": rows["judged_before"],
         "judged_after": rows["judged_after"],
     }

@@ -21,6 +21,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rankdash.ui.widgets.text import html_safe
 
@@ -136,6 +137,8 @@ def _folded(character: str) -> str:
     return folded if len(folded) == 1 else character
 
 
+# The documents of a query share most of their words.
+@lru_cache(maxsize=2**14)
 def _stem(word: str) -> str:
     """The word less its ending; "" where too little is left to go by."""
     for ending in _ENDINGS:
