@@ -238,7 +238,7 @@ def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> 
     own = {name: across if name.startswith("x") else upward for name in axes}
     # Made at once: `update_layout` and its kin walk every path, which a page of charts feels. So
     # does plotly's check of every value, which tests make. Its own template would be sent along.
-    empty = {"template": {}}
+    empty: dict[str, object] = {"template": {}}
     drawn = _merged(_merged({**empty, **common}, own), layout)
     return go.Figure(data, drawn, _validate=False)
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankdash.analysis.labels.query_groups import SMALL
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
 from rankdash.metrics import parse_measure
@@ -20,7 +19,7 @@ from rankdash.runs import combining
 from rankdash.study import latency
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, bill
-from rankdash.study.query_groups import Group, groups
+from rankdash.study.query_groups import Group, turned
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 
@@ -259,14 +258,9 @@ def _turned_groups(study: Study, challenger: str) -> TurnedGroups | None:
     change = float(study.comparison.row(challenger, study.spec)["delta"])
     if math.isnan(change) or change == 0:
         return None
-    other_side = -math.copysign(1, change)
-    turned = [
-        each
-        for each in groups(study, challenger)
-        if each.n >= SMALL and other_side * each.delta > study.statistics.tie_band
-    ]
-    turned.sort(key=lambda each: (not each.proven, -abs(each.delta)))
-    return TurnedGroups(change > 0, tuple(turned)) if turned else None
+    found = turned(study, challenger, change)
+    found.sort(key=lambda each: (not each.proven, -abs(each.delta)))
+    return TurnedGroups(change > 0, tuple(found)) if found else None
 
 
 def _shipped_timings(study: Study, challenger: str) -> ShippedTimings | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rankdash.analysis.labels.query_groups import UNKNOWN
+from rankdash.analysis.labels.query_groups import SMALL, UNKNOWN, mean_changes
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, is_proven
 from rankdash.study.study import Study
 
 # Made out of values and labels: no kinds that a searcher or a router could tell apart, and queries
 # that the baseline did badly on gain by chance alone.
 _NO_KINDS = frozenset({"difficulty", "relevant_documents"})
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,36 @@ class Group:
 def groups(study: Study, challenger: str) -> list[Group]:
     """Every kind with enough queries for an interval, of columns with at least two kinds. Queries
     without a value are no kind."""
-    found = []
+    return _groups(study, challenger, _columns(study))
+
+
+def turned(study: Study, challenger: str, change: float) -> list[Group]:
+    """Those of `groups` with enough queries that change by more than the tie band in the direction
+    opposite to `change`."""
+    other_side, band = -math.copysign(1, change), study.statistics.tie_band
+
+    def may(column: str) -> bool:
+        means = mean_changes(study.pairs(challenger), study.grouping(column))
+        beyond = other_side * means["delta"] > band - _ROUNDING
+        return bool((beyond & (means["n"] >= SMALL)).any())
+
+    # Intervals and tests, which take long, are made only of columns where it can be.
+    columns = [each for each in _columns(study) if may(each)]
+    return [
+        each
+        for each in _groups(study, challenger, columns)
+        if each.n >= SMALL and other_side * each.delta > band
+    ]
+
+
+def _columns(study: Study) -> list[str]:
     made = _NO_KINDS - set(study.dataset.segments)
-    for column in (each for each in study.segments if each not in made):
+    return [each for each in study.segments if each not in made]
+
+
+def _groups(study: Study, challenger: str, columns: Iterable[str]) -> list[Group]:
+    found = []
+    for column in columns:
         table = study.segment(challenger, column)
         if (table["n"] > 0).sum() < 2:
             continue

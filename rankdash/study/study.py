@@ -339,11 +339,10 @@ class Study:
 
         def make() -> pd.DataFrame:
             given = segment in self.dataset.segments
-            columns = self.dataset.queries if given else self._derived(segment)
             order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
             return by_segment(
                 self.pairs(challenger),
-                pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"]),
+                self.grouping(segment),
                 self.statistics,
                 order=() if given else order,
             )
@@ -352,6 +351,12 @@ class Study:
             self.key("segment", self.baseline, challenger, segment, self.spec, self.statistics),
             make,
         )
+
+    def grouping(self, segment: str) -> pd.Series:
+        """The group of each query, index query id."""
+        given = segment in self.dataset.segments
+        columns = self.dataset.queries if given else self._derived(segment)
+        return pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
 
     def _derived(self, segment: str) -> pd.DataFrame:
         """The table that has a column of groups which rankdash works out itself."""
