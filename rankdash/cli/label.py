@@ -37,8 +37,11 @@ from rankdash.cli.output import (
 )
 from rankdash.cli.rankings import names_of
 from rankdash.errors import DataError, SpecError
-from rankdash.readers import read, read_beside, sources_at
+from rankdash.readers import Source, read, read_beside, sources_at
+from rankdash.readers.rated import read_rated
 from rankdash.words.verdict_chips import effort_sentence, estimate_sentence
+
+_NAMELESS = "(no name)"
 
 
 def add(parser: Parser) -> None:
@@ -102,8 +105,7 @@ def _add_plan(parser: Parser) -> None:
 def _add_next(parser: Parser) -> None:
     parser.description = (
         "Say which pairs to label next. Nothing in it tells which system ranks a document, or "
-        "where. A plan hands the same pairs to all who ask at once: give each rater a name, and "
-        "let one ask at a time."
+        "where. All who ask before an answer is added get the same pairs."
     )
     parser.option("--rater", "NAME", "who labels (default: nobody's name)", default="")
     parser.number("--count", "how many pairs at most (default: %(default)s)", kind=int, default=1)
@@ -118,8 +120,8 @@ def _add_next(parser: Parser) -> None:
 
 def _add_add(parser: Parser) -> None:
     parser.description = (
-        "Add the labels of a file, or one label. A later label of a rater replaces an earlier one "
-        "for the same pair."
+        "Add the labels of a file, or one label. Without --rater, a column rater, annotator or who "
+        "says whose each is. A later label of a rater replaces an earlier one for the same pair."
     )
     parser.add_argument(
         "labels",
@@ -196,8 +198,6 @@ def _plan(arguments: argparse.Namespace) -> int:
     with target.open("xb") as stream:
         stream.write(content)
     numbers = {
-        "plan": str(target),
-        "metric": metric.measure.spec,
         "systems": list(pool.systems),
         "queries": len(pool.query_ids),
         "excluded_queries": list(pool.excluded),
@@ -224,13 +224,10 @@ def _next(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
     if not 0 <= arguments.double <= 1:
         raise SpecError("--double is a share from 0 to 1, such as 0.1.")
-    answered = Answered.of(plan.pool, answers)
-    pairs = next_pairs(
-        plan, answered, arguments.rater, max(arguments.count, 0), doubled=arguments.double
-    )
-    queries = plan.pool.query_ids[plan.pool.query[pairs]]
-    docs = plan.pool.doc_ids[pairs]
-    cards = [{"query_id": query, "doc_id": doc} for query, doc in zip(queries, docs, strict=True)]
+    done, most = Answered.of(plan.pool, answers), max(arguments.count, 0)
+    pairs = next_pairs(plan, done, arguments.rater, most, doubled=arguments.double)
+    ids = plan.pool.index[pairs]
+    cards = [{"query_id": query, "doc_id": doc} for query, doc in ids]
     if arguments.data:
         cards = _with_texts(cards, arguments.data)
     if arguments.format == "json":
@@ -285,7 +282,7 @@ def _add(arguments: argparse.Namespace) -> int:
 def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
     """Which rows are for a pair of the plan. Raises DataError where none is."""
     pairs = pd.MultiIndex.from_frame(table[["query_id", "doc_id"]])
-    found: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index())
+    found: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index)
     if not found.any():
         raise DataError(
             "None of the {count} labels is for a pair of this plan.",
@@ -309,15 +306,22 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
     if one:
         label = np.nan if arguments.cannot_tell else arguments.label
         table = pd.DataFrame([[*pair, label]], columns=list(COLUMNS[:3]))
-    else:
-        table = _labels_of(arguments.labels, arguments)
-    return table.assign(rater=arguments.rater, time=now)[list(COLUMNS)]
+        return table.assign(rater=arguments.rater, time=now)
+    sources = sources_at([arguments.labels])
+    rated = read_rated(sources[0]) if len(sources) == 1 and not arguments.rater else None
+    if rated is None:
+        table = _labels_of(arguments.labels, arguments, sources)
+        return table.assign(rater=arguments.rater, time=now)
+    warn(rated[1])
+    return rated[0]
 
 
-def _labels_of(file: str, arguments: argparse.Namespace) -> pd.DataFrame:
+def _labels_of(
+    file: str, arguments: argparse.Namespace, sources: Sequence[Source] = ()
+) -> pd.DataFrame:
     """query_id, doc_id and label of a file, read by the rules that are given."""
     parsed = read(
-        sources_at([file]),
+        sources or sources_at([file]),
         columns=columns_of(arguments.columns),
         conflict=arguments.conflict,
         worst_label=arguments.worst_label,
@@ -374,12 +378,12 @@ def _say(found: LabelStatus) -> None:
     sys.stdout.write(one_line(effort_sentence(found)) + "\n")
     for rater in found.raters:
         sys.stdout.write(
-            f"{_named(rater.name)}: {rater.answers:,} answers, {rater.cannot_tell:,} of them "
-            "cannot tell\n"
+            f"{one_line(rater.name) or _NAMELESS}: {rater.answers:,} answers, "
+            f"{rater.cannot_tell:,} of them cannot tell\n"
         )
     for agreement in found.agreements:
         kappa = agreement.unweighted
-        names = " and ".join(map(_named, agreement.raters))
+        names = " and ".join(one_line(name) or _NAMELESS for name in agreement.raters)
         sys.stdout.write(
             one_line(
                 f"{names}: kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f}) on "
@@ -387,10 +391,6 @@ def _say(found: LabelStatus) -> None:
             )
             + "\n"
         )
-
-
-def _named(rater: str) -> str:
-    return one_line(rater) or "(no name)"
 
 
 def _json(value: dict[str, Any] | Iterable[Any]) -> int:

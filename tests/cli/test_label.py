@@ -256,3 +256,53 @@ def test_numbers_are_json_without_nan(run, plan) -> None:
     told = run("label", "status", plan, "--json").out
     assert "NaN" not in told
     assert json.loads(told)["estimates"][0]["difference"] is None
+
+
+def test_a_file_may_say_who_labelled_and_when(run, plan, files) -> None:
+    cards = run("label", "next", plan, "--count", 3, "--json").json
+    rows = [
+        (cards[0], "2", "Ann", "2026-11-01T10:00:00+01:00"),
+        (cards[0], "1", "Ben", ""),
+        (cards[1], "cannot tell", "Ann", "2026-11-01T10:00:30+01:00"),
+        (cards[2], "", "Ann", ""),
+    ]
+    file = files / "export.csv"
+    lines = [f"{c['query_id']},{c['doc_id']},{label},{who},{at}" for c, label, who, at in rows]
+    file.write_text("\n".join(["query_id,doc_id,label,Annotator,created_at", *lines]) + "\n")
+    found = run("label", "add", plan, file, "--json").json
+    assert (found["added"], found["cannot_tell"], found["seconds_per_label"]) == (3, 1, 30.0)
+    assert [(each["rater"], each["labels"]) for each in found["raters"]] == [
+        ("Ann", {"2": 1}),
+        ("Ben", {"1": 1}),
+    ]
+    assert found["agreements"][0]["pairs"] == 1
+    assert run("label", "next", plan, "--json").json == cards[2:]
+
+
+def test_a_name_that_is_typed_goes_before_the_file(run, plan, files) -> None:
+    (card,) = run("label", "next", plan, "--json").json
+    file = files / "export.csv"
+    file.write_text(f"query_id,doc_id,label,rater\n{card['query_id']},{card['doc_id']},2,Ben\n")
+    found = run("label", "add", plan, file, "--rater", "Ann", "--json").json
+    assert [each["rater"] for each in found["raters"]] == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("{query},{doc},perhaps,Ann", "A label is not a number: 'perhaps'"),
+        (",{doc},1,Ann", "A label has no query_id"),
+    ],
+)
+def test_a_bad_row_of_a_raters_file_is_named_by_its_line(run, plan, files, row, reason) -> None:
+    (card,) = run("label", "next", plan, "--json").json
+    ids = {"query": card["query_id"], "doc": card["doc_id"]}
+    lines = ["query_id,doc_id,label,rater", "{query},{doc},1,Ann".format(**ids), row.format(**ids)]
+    file = files / "export.csv"
+    file.write_text("\n".join(lines) + "\n")
+    before = plan.read_bytes()
+    done = run("label", "add", plan, file)
+    assert done.code == 2
+    assert "export.csv, line 3" in done.err
+    assert reason in done.err
+    assert plan.read_bytes() == before

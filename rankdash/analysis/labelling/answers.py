@@ -45,7 +45,7 @@ class Answered:
     def of(cls, pool: LabelPool, answers: pd.DataFrame) -> Answered:
         """Answers for other pairs are ignored."""
         ids = pd.MultiIndex.from_frame(answers[["query_id", "doc_id"]])
-        placed = answers.assign(pair=pool.index().get_indexer(ids))
+        placed = answers.assign(pair=pool.index.get_indexer(ids))
         latest = placed[placed["pair"] >= 0].drop_duplicates(["pair", "rater"], keep="last")
         pair, label = latest["pair"].to_numpy(), latest["label"].to_numpy(dtype=np.float64)
         said = ~np.isnan(label)

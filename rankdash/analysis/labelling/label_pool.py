@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ class LabelPool:
     def __len__(self) -> int:
         return len(self.query)
 
+    @cached_property
     def index(self) -> pd.MultiIndex:
         """(N,) query id and document id of each pair, to look pairs up by."""
         return pd.MultiIndex.from_arrays([self.query_ids[self.query], self.doc_ids])
@@ -46,7 +48,7 @@ class LabelPool:
             table[column].to_numpy(dtype=np.float64),
             index=pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]),
         )
-        return keyed.reindex(self.index()).to_numpy(dtype=np.float64)
+        return keyed.reindex(self.index).to_numpy(dtype=np.float64)
 
 
 def pool_of(rankings: Mapping[str, Ranking], depth: int) -> LabelPool:
