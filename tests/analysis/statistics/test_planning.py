@@ -222,3 +222,9 @@ def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of):
 )
 def test_a_plan_is_rounded_up_to_two_digits(queries, told):
     assert _two_digits(queries) == told
+
+
+def test_one_comparison_alone_is_not_corrected():
+    settings = StatisticsSettings()
+    assert [settings.corrects(comparisons) for comparisons in (1, 2)] == [False, True]
+    assert not StatisticsSettings(correction="none").corrects(2)

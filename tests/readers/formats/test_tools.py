@@ -282,6 +282,20 @@ def test_esci_joins_products_by_id_and_locale_and_the_locale_is_a_segment(parse,
     assert "repeated_id" not in codes(parsed)
 
 
+def test_products_of_two_locales_stay_two_beside_examples_of_one(parse):
+    tables = {"dataset_examples": EXAMPLES[:2], "x_products": PRODUCTS}
+
+    parsed = parse({name: parquet(rows) for name, rows in tables.items()})
+
+    assert qrels(parsed) == {
+        ("fan 80 cfm", "B000MOO21W_us", 0),
+        ("fan 80 cfm", "B07X3Y6B1V_us", 3),
+    }
+    titles = parsed.documents.set_index("doc_id")["title"]
+    assert titles["B07X3Y6B1V_us"] == "Home fan"
+    assert titles.get("B07X3Y6B1V_es", "Ventilador") == "Ventilador"
+
+
 def test_esci_of_one_locale_keeps_its_ids(parse):
     rows = [row for row in EXAMPLES if row["product_locale"] == "us"]
     parsed = parse({"e": parquet(rows)})

@@ -7,6 +7,7 @@ import pytest
 
 from rankdash.errors import FormatError, LimitError
 from rankdash.readers import ReadLimits
+from rankdash.readers.formats.workbook import read
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -45,6 +46,15 @@ def test_a_workbook_is_read_as_what_it_holds(parse, name):
     ]
     assert parsed.documents["text"].tolist() == ["Bring it back\nwithin a month", "Open hours"]
     assert parsed.candidates.documents_of("007")[0] == ["d1", "d2"]
+
+
+def test_columns_of_one_name_are_all_there():
+    content = workbook(Sheet1=[("rating", None, "rating", "rating"), (1, 2, 3, 4)])
+
+    [table] = read(content, "a.xlsx", ReadLimits())
+
+    assert list(table.frame.columns) == ["rating", "column 2", "rating (2)", "rating (2) (2)"]
+    assert table.frame.iloc[0].tolist() == ["1", "2", "3", "4"]
 
 
 def test_sheets_are_the_files_of_a_data_set(parse):
