@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import unjudged_view
+from rankdash.ui.labels import estimate_strip, unjudged_view
 from rankdash.ui.overview import (
     leaderboard_view,
     overview_causes,
@@ -22,6 +22,8 @@ study = view.study("overview")
 view.caption(study)
 with head:
     in_focus = view.in_focus(study)
+if not estimate_strip.above_means(study):
+    st.stop()
 if study.challengers:
     shared(verdict_strip.draw, study, in_focus)
     leaderboard_view.draw(study, in_focus)

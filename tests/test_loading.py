@@ -416,15 +416,12 @@ def test_rankings_only():
     assert "no_texts" in codes(result.report)
 
 
-def test_examine_keeps_the_errors_in_the_report():
+def test_files_without_labels_open_with_a_warning():
     report = examine([Source("run", runs_of(2).encode())]).report
 
-    assert [error.code for error in report.errors] == ["no_labels"]
-
-
-def test_files_without_labels_are_refused():
-    with pytest.raises(DataError, match=r"There are no labels\. Add the file"):
-        loaded({"run": runs_of(2)})
+    assert not report.errors
+    assert "no_labels" in [warning.code for warning in report.warnings]
+    assert loaded({"run": runs_of(2)}).dataset.labelled_queries == 0
 
 
 def test_queries_and_documents_that_nothing_joins_are_refused():

@@ -244,6 +244,37 @@ def candidates_without_a_text(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE jobs ADD COLUMN without_text TEXT NOT NULL DEFAULT 'exclude'")
 
 
+@migration
+def plans_of_labelling(db: sqlite3.Connection) -> None:
+    # What is answered is in the log of corrections; a plan counts what came after its revision.
+    db.execute(
+        """
+        CREATE TABLE label_plans (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            settings TEXT NOT NULL,
+            revision INTEGER NOT NULL,
+            guidelines TEXT NOT NULL,
+            created TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX label_plans_by_dataset ON label_plans (dataset_id, created)")
+    # Which pair somebody looks at, so that nobody else gets it meanwhile.
+    db.execute(
+        """
+        CREATE TABLE label_cards (
+            plan_id TEXT NOT NULL REFERENCES label_plans (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            until REAL NOT NULL,
+            PRIMARY KEY (plan_id, query_id, doc_id)
+        )
+        """
+    )
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

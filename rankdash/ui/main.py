@@ -28,6 +28,7 @@ menu = {
     _("Prepare"): [
         page_of("data", _("Data"), ":material/database:"),
         page_of("run", _("Run"), ":material/play_circle:"),
+        page_of("label", _("Label"), ":material/label:"),
     ],
     _("Evaluate"): [
         page_of("overview", _("Overview"), ":material/monitoring:"),
@@ -56,7 +57,7 @@ st.set_page_config(page_title=f"{page.title} · rankdash")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 narrow.style()
 place = st.sidebar.container(gap="xxsmall")
-without_numbers = ("run", "data")
+without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
 gone = sidebar.draw_sidebar(analysis=analysis)
 links = sidebar.draw_menu(place, menu)

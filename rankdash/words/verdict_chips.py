@@ -142,6 +142,15 @@ def estimate_sentence(found: Estimate) -> str:
     )
 
 
+def like_these_sentence(found: Estimate) -> str:
+    """How far the difference may be off for other queries of the same kind."""
+    return _(
+        "For other queries like these the spread between queries comes on top: {low} … {high}.",
+        low=signed(found.like_these_low, 4),
+        high=signed(found.like_these_high, 4),
+    )
+
+
 def effort_sentence(found: LabelStatus) -> str:
     """How many labels more it takes, and how long."""
     if found.needed is None:

@@ -234,8 +234,10 @@ LAST = ["fold overview.targets", "targets_view.draw", "fold overview.definitions
 
 def test_overview_of_the_baseline_alone_shows_its_own_numbers(play):
     one = study()
-    order, given, drawn = play("overview", view__study=one, view__in_focus=FIRST_STAGE)
-    assert order[3:] == ["view.only_baseline", *ALWAYS, *LAST]
+    order, given, drawn = play(
+        "overview", view__study=one, view__in_focus=FIRST_STAGE, estimate_strip__above_means=True
+    )
+    assert order[3:] == ["estimate_strip.above_means", "view.only_baseline", *ALWAYS, *LAST]
     assert given["view.only_baseline"] == (one, "overview")
     assert given["verdict_strip.cards"] == (one, FIRST_STAGE)
     assert drawn.of("subheader", "page_link") == []
@@ -254,11 +256,13 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
         "overview",
         view__study=one,
         view__in_focus="b",
+        estimate_strip__above_means=True,
         overview_charts__changes=picked,
         overview_causes__reasons=reason,
     )
     assert order[3:] == [
-        *("verdict_strip.draw", "leaderboard_view.draw", *ALWAYS, "overview_charts.changes"),
+        *("estimate_strip.above_means", "verdict_strip.draw", "leaderboard_view.draw"),
+        *(*ALWAYS, "overview_charts.changes"),
         *("view.page", *query, "overview_causes.headroom", "overview_causes.reasons", *to_queries),
         *("fold overview.segments", "overview_causes.segments", "fold overview.unjudged"),
         *("unjudged_view.draw", *LAST),
@@ -273,6 +277,13 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
     if to_queries:
         assert given["address.choose"] == ("reason", "idle")
         assert given["view.go"] == ("queries",)
+
+
+def test_overview_shows_no_mean_while_labels_are_being_given(play):
+    one = study("a")
+    order, _given, drawn = play("overview", view__study=one, estimate_strip__above_means=False)
+    assert order[3:5] == ["estimate_strip.above_means", "verdict_strip.draw"]
+    assert drawn.of("stop") == [None]
 
 
 def queries_page(play, kept, opened, sort=None):

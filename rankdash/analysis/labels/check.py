@@ -212,11 +212,11 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
     if not len(qrels):
         return [
             Finding(
-                "error",
+                "warning",
                 "no_labels",
-                "There are no labels.",
-                remedy="Add the file that says which documents are relevant, or call the column "
-                "that holds the labels label.",
+                "There are no labels, so nothing says yet which ranking is better.",
+                remedy="Add the file that says which documents are relevant, call the column that "
+                "holds the labels label, or label documents on the page Label.",
             )
         ]
     found = label_findings(qrels)

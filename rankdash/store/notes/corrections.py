@@ -6,6 +6,7 @@ the last entry is the revision of the layer: the labels of any revision can be h
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,13 +21,15 @@ LONGEST_NAME = 80
 @dataclass(frozen=True)
 class Correction:
     """label: None where the pair is to count as not judged. who: "" if unknown. made: ISO 8601 in
-    UTC."""
+    UTC. withdrawn: whether it takes back what was said of the pair before; never of one that is in
+    force."""
 
     query_id: str
     doc_id: str
     label: float | None
     who: str
     made: str
+    withdrawn: bool = False
 
     @property
     def pair(self) -> Pair:
@@ -77,10 +80,17 @@ class Corrections:
                 """,
                 {"dataset": dataset_id, "last": revision},
             )
-            return [
-                Correction(row["query_id"], row["doc_id"], row["label"], row["who"], row["made"])
-                for row in rows
-            ]
+            return [_correction(row) for row in rows]
+
+    def log(self, dataset_id: str, after: int = 0) -> list[Correction]:
+        """Every entry after a revision, those that were replaced or withdrawn too, the first
+        first."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT * FROM corrections WHERE dataset_id = ? AND revision > ? ORDER BY revision",
+                (dataset_id, after),
+            )
+            return [_correction(row) for row in rows]
 
     def correct(self, dataset_id: str, pair: Pair, label: float | None, who: str) -> None:
         """Give a pair another label, or take its label away (None)."""
@@ -109,6 +119,11 @@ class Corrections:
                     for pair, withdrawn, label in entries
                 ],
             )
+
+
+def _correction(row: sqlite3.Row) -> Correction:
+    pair = row["query_id"], row["doc_id"]
+    return Correction(*pair, row["label"], row["who"], row["made"], bool(row["withdrawn"]))
 
 
 def tidy_name(who: str) -> str:

@@ -48,6 +48,10 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/schedule:", _("an estimate of time and cost before a run starts")),
             (":material/list:", _("the progress, and all runs")),
         ),
+        "label": (
+            (":material/label:", _("one document at a time, to be labelled with a key")),
+            (":material/balance:", _("which ranking is better, and whether that is settled")),
+        ),
         "overview": (
             (":material/gavel:", _("the verdict: which system is better, and how sure that is")),
             (":material/leaderboard:", _("all systems side by side: quality, latency and cost")),

@@ -41,6 +41,37 @@ def study(page: str) -> Study:
 
     page: the name of its file.
     """
+    uploaded = dataset(page)
+    layer = Corrections(workspace()).layer(uploaded)
+    in_force = layer.count and address.one(LABELS) != UPLOADED
+    dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
+    data = stored.dataset(dataset_id)
+    baseline = address.one("base") or FIRST_STAGE
+    return with_money(
+        Study(
+            dataset=data,
+            systems=stored.systems(dataset_id),
+            baseline=baseline,
+            challengers=tuple(name for name in address.several("system") if name != baseline),
+            metric=address.one("metric") or "ndcg",
+            cutoff=cutoff_of(address.one("k")),
+            conventions=comparison_settings.conventions(),
+            statistics=comparison_settings.statistics(data.labelled_queries),
+            check=stored.check_report(dataset_id),
+            goals=goals.chosen(),
+            corrections=layer.count,
+            dataset_id=dataset_id,
+            cache=cache,
+        )
+    )
+
+
+def dataset(page: str) -> str:
+    """The id of the data set that is chosen now, as it was uploaded. Without one the page says so
+    and stops.
+
+    page: the name of its file.
+    """
     uploaded = address.one("data")
     if uploaded is None:
         nothing_yet(
@@ -52,28 +83,7 @@ def study(page: str) -> Study:
             ),
             "data",
         )
-    layer = Corrections(workspace()).layer(uploaded)
-    in_force = layer.count and address.one(LABELS) != UPLOADED
-    dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
-    dataset = stored.dataset(dataset_id)
-    baseline = address.one("base") or FIRST_STAGE
-    return with_money(
-        Study(
-            dataset=dataset,
-            systems=stored.systems(dataset_id),
-            baseline=baseline,
-            challengers=tuple(name for name in address.several("system") if name != baseline),
-            metric=address.one("metric") or "ndcg",
-            cutoff=cutoff_of(address.one("k")),
-            conventions=comparison_settings.conventions(),
-            statistics=comparison_settings.statistics(dataset.labelled_queries),
-            check=stored.check_report(dataset_id),
-            goals=goals.chosen(),
-            corrections=layer.count,
-            dataset_id=dataset_id,
-            cache=cache,
-        )
-    )
+    return uploaded
 
 
 def cutoff_of(value: str | None) -> int | None:

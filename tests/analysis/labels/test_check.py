@@ -192,12 +192,14 @@ def test_missing_texts_and_candidates_are_counted():
     assert found(report, "queries_without_candidates").examples == ("q3",)
 
 
-def test_no_labels_is_an_error():
+def test_no_labels_is_a_warning_that_names_the_ways_to_some():
     data = dataset([], {"q": ["a"]})
 
     report = report_of(data)
 
-    assert [error.code for error in report.errors] == ["no_labels"]
+    assert not report.errors
+    [warning] = [each for each in report.warnings if each.code == "no_labels"]
+    assert "label documents on the page Label" in warning.remedy
     assert report.label_histogram == ()
     assert report.judged_at_10 is None
 

@@ -1,0 +1,103 @@
+"""Plans of what to label, and who looks at which pair of query and document just now.
+
+What people answer is kept as corrections, so that it is in force everywhere at once; a plan names
+the revision of the log that it began at.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rankdash.errors import DataError
+from rankdash.store.failures import refuse_unknown
+from rankdash.store.notes.corrections import Pair
+from rankdash.store.rows import now
+from rankdash.store.workspace import Workspace
+
+CARD_SECONDS = 600.0
+"""How long a pair is kept for who looks at it, from when it was last shown."""
+
+LONGEST_GUIDELINES = 10_000
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """settings: what the plan is made from, as the caller gave it. revision: of the corrections,
+    when it began. created: ISO 8601 in UTC."""
+
+    id: str
+    dataset_id: str
+    settings: Mapping[str, object]
+    revision: int
+    guidelines: str
+    created: str
+
+
+class LabelPlans:
+    """The plans of a workspace; each goes with its data set. Every method raises StoreError where
+    the workspace cannot be used."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._database = workspace.database
+
+    def newest(self, dataset_id: str) -> StoredPlan | None:
+        """The plan that was begun last; None where there is none."""
+        with self._database.reading() as db:
+            row = db.execute(
+                "SELECT * FROM label_plans WHERE dataset_id = ? ORDER BY rowid DESC LIMIT 1",
+                (dataset_id,),
+            ).fetchone()
+        if row is None:
+            return None
+        return StoredPlan(**{**dict(row), "settings": json.loads(row["settings"])})
+
+    def begin(self, dataset_id: str, settings: Mapping[str, object], guidelines: str) -> str:
+        """Begin a plan at the labels of now; returns its id.
+
+        Raises DataError where the guidelines are longer than `LONGEST_GUIDELINES` characters.
+        """
+        if len(guidelines) > LONGEST_GUIDELINES:
+            raise DataError(
+                "The guidelines have {length} characters; {most} are kept.",
+                remedy="Shorten them, or write where they are to be found.",
+                length=len(guidelines),
+                most=LONGEST_GUIDELINES,
+            )
+        plan_id = uuid.uuid4().hex[:16]
+        with self._database.writing() as db:
+            refuse_unknown(db, dataset_id)
+            db.execute(
+                "INSERT INTO label_plans (id, dataset_id, settings, revision, guidelines, created) "
+                "SELECT ?, ?, ?, coalesce(max(revision), 0), ?, ? FROM corrections",
+                (plan_id, dataset_id, json.dumps(settings), guidelines.strip(), now()),
+            )
+        return plan_id
+
+    def take(self, plan_id: str, pairs: Iterable[Pair], owner: str) -> Pair | None:
+        """Keep the first of the pairs that nobody else looks at for `owner`, and let go of the one
+        that they had before; None where others look at all of them.
+
+        owner: whom no other window has the name of.
+        """
+        moment = time.time()
+        with self._database.writing() as db:
+            db.execute(
+                "DELETE FROM label_cards WHERE plan_id = ? AND (owner = ? OR until < ?)",
+                (plan_id, owner, moment),
+            )
+            rows = db.execute(
+                "SELECT query_id, doc_id FROM label_cards WHERE plan_id = ?", (plan_id,)
+            )
+            taken = {(row["query_id"], row["doc_id"]) for row in rows}
+            pair = next((pair for pair in pairs if pair not in taken), None)
+            if pair is not None:
+                db.execute(
+                    "INSERT INTO label_cards (plan_id, query_id, doc_id, owner, until) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (plan_id, *pair, owner, moment + CARD_SECONDS),
+                )
+        return pair

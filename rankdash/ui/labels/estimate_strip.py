@@ -1,0 +1,85 @@
+"""What the labels given so far say of a comparison: the difference, and whether it is settled."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, paragraph
+from rankdash.study.study import Study
+from rankdash.ui.labels import label_plan
+from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import stored
+from rankdash.words.verdict_chips import (
+    effort_sentence,
+    estimate_sentence,
+    like_these_sentence,
+)
+
+_ICONS = {
+    "too_early": ":material/hourglass_empty:",
+    "open": ":material/pending:",
+    "settled": ":material/check_circle:",
+    "complete": ":material/check_circle:",
+}
+
+
+def draw(labelling: Labelling) -> None:
+    """A line for each challenger, how many labels more it takes, and how far the labelling is."""
+    found = labelling.status
+    for each in found.estimates:
+        sentences = [estimate_sentence(each)]
+        if math.isfinite(each.low) and math.isfinite(each.like_these_low):
+            sentences.append(like_these_sentence(each))
+        st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")
+    if not found.settled and not labelling.complete:
+        st.caption(effort_sentence(found))
+    first = found.estimates[0]
+    done = first.known + first.labels + first.waiting
+    st.progress(
+        done / first.pairs,
+        text=_(
+            "{done} of {pairs} labelled that can move the difference",
+            done=number(done, 0),
+            pairs=number(first.pairs, 0),
+        ),
+    )
+
+
+def above_means(study: Study) -> bool:
+    """What stands above the means of a page while labels are being given, or while there are none.
+
+    Returns whether there are means to show: labels came with the data, or all that can move the
+    difference are there.
+    """
+    labelling = label_plan.current(study.stored_id)
+    uploaded = stored.dataset(stored.stored(study.stored_id)).labelled_queries
+    if labelling is None and uploaded:
+        return True
+    open_still = labelling is None or not labelling.complete
+    with st.container(border=True):
+        if labelling is None:
+            st.subheader(_("No labels yet"), anchor=False)
+            st.write(
+                _(
+                    "Without labels nothing tells which ranking is better. A few hundred usually "
+                    "settle it: rankdash draws the documents to label, and says when there are "
+                    "enough."
+                )
+            )
+        else:
+            draw(labelling)
+        st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+    if uploaded and open_still:
+        st.caption(_("The means below count documents without a label as not relevant."))
+    if not uploaded and open_still:
+        st.markdown(_("What can be said without labels:"))
+        for name, words in (
+            ("rank_shifts", _("how far the systems agree, and which documents moved")),
+            ("latency", _("how long each system takes")),
+        ):
+            st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
+    return bool(uploaded) or not open_still
