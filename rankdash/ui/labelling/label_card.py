@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import nullcontext
 
 import streamlit as st
 
@@ -10,19 +11,20 @@ from rankdash.analysis.labelling.answers import next_pairs
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, plain
 from rankdash.ranking.ranking import digest
-from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections, Pair
+from rankdash.store.notes.corrections import LONGEST_NAME, Correction, Corrections, Pair, tidy_name
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.labels import estimate_strip, label_plan
 from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.state import person, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.highlight import marked_html, spans, terms
-from rankdash.ui.widgets.text import html_safe
+from rankdash.ui.widgets.text import html_safe, shortened
 
 _WHO = "analyst"
 _OWNER, _AGAIN, _GIVEN = "labelling.owner", "labelling.shown_again", "labelling.given"
 _LONGEST_TEXT = 20_000
 _AHEAD = 200
+_NAME = "labelling.name"
 _STYLE = """<style>
 .rd-label { border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 8px;
   padding: 0.8rem 1rem; font-size: 1rem; line-height: 1.55; }
@@ -36,20 +38,26 @@ _STYLE = """<style>
 
 
 def name() -> str:
-    """Who labels: logged in, or the name that was typed."""
-    if known := person.name():
+    """Who labels: logged in, or the name that was typed; "" before there is one."""
+    known = person.name() or st.session_state.get(_NAME) or workspace().setting(_WHO) or ""
+    if person.name():
         return known
-    return st.text_input(
-        _("Your name, stored with each label"),
-        value=workspace().setting(_WHO) or "",
-        max_chars=LONGEST_NAME,
-        key="labelling.who",
-        on_change=_remember,
-    ).strip()
+    # A field that stays under the cursor would take the keys that are meant for the document.
+    with st.popover(shortened(known, 40), icon=":material/person:") if known else nullcontext():
+        st.text_input(
+            _("Your name, stored with each label"),
+            value=known,
+            max_chars=LONGEST_NAME,
+            key="labelling.who",
+            on_change=_remember,
+        )
+    return known
 
 
 def _remember() -> None:
-    workspace().set_setting(_WHO, st.session_state["labelling.who"].strip())
+    st.session_state[_NAME] = tidy_name(st.session_state["labelling.who"])
+    if not read_only():
+        workspace().set_setting(_WHO, st.session_state[_NAME])
 
 
 @st.fragment
@@ -137,7 +145,7 @@ def _grade_words(grade: float, top: float) -> str:
     words = {0.0: _("not relevant"), top: _("relevant")}
     if top > 1:
         words |= {1.0: _("slightly relevant"), top: _("highly relevant")}
-    return f"{grade:g} · {words[grade]}" if grade in words else f"{grade:g}"
+    return words.get(grade, f"{grade:g}")
 
 
 def _answer(dataset_id: str, pair: Pair, label: float | None, who: str) -> None:
