@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext
 from rankdash.ui.labelling import label_card, label_files, people, plan_form
 from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import view
@@ -26,6 +27,14 @@ with beside:
     if labelling.kept.guidelines:
         st.markdown(f"**{_('Guidelines')}**")
         st.text(labelling.kept.guidelines)
+    if excluded := labelling.plan.pool.excluded:
+        st.caption(
+            ngettext(
+                "{n} query is not in every ranking and is excluded.",
+                "{n} queries are not in every ranking and are excluded.",
+                len(excluded),
+            )
+        )
     st.caption(_("Keys: a digit for the grade, U for cannot tell, B for back."))
 with work:
     label_card.draw(dataset_id, who)

@@ -179,7 +179,7 @@ def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> Non
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
     """Forget what belongs to a data set or run that is not there."""
-    for table in ("runs", "jobs", "notes", "corrections", "run_notes", "pins"):
+    for table in ("runs", "jobs", "notes", "corrections", "run_notes", "pins", "label_plans"):
         db.execute(f"DELETE FROM {table} WHERE dataset_id NOT IN (SELECT id FROM datasets)")  # noqa: S608
     for table in ("explanations", "run_notes", "pins"):
         db.execute(f"DELETE FROM {table} WHERE run_id NOT IN (SELECT id FROM runs)")  # noqa: S608

@@ -143,9 +143,9 @@ def estimate_sentence(found: Estimate) -> str:
 
 
 def like_these_sentence(found: Estimate) -> str:
-    """How far the difference may be off for other queries of the same kind."""
+    """The difference for other queries of the same kind, as one look has it."""
     return _(
-        "For other queries like these the spread between queries comes on top: {low} … {high}.",
+        "For other queries like these, at one look: {low} … {high}.",
         low=signed(found.like_these_low, 4),
         high=signed(found.like_these_high, 4),
     )

@@ -64,6 +64,8 @@ def play(monkeypatch, paper):
             called = f"{module.__name__.rpartition('.')[2]}.{name}"
 
             def call(*arguments: Any, **settings: Any) -> Any:
+                if called == "cache.shared":
+                    return arguments[0](*arguments[1:], **settings)
                 order.append(called)
                 given[called] = (*arguments, *settings.values())
                 if called == "lazy_expander.fold":

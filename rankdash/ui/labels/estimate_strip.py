@@ -32,7 +32,7 @@ def draw(labelling: Labelling) -> None:
     found = labelling.status
     for each in found.estimates:
         sentences = [estimate_sentence(each)]
-        if math.isfinite(each.low) and math.isfinite(each.like_these_low):
+        if each.settled and math.isfinite(each.like_these_low):
             sentences.append(like_these_sentence(each))
         st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")
     if not found.settled and not labelling.complete:

@@ -201,7 +201,11 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
 
 def _corrections(study: Study) -> str:
     if study.corrected:
-        return ngettext("**{n} label corrected**", "**{n} labels corrected**", study.corrections)
+        return ngettext(
+            "**{n} label given or corrected**",
+            "**{n} labels given or corrected**",
+            study.corrections,
+        )
     return ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
 
 

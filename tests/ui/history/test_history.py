@@ -356,7 +356,7 @@ def test_corrected_labels_are_in_force_here_and_said(app, several, workspace, st
     Corrections(workspace).correct(stored, ("q0", "d0"), 0.0, "")
     Corrections(workspace).correct(stored, ("q0", "d1"), 1.0, "")
     app.run()
-    assert "2 labels corrected" in said(app)
+    assert "2 labels given or corrected" in said(app)
     assert by_name(app).loc["better", "mean"] < before["better"]
     app.segmented_control(key="address.labels").set_value("uploaded").run()
     assert "2 corrections excluded" in said(app)

@@ -159,7 +159,7 @@ def test_a_page_that_compares_needs_a_challenger(monkeypatch, challengers, syste
 
 @pytest.mark.parametrize(
     ("corrections", "corrected", "said"),
-    [(1, True, "**1 label corrected**"), (2, True, "**2 labels corrected**"),
+    [(1, True, "**1 label given or corrected**"), (2, True, "**2 labels given or corrected**"),
      (1, False, "1 correction excluded"), (3, False, "3 corrections excluded")],
 )  # fmt: skip
 def test_corrections_are_in_force_or_excluded(corrections, corrected, said):
