@@ -4,13 +4,16 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.cost import cost_roi, cost_view
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.sidebar import view
 
 st.title(_("Cost & ROI"))
 study = view.study("cost")
 view.caption(study)
-if study.challengers:
+if not study.challengers:
+    view.only_baseline(study, "cost")
+    cost_roi.before_any_run(study)
+elif estimate_strip.above_means(study):
     cost_view.draw(study, view.in_focus(study))
 else:
-    view.only_baseline(study, "cost")
     cost_roi.before_any_run(study)

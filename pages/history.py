@@ -7,6 +7,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext
 from rankdash.ui.history import history_pair, history_run, history_table, history_view
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.sidebar import view
 
 st.title(_("History"))
@@ -19,6 +20,8 @@ if history is None:
         _("Each run of a reranker becomes a point in time here, to compare with those before it."),
         "run",
     )
+if not estimate_strip.above_means(study):
+    st.stop()
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
 view.caption(replace(study, challengers=()), [runs])
 history_view.chart(history)

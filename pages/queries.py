@@ -4,6 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.queries import (
     query_detail,
     query_export,
@@ -21,6 +22,8 @@ st.title(_("Queries"))
 study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")
+if not estimate_strip.above_means(study):
+    st.stop()
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)
 listing = queries.listing(study, challenger)

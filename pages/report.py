@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.report import report_view
 from rankdash.ui.sidebar import view
 
@@ -10,4 +11,6 @@ st.title(_("Report"))
 study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")
+if not estimate_strip.above_means(study):
+    st.stop()
 report_view.draw(study)

@@ -512,3 +512,11 @@ def test_a_p_is_called_corrected_where_it_is(settings, corrected):
     }
     word = "corrected p" if "verdict" in corrected else "p"
     assert f"its interval excludes 0 and the {word} is at most 0.05." in read.text("rules")
+
+
+def test_without_labels_there_is_no_report():
+    study = study_of()
+    data = study.dataset
+    bare = Dataset("Bare", data.queries, data.documents, data.qrels[:0], data.candidates)
+    with pytest.raises(DataError, match=r"There are no labels, so there is nothing to report\."):
+        html(dataclasses.replace(study, dataset=bare))

@@ -52,6 +52,10 @@ def parts_of(page: str) -> list[tuple[Any, str]]:
     return found
 
 
+# Imported before any test puts something in place: a module would keep it for ever.
+PARTS = {page.stem: parts_of(page.stem) for page in PAGES.glob("*.py")}
+
+
 @pytest.fixture
 def play(monkeypatch, paper):
     """Plays a page where its parts give what is told, by "module.name"; returns each part that was
@@ -66,6 +70,8 @@ def play(monkeypatch, paper):
             def call(*arguments: Any, **settings: Any) -> Any:
                 if called == "cache.shared":
                     return arguments[0](*arguments[1:], **settings)
+                if called == "estimate_strip.above_means":
+                    return gives.get("estimate_strip__above_means", True)
                 order.append(called)
                 given[called] = (*arguments, *settings.values())
                 if called == "lazy_expander.fold":
@@ -79,10 +85,13 @@ def play(monkeypatch, paper):
 
             return call
 
-        drawn, parts = paper(), parts_of(page)
-        # Not before: a module that is imported from here on would draw on this paper for ever.
+        def stop() -> None:
+            raise EndOfPageError
+
+        drawn = paper()
+        drawn.stop = stop
         monkeypatch.setitem(sys.modules, "streamlit", drawn)
-        for module, name in parts:
+        for module, name in PARTS[page]:
             monkeypatch.setattr(module, name, part(module, name))
         try:
             runpy.run_path(str(PAGES / f"{page}.py"))
@@ -236,10 +245,8 @@ LAST = ["fold overview.targets", "targets_view.draw", "fold overview.definitions
 
 def test_overview_of_the_baseline_alone_shows_its_own_numbers(play):
     one = study()
-    order, given, drawn = play(
-        "overview", view__study=one, view__in_focus=FIRST_STAGE, estimate_strip__above_means=True
-    )
-    assert order[3:] == ["estimate_strip.above_means", "view.only_baseline", *ALWAYS, *LAST]
+    order, given, drawn = play("overview", view__study=one, view__in_focus=FIRST_STAGE)
+    assert order[3:] == ["view.only_baseline", *ALWAYS, *LAST]
     assert given["view.only_baseline"] == (one, "overview")
     assert given["verdict_strip.cards"] == (one, FIRST_STAGE)
     assert drawn.of("subheader", "page_link") == []
@@ -258,13 +265,11 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
         "overview",
         view__study=one,
         view__in_focus="b",
-        estimate_strip__above_means=True,
         overview_charts__changes=picked,
         overview_causes__reasons=reason,
     )
     assert order[3:] == [
-        *("estimate_strip.above_means", "verdict_strip.draw", "leaderboard_view.draw"),
-        *(*ALWAYS, "overview_charts.changes"),
+        *("verdict_strip.draw", "leaderboard_view.draw", *ALWAYS, "overview_charts.changes"),
         *("view.page", *query, "overview_causes.headroom", "overview_causes.reasons", *to_queries),
         *("fold overview.segments", "overview_causes.segments", "fold overview.unjudged"),
         *("unjudged_view.draw", *LAST),
@@ -281,11 +286,24 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
         assert given["view.go"] == ("queries",)
 
 
-def test_overview_shows_no_mean_while_labels_are_being_given(play):
-    one = study("a")
-    order, _given, drawn = play("overview", view__study=one, estimate_strip__above_means=False)
-    assert order[3:5] == ["estimate_strip.above_means", "verdict_strip.draw"]
-    assert drawn.of("stop") == [None]
+@pytest.mark.parametrize(
+    ("page", "parts"),
+    [
+        ("overview", ["view.study", "view.caption", "view.in_focus", "end"]),
+        ("queries", ["view.study", "view.caption", "view.needs_challenger", "end"]),
+        ("report", ["view.study", "view.caption", "view.needs_challenger", "end"]),
+        ("history", ["view.study", "history_view.past", "end"]),
+        ("cost", ["view.study", "view.caption", "cost_roi.before_any_run"]),
+    ],
+)
+def test_a_page_shows_no_mean_of_some_of_the_labels(play, page, parts):
+    order, _given, _drawn = play(
+        page,
+        view__study=study("a", dataset_id="d"),
+        history_view__past=SimpleNamespace(runs=["a"]),
+        estimate_strip__above_means=False,
+    )
+    assert order == parts
 
 
 def queries_page(play, kept, opened, sort=None):

@@ -84,11 +84,19 @@ def strip(app) -> str:
     return next(str(each.value) for each in app.main.markdown if "turned" in str(each.value))
 
 
-@pytest.mark.parametrize("page", ["overview", "queries", "rank_shifts", "latency", "report"])
+@pytest.mark.parametrize(
+    "page", ["overview", "queries", "rank_shifts", "latency", "cost", "report", "history"]
+)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_every_page_opens_without_labels(app, unlabelled, page, lang):
     opened(app, page, unlabelled, lang)
     assert not app.error
+
+
+@pytest.mark.parametrize("page", ["overview", "queries", "report", "history", "cost"])
+def test_pages_of_numbers_say_that_there_are_no_labels(app, unlabelled, page):
+    opened(app, page, unlabelled)
+    assert "No labels yet" in [each.value for each in app.subheader]
 
 
 def test_overview_leads_to_the_page_and_shows_no_mean(app, unlabelled):
