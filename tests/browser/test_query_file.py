@@ -128,14 +128,14 @@ def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(served, visit):
     expect(visit.page.get_by_text("to apply")).to_have_count(0)
     visit.settle()
     visit.page.get_by_role("radio", name="not judged").click()
-    visit.sees("1 label corrected")
+    visit.sees("1 label given or corrected")
     visit.settle()
     kept = Notes(store).of(row.id, "q1")
     assert (kept.tags, kept.text) == (("look again",), "![p](http://evil.invalid/a.png)")
     [made] = Corrections(store).all(row.id)
     assert (made.pair, made.label) == (("q1", "d14"), None)
     visit.go("Overview")
-    visit.sees("1 label corrected")
+    visit.sees("1 label given or corrected")
     visit.page.get_by_role("radio", name="as uploaded").click()
     visit.sees("1 correction excluded")
     assert "labels=uploaded" in visit.params
@@ -144,7 +144,7 @@ def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(served, visit):
     visit.sees("1 correction undone")
     assert Corrections(store).all(row.id) == []
     visit.go("Overview")
-    expect(visit.page.get_by_text("label corrected")).to_have_count(0)
+    expect(visit.page.get_by_text("given or corrected")).to_have_count(0)
     # What another analyst typed is shown as it was typed.
     visit.open("queries?q=q2")
     visit.page.get_by_text("Tags, note and labels").click()

@@ -93,7 +93,7 @@ def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, 
     corrections.correct(stored, (QUERY, "d0"), 1.0, "")
     for name in ("overview", "queries"):
         open_page(app, name)
-        assert "**2 labels corrected**" in texts(app)
+        assert "**2 labels given or corrected**" in texts(app)
     effective = stored_sets.with_corrections(stored, corrections.layer(stored).revision)
     assert ndcg(effective) == 1.0
     assert ndcg(stored) < 1.0
