@@ -180,7 +180,10 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
         choose_amount("thousand", system, None)
 
     # A list of choices goes by its words: no two may be the same.
-    usual = "–" if recorded is None else _("As recorded: {price}", price=of(recorded))
+    usual = "–" if recorded is None else of(recorded)
+    # What was uploaded recorded nothing: the reason why it has no price stands alone.
+    if recorded is not None and recorded.lack != "price":
+        usual = _("As recorded: {price}", price=usual)
     price = keys[system] if keys.get(system) in prices else ""
     pickers.show(st.selectbox, key, price, chosen, options)(
         _("Price of {name}", name=name_safe(study.name(system))),

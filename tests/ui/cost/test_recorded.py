@@ -159,6 +159,16 @@ def test_a_typed_price_takes_the_place_of_the_menu(app, runs):
     assert "Searches a day" not in defaults
 
 
+@pytest.mark.parametrize(
+    ("place", "usual"), [(2, "As recorded: sum of its parts"), (3, "no price given")]
+)
+def test_the_menu_of_prices_begins_with_what_was_recorded_if_anything_was(app, runs, place, usual):
+    run = runs[place]
+    app.query_params["vs"] = run.id
+    opened(app, "cost")
+    assert app.selectbox(key=f"cost.price.{run.id}").options[0] == usual
+
+
 def test_amounts_go_over_into_another_currency_at_the_rate_that_is_typed(app, runs):
     fast = runs[0]
     for name, value in {
