@@ -15,7 +15,7 @@ labelling = label_plan.current(dataset_id)
 if labelling is None:
     st.write(
         _(
-            "rankdash draws the documents whose labels say most about which ranking is better, "
+            "rankdash picks the documents whose labels say most about which ranking is better, "
             "and says when it is settled."
         )
     )
@@ -35,13 +35,18 @@ with beside:
                 len(excluded),
             )
         )
-    st.caption(_("Keys: a digit for the grade, U for cannot tell, B for back."))
+    st.caption(
+        _(
+            "Keys: a digit for the grade, U for cannot tell, B for back. A key counts once the "
+            "document has been there for half a second."
+        )
+    )
 with work:
     label_card.draw(dataset_id, who)
 fold(_("People"), "label.people", ":material/group:", lambda: people.draw(labelling))
 fold(_("Files"), "label.files", ":material/download:", lambda: label_files.draw(labelling))
 fold(
-    _("Label for another question"),
+    _("Start a new labelling plan"),
     "label.another",
     ":material/restart_alt:",
     lambda: plan_form.draw(dataset_id, again=True),

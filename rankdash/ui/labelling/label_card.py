@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from contextlib import nullcontext
+from typing import cast
 
 import streamlit as st
 
@@ -18,13 +20,15 @@ from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.state import person, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.highlight import marked_html, spans, terms
-from rankdash.ui.widgets.text import html_safe, shortened
+from rankdash.ui.widgets.text import html_safe, name_safe
 
 _WHO = "analyst"
-_OWNER, _AGAIN, _GIVEN = "labelling.owner", "labelling.shown_again", "labelling.given"
+_OWNER, _AGAIN, _SHOWN = "labelling.owner", "labelling.shown_again", "labelling.shown"
+_NAME, _TYPED = "labelling.name", "labelling.who"
+# Nobody reads a document in less: such a key was meant for the one before.
+_UNREAD_SECONDS = 0.6
 _LONGEST_TEXT = 20_000
 _AHEAD = 200
-_NAME = "labelling.name"
 _STYLE = """<style>
 .rd-label { border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 8px;
   padding: 0.8rem 1rem; font-size: 1rem; line-height: 1.55; }
@@ -38,26 +42,40 @@ _STYLE = """<style>
 
 
 def name() -> str:
-    """Who labels: logged in, or the name that was typed; "" before there is one."""
-    known = person.name() or st.session_state.get(_NAME) or workspace().setting(_WHO) or ""
+    """Who labels: logged in, or the name that was typed in this window; "" before there is one."""
+    known: str = person.name() or st.session_state.get(_NAME, "")
     if person.name():
         return known
     # A field that stays under the cursor would take the keys that are meant for the document.
-    with st.popover(shortened(known, 40), icon=":material/person:") if known else nullcontext():
+    with st.popover(name_safe(known), icon=":material/person:") if known else nullcontext():
         st.text_input(
             _("Your name, stored with each label"),
             value=known,
             max_chars=LONGEST_NAME,
-            key="labelling.who",
+            key=_TYPED,
             on_change=_remember,
+        )
+    before = workspace().setting(_WHO)
+    if before and not known:
+        # Never by itself: another person may sit at this window.
+        st.button(
+            _("Continue as {name}", name=name_safe(before)),
+            key="labelling.same",
+            on_click=_call,
+            args=(before,),
         )
     return known
 
 
 def _remember() -> None:
-    st.session_state[_NAME] = tidy_name(st.session_state["labelling.who"])
-    if not read_only():
-        workspace().set_setting(_WHO, st.session_state[_NAME])
+    typed = tidy_name(st.session_state[_TYPED])
+    _call(typed)
+    if typed and not read_only():
+        workspace().set_setting(_WHO, typed)
+
+
+def _call(who: str) -> None:
+    st.session_state[_NAME] = who
 
 
 @st.fragment
@@ -73,23 +91,28 @@ def draw(dataset_id: str, who: str) -> None:
     if not who:
         st.info(_("Type your name to begin: it is stored with each label."))
         return
-    pair = st.session_state.get(_AGAIN) or _next(labelling, who)
+    pair = _next(labelling, who)
     if pair is None:
         _nothing_left(labelling, who)
         return
+    if st.session_state.get(_SHOWN, ("", 0.0))[0] != pair:
+        st.session_state[_SHOWN] = pair, time.monotonic()
     _card(labelling, pair)
     _buttons(labelling, pair, who)
 
 
 def _next(labelling: Labelling, who: str) -> Pair | None:
+    """The pair that is shown again, else the first that is open and in nobody else's hands."""
     owner = st.session_state.setdefault(_OWNER, uuid.uuid4().hex)
+    plans, again = LabelPlans(workspace()), st.session_state.get(_AGAIN)
+    if again is not None:
+        plans.take(labelling.kept.id, [again], owner)
+        return cast(Pair, again)
     # More than can be in other people's hands.
     places = next_pairs(
         labelling.plan, labelling.answered, who, _AHEAD, doubled=labelling.settings.double
     )
-    return LabelPlans(workspace()).take(
-        labelling.kept.id, map(labelling.pair, places.tolist()), owner
-    )
+    return plans.take(labelling.kept.id, map(labelling.pair, places.tolist()), owner)
 
 
 def _card(labelling: Labelling, pair: Pair) -> None:
@@ -128,15 +151,15 @@ def _buttons(labelling: Labelling, pair: Pair, who: str) -> None:
             on_click=_answer,
             args=(dataset_id, pair, None, who),
         )
-        given: list[Pair] = st.session_state.get(_GIVEN, [])
+        last = labelling.last_of(who)
         st.button(
             _("Back"),
             key=f"labelling.back.{card}",
             icon=":material/undo:",
             shortcut="b",
-            disabled=again or not given,
+            disabled=again or last is None,
             on_click=_back,
-            args=(dataset_id,),
+            args=(dataset_id, last, who),
             help=_("Takes the last label back and shows its document again."),
         )
 
@@ -149,27 +172,24 @@ def _grade_words(grade: float, top: float) -> str:
 
 
 def _answer(dataset_id: str, pair: Pair, label: float | None, who: str) -> None:
+    shown, since = st.session_state.get(_SHOWN, (pair, 0.0))
+    if shown == pair and time.monotonic() - since < _UNREAD_SECONDS:
+        return
     Corrections(workspace()).correct(dataset_id, pair, label, who)
     st.session_state.pop(_AGAIN, None)
-    st.session_state.setdefault(_GIVEN, []).append(pair)
 
 
-def _back(dataset_id: str) -> None:
-    """Take the last answer back; what somebody else said of the pair is in force again."""
-    pair: Pair = st.session_state[_GIVEN].pop()
+def _back(dataset_id: str, pair: Pair, who: str) -> None:
+    """Take one's own last answer about a pair back; what others said of it is in force again."""
     layer = Corrections(workspace())
-    before = _before(layer.log(dataset_id), pair)
+    said: list[Correction] = []
+    for each in layer.log(dataset_id):
+        if each.pair == pair:
+            said = [] if each.withdrawn else [*said, each]
+    own = [each for each in said if each.who == who]
     layer.withdraw(dataset_id, [pair])
-    if before is not None:
-        layer.restore(dataset_id, [before])
+    layer.restore(dataset_id, [each for each in said if each not in own[-1:]])
     st.session_state[_AGAIN] = pair
-
-
-def _before(log: list[Correction], pair: Pair) -> Correction | None:
-    """What was in force of a pair before the last entry."""
-    own = [each for each in log if (each.query_id, each.doc_id) == pair]
-    before = own[-2] if len(own) > 1 else None
-    return None if before is None or before.withdrawn else before
 
 
 def _nothing_left(labelling: Labelling, who: str) -> None:

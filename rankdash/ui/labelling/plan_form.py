@@ -73,7 +73,7 @@ def draw(dataset_id: str, *, again: bool) -> None:
         key="labelling.top",
     )
     double = left.selectbox(
-        _("Labelled by two people"),
+        _("Share labelled by two people"),
         _DOUBLE,
         format_func=lambda share: percent(share / 100),
         key="labelling.double",

@@ -7,7 +7,7 @@ import math
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph
+from rankdash.i18n import ngettext, number, paragraph
 from rankdash.study.study import Study
 from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.label_plan import Labelling
@@ -38,11 +38,19 @@ def draw(labelling: Labelling) -> None:
     if not found.settled and not labelling.complete:
         st.caption(effort_sentence(found))
     first = found.estimates[0]
+    if first.waiting:
+        st.caption(
+            ngettext(
+                "{n} label waits for a document that was drawn before it and is still open.",
+                "{n} labels wait for documents that were drawn before them and are still open.",
+                first.waiting,
+            )
+        )
     done = first.known + first.labels + first.waiting
     st.progress(
         done / first.pairs,
         text=_(
-            "{done} of {pairs} labelled that can move the difference",
+            "{done} of the {pairs} documents that can change the result are labelled",
             done=number(done, 0),
             pairs=number(first.pairs, 0),
         ),
@@ -66,7 +74,7 @@ def above_means(study: Study) -> bool:
             st.write(
                 _(
                     "Without labels nothing tells which ranking is better. A few hundred usually "
-                    "settle it: rankdash draws the documents to label, and says when there are "
+                    "settle it: rankdash picks the documents to label, and says when there are "
                     "enough."
                 )
             )

@@ -74,6 +74,12 @@ class Labelling:
         """The labels that can be given, ascending."""
         return tuple(float(grade) for grade in range(math.floor(self.settings.top) + 1))
 
+    def last_of(self, who: str) -> Pair | None:
+        """The pair that a person answered last; None where there is none."""
+        own = self.answered.latest
+        own = own[own["rater"] == who]
+        return self.pair(int(own["pair"].iloc[own["time"].argmax()])) if len(own) else None
+
     def pair(self, place: int) -> Pair:
         """Query id and document id of a place in the pool."""
         pool = self.plan.pool

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.labelling.answers import labels_table
 from rankdash.loading import load
 from rankdash.readers import Source
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.ui.labelling import label_card, plan_form
 from rankdash.ui.labels import label_plan
 
 ROOT = Path(__file__).parents[3]
@@ -58,8 +60,10 @@ def opened(app, page: str, dataset_id: str, lang: str = "en"):
 
 
 @pytest.fixture
-def label(app, unlabelled):
-    """The page with a plan begun by Ann."""
+def label(app, unlabelled, monkeypatch):
+    """The page with a plan begun by Ann, whose keys count at once."""
+    monkeypatch.setattr(label_card, "_UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(plan_form.secrets, "randbits", lambda _bits: 7)
     opened(app, "label", unlabelled)
     app.button(key="labelling.start").click().run()
     app.text_input(key="labelling.who").set_value("Ann").run()
@@ -147,6 +151,66 @@ def test_back_leaves_what_somebody_else_said(label, workspace, unlabelled):
     assert (kept.label, kept.who) == (1.0, "Bo")
 
 
+def test_back_takes_ones_own_label_back_also_where_another_came_after(label, workspace, unlabelled):
+    press(label, "grade.1")
+    [own] = Corrections(workspace).log(unlabelled)
+    Corrections(workspace).correct(unlabelled, own.pair, 0.0, "Bo")
+    label.run()
+    press(label, "back")
+    [kept] = Corrections(workspace).all(unlabelled)
+    assert (kept.label, kept.who) == (0.0, "Bo")
+    press(label, "grade.1")
+    answered = label_plan.current(unlabelled).answered.latest
+    assert dict(zip(answered["rater"], answered["label"], strict=True)) == {"Ann": 1.0, "Bo": 0.0}
+
+
+def test_a_card_that_is_shown_again_is_in_nobody_elses_hands(label, workspace, unlabelled):
+    press(label, "grade.1")
+    press(label, "back")
+    found = label_plan.current(unlabelled)
+    first = found.pair(int(found.plan.order[0]))
+    assert LabelPlans(workspace).take(found.kept.id, [first], "another window") is None
+
+
+def test_back_works_after_a_reload(label, workspace, unlabelled):
+    first = card(label)
+    press(label, "grade.1")
+    again = opened(AppTest.from_file(label._script_path, default_timeout=300), "label", unlabelled)
+    again.button(key="labelling.same").click().run()
+    assert card(again) != first
+    press(again, "back")
+    assert card(again) == first
+
+
+def test_a_key_for_a_document_that_nobody_can_have_read_counts_for_none(
+    label, workspace, unlabelled, monkeypatch
+):
+    monkeypatch.setattr(label_card, "_UNREAD_SECONDS", 1e9)
+    first = card(label)
+    press(label, "grade.1")
+    assert Corrections(workspace).log(unlabelled) == []
+    assert card(label) == first
+
+
+def test_no_name_is_taken_over_from_another_window(label, workspace, unlabelled):
+    del label.session_state["labelling.name"]
+    label.run()
+    assert not [each for each in label.button if "grade" in str(each.key)]
+    [same] = [each for each in label.button if each.key == "labelling.same"]
+    assert same.label == "Continue as Ann"
+    same.click().run()
+    press(label, "grade.1")
+    assert Corrections(workspace).log(unlabelled)[0].who == "Ann"
+
+
+def test_labels_that_wait_for_an_open_document_are_said(label, workspace, unlabelled):
+    found = label_plan.current(unlabelled)
+    for place in found.plan.order[1:4].tolist():
+        Corrections(workspace).correct(unlabelled, found.pair(place), 1.0, "Bo")
+    label.run()
+    assert any("3 labels wait for documents" in each.value for each in label.caption)
+
+
 def test_cannot_tell_is_no_label(label, workspace, unlabelled):
     press(label, "unsure")
     [kept] = Corrections(workspace).log(unlabelled)
@@ -209,7 +273,7 @@ def test_a_new_question_begins_with_the_labels_that_are_there(label, workspace, 
     before = LabelPlans(workspace).newest(unlabelled)
     plan = label_plan.current(unlabelled).settings
     LabelPlans(workspace).begin(
-        unlabelled, {**before.settings, "metric": "precision@10", "seed": plan.seed + 1}, ""
+        unlabelled, {**before.settings, "metric": "rbp@10", "seed": plan.seed + 1}, ""
     )
     label.run()
     found = label_plan.current(unlabelled)
