@@ -145,6 +145,8 @@ def test_average_precision_over_the_smaller_of_r_and_k(value_of):
     assert value_of("map@2", labels, ap_norm="min(R,k)") == 1.0
     assert value_of("map", [1, 0], [1], ap_norm="min(R,k)") == 0.5
     assert value_of("map_graded_norm@2", [3, 2, 1], ap_norm="min(R,k)") == 1.0
+    assert value_of("map_graded@1", [3, 3], ap_norm="min(R,k)") == 1.0
+    assert value_of("map_graded@1", [3, 3], ap_norm="R") == 0.5
 
 
 def test_judged_only(value_of):

@@ -109,6 +109,7 @@ def test_a_list_of_specs_in_one_string():
         ("ndcg@5,10", {"ndcg@5": "ndcg@5", "ndcg@10": "ndcg@10"}),
         ("ndcg_cut.10,20,map", {"ndcg_cut.10": "ndcg@10", "ndcg_cut.20": "ndcg@20", "map": "map"}),
         (["P(rel=2)@5,10"], {"P(rel=2)@5": "precision@5", "P(rel=2)@10": "precision@10"}),
+        ("ndcg@5,p@3,10", {"ndcg@5": "ndcg@5", "p@3": "precision@3", "p@10": "precision@10"}),
         (["P@5,", "10"], {"P@5": "precision@5", "P@10": "precision@10"}),
         (
             "RBP(p=0.5,rel=2)@10, AP(rel=2)",
@@ -125,6 +126,12 @@ def test_a_list_keeps_what_was_typed_and_repeats_a_metric_at_other_cutoffs(given
 def test_a_bare_number_needs_a_cutoff_before_it(given):
     with pytest.raises(SpecError, match="There is no metric"):
         parse_metrics(given)
+
+
+@pytest.mark.parametrize("spec", ["rbp(0)@10", "rbp(1)@10"])
+def test_a_parameter_at_either_end_of_its_range_is_refused(spec):
+    with pytest.raises(SpecError, match="must lie between 0 and 1"):
+        parse_measure(spec)
 
 
 def test_rel_is_the_threshold_of_all_metrics():

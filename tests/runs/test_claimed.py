@@ -14,7 +14,7 @@ from rankdash.runs.key_pipe import KEY_SECONDS, Handover
 from rankdash.runs.runner import Cancelled
 from rankdash.runs.worker import Pace
 from rankdash.store.jobs.explanations import Explanations
-from rankdash.store.jobs.queue import Queue
+from rankdash.store.jobs.queue import Progress, Queue
 
 
 @pytest.mark.parametrize(("stopping", "state"), [(True, "interrupted"), (False, "cancelled")])
@@ -113,6 +113,26 @@ def test_what_is_there_at_once_says_nothing_of_the_pace():
     apart.mark(0.0, 0)
     apart.mark(worker._AT_ONCE_SECONDS, 10)
     assert apart.rate == pytest.approx(200.0)
+
+
+def test_loading_a_model_is_in_no_pace(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
+    attempt = SimpleNamespace(
+        _progress=Progress(stage="loading", pairs_total=200),
+        _pairs={"q": 100},
+        _pace=Pace(),
+        _queue=SimpleNamespace(progress=lambda *_given: None),
+        _job=SimpleNamespace(id="job"),
+        _owner="me",
+    )
+    worker.Attempt._count(attempt, [])
+    clock[0] = 30.0
+    worker.Attempt._loaded(attempt, 30_000.0)
+    clock[0] = 31.0
+    worker.Attempt._count(attempt, [SimpleNamespace(query_id="q", state="done")])
+    assert attempt._progress.rate_pairs_s == 100.0
+    assert attempt._progress.seconds_left == 1.0
 
 
 def test_time_that_went_to_something_else_is_in_no_pace():

@@ -446,7 +446,9 @@ def test_a_folder_of_the_hub_is_read_by_its_shards_and_one_split(parse, zipped, 
 
     assert qrels(parsed) == {("what", "d1", 1)}
     assert set(parsed.documents["doc_id"]) == {"d1", "d2"}
-    assert found(parsed, "one_split").params["taken"] == "test"
+    split = found(parsed, "one_split")
+    assert split.params["taken"] == "test"
+    assert split.params["count"] == 1 + len(split.params["others"].split(", ")) == split.count + 1
 
 
 def test_shards_of_rows_are_read_together_and_other_splits_left_aside(parse):

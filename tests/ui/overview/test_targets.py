@@ -33,6 +33,15 @@ def test_a_limit_put_back_is_shown_put_back(workspace):
     assert app.number_input[0].value == usual
 
 
+def test_a_limit_below_what_is_excellent_takes_that_along(workspace):
+    app = AppTest.from_function(profile).run()
+    limit = next(each.limits[0] for each in shipped().profiles.values() if each.limits)
+    app.number_input[0].set_value(limit.excellent / 2).run()
+    app.button(key="targets.save").click().run()
+    assert not app.error
+    assert limit.excellent / 2 in [each.value for each in app.number_input]
+
+
 def test_a_scenario_sets_metric_cutoff_and_latency_targets_together(app, stored):
     app.query_params["data"] = stored
     app.query_params["profile"] = "faq"
