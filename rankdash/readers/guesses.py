@@ -82,5 +82,8 @@ def _guess(table: Table) -> Guess | None:
     labels = tuple(
         name for name in columns if name not in texts and can_be_labels(table.frame[name])
     )
+    if "label" in fields and fields["label"] not in labels:
+        # A column is called so and holds none: reading the file says so, with the line.
+        return None
     rows = table.frame.head(_ROWS).fillna("").astype("str")
     return Guess(table.file, columns, fields, labels, rows)

@@ -153,6 +153,16 @@ def test_a_question_about_columns_names_the_guess(capsys, tmp_path):
     assert "Guessed: query = " in said and "--columns query=…" in said
 
 
+@pytest.mark.parametrize(("first", "guessed"), [("abc", 0), ("1", 1)])
+def test_labels_that_are_none_are_refused_and_not_guessed_away(first, guessed):
+    rows = f"query,document,relevant\na,x y,{first}\na,z w,{first}{first}\n"
+    source = Source("a.csv", rows.encode())
+    assert len(guesses([source], 1_000)) == guessed
+    if not guessed:
+        with pytest.raises(DataError, match=r"number nor a known word: 2 \(lines 2, 3\)"):
+            load([source])
+
+
 def test_a_guess_holds_what_can_be_a_label_and_leaves_out_what_cannot():
     [guess] = guesses([Source("faq.csv", TABLE.encode())], 1_000)
     assert guess.fields == {"query": "query", "document": "document", "label": "relevance"}
