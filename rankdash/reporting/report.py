@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from babel.dates import format_date
 
-from rankdash.errors import DataError, SpecError
+from rankdash.errors import SpecError
 from rankdash.i18n import LANGUAGES, ngettext, speaking
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Page, section
@@ -124,14 +124,8 @@ class Front:
 def html(study: Study, front: Front | None = None) -> bytes:
     """The report as one file.
 
-    Raises DataError for a logo that is no picture or too large, and where there are no labels.
+    Raises DataError for a logo that is no picture or too large.
     """
-    if not study.dataset.labelled_queries:
-        raise DataError(
-            "There are no labels, so there is nothing to report.",
-            remedy="Add the file that says which documents are relevant, or label documents: on "
-            "the page Label, or by `rankdash label`.",
-        )
     front = front or Front()
     with speaking(front.language):
         return _written(study, front).encode("utf-8", "replace")

@@ -514,9 +514,13 @@ def test_a_p_is_called_corrected_where_it_is(settings, corrected):
     assert f"its interval excludes 0 and the {word} is at most 0.05." in read.text("rules")
 
 
-def test_without_labels_there_is_no_report():
+@pytest.mark.parametrize("sections", [ALL, ("decision",)])
+def test_without_labels_the_report_says_so_and_shows_no_number(sections):
     study = study_of()
     data = study.dataset
     bare = Dataset("Bare", data.queries, data.documents, data.qrels[:0], data.candidates)
-    with pytest.raises(DataError, match=r"There are no labels, so there is nothing to report\."):
-        html(dataclasses.replace(study, dataset=bare))
+    said = html(dataclasses.replace(study, dataset=bare), Front(sections=sections)).decode()
+    assert "abel" in said
+    assert "nan" not in re.sub(
+        r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", said, flags=re.S
+    )

@@ -213,7 +213,7 @@ def mean_intervals(
     aligned = align(evaluations, baseline)
     systems, queries, measures = aligned.values.shape
     common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
-    columns = common.transpose(1, 0, 2).reshape(queries, -1)
+    columns = common.transpose(1, 0, 2).reshape(queries, systems * measures)
     low, high = intervals(columns, settings)
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
