@@ -44,7 +44,7 @@ with beside:
 with work:
     label_card.draw(dataset_id, who)
 fold(_("People"), "label.people", ":material/group:", lambda: people.draw(labelling))
-fold(_("Files"), "label.files", ":material/download:", lambda: label_files.draw(labelling))
+fold(_("Files"), "label.files", ":material/download:", lambda: label_files.draw(dataset_id))
 fold(
     _("Start a new labelling plan"),
     "label.another",

@@ -13,7 +13,7 @@ from rankdash.loading import load
 from rankdash.readers import Source
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.ui.labelling import label_card, plan_form
+from rankdash.ui.labelling import label_card, label_files, plan_form
 from rankdash.ui.labels import label_plan
 
 ROOT = Path(__file__).parents[3]
@@ -266,6 +266,14 @@ def test_the_file_has_every_label_with_its_draw_and_probability(label, workspace
     np.testing.assert_allclose(table["probability"], chances, rtol=1e-12)
     assert table["rater"].tolist() == ["Ann"] * 2
     assert pd.to_datetime(table["time"]).is_monotonic_increasing
+
+
+def test_the_file_holds_what_was_labelled_after_its_button_was_drawn(label, workspace, unlabelled):
+    press(label, "grade.1")
+    assert len(label_files.table_bytes(unlabelled).splitlines()) == 2
+    found = label_plan.current(unlabelled)
+    Corrections(workspace).correct(unlabelled, found.pair(int(found.plan.order[5])), 1.0, "Bo")
+    assert len(label_files.table_bytes(unlabelled).splitlines()) == 3
 
 
 def test_a_new_question_begins_with_the_labels_that_are_there(label, workspace, unlabelled):
