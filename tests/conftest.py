@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
@@ -29,7 +29,14 @@ settings.register_profile("same", derandomize=True, database=None, deadline=None
 settings.register_profile(
     "random", derandomize=False, database=None, deadline=None, phases=PHASES, print_blob=True
 )
-settings.register_profile("few", parent=settings.get_profile("same"), max_examples=25)
+# Among few examples many that a test has no use for come by chance; whether they are too many is
+# found among all.
+settings.register_profile(
+    "few",
+    parent=settings.get_profile("same"),
+    max_examples=25,
+    suppress_health_check=[HealthCheck.filter_too_much],
+)
 settings.load_profile("same")
 
 FLAGS = [
