@@ -11,7 +11,7 @@ def test_no_example_has_a_deadline_and_a_failure_is_repeated_from_the_source_or_
     chosen = settings.get_current_profile_name()
     assert chosen == (pytestconfig.getoption("--hypothesis-profile") or "same")
     assert settings.default.deadline is None
-    assert settings.default.derandomize == (chosen == "same")
+    assert settings.default.derandomize == (chosen != "random")
 
 
 def test_new_examples_are_drawn_from_a_seed_that_is_printed(capsys):
