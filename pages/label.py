@@ -3,10 +3,11 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext
-from rankdash.ui.labelling import label_card, label_files, people, plan_form
+from rankdash.ui.labelling import label_files, labelling_view, plan_form, plan_notes, rater
 from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import view
+from rankdash.ui.state.server import read_only
+from rankdash.ui.widgets import narrow
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Label"))
@@ -19,35 +20,25 @@ if labelling is None:
             "and says when it is settled."
         )
     )
-    plan_form.draw(dataset_id, again=False)
+    plan_notes.ended(dataset_id)
+    plan_form.draw(dataset_id, None)
     st.stop()
-work, beside = st.columns([3, 1], gap="large")
-with beside:
-    who = label_card.name()
-    if labelling.kept.guidelines:
-        st.markdown(f"**{_('Guidelines')}**")
-        st.text(labelling.kept.guidelines)
-    if excluded := labelling.plan.pool.excluded:
-        st.caption(
-            ngettext(
-                "{n} query is not in every ranking and is excluded.",
-                "{n} queries are not in every ranking and are excluded.",
-                len(excluded),
-            )
-        )
-    st.caption(
-        _(
-            "Keys: a digit for the grade, U for cannot tell, B for back. A key counts once the "
-            "document has been there for half a second."
-        )
-    )
+plan_notes.replaced()
+work, beside = st.container(key=narrow.ASIDE).columns([3, 1], gap="large")
 with work:
-    label_card.draw(dataset_id, who)
-fold(_("People"), "label.people", ":material/group:", lambda: people.draw(labelling))
+    if not rater.name() and not read_only():
+        rater.ask()
+    labelling_view.draw(dataset_id, labelling.kept.id, rater.name())
+with beside:
+    if rater.name():
+        rater.change()
+    plan_notes.draw(labelling)
 fold(_("Files"), "label.files", ":material/download:", lambda: label_files.draw(dataset_id))
-fold(
-    _("Start a new labelling plan"),
-    "label.another",
-    ":material/restart_alt:",
-    lambda: plan_form.draw(dataset_id, again=True),
-)
+if not read_only():
+    fold(
+        _("Start a new labelling plan"),
+        # Of another plan it is another one, which is closed.
+        f"label.another.{labelling.kept.id}",
+        ":material/restart_alt:",
+        lambda: plan_form.draw(dataset_id, labelling),
+    )

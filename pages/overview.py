@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import estimate_strip, unjudged_view
+from rankdash.ui.labels import estimate_strip, judged_verdict, label_plan, unjudged_view
 from rankdash.ui.overview import (
     leaderboard_view,
     overview_causes,
@@ -25,6 +25,10 @@ with head:
 if not estimate_strip.above_means(study):
     st.stop()
 if study.challengers:
+    if study.judge is not None:
+        with st.container(border=True):
+            shared(judged_verdict.draw, label_plan.under_way(study), in_focus)
+        st.caption(_("What follows is by people's labels only, without the judge."))
     shared(verdict_strip.draw, study, in_focus)
     leaderboard_view.draw(study, in_focus)
 else:

@@ -30,10 +30,10 @@ listing = queries.listing(study, challenger)
 marks = query_notes.marks(study)
 titles = query_list.titles(study.name(study.baseline), study.name(challenger))
 others = {system: study.name(system) for system in queries.others(study, challenger)}
-kept = query_filters.draw(
+kept, below = query_filters.draw(
     listing, query_notes.tags(marks), judged_title(study.cutoff), titles, others
 )
-with st.container(horizontal=True, vertical_alignment="center"):
+with below:
     query_filters.left_line(len(kept), len(listing.table))
     opened = query_list.opened(kept)
     if opened is not None:

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
+from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
@@ -20,7 +23,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
 from rankdash.i18n import speaking
-from rankdash.loading import RETRIEVED, Retrieval, load
+from rankdash.loading import RETRIEVED, Retrieval, judgements_at, load
 from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Ranking, Run
@@ -29,6 +32,7 @@ from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
+from rankdash.study.drawn import with_draws
 from rankdash.study.leaderboard import standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
@@ -40,6 +44,7 @@ __all__ = [
     "Conventions",
     "Dataset",
     "Evaluation",
+    "Judgements",
     "RankdashError",
     "Run",
     "StatisticsSettings",
@@ -202,6 +207,8 @@ def study_of(
     settings: StatisticsSettings | None = None,
     assumptions: Mapping[str, float] | None = None,
     profile: _Path | None = None,
+    drawn: _Path | None = None,
+    judge: _Path | Judgements | None = None,
 ) -> Study:
     """One comparison with all that the pages and the report show of it, each part computed when it
     is asked for: `evaluations`, `comparison`, `reasons(...)`, `headroom(...)` and so on.
@@ -209,10 +216,16 @@ def study_of(
     runs: what is compared with the baseline (None: the first stage). metric: what the verdict is
     on; others: what is evaluated beside it (None: as in the dashboard). assumptions: what a search
     is worth, by the names of the Cost page, such as {"searches_per_day": 5000}. profile: targets to
-    be judged by, such as "faq", or the file of one's own.
+    be judged by, such as "faq", or the file of one's own. drawn: the labels of `data` as `rankdash
+    label status` or the page Label wrote them, where they came by draws: `Study.labelling` has the
+    estimates with their intervals, and means over such labels are none. judge: the grades of a
+    judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
+    from the labels, and `rankdash.study.judging.verdicts(study, study.judge)` has its verdict,
+    people's and the one corrected by people.
 
     Raises SpecError for a metric that does not exist or a run that is compared with itself,
-    DataError for a run of another data set, or an assumption or profile that cannot be.
+    DataError for a run of another data set, an assumption or profile that cannot be, or a file
+    that does not say how labels were drawn or holds no grades.
     """
     compared = [runs] if isinstance(runs, Run) else list(runs)
     everything = [*compared, *([] if baseline is None else [baseline])]
@@ -234,7 +247,7 @@ def study_of(
     if threshold is not None:
         rules = replace(rules, threshold=threshold)
     first, *beside = wanted.specs
-    return Study.on(
+    study = Study.on(
         first,
         others=None if others is None and not beside else tuple(beside),
         dataset=data,
@@ -245,7 +258,29 @@ def study_of(
         statistics=settings or StatisticsSettings.for_queries(data.labelled_queries),
         money=money,
         goals=None if profile is None else Goals.of(os.fspath(profile)),
+        judge=_judge(judge),
     )
+    return study if drawn is None else with_draws(study, _draws(drawn))
+
+
+def _judge(judge: _Path | Judgements | None) -> Judgements | None:
+    if judge is None or isinstance(judge, Judgements):
+        return judge
+    found, findings = judgements_at(judge)
+    _warn(findings)
+    return found
+
+
+def _draws(file: _Path) -> pd.DataFrame:
+    draws = read_beside(sources_at([file]), {}).draws
+    if draws is None:
+        raise DataError(
+            "The file does not say in which draw each label came.",
+            remedy="Give labels with the columns draw and probability, as `rankdash label status "
+            "--out` writes them.",
+            file=os.fspath(file),
+        )
+    return draws
 
 
 def report(
@@ -259,6 +294,8 @@ def report(
     settings: StatisticsSettings | None = None,
     assumptions: Mapping[str, float] | None = None,
     profile: _Path | None = None,
+    drawn: _Path | None = None,
+    judge: _Path | Judgements | None = None,
     title: str = "",
     note: str = "",
     logo: _Path | None = None,
@@ -271,9 +308,11 @@ def report(
     on. assumptions: what a search is worth, by the names of the Cost page, such as
     {"searches_per_day": 5000, "value_per_search": 0.02}; None: the report gives the break-even
     alone. profile: targets that are shown beside the metrics, such as "faq", or the file of one's
-    own. logo: a PNG, JPEG, GIF or WebP file. sections: None for all of "decision", "verdict",
-    "systems", "cutoffs", "queries", "segments", "reasons", "latency", "cost", "data", "rules",
-    "origin"; ["decision"] for one page to decide by. language: "en" or "zh".
+    own. drawn: as for `study_of`; what they say stands above all. judge: as for `study_of`; the
+    verdict corrected by people stands first. logo: a PNG, JPEG, GIF or WebP
+    file. sections: None for all of "decision", "verdict", "systems", "cutoffs", "queries",
+    "segments", "reasons", "latency", "cost", "data", "rules", "origin"; ["decision"] for one page
+    to decide by. language: "en" or "zh".
 
     Returns where the file is. Raises SpecError for a metric, section or language that does not
     exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
@@ -305,6 +344,8 @@ def report(
             settings=settings,
             assumptions=assumptions,
             profile=profile,
+            drawn=drawn,
+            judge=judge,
         )
     study = replace(study, check=check(data, (), {}))
     target.write_bytes(report.html(study, front))

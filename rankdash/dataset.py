@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rankdash.errors import DataError
 from rankdash.ranking.build import coded, text_array
+from rankdash.ranking.coded import alike, places_in
 from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
@@ -227,7 +228,7 @@ class Dataset:
             ("query_id", self._queries, "queries"),
             ("doc_id", self._documents, "documents"),
         ):
-            _closed(new[column], table[column], "changes", name)
+            _closed(text_array(new[column]), table[column], "changes", name)
         if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
             raise DataError("A label is not a finite number.")
         wanted = {
@@ -269,7 +270,7 @@ class Dataset:
         lists = _places(pd.Series(ranked.query_ids))[owners(ranked.offsets)]
         candidates = {
             "query_id": text_array(ranked.query_ids).take(pa.array(owners(ranked.offsets))),
-            "doc_id": text_array(ranked.doc_ids).take(pa.array(ranked.docs)),
+            "doc_id": ranked.documents.take(pa.array(ranked.docs)),
             "score": pa.array(ranked.scores),
         }
         tables = (
@@ -355,8 +356,8 @@ def _checked(
     if not np.isfinite(qrels["label"].to_numpy(dtype=np.float64)).all():
         raise DataError("A label is not a finite number.")
     for table, queries_named, documents_named in (
-        ("qrels", qrels["query_id"], qrels["doc_id"]),
-        ("candidates", pd.Series(candidates.query_ids), pd.Series(candidates.doc_ids)),
+        ("qrels", text_array(qrels["query_id"]), text_array(qrels["doc_id"])),
+        ("candidates", text_array(candidates.query_ids), candidates.documents),
     ):
         _closed(queries_named, queries["query_id"], table, "queries")
         _closed(documents_named, documents["doc_id"], table, "documents")
@@ -395,13 +396,14 @@ def _unique(frame: pd.DataFrame, key: list[str], name: str) -> None:
         )
 
 
-def _closed(ids: pd.Series[str], known: pd.Series[str], name: str, target: str) -> None:
-    named = text_array(ids)
-    unknown = named.filter(pc.invert(pc.is_in(named, value_set=text_array(known))))
+def _closed(named: Any, known: pd.Series[str], name: str, target: str) -> None:
+    """named: Arrow text."""
+    every = alike(named).unique()
+    unknown = np.flatnonzero(places_in(alike(text_array(known)), every) < 0)
     if len(unknown):
         raise DataError(
             "The {table} mention {example!r}, which is not among the {target}.",
             table=name,
-            example=unknown[0].as_py(),
+            example=every[int(unknown[0])].as_py(),
             target=target,
         )

@@ -3,7 +3,7 @@
 English text is the key. A language is a gettext catalogue in `locale/`, read with Babel, and
 nothing else: its header has the rule of its plurals. A sentence that a catalogue lacks stays
 English. Whoever has readers says which language they chose (`follow`); a block that writes for one
-of them sets it by `speaking`.
+of them sets it by `speaking`. Babel is imported by what needs it: commands start without.
 """
 
 from __future__ import annotations
@@ -21,12 +21,6 @@ from io import BytesIO
 from pathlib import Path
 from string import Formatter
 
-from babel import Locale
-from babel.dates import format_datetime
-from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po
-from babel.numbers import format_decimal, format_percent
-
 from rankdash.errors import DataError, Phrase, RankdashError, RefusedFilesError
 from rankdash.findings import Finding
 
@@ -43,16 +37,23 @@ _BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
 _BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
 
 
-def _languages(folder: Path) -> dict[str, str]:
-    """Code → name in the language itself, of English and of every catalogue."""
-    codes = ["en", *sorted(file.stem for file in folder.glob("*.po"))]
-    return {code: str(Locale.parse(code).get_display_name(code)).capitalize() for code in codes}
+def _languages(folder: Path) -> tuple[str, ...]:
+    """The codes of English and of every catalogue."""
+    return ("en", *sorted(file.stem for file in folder.glob("*.po")))
 
 
 LANGUAGES = _languages(_FOLDER)
 _OF_THE_BLOCK: ContextVar[str | None] = ContextVar("language", default=None)
 # Who knows the reader's choice; one at most, the interface.
 _READERS: list[Callable[[], str | None]] = []
+
+
+@cache
+def language_name(code: str) -> str:
+    """What a language calls itself."""
+    from babel import Locale
+
+    return str(Locale.parse(code).get_display_name(code)).capitalize()
 
 
 def follow(chosen: Callable[[], str | None]) -> None:
@@ -81,6 +82,9 @@ def _catalogue(code: str) -> NullTranslations:
     file = _FOLDER / f"{code}.po"
     if not file.exists():
         return NullTranslations()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
     compiled = BytesIO()
     with file.open("rb") as stream:
         write_mo(compiled, read_po(stream, locale=code))
@@ -209,6 +213,8 @@ def number(value: float | None, digits: int = 3) -> str:
 # A page writes the same few numbers again at each rerun.
 @lru_cache(maxsize=2**12)
 def _separated(rounded: str, digits: int, code: str) -> str:
+    from babel.numbers import format_decimal
+
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
     with every_digit():
         return _zero_unsigned(str(format_decimal(Decimal(rounded), format=pattern, locale=code)))
@@ -285,6 +291,8 @@ def percent(value: float | None, digits: int = 0) -> str:
     """A share (0.41 → 41%)."""
     if value is None or not math.isfinite(value):
         return _DASH
+    from babel.numbers import format_percent
+
     pattern = "#,##0" + ("." + "0" * digits if digits else "") + "%"
     with every_digit():
         return _zero_unsigned(str(format_percent(value, format=pattern, locale=language())))
@@ -310,4 +318,6 @@ def moment(iso: str) -> str:
         parsed = datetime.fromisoformat(iso)
     except ValueError:
         return iso
+    from babel.dates import format_datetime
+
     return str(format_datetime(parsed, "medium", locale=language()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
@@ -9,12 +10,14 @@ from typing import Literal, Unpack
 import numpy as np
 import pandas as pd
 
+from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labels.check import CheckReport, check
 from rankdash.dataset import Dataset, FirstStage
 from rankdash.errors import DataError, SettingError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Choices, Parsed, Source, read
+from rankdash.readers import Choices, Parsed, Source, read, sources_at, stem_of
+from rankdash.readers.rated import read_judged
 from rankdash.rerankers.kinds.bm25 import order_candidates
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.retrieval import Retriever, retrieve
@@ -140,7 +143,7 @@ def _first_stage(
         ranking = retrieve(how, queries, documents, depth)
         # Queries in one language and documents in another share no word.
         if len(ranking) or wanted is not None:
-            return ranking, _KINDS[how], [_retrieved(how, depth, len(documents))]
+            return ranking, _KINDS[how], [_retrieved(how, ranking, len(documents))]
     return order_candidates(queries, documents, pairs), "bm25", [_LISTED]
 
 
@@ -198,20 +201,56 @@ _KINDS: dict[Retriever, FirstStage] = {
     "fused": "corpus-fused",
 }
 _BY: dict[Retriever, str] = {
-    "bm25": "The files give no first-stage ranking, so BM25 retrieved the best {depth} of all "
+    "bm25": "The files give no first-stage ranking, so BM25 retrieved up to {depth} of all "
     "{documents} documents for each query.",
     "bi-encoder": "The files give no first-stage ranking, so a bi-encoder (all-MiniLM-L6-v2) "
-    "retrieved the best {depth} of all {documents} documents for each query.",
+    "retrieved up to {depth} of all {documents} documents for each query.",
     "fused": "The files give no first-stage ranking, so BM25 and a bi-encoder (all-MiniLM-L6-v2), "
-    "fused, retrieved the best {depth} of all {documents} documents for each query.",
+    "fused, retrieved up to {depth} of all {documents} documents for each query.",
 }
 
 
-def _retrieved(how: Retriever, depth: int, documents: int) -> Finding:
+def _retrieved(how: Retriever, ranking: Ranking, documents: int) -> Finding:
+    # BM25 finds no document that shares no word with the query.
+    most = int(np.diff(ranking.offsets).max(initial=0))
     return Finding(
         "warning",
         "made_first_stage",
         _BY[how],
-        {"depth": min(depth, documents), "documents": documents},
+        {"depth": most, "documents": documents},
         remedy=_OWN_SEARCH,
     )
+
+
+def judgements_at(
+    path: str | os.PathLike[str], *, name: str = ""
+) -> tuple[Judgements, list[Finding]]:
+    """A judge's grades from a file, and what was noticed in reading it. name: what the judge is
+    called; "": as the file calls it, or after the file.
+
+    The scale goes from 0, or the lowest grade below it, to the top that the file says, or the
+    highest grade. Raises what `readers.rated.read_judged` raises, and DataError for a file without
+    a grade or one with a grade above its top.
+    """
+    sources = sources_at([path])
+    if len(sources) != 1:
+        raise DataError(
+            "The grades of a judge are one file.", remedy="Give that file.", file=os.fspath(path)
+        )
+    return judgements_in(sources[0], name=name)
+
+
+def judgements_in(source: Source, *, name: str = "") -> tuple[Judgements, list[Finding]]:
+    """The same from one file that was read."""
+    found = read_judged(source)
+    grades = found.table["grade"].dropna()
+    if grades.empty:
+        raise DataError(
+            "The file holds no grades.",
+            remedy="Give rows of query, document and the judge's grade.",
+            file=source.name,
+        )
+    top = found.top if np.isfinite(found.top) else max(float(grades.max()), 1.0)
+    scale = min(float(grades.min()), 0.0), top
+    called = name or found.name or stem_of(source.name)
+    return Judgements(called, scale, found.table, found.model), found.findings

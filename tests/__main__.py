@@ -1,14 +1,16 @@
 """`python -m tests`: every check of this project, one after the other, the quick ones first.
 
-With `--quick`, all but the tests that run Chromium or a neural model, and a quarter of the examples
+With `--quick`, all but the tests that run Chromium or a neural model, and a tenth of the examples
 that tests draw. They draw the same ones each time; with `--random` they draw others, from a seed
 that is printed. Any other argument goes to pytest.
 """
 
+import os
 import platform
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +30,6 @@ CHECKS = {
     ],
 }
 
-
 QUICK = ("-m", "not browser and not model", "--hypothesis-profile=few")
 
 
@@ -43,7 +44,30 @@ def arguments(given: list[str]) -> list[str]:
     return [*(each for each in given if each not in ("--quick", "--random")), *own]
 
 
+# Where Linux keeps files in memory, and more than all tests together write.
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 4 * 1024**3
+
+
+def folder_in_memory() -> Path | None:
+    """Where temporary files need not wait for a disk; None where there is no room, or no program
+    may be run from there."""
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
+        return None
+    room = os.statvfs(MEMORY)
+    fits = room.f_bavail * room.f_frsize >= ENOUGH_BYTES
+    return MEMORY if fits and not room.f_flag & os.ST_NOEXEC else None
+
+
 def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="rankdash-tests-", dir=folder_in_memory()) as folder:
+        # Some tests open files in it as another user.
+        Path(folder).chmod(0o711)
+        return check({**os.environ, "TMPDIR": folder})
+
+
+def check(environment: dict[str, str]) -> int:
+    """Run every check, and say which failed."""
     CHECKS["tests"] += arguments(sys.argv[1:])
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
@@ -51,7 +75,7 @@ def main() -> int:
     for name, command in CHECKS.items():
         started = time.monotonic()
         print(f"\n== {name}", flush=True)
-        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
             failed.append(name)
         print(f"== {name}: {time.monotonic() - started:.0f} s", flush=True)
     if failed:

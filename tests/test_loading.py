@@ -307,8 +307,12 @@ def test_beside_a_corpus_bm25_retrieves_from_all_documents():
     assert result.dataset.first_stage == "corpus-bm25"
     assert set(result.dataset.candidates.documents_of("1")[0]) == {"a", "c"}
     told = finding(result.report, "made_first_stage")
-    assert (told.severity, told.params) == ("warning", {"depth": 3, "documents": 3})
-    only = loaded(CORPUS, retrieved=1).dataset.candidates
+    # What shares no word with the query is not found.
+    assert (told.severity, told.params) == ("warning", {"depth": 2, "documents": 3})
+    assert "BM25 retrieved up to 2 of all 3 documents for each query." in told.text
+    one = loaded(CORPUS, retrieved=1)
+    assert finding(one.report, "made_first_stage").params == {"depth": 1, "documents": 3}
+    only = one.dataset.candidates
     assert only.documents_of("1")[0] == result.dataset.candidates.documents_of("1")[0][:1]
 
 

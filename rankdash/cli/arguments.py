@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rankdash.errors import SpecError
+from rankdash.errors import SettingError, SpecError
 
 if TYPE_CHECKING:
     from rankdash.analysis.statistics.settings import StatisticsSettings
     from rankdash.cli.rankings import Rules
     from rankdash.metrics import MetricList
+    from rankdash.rerankers.settings import SettingSpec
 
 DONE, INCOMPLETE, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
@@ -23,6 +25,8 @@ _STATISTICS = (
     *("level", "interval", "test", "correction", "family"),
     *("resamples", "seed", "tie_band", "worthwhile"),
 )
+
+_DEFAULT_CHARACTERS = 60
 
 # The names of all formats; each command has some of them.
 TEXT = "text"
@@ -155,6 +159,16 @@ def add_first_stage(parser: Parser) -> None:
     )
 
 
+def add_judge(parser: Parser) -> None:
+    parser.option(
+        "--judge",
+        "FILE",
+        "the grades of a judge, such as a language model: CSV or JSON lines of query_id, doc_id "
+        "and grade, as `rankdash judge run` writes them. Its verdict, people's and the one "
+        "corrected by people's labels are set side by side; its grades never become labels",
+    )
+
+
 def add_label_rules(parser: Parser) -> None:
     """How labels are read: several of a pair, the lowest grade as the best, and their column."""
     parser.choice(
@@ -199,6 +213,39 @@ def columns_of(pairs: Sequence[str]) -> dict[str, str]:
                 second=column,
             )
     return found
+
+
+def add_settings(parser: Parser, help_text: str) -> None:
+    """`--set`, as `settings_of` reads it."""
+    parser.option("--set", "KEY=VALUE", help_text, action="append", default=[], dest="settings")
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Name → value, as --set gives them. Raises SettingError for anything else."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise SettingError(
+                "A setting is written key=value, not {pair!r}.",
+                remedy="For example: --set max_length=256",
+                pair=pair,
+            )
+        found[key.strip()] = value
+    return found
+
+
+def settings_lines(specs: Iterable[SettingSpec], indent: str) -> list[str]:
+    """A line for each setting with its default, what it does, and its values, for the help text."""
+    lines = []
+    for spec in specs:
+        possible = ", ".join(spec.choices) or spec.range or spec.type.__name__
+        default = str(spec.default)
+        if len(default) > _DEFAULT_CHARACTERS:
+            # A prompt is many lines long.
+            default = textwrap.shorten(default, _DEFAULT_CHARACTERS, placeholder=" …")
+        lines.append(f"{indent}{spec.name}={default}  {spec.help} ({possible})")
+    return lines
 
 
 def add_plugin(parser: Parser) -> None:

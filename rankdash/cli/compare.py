@@ -15,6 +15,7 @@ from rankdash.cli.arguments import (
     DONE,
     Parser,
     add_conventions,
+    add_judge,
     add_label_rules,
     add_labels,
     add_statistics,
@@ -25,12 +26,21 @@ from rankdash.cli.output import aligned, csv_line, exact, one_line, or_null
 from rankdash.cli.rankings import Files, study_of
 from rankdash.metrics import Measure
 from rankdash.readers import Conflict, reversed_note
-from rankdash.reporting.exports.tables import cells, head, latex, made_with, markdown
+from rankdash.reporting.exports.tables import (
+    cells,
+    head,
+    latex,
+    made_with,
+    markdown,
+    markdown_safe,
+)
 from rankdash.study.caveats import caveats
+from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.leaderboard import ranked_names, standings
 from rankdash.study.study import Study
 from rankdash.words.caveats import line
 from rankdash.words.counts import query_count
+from rankdash.words.verdict_chips import judged_lines, labelling_sentences
 
 LEFT_OUT = {
     "failed": "failed",
@@ -58,6 +68,7 @@ def add(parser: Parser) -> None:
         required=True,
     )
     parser.metrics("metrics, such as ndcg@10,map; may be repeated (default: ndcg@10)")
+    add_judge(parser)
     add_statistics(parser)
     add_conventions(parser)
     parser.formats(
@@ -73,7 +84,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     metrics = metrics_of(arguments.metrics or ["ndcg@10"])
     first, *others = metrics.specs
     files = Files(
-        qrels=arguments.qrels, baseline=arguments.baseline, challengers=arguments.challenger
+        qrels=arguments.qrels,
+        baseline=arguments.baseline,
+        challengers=arguments.challenger,
+        judge=arguments.judge,
     )
     study = study_of(files, rules(arguments, metrics.threshold), first, others)
     compared = Compared(arguments.qrels, arguments.conflict, arguments.worst_label, study)
@@ -100,6 +114,7 @@ def text(compared: Compared) -> Iterator[str]:
     made. Several challengers stand with the baseline in the order of the leaderboard."""
     study, comparison = compared.study, compared.comparison
     names = ranked_names(study)
+    yield from _drawn(compared, end="\n")
     if len(study.challengers) > 1:
         yield f"Leaderboard by {study.measure.title}, best first\n\n"
     for measure in comparison.measures:
@@ -119,6 +134,17 @@ def text(compared: Compared) -> Iterator[str]:
     yield f"{made_with(comparison)}\n"
 
 
+def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]:
+    """What a judge and people say together, and what labels say that came by draws, where there
+    are such, each on a line after `before`."""
+    study = compared.study
+    drawn = [] if study.labelling is None else labelling_sentences(study.labelling)
+    for lines in filter(None, [judged_lines(study), drawn]):
+        for each in lines:
+            yield f"{before}{one_line(each)}\n"
+        yield end
+
+
 def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
     """That the labels were reversed, where they were, on a line after `before`."""
     if compared.worst_label is not None:
@@ -127,12 +153,15 @@ def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
 
 def as_markdown(compared: Compared) -> Iterator[str]:
     """The tables with the verdicts below, for a pull request."""
+    for each in _drawn(compared):
+        yield f"{markdown_safe(each)}\n"
     yield from markdown(compared.comparison, ranked_names(compared.study))
     yield from _reversed(compared, "\n")
 
 
 def as_latex(compared: Compared) -> Iterator[str]:
     """One table, for a paper."""
+    yield from _drawn(compared, "% ")
     yield from latex(compared.comparison, ranked_names(compared.study))
     yield from _reversed(compared, "% ")
 
@@ -191,6 +220,8 @@ def as_json(compared: Compared) -> Iterator[str]:
             ]
             for system in comparison.challengers
         },
+        "labelling": None if study.labelling is None else study.labelling.numbers(),
+        "judge": judged_numbers(study),
         "comparisons": rows,
     }
     yield json.dumps(document, indent=2, allow_nan=False)

@@ -4,6 +4,7 @@ numbers, JSON and CSV with unrounded ones."""
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import sys
@@ -11,12 +12,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rankdash.cli.arguments import (
     DONE,
     Parser,
     add_conventions,
+    add_judge,
     add_label_rules,
     metrics_of,
     rules,
@@ -35,7 +38,27 @@ DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
 _DIGITS = 4
 
 
+class _Late(ModuleType):
+    """A module that is imported when something in it is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        object.__setattr__(self, "__class__", ModuleType)
+        return getattr(importlib.reload(self), name)
+
+
+def _import_late(name: str) -> None:
+    """Import a module not where modules name it, but where they use it."""
+    # `importlib.util.LazyLoader` does so only until a second module names it.
+    spec = None if name in sys.modules else importlib.util.find_spec(name)
+    if spec is not None:
+        module = importlib.util.module_from_spec(spec)
+        module.__class__ = _Late
+        sys.modules[name] = module
+
+
 def add(parser: Parser) -> None:
+    # Labels and rankings need no tables, which take as long to import as to score 100,000 rows.
+    _import_late("pandas")
     parser.description = (
         "Score one or more rankings against labels. Rankings are read by score, and a "
         "system is called after its file."
@@ -61,6 +84,7 @@ def add(parser: Parser) -> None:
         "write the values of every query as well (json always holds them)",
         also=("-q",),
     )
+    add_judge(parser)
     add_conventions(parser)
     parser.formats(
         FORMATS,
@@ -102,7 +126,11 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     metrics = metrics_of(arguments.metrics or [DEFAULT_METRICS])
     qrels, runs = _files(arguments)
     results = evaluate_files(
-        qrels, runs, metrics.measures, rules(arguments, threshold=metrics.threshold)
+        qrels,
+        runs,
+        metrics.measures,
+        rules(arguments, threshold=metrics.threshold),
+        judge=arguments.judge,
     )
     sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
     return DONE
@@ -156,21 +184,32 @@ class Results:
 
 
 def evaluate_files(
-    qrels: str, runs: Sequence[str], measures: Mapping[str, Measure], rules: Rules
+    qrels: str,
+    runs: Sequence[str],
+    measures: Mapping[str, Measure],
+    rules: Rules,
+    *,
+    judge: str | None = None,
 ) -> Results:
-    """Read and score. What the readers find odd goes to standard error.
+    """Read and score. What the readers find odd goes to standard error. judge: the file of a
+    judge's grades, which say how the first ranking compares with the others.
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
+    import pyarrow
+
     from rankdash.cli.rankings import scores_of
 
+    # NumPy's memory comes from there too, so that what one lets go of serves the other.
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     first, *others = (measure.spec for measure in measures.values())
-    study = scores_of(qrels, runs, rules, first, others)
+    study = scores_of(qrels, runs, rules, first, others, judge=judge)
     return Results(qrels, measures, rules.conflict, rules.worst_label, study)
 
 
 def text(results: Results, per_query: bool) -> Iterator[str]:
     """Means in rounded columns, what was counted below, and the queries where asked for."""
+    yield from (f"{line}\n" for line in _drawn(results))
     yield aligned(_mean_table(results))
     yield "\n"
     yield from (f"{line}\n" for line in _notes(results))
@@ -183,6 +222,7 @@ def markdown(results: Results, per_query: bool) -> Iterator[str]:
     """The same tables, for a pull request."""
     from rankdash.reporting.exports.tables import markdown_safe, plain_markdown
 
+    yield from (f"{markdown_safe(line)}\n\n" for line in _drawn(results))
     yield from plain_markdown(_mean_table(results))
     yield "\n"
     yield from (f"- {markdown_safe(line)}\n" for line in _notes(results))
@@ -195,10 +235,24 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
     """The same tables, for a paper."""
     from rankdash.reporting.exports.tables import plain_latex
 
+    yield from (f"% {line}\n" for line in _drawn(results))
     yield from plain_latex(_mean_table(results))
     yield from (f"% {line}\n" for line in _notes(results))
     if per_query:
         yield from plain_latex(_query_table(results), left=3)
+
+
+def _drawn(results: Results) -> Iterator[str]:
+    """What a judge and people say together, and what labels say that came by draws, where there
+    are such."""
+    if results.study.judge is not None:
+        from rankdash.words.verdict_chips import judged_lines
+
+        yield from map(printable, judged_lines(results.study))
+    if results.study.labelling is not None:
+        from rankdash.words.verdict_chips import labelling_sentences
+
+        yield from map(printable, labelling_sentences(results.study.labelling))
 
 
 def _mean_table(results: Results) -> list[list[str]]:
@@ -265,7 +319,13 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
             "left_out": {query: states[query] for query in values if not values[query]},
             "per_query": {query: each for query, each in values.items() if each},
         }
-    content = {"settings": settings, "systems": systems}
+    labelling = results.study.labelling
+    content = {
+        "settings": settings,
+        "labelling": None if labelling is None else labelling.numbers(),
+        "judge": _judge(results.study),
+        "systems": systems,
+    }
     try:
         # Python's own indenting is slow where there are many queries.
         yield msgspec.json.format(json.dumps(content, allow_nan=False), indent=2)
@@ -273,6 +333,14 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         # The name of a file that is no text is no JSON to others.
         yield json.dumps(content, indent=2, allow_nan=False)
     yield "\n"
+
+
+def _judge(study: Study) -> dict[str, Any] | None:
+    if study.judge is None:
+        return None
+    from rankdash.study.judging import numbers
+
+    return numbers(study)
 
 
 def as_csv(results: Results, per_query: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from rankdash.analysis.judging.corrected import Corrected
 from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.gate import (
     Condition,
@@ -22,6 +23,7 @@ from rankdash.cli.arguments import (
     INCOMPLETE,
     Parser,
     add_conventions,
+    add_judge,
     add_label_rules,
     add_labels,
     add_profile,
@@ -30,8 +32,9 @@ from rankdash.cli.arguments import (
 from rankdash.cli.output import STANDARD, spare_the_input, target_of
 from rankdash.cli.rankings import Files, Rules, names_of, study_of
 from rankdash.cli.timings import Timings
-from rankdash.errors import RankdashError
+from rankdash.errors import RankdashError, SpecError
 from rankdash.metrics import one_threshold
+from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.study.targets import figures
 from rankdash.value.targets import Goals, is_file
@@ -41,8 +44,10 @@ def add(parser: Parser) -> None:
     parser.description = (
         "Check a challenger against conditions. --min and --min-gain are decided by "
         "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
-        "was seen. Exit code 0: all are met. 1: some are not, or there are too few queries to "
-        "tell. 2: it could not run."
+        "was seen. Where labels came by draws (see label), --min-gain is decided by the limit of "
+        "the estimate that holds at every look. With --judge it is decided by the judge's gain, "
+        "corrected by people's labels; a judge alone lets nothing through. Exit code 0: all are "
+        "met. 1: some are not, or there are too few queries or labels to tell. 2: it could not run."
     )
     add_labels(parser)
     parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
@@ -52,6 +57,13 @@ def add(parser: Parser) -> None:
         parser,
         "also the targets of a profile, as --min of each of its metrics, and with --timings its "
         "p95; one that these labels and candidates do not allow is skipped",
+    )
+    add_judge(parser)
+    parser.option(
+        "--trust-judge",
+        "NAME",
+        "let the judge of this name decide --min-gain alone where people labelled too few queries "
+        "to correct it: its errors then decide too",
     )
     parser.option(
         "--timings",
@@ -116,8 +128,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
     changes = {name: value for name, value in asked.items() if value is not None}
     given = [arguments.qrels, arguments.baseline, arguments.challenger]
-    if arguments.timings is not None:
-        given.append(arguments.timings)
+    given += [file for file in (arguments.timings, arguments.judge) if file is not None]
     if arguments.profile is not None and is_file(arguments.profile):
         given.append(arguments.profile)
     try:
@@ -140,6 +151,8 @@ def _gate(arguments: argparse.Namespace) -> int:
             rules(arguments, threshold, partial(settings_at, arguments.confidence, **changes)),
             timings=arguments.timings,
             column=arguments.latency_column,
+            judge=arguments.judge,
+            trusted=arguments.trust_judge,
         )
     except RankdashError as error:
         write_refusal(error, arguments.out, arguments.format, given)
@@ -205,11 +218,14 @@ def check_files(
     *,
     timings: str | None,
     column: str,
+    judge: str | None = None,
+    trusted: str | None = None,
 ) -> Checked:
-    """Read, score, compare and decide. What the readers find odd goes to standard error.
+    """Read, score, compare and decide. What the readers find odd goes to standard error. trusted:
+    the name of the judge, where it may decide alone.
 
     Raises DataError where a file cannot be used, and SpecError where a condition needs timings and
-    there are none.
+    there are none, or another judge is trusted.
     """
     timed = None if timings is None else Timings.read(timings, column)
     first, *others = measures_of(conditions)
@@ -219,6 +235,7 @@ def check_files(
         challengers=[challenger],
         # A bare list of latencies says nothing of queries.
         timings=[timed if timed is not None and timed.named else None],
+        judge=judge,
     )
     study = study_of(files, rules, first, others)
     # A file may hold more rankings than its own.
@@ -229,8 +246,40 @@ def check_files(
     asked = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
     reached = figures(study, own, asked)
     most = {spec: each.most for spec, each in reached.items()}
-    outcomes = decide(conditions, study.comparison, own, table, most)
+    drawn = None
+    if study.labelling is not None:
+        drawn = {each.metric: each for each in study.labelling.estimates if each.challenger == name}
+    outcomes = decide(
+        conditions,
+        study.comparison,
+        own,
+        table,
+        most,
+        drawn,
+        _judged(study, conditions, trusted),
+        trusted=trusted is not None,
+    )
     untimed = 0
     if table is not None:
         untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())
     return Checked(outcomes, study, untimed, rules.worst_label)
+
+
+def _judged(
+    study: Study, conditions: Sequence[Condition], trusted: str | None
+) -> dict[str, Corrected] | None:
+    """Spec of a gain → what the judge and people say of it."""
+    judge = study.judge
+    if trusted is not None and (judge is None or trusted != judge.name):
+        raise SpecError(
+            "--trust-judge names {trusted!r}, but {known}.",
+            remedy="Give the judge's grades with --judge, and the name that is in that file, or "
+            "else the file's.",
+            trusted=trusted,
+            known="there is no judge" if judge is None else f"the judge is {judge.name!r}",
+        )
+    if judge is None:
+        return None
+    specs = {each.subject for each in conditions if each.kind == "min-gain"}
+    found = {spec: verdicts(replace(study, metric=spec, cutoff=None), judge) for spec in specs}
+    return {spec: each[study.challengers[0]].three for spec, each in found.items()}

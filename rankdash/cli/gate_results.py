@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+from rankdash.analysis.judging.corrected import FEWEST_PEOPLE
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.analysis.statistics.gate import FAILED, Condition, GateOutcome, confidence_of
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
@@ -21,7 +22,10 @@ from rankdash.i18n import brief, plain
 from rankdash.metrics import parse_measure
 from rankdash.readers import reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, piped
+from rankdash.study.judging import numbers as judged_numbers
+from rankdash.study.judging import verdicts
 from rankdash.words.counts import query_count
+from rankdash.words.verdict_chips import judged_facts, labelling_sentences
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
@@ -61,12 +65,15 @@ def as_json(checked: Checked) -> str:
     baseline, challenger = checked.study.names.values()
     rules = {**comparison.settings.as_dict(), "confidence": confidence_of(comparison.settings)}
     used = ("confidence", "resamples", "seed", "tie_band")
+    labelling = checked.study.labelling
     return _json(
         {
             "passed": checked.passed,
             "baseline": baseline,
             "challenger": challenger,
             "conditions": conditions,
+            "labelling": None if labelling is None else labelling.numbers(),
+            "judge": judged_numbers(checked.study),
             "notes": list(_notes(checked)),
             "settings": {
                 **comparison.conventions.as_dict(),
@@ -216,6 +223,8 @@ def _cells(outcome: GateOutcome) -> list[str]:
     """Condition, what was seen, its limits, queries."""
     low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
     limits = "–" if low == high == "–" else f"{low} … {high}"
+    if math.isfinite(outcome.low) and outcome.low == outcome.high:
+        limits = "no spread"
     seen = _number(outcome.condition, outcome.value)
     return [_stated(outcome.condition), seen, limits, f"{outcome.n:,}"]
 
@@ -250,6 +259,20 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
             f"The best order of these documents has {_number(condition, outcome.most)}, so the "
             "target cannot be reached and does not count."
         )
+    if outcome.reason == "drawn":
+        return (
+            "The labels came by draws, and this would count every document without a label as not "
+            "relevant. Label all documents, or check the gain in the metric and between the "
+            "rankings that they were drawn for."
+        )
+    if outcome.reason == "judge_alone":
+        return (
+            f"People labelled {query_count(outcome.n)} with a value, and at least {FEWEST_PEOPLE} "
+            "are needed to correct the judge. A judge alone lets nothing through: label more "
+            "queries, or trust it by name with --trust-judge."
+        )
+    if outcome.reason == "too_early":
+        return "There are too few labels for an estimate. Label what was drawn next."
     if outcome.reason == "no_values":
         return f"No query has a {kind}, so nothing is known."
     if outcome.reason == "too_few":
@@ -261,9 +284,10 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
     seen = _exactly(condition, outcome.value, condition.limit)
     if outcome.reason == "unproven":
         low = _exactly(condition, outcome.low, condition.limit)
+        more = "labels" if outcome.estimated else "labelled queries"
         return (
             f"It was {seen}, but with {100 * confidence_of(settings):g}% confidence it is only at "
-            f"least {low}. More labelled queries would tell."
+            f"least {low}. More {more} would tell."
         )
     return f"It was {seen}."
 
@@ -277,6 +301,17 @@ def _exactly(condition: Condition, value: float, limit: float) -> str:
 def _notes(checked: Checked) -> Iterator[str]:
     """The excluded queries, whether labels were reversed, and how the limits were made."""
     comparison, settings = checked.comparison, checked.comparison.settings
+    judge = checked.study.judge
+    # Not the sentence: what is proven at this level need not be at that of a comparison.
+    for found in verdicts(checked.study, judge).values() if judge else ():
+        yield from judged_facts(checked.study, found)
+    if any(each.judged == "alone" for each in checked.outcomes):
+        yield (
+            "The gain was decided by the judge alone, as --trust-judge says: its errors are in it "
+            "and not in its limits."
+        )
+    if checked.study.labelling is not None:
+        yield from labelling_sentences(checked.study.labelling)
     for measure in comparison.measures:
         out = comparison.left_out(checked.challenger, measure)
         if out:
@@ -292,6 +327,14 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."
     if checked.worst_label is not None:
         yield reversed_note(checked.worst_label).text
+    if any(each.estimated for each in checked.outcomes):
+        yield (
+            f"The limits of an estimate hold at every look, each at "
+            f"{100 * confidence_of(settings):g}% confidence, for these queries; the lower one "
+            "decides (asymptotic confidence sequence)."
+        )
+    if any(each.judged for each in checked.outcomes):
+        yield "The limits of a gain by a judge and people together are those of Student's t."
     yield (
         f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
         "a gain the lower one decides (BCa bootstrap over queries, "

@@ -27,6 +27,7 @@ COMMANDS = {
     "rerank": "rerank a data set and write a TREC run",
     "fuse": "fuse rankings into one, without scoring anything",
     "label": "say which documents to label next, and what the labels say so far",
+    "judge": "have a language model grade documents, and say how far its grades can be trusted",
     "rerankers": "list the rerankers and their settings, those of plugins included",
     "workspace": "write data sets with all that belongs to them into one file, take such a file "
     "in, or repair the workspace",

@@ -10,21 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.cli.arguments import columns_of
 from rankdash.cli.output import warn
 from rankdash.dataset import Dataset, Tables
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions
-from rankdash.readers import Conflict, name_of, read_beside, sources_at, stem_of
+from rankdash.readers import (
+    Conflict,
+    ReadLimits,
+    Source,
+    name_of,
+    read,
+    read_beside,
+    sources_at,
+    stem_of,
+)
 from rankdash.readers.beside import Beside
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
 
 if TYPE_CHECKING:
+    import argparse
+
     import pandas as pd
 
+    from rankdash.analysis.judging.judgements import Judgements
     from rankdash.cli.timings import Timings
     from rankdash.loading import Retrieval
     from rankdash.ranking.ranking import Run
+
+
+MOST_ROWS = 50_000_000
+"""Of a file whose rows are only scored, which takes a tenth of the memory of a data set."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,8 @@ class Files:
     """What is compared; paths as they were typed.
 
     data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
-    of the first challengers, or None. retrieval, retrieved: as for `loading.checked`.
+    of the first challengers, or None. retrieval, retrieved: as for `loading.checked`. judge: the
+    grades of a judge.
     """
 
     data: Sequence[str] = ()
@@ -43,6 +61,7 @@ class Files:
     first_stage: str | None = None
     retrieval: Retrieval | None = None
     retrieved: int | None = None
+    judge: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +94,7 @@ def study_of(
     alone = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
     known = sources_at(files.data or [files.qrels or ""])
+    judge = _judge(files.judge)
     joined = read_beside(known, paths, start=alone, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
@@ -108,7 +128,7 @@ def study_of(
     baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
     if not files.challengers:
         ids = [run.id for run in (own or runs) if run.id != baseline]
-    return Study.on(
+    study = Study.on(
         metric,
         others=None if others is None else tuple(others),
         dataset=dataset,
@@ -118,16 +138,30 @@ def study_of(
         conventions=rules.conventions,
         statistics=rules.statistics(dataset.labelled_queries),
         check=report,
+        judge=judge,
     )
+    return _with_draws(study, joined.draws)
 
 
 def scores_of(
-    qrels: str, rankings: Sequence[str], rules: Rules, metric: str, others: Sequence[str]
+    qrels: str,
+    rankings: Sequence[str],
+    rules: Rules,
+    metric: str,
+    others: Sequence[str],
+    *,
+    judge: str | None = None,
 ) -> Study:
     """As `study_of` labels and rankings, for what needs no more than their ids: of the systems
     nothing is known but their rankings, and tables of texts are made only if a part of the study
     asks for them."""
-    joined = read_beside(sources_at([qrels]), names_of(rankings), start=True, columns=rules.columns)
+    joined = read_beside(
+        sources_at([qrels]),
+        names_of(rankings),
+        start=True,
+        columns=rules.columns,
+        limits=ReadLimits(rows=MOST_ROWS),
+    )
     pairs, found = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
     if not len(pairs):
         raise _no_labels(qrels)
@@ -145,7 +179,7 @@ def scores_of(
         _match(name, ranked, labels)
         own = f"file {len(systems) + 1}" if systems else FIRST_STAGE
         systems.append(System(own, name, ranking=ranked.ranking))
-    return Study.on(
+    study = Study.on(
         metric,
         others=tuple(others),
         dataset=dataset,
@@ -154,7 +188,47 @@ def scores_of(
         challengers=tuple(system.id for system in systems[1:]),
         conventions=rules.conventions,
         statistics=rules.statistics(dataset.labelled_queries),
+        judge=_judge(judge),
     )
+    return _with_draws(study, joined.draws)
+
+
+def labels_of(
+    file: str, arguments: argparse.Namespace, sources: Sequence[Source] = ()
+) -> pd.DataFrame:
+    """query_id, doc_id and label of a file, read by the rules that are given."""
+    parsed = read(
+        sources or sources_at([file]),
+        columns=columns_of(arguments.columns),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+    )
+    warn(parsed.findings)
+    if not len(parsed.qrels):
+        raise DataError(
+            "The file holds no labels.",
+            remedy="Give rows of query, document and label.",
+            file=file,
+        )
+    return parsed.qrels[["query_id", "doc_id", "label"]]
+
+
+def _judge(file: str | None) -> Judgements | None:
+    if file is None:
+        return None
+    from rankdash.loading import judgements_at
+
+    found, noticed = judgements_at(file)
+    warn(noticed)
+    return found
+
+
+def _with_draws(study: Study, draws: pd.DataFrame | None) -> Study:
+    if draws is None:
+        return study
+    from rankdash.study.drawn import with_draws
+
+    return with_draws(study, draws)
 
 
 def _no_labels(qrels: str) -> DataError:

@@ -18,6 +18,7 @@ from rankdash.cli.arguments import (
     Parser,
     add_conventions,
     add_first_stage,
+    add_judge,
     add_label_rules,
     add_profile,
     add_statistics,
@@ -78,6 +79,7 @@ def add(parser: Parser) -> None:
         "queries that failed there leave both sides",
     )
     add_first_stage(parser)
+    add_judge(parser)
     parser.metrics(
         "the metric of the verdict, then others that are shown beside it; may be repeated "
         "(default: ndcg@10)"
@@ -132,7 +134,10 @@ def _report(arguments: argparse.Namespace) -> int:
     from rankdash.reporting.report import PRESETS, Front, html
 
     target = target_of(arguments.out)
-    given = (arguments.qrels, arguments.baseline, arguments.logo, arguments.assumptions)
+    given = (
+        *(arguments.qrels, arguments.baseline, arguments.judge),
+        *(arguments.logo, arguments.assumptions),
+    )
     named = [file for file in given if file is not None]
     if arguments.profile is not None and is_file(arguments.profile):
         named.append(arguments.profile)
@@ -198,6 +203,7 @@ def _study(arguments: argparse.Namespace, metrics: MetricList) -> Study:
         first_stage=arguments.first_stage,
         retrieval=arguments.retrieval,
         retrieved=arguments.retrieved,
+        judge=arguments.judge,
     )
     first, *others = metrics.specs
     study = study_of(files, rules(arguments, metrics.threshold), first, None, check=True)

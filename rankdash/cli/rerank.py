@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,10 @@ from rankdash.cli.arguments import (
     add_first_stage,
     add_label_rules,
     add_plugin,
+    add_settings,
     columns_of,
+    settings_lines,
+    settings_of,
 )
 from rankdash.cli.output import (
     one_line,
@@ -41,16 +43,20 @@ from rankdash.readers import sources_at
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.neural.known_models import misfit
+from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
-from rankdash.runs.usage import usage
+from rankdash.runs.usage import Usage, usage
 from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.counts import query_count
 
 _REPORT_SECONDS = 5.0
-_DEFAULT_CHARACTERS = 60
+_ONCE: dict[Step, str] = {
+    "exporting": "Exporting the model to ONNX",
+    "choosing": "Measuring which runtime is fastest here",
+}
 
 
 def add(parser: Parser) -> None:
@@ -61,19 +67,11 @@ def add(parser: Parser) -> None:
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.closing = describe_rerankers
-    argument = parser.add_argument
     parser.several(
         "--data", "PATH", f"the files, folder or archive of the data set{NAMES}", required=True
     )
     parser.option("--reranker", "NAME", "one of those below", required=True)
-    argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="settings",
-        help="a setting of the reranker; may be repeated",
-    )
+    add_settings(parser, "a setting of the reranker; may be repeated")
     parser.number(
         "--depth",
         "rerank the first N candidates of each query; the rest follow below them in "
@@ -133,7 +131,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         concurrency=tuple(arguments.clients),
     )
     kind = _kind(arguments.reranker)
-    made = create(arguments.reranker, _settings(arguments.settings))
+    made = create(arguments.reranker, settings_of(arguments.settings))
     target = target_of(arguments.out)
     spare_the_input(target, arguments.data)
     table = None if arguments.timings is None else target_of(arguments.timings)
@@ -164,6 +162,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         without_text=arguments.without_text,
         capabilities=kind.able(made.settings),
         timing=timing,
+        on_step=progress.begun,
         on_loaded=progress.loaded,
         on_batch=progress.scored,
     )
@@ -205,13 +204,7 @@ def describe_rerankers() -> str:
     lines = ["rerankers and their settings (--set key=value):"]
     for kind in _makeable():
         lines.append(f"  {kind.name}: {kind.meaning}")
-        for spec in kind.settings:
-            possible = ", ".join(spec.choices) or spec.range or spec.type.__name__
-            default = str(spec.default)
-            if len(default) > _DEFAULT_CHARACTERS:
-                # A prompt is many lines long.
-                default = textwrap.shorten(default, _DEFAULT_CHARACTERS, placeholder=" …")
-            lines.append(f"    {spec.name}={default}  {spec.help} ({possible})")
+        lines += settings_lines(kind.settings, "    ")
     return "\n".join(lines)
 
 
@@ -235,20 +228,6 @@ def rerankers_by_name() -> dict[str, object]:
     }
 
 
-def _settings(pairs: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise SettingError(
-                "A setting is written key=value, not {pair!r}.",
-                remedy="For example: --set max_length=256",
-                pair=pair,
-            )
-        found[key.strip()] = value
-    return found
-
-
 class _Progress:
     """A line on standard error when the model is loaded, and every few seconds after."""
 
@@ -256,6 +235,10 @@ class _Progress:
         self._queries = queries
         self._done = 0
         self._told = time.monotonic()
+
+    def begun(self, step: Step) -> None:
+        if step in _ONCE:
+            sys.stderr.write(f"{_ONCE[step]}, once for each model …\n")
 
     def loaded(self, load_ms: float) -> None:
         sys.stderr.write(
@@ -298,8 +281,11 @@ def _finish(run: Run, target: Path) -> bool:
 def _used(run: Run) -> Iterator[str]:
     """What services were asked and what they charge for."""
     used = usage(run)
-    if used is None:
-        return
+    return iter(()) if used is None else used_lines(used)
+
+
+def used_lines(used: Usage) -> Iterator[str]:
+    """How many calls there were, and what they cost."""
     amounts = [f"{quantity(amount)} {printable(unit)}" for unit, amount in used.billed.items()]
     failed = f", {used.failed:,} without an answer" if used.failed else ""
     yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not known'}"

@@ -24,6 +24,7 @@ _ADDED = {
     "notes": "notes",
     "corrections": "corrected labels",
     "explanations": "explanations",
+    "judges": "judges with their grades",
     "settings": "kinds of settings",
 }
 
@@ -46,7 +47,8 @@ def add(parser: Parser) -> None:
     export = actions.add_parser(
         "export",
         help="write data sets, runs, notes, corrections, scenarios, prices and targets",
-        description="Write data sets with their runs, notes, corrected labels and explanations, "
+        description="Write data sets with their runs, notes, corrected labels, judges and "
+        "explanations, "
         "and the scenarios, prices and targets, into one file. Without keys, cached scores, "
         "unfinished runs, and paths on this machine.",
     )

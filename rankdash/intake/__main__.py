@@ -55,7 +55,8 @@ def _read(
         for place, file in enumerate(files)
     ]
     said = _Said(folder, sources)
-    parsed = read(sources, limits=ReadLimits(watch=said.rows), **choices)
+    limits = ReadLimits(watch=said.rows, joining=lambda: said.step("joining"))
+    parsed = read(sources, limits=limits, **choices)
     said.step("checking")
     loaded = usable(checked(parsed, name=name, retrieval=retrieval))
     opened = Workspace.open(Path(workspace))

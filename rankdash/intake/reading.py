@@ -28,7 +28,7 @@ from rankdash.readers import Choices, Source
 from rankdash.shipped import python_path
 from rankdash.store import Workspace
 
-Step = Literal["reading", "checking", "storing"]
+Step = Literal["reading", "joining", "checking", "storing"]
 
 LARGE_BYTES = 20_000_000
 """From so many bytes on, files are read in a process; one that is packed counts ten times."""
@@ -43,8 +43,9 @@ _UNPACKED = 10
 class Progress:
     """How far the files are.
 
-    step: "reading" until all rows are read and joined, then "checking", which makes a first stage
-        where there is none, then "storing", which cannot be cancelled.
+    step: "reading" until all rows are read, then "joining" them to queries, documents and labels,
+        then "checking", which makes a first stage where there is none, then "storing", which
+        cannot be cancelled.
     rows: read so far, of all files.
     seconds_left: of reading rows, at most: a row may take several lines; None where not known.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -52,6 +52,9 @@ class Evaluation:
 
         Raises SpecError where the spec does not exist or was not evaluated.
         """
+        return self.values[:, self._place(spec)]
+
+    def _place(self, spec: str | Measure) -> int:
         threshold = self.conventions.threshold
         measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
         if measure not in self.measures:
@@ -61,7 +64,20 @@ class Evaluation:
                 spec=measure.spec,
                 specs=", ".join(each.spec for each in self.measures),
             )
-        return self.values[:, self.measures.index(measure)]
+        return self.measures.index(measure)
+
+    def in_order(self, specs: Sequence[str]) -> Evaluation:
+        """These measures alone, in the order of `specs`.
+
+        Raises SpecError as `column` does.
+        """
+        places = [self._place(spec) for spec in specs]
+        return replace(
+            self,
+            values=self.values.take(places, axis=1),
+            cell_states=self.cell_states.take(places, axis=1),
+            measures=tuple(self.measures[place] for place in places),
+        )
 
     def mean(self, spec: str | Measure) -> float:
         """The mean over the queries that have a value; NaN when none has."""

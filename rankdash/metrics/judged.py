@@ -6,7 +6,7 @@ stand above each rank. A new cutoff, threshold, gain or metric needs nothing els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from rankdash.errors import DataError
 from rankdash.metrics.conventions import Conventions, Negative, TieRule
 from rankdash.ranking import ragged
 from rankdash.ranking.build import coded, group_rows, order_rows, text_array
-from rankdash.ranking.coded import arrow_integers, objects, places_in
+from rankdash.ranking.coded import Coded, arrow_integers, objects, places_in
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import Ranking
 from rankdash.ranking.ties import ScorePrecision
@@ -100,12 +100,12 @@ def judge(
         kept = labels >= 0
         label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
 
-    at = np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
-    ranked_doc = places_in(ranking.documents, docs.texts)[label_docs]
-    known_pair = (at[label_query] >= 0) & (ranked_doc >= 0)
-    rows, found = _match(ranking, at[label_query][known_pair], ranked_doc[known_pair])
+    at = _lists_of(ranking, query_ids)
+    rows, found = labelled_rows(
+        ranking, Coded(label_query.astype(np.int32), groups.ids), Coded(label_docs, docs.texts)
+    )
     row_label = np.full(len(ranking), np.nan)
-    row_label[rows] = labels[known_pair][found]
+    row_label[rows] = labels[found]
     positive = labels > 0
     size = np.bincount(label_query, minlength=len(query_ids))
     known = set(query_ids)
@@ -116,6 +116,21 @@ def judge(
         tuple(query for query in ranking.query_ids if query not in known),
         conventions,
     )
+
+
+def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[Integers, Integers]:
+    """Where labelled pairs stand in a ranking. Both (F,), by the latter: row of the ranking, place
+    of the pair. No pair is there twice."""
+    query = _lists_of(ranking, queries.texts.to_pylist())[queries.codes]
+    doc = places_in(ranking.documents, documents.texts)[documents.codes]
+    known = np.flatnonzero((query >= 0) & (doc >= 0))
+    rows, found = _match(ranking, query[known], doc[known])
+    return rows, known[found]
+
+
+def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:
+    """(Q,) the list of each query in the ranking, -1 where it has none."""
+    return np.array([ranking.positions.get(query, -1) for query in query_ids], dtype=np.int64)
 
 
 def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> Judged:
@@ -250,9 +265,12 @@ def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, 
 
     Both (F,): row in the ranking, index of the pair. Pairs are unique.
     """
-    size = len(ranking.doc_ids)
-    ranked = ragged.owners(ranking.offsets) * size + ranking.docs
-    wanted = query * size + doc
-    row = places_in(arrow_integers(ranked), arrow_integers(wanted))
-    pairs = np.flatnonzero(row >= 0)
-    return row[pairs], pairs
+    size = len(ranking.documents)
+    labelled = np.zeros(size, dtype=bool)
+    labelled[doc] = True
+    # Most ranked documents have no label for any query: they need not be looked up.
+    rows = np.flatnonzero(labelled[ranking.docs])
+    ranked = ragged.owners(ranking.offsets)[rows] * size + ranking.docs[rows]
+    place = places_in(arrow_integers(ranked), arrow_integers(query * size + doc))
+    pairs = np.flatnonzero(place >= 0)
+    return rows[place[pairs]], pairs

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Integers = npt.NDArray[np.int64]
+# A column of text, in one piece or in several.
+ArrowText = pa.Array | pa.ChunkedArray
 
 # Comparing each id with the one before pays when ids come in runs of several rows; a sample of
 # shorter runs means that rows are mixed, and each is looked up.
@@ -32,14 +34,24 @@ class Coded:
 
     @classmethod
     def of(cls, ids: Any) -> Self:
-        """ids: (N,) Arrow text."""
+        """ids: (N,) Arrow text, also in chunks."""
         if not come_in_runs(ids):
             encoded = ids.dictionary_encode()
-            return cls(_codes(encoded), alike(encoded.dictionary))
+            chunks = encoded.chunks if isinstance(ids, pa.ChunkedArray) else [encoded]
+            codes = np.concatenate([numbers_of(chunk.indices) for chunk in chunks])
+            return cls(codes, alike(chunks[0].dictionary))
+        ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
         starts = run_starts(ids)
         encoded = ids.take(arrow_integers(starts)).dictionary_encode()
         lengths = np.diff(np.append(starts, len(ids)))
-        return cls(np.repeat(_codes(encoded), lengths), alike(encoded.dictionary))
+        return cls(np.repeat(numbers_of(encoded.indices), lengths), alike(encoded.dictionary))
+
+    @classmethod
+    def none(cls) -> Self:
+        """No ids."""
+        nothing = pa.py_buffer(np.zeros(1, dtype=np.int64))
+        texts = pa.Array.from_buffers(pa.large_string(), 0, [None, nothing, pa.py_buffer(b"")])
+        return cls(np.zeros(0, dtype=np.int32), texts)
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
@@ -62,20 +74,47 @@ class Coded:
         return np.append(objects(self.texts), [None])[self.codes]
 
 
+def arrow_text(ids: Sequence[str] | npt.NDArray[Any]) -> Any:
+    """Ids as Arrow text, like the texts of a `Coded`."""
+    return pa.array(ids, type=pa.large_string())
+
+
 def alike(texts: Any) -> Any:
     """Arrow text with wide offsets, as pandas gives it: Arrow compares none with others."""
     return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
 
 
+# `pyarrow.array` and `to_numpy` do as much as these four, but import pandas, which takes longer
+# than to read a hundred thousand rows.
+
+
 def objects(texts: Any) -> npt.NDArray[np.object_]:
-    """An Arrow text array as an object array of str."""
-    result: npt.NDArray[np.object_] = texts.to_numpy(zero_copy_only=False)
-    return result.astype(object, copy=False)
+    """An Arrow text array as an object array of str, None where missing."""
+    result = np.empty(len(texts), dtype=object)
+    result[:] = texts.to_pylist()
+    return result
+
+
+def numbers_of(values: Any, missing: int = -1) -> npt.NDArray[Any]:
+    """Arrow numbers as a read-only array, which shares their memory where they are in one piece and
+    none is missing."""
+    if isinstance(values, pa.ChunkedArray):
+        # Of nothing there are no pieces.
+        chunks = values.chunks or [values.combine_chunks()]
+        return np.concatenate([numbers_of(chunk, missing) for chunk in chunks])
+    if values.null_count:
+        kind = values.type.to_pandas_dtype()
+        values = values.fill_null(arrow_integers(np.array([missing], dtype=kind))[0])
+    return np.from_dlpack(values)
+
+
+def flags_of(values: Any) -> npt.NDArray[np.bool_]:
+    """Arrow flags, none of them missing, as an array."""
+    return numbers_of(values.cast(pa.uint8())).view(np.bool_)
 
 
 def arrow_integers(values: npt.NDArray[Any]) -> Any:
-    """Whole numbers as an Arrow array, which shares their memory. `pyarrow.array` does as much, but
-    imports pandas, which takes longer than to read a hundred thousand rows."""
+    """Whole numbers as an Arrow array, which shares their memory."""
     values = np.ascontiguousarray(values)
     kind = pa.int32() if values.dtype == np.int32 else pa.int64()
     values = values.astype(kind.to_pandas_dtype(), copy=False)
@@ -87,9 +126,8 @@ def places_in(known: Any, wanted: Any) -> Integers:
     of distinct values."""
     # The hash table is the costly part, so the smaller side goes into it.
     if len(known) <= len(wanted):
-        places: Integers = pc.index_in(wanted, value_set=known).fill_null(-1).to_numpy()
-        return places.astype(np.int64)
-    found = pc.index_in(known, value_set=wanted).fill_null(-1).to_numpy()
+        return numbers_of(pc.index_in(wanted, value_set=known)).astype(np.int64)
+    found = numbers_of(pc.index_in(known, value_set=wanted))
     places = np.full(len(wanted), -1, dtype=np.int64)
     there = np.flatnonzero(found >= 0)
     places[found[there]] = there
@@ -121,12 +159,4 @@ def run_starts(texts: Any) -> Integers:
     changes = pc.not_equal(texts.slice(1), texts.slice(0, max(len(texts) - 1, 0)))
     first = np.zeros(min(len(texts), 1), dtype=np.int64)
     changes = changes.fill_null(True) if changes.null_count else changes
-    return np.concatenate([first, np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1])
-
-
-def _codes(encoded: Any) -> npt.NDArray[np.int32]:
-    indices = encoded.indices
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    codes: npt.NDArray[np.int32] = indices.to_numpy()
-    return codes
+    return np.concatenate([first, np.flatnonzero(flags_of(changes)) + 1])

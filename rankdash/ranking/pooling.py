@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.ranking.coded import arrow_text
 from rankdash.ranking.ragged import Integers, offsets_from, owners, places
 from rankdash.ranking.ranking import Ranking
 
@@ -24,7 +25,7 @@ def pooled(rankings: Sequence[Ranking]) -> Ranking:
     offsets = offsets_from(np.bincount(query, minlength=len(queries)))
     return Ranking(
         query_ids=queries.to_numpy(dtype=object),
-        doc_ids=documents.to_numpy(dtype=object),
+        documents=arrow_text(documents.to_numpy(dtype=object)),
         offsets=offsets,
         docs=document.astype(np.int32),
         scores=-places(offsets).astype(np.float64),

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import coded, group_rows, order_rows, text_array
-from rankdash.ranking.coded import Coded, alike, objects
+from rankdash.ranking.build import coded, group_rows, order_rows
+from rankdash.ranking.coded import Coded, arrow_integers, arrow_text, objects
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ragged import equal_runs, has_repeats, offsets_from, owners, places
 from rankdash.ranking.ties import (
@@ -48,7 +48,7 @@ class Ranking:
     """An ordered list of documents for each query.
 
     query_ids: (Q,) object array of str, in the order of first appearance.
-    doc_ids:   (D,) object array of str, the distinct documents.
+    documents: (D,) Arrow text, the distinct documents; `doc_ids` has them as objects.
     offsets:   (Q + 1,) int64.
     docs:      (N,) int32 codes into `doc_ids`, by query, best first.
     scores:    (N,) float64, never ascending within a query; NaN only at the end of a list, for
@@ -61,7 +61,7 @@ class Ranking:
     """
 
     query_ids: npt.NDArray[np.object_]
-    doc_ids: npt.NDArray[np.object_]
+    documents: Any
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float64]
@@ -72,7 +72,6 @@ class Ranking:
     def __post_init__(self) -> None:
         for array in (
             self.query_ids,
-            self.doc_ids,
             self.offsets,
             self.docs,
             self.scores,
@@ -106,9 +105,9 @@ class Ranking:
         ordered = order_rows(groups, values, documents.texts_of, ties)
         if has_repeats(groups.arrange(documents.codes), groups.offsets):
             _refuse_repeats(queries, documents)
-        made = cls(
+        return cls(
             query_ids=objects(groups.ids),
-            doc_ids=objects(documents.texts),
+            documents=documents.texts,
             offsets=groups.offsets,
             docs=documents.codes[ordered.rows],
             scores=ordered.scores,
@@ -116,8 +115,6 @@ class Ranking:
             ties=ties,
             given=ordered.rows.astype(np.int32),
         )
-        made.__dict__["documents"] = documents.texts
-        return made
 
     @classmethod
     def from_lists(cls, lists: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> Ranking:
@@ -145,7 +142,7 @@ class Ranking:
             raise DataError("A ranking lists the same document twice for one query.")
         return cls(
             query_ids=queries,
-            doc_ids=np.asarray(vocabulary, dtype=object),
+            documents=arrow_text(vocabulary),
             offsets=offsets,
             docs=codes.astype(np.int32),
             scores=scores,
@@ -170,15 +167,13 @@ class Ranking:
 
             def by_id() -> npt.NDArray[np.int64]:
                 named, codes = np.unique(self.docs[positions], return_inverse=True)
-                return descending_ids(text_array(self.doc_ids[named]))[codes]
+                return descending_ids(self.documents.take(arrow_integers(named)))[codes]
 
             rows = self.given[positions].astype(np.int64)
             source = positions[tie_order(runs, ties, rows, by_id)]
             docs[positions], given[positions] = self.docs[source], self.given[source]
         tied = tied_groups(positions, self.offsets)
-        made = replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
-        made.__dict__["documents"] = self.documents
-        return made
+        return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""
@@ -225,9 +220,9 @@ class Ranking:
         return {query: position for position, query in enumerate(self.query_ids)}
 
     @cached_property
-    def documents(self) -> Any:
-        """`doc_ids` as Arrow text, like the texts of a `Coded`."""
-        return alike(text_array(self.doc_ids))
+    def doc_ids(self) -> npt.NDArray[np.object_]:
+        """(D,) object array of str, read-only: `documents`."""
+        return frozen(objects(self.documents))
 
 
 def _refuse_missing_scores(queries: Coded, docs: Coded, scores: npt.NDArray[np.float64]) -> None:

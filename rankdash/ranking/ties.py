@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from rankdash.ranking.coded import numbers_of
 from rankdash.ranking.ragged import Flags, Floats, Integers
 
 Ties = Literal["trec", "stable"]
@@ -30,7 +31,7 @@ def tie_order(
 
 def descending_ids(texts: Any) -> Integers:
     """(N,) the place of each id when ids are sorted by their bytes, the last id first."""
-    order = pc.array_sort_indices(texts, order="descending").to_numpy()
+    order = numbers_of(pc.array_sort_indices(texts, order="descending"))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place

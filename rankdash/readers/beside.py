@@ -20,6 +20,7 @@ from rankdash.readers.join.conflicts import Conflict, join_labels
 from rankdash.readers.join.interpret import refuse_lacking
 from rankdash.readers.join.noticed import noticed
 from rankdash.readers.join.parsed_file import Pairs, Parsed, ParsedFile
+from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.source import Source
 
@@ -47,6 +48,13 @@ class Joined:
     _kept: Sequence[ParsedFile]
     _others: Sequence[ParsedFile]
     _start: Ranking | None
+
+    @property
+    def draws(self) -> pd.DataFrame | None:
+        """In which draw the labels came that the rankings were read beside, as from `draws_of`;
+        None where no file says it."""
+        found = [part.draws for part in self._kept if part.draws is not None]
+        return pd.concat(found, ignore_index=True) if found else None
 
     def labels(
         self, *, conflict: Conflict, worst_label: float | None = None
@@ -82,14 +90,16 @@ def read_beside(
     *,
     start: bool = False,
     columns: Mapping[str, str] | None = None,
+    limits: ReadLimits | None = None,
 ) -> Joined:
     """Read rankings. Queries and documents that a file gives by their text only are the ones that
     have this text in the other files; labels that stand in the file of a ranking do not count.
 
     known: the files of labels, or of a data set, of which a ranking may be one; or a data set; or
     nothing, where rankings are held against each other. files: name → file. start: the data set
-    starts from the first ranking, whose documents and texts are its own. columns: as for `read`;
-    of the files of rankings all but the label, and of labels alone not what orders documents.
+    starts from the first ranking, whose documents and texts are its own. columns: as for `read`; of
+    the files of rankings all but the label, and of labels alone not what orders documents. limits:
+    as for `read`.
 
     Raises DataError where a file holds no ranking, or an id that would be made for a text is that
     of something else; and what `read` raises.
@@ -105,7 +115,9 @@ def read_beside(
         if apart:
             named = list(named)
             apart = not any(own for _, _, own in named)
-        parts, findings = parts_of(sources, columns=_without(columns, _ORDERS if apart else ()))
+        parts, findings = parts_of(
+            sources, columns=_without(columns, _ORDERS if apart else ()), limits=limits
+        )
     keyed = any(part.keyed_by_text for part in parts)
     called: dict[str, str] = {}
     by_text: dict[str, bool] = {}
@@ -118,7 +130,9 @@ def read_beside(
         if own:
             continue
         try:
-            read, notes = parts_of([source], beside=parts, columns=_without(columns, ("label",)))
+            read, notes = parts_of(
+                [source], beside=parts, columns=_without(columns, ("label",)), limits=limits
+            )
         except DataError as problem:
             problems.append(problem)
             continue

@@ -17,6 +17,7 @@ from rankdash.readers.parse.table import Table
 
 _KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column names."
 
+_PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
 _START_CHARS = 60
 _FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
@@ -39,28 +40,35 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     if arrow.matches(source.data):
         return [arrow.read(source.data, source.name, limits)]
     decoded = decode(source.data, source.name)
-    if not decoded.text.strip():
+    if not decoded.start.strip():
         raise FormatError(
             "The file is empty.",
             remedy="Check that the file was written to its end.",
             file=source.name,
         )
     notes = _encoding(decoded, source.name)
-    if decoded.text.lstrip()[0] in "[{":
+    if decoded.start.startswith(_PLAN):
+        raise FormatError(
+            "This is a label plan. Its labels are a file of their own.",
+            remedy="Write it with: rankdash label status PLAN --out labels.csv",
+            file=source.name,
+        )
+    if decoded.start.lstrip()[0] in "[{":
         tables = _read_json(decoded.text, source.name, limits)
     else:
-        tables = [_read_text(decoded.text, source.name, limits)]
+        tables = [_read_text(decoded, source.name, limits)]
     return [replace(table, findings=(*notes, *table.findings)) for table in tables]
 
 
-def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
+def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
+    text = decoded.start
     for reader in registry.TEXT:
         if reader.matches(text):
-            table: Table = reader.read(text, file, limits)
+            table: Table = reader.read(decoded.text, file, limits)
             return table
     shape = trec.shape_of(text)
     if shape:
-        return trec.read(text, shape, file, limits)
+        return trec.read(decoded, shape, file, limits)
     if text.lstrip().startswith("<"):
         begins = len(text) - len(text.lstrip())
         raise UnknownFormError(
@@ -79,7 +87,7 @@ def _read_text(text: str, file: str, limits: ReadLimits) -> Table:
             file=file,
             formats=", ".join(registry.NAMES),
         )
-    return delimited.read(text, delimiter, file, limits)
+    return delimited.read(decoded.text, delimiter, file, limits)
 
 
 def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:

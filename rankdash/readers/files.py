@@ -155,6 +155,7 @@ def parts_of(
             errors.append(problem)
     if unknown and not tables:
         errors.append(unknown)
+    limits.joining()
     try:
         for preparer in registry.PREPARERS:
             tables = preparer.prepare(tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,7 @@ from rankdash.charts.quality import cutoffs as cutoffs_chart
 from rankdash.charts.quality import deltas as deltas_chart
 from rankdash.charts.quality import grades as grades_chart
 from rankdash.charts.quality import headroom as headroom_chart
+from rankdash.charts.quality import label_curve as label_curve_chart
 from rankdash.charts.quality import query_groups as segments_chart
 from rankdash.charts.quality import systems as systems_chart
 from rankdash.charts.quality import waterfall as waterfall_chart
@@ -34,6 +36,7 @@ from rankdash.i18n import plain
 from rankdash.reporting.html_page import Chart
 from rankdash.study import latency as latency_of
 from rankdash.study.costs import Choice, choices
+from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
@@ -41,6 +44,7 @@ from rankdash.value.sensitivity import GAIN, PRICE, input_value, net_grid, net_p
 from rankdash.words.assumptions import unit
 from rankdash.words.money import money as amount_in
 from rankdash.words.money import symbol
+from rankdash.words.verdict_chips import three_ways as three_ways_of
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 
@@ -78,6 +82,8 @@ def drawings(study: Study) -> dict[str, Drawing]:
     for place, challenger in enumerate(study.challengers, start=1):
         found[f"changes-{place}"] = changes(study, challenger)
         found[f"break-even-{place}"] = break_even(study, challenger)
+        found[f"judge-{place}"] = three_ways(study, challenger)
+        found[f"judge-curve-{place}"] = label_curve(study, challenger)
         for part, drawn in enumerate(segments(study, challenger), start=1):
             found[f"segments-{place}-{part}"] = drawn
     return {name: drawn for name, drawn in found.items() if drawn is not None}
@@ -133,6 +139,48 @@ def changes(study: Study, challenger: str) -> Drawing:
             pairs, title, ink, tie_band=band, names=study.dataset.query_names
         ),
         deltas_chart.alt(pairs, title, tie_band=band),
+    )
+
+
+def three_ways(study: Study, challenger: str) -> Drawing | None:
+    """The change by people alone, by the judge alone and corrected; None without a judge."""
+    if study.judge is None:
+        return None
+    found = verdicts(study, study.judge)[challenger]
+    ways = three_ways_of(found.three)
+    # Nothing is proven by a judge alone.
+    p = [found.three.people.p, math.nan, found.p]
+    table = pd.DataFrame(
+        {
+            "segment": found.judge,
+            "value": [title for title, _change in ways],
+            "n": [change.n for _title, change in ways],
+            "delta": [change.mean for _title, change in ways],
+            "low": [change.low for _title, change in ways],
+            "high": [change.high for _title, change in ways],
+            "p_corrected": p,
+            "small": False,
+        }
+    )
+    title, level = study.measure.title, study.statistics.level
+    return Drawing(
+        lambda ink: segments_chart.figure(table, title, ink, level=level, corrected=False),
+        segments_chart.alt(table, title, level=level),
+    )
+
+
+def label_curve(study: Study, challenger: str) -> Drawing | None:
+    """What labelling more queries would bring, without the judge and with it; None where nothing
+    can be corrected."""
+    if study.judge is None:
+        return None
+    found = verdicts(study, study.judge)[challenger]
+    curves, title = {found.judge: found.three.curve()}, study.measure.title
+    if not found.three.enough or not found.three.corrected.error > 0:
+        return None
+    return Drawing(
+        lambda ink: label_curve_chart.figure(curves, title, ink),
+        label_curve_chart.alt(curves, title),
     )
 
 

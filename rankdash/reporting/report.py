@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from babel.dates import format_date
 
 from rankdash.errors import SpecError
-from rankdash.i18n import LANGUAGES, ngettext, speaking
+from rankdash.i18n import LANGUAGES, ngettext, paragraph, speaking
 from rankdash.i18n import gettext as _
 from rankdash.reporting.html_page import Page, section
 from rankdash.reporting.logo import data_uri
@@ -26,8 +26,10 @@ from rankdash.reporting.sections import (
     verdict,
 )
 from rankdash.reporting.sections.draft import Draft
+from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.words.html import html_safe
+from rankdash.words.verdict_chips import judged_sentence, labelling_sentences
 
 
 @dataclass(frozen=True)
@@ -157,12 +159,18 @@ def _head(study: Study, front: Front, title: str) -> str:
     logo = ""
     if front.logo is not None:
         logo = f'<img class="logo" alt="" src="{data_uri(front.logo)}">'
-    note = ""
-    if front.note.strip():
-        note = f'<div class="whole note" dir=auto>{html_safe(front.note.strip())}</div>'
+    notes = [front.note.strip()]
+    if study.judge is not None:
+        found = verdicts(study, study.judge).values()
+        notes.append(paragraph([judged_sentence(study, each) for each in found]))
+    if study.labelling is not None:
+        notes.append(paragraph(labelling_sentences(study.labelling)))
+    shown = "".join(
+        f'<div class="whole note" dir=auto>{html_safe(note)}</div>' for note in notes if note
+    )
     return (
         f"<header>{logo}<h1 dir=auto>{html_safe(title)}</h1>"
-        f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{note}'
+        f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{shown}'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from rankdash.i18n import brief, number, paragraph
 from rankdash.i18n import gettext as _
@@ -12,6 +13,7 @@ from rankdash.value.assumptions import DOLLARS
 from rankdash.value.targets import Goals, Limit, TargetRow
 from rankdash.words.money import money
 from rankdash.words.queries import metric_title
+from rankdash.words.verdict_chips import interval
 
 _DASH = "–"
 
@@ -100,7 +102,7 @@ def _interval(row: TargetRow) -> str:
         return _DASH
     if math.isnan(high):
         return _("at least {low}", low=_figure(row, low))
-    return f"{_figure(row, low)} … {_figure(row, high)}"
+    return interval(low, high, partial(_figure, row))
 
 
 def _figure(row: TargetRow, value: float) -> str:

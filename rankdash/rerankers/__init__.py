@@ -11,6 +11,7 @@ from rankdash.rerankers import plugins
 from rankdash.rerankers.base import (
     Call,
     Capabilities,
+    Configured,
     Corpus,
     Request,
     Reranker,
@@ -34,6 +35,7 @@ from rankdash.rerankers.settings import SettingSpec, SettingValue, nearest, pars
 __all__ = [
     "Call",
     "Capabilities",
+    "Configured",
     "Corpus",
     "Request",
     "Reranker",

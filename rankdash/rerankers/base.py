@@ -182,6 +182,21 @@ class Literate(Protocol):
         ...
 
 
+class Configured(Protocol):
+    """What a form asks settings and a key for: a kind of reranker, or a judge."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def settings(self) -> tuple[SettingSpec, ...]: ...
+
+    @property
+    def key(self) -> Callable[[Mapping[str, Any]], Place | None] | None:
+        """From complete settings, where its key is looked for; None where there is none."""
+        ...
+
+
 @dataclass(frozen=True)
 class RerankerKind:
     """One entry of the registry. `build` takes the complete, checked settings.

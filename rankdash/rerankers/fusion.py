@@ -14,6 +14,7 @@ import pandas as pd
 
 from rankdash.errors import SettingError
 from rankdash.ranking.build import Groups, order_rows
+from rankdash.ranking.coded import arrow_text
 from rankdash.ranking.ragged import Floats, Integers, offsets_from, owners, places, sort_codes
 from rankdash.ranking.ranking import Ranking
 
@@ -83,8 +84,8 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
     number = {query: place for place, query in enumerate(queries)}
     keys, points, start = [], [], 0
     for ranking, weight in zip(rankings, weights, strict=True):
-        shared = codes[start : start + len(ranking.doc_ids)].astype(np.int64)
-        start += len(ranking.doc_ids)
+        shared = codes[start : start + len(ranking.documents)].astype(np.int64)
+        start += len(ranking.documents)
         query = np.array([number.get(name, -1) for name in ranking.query_ids], dtype=np.int64)
         query = query[owners(ranking.offsets)]
         wanted = query >= 0
@@ -99,7 +100,7 @@ def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
     ordered = order_rows(groups, _rounded(sums.astype(np.float64)), None, "stable")
     return Ranking(
         query_ids=np.array(queries, dtype=object),
-        doc_ids=np.asarray(doc_ids, dtype=object),
+        documents=arrow_text(doc_ids),
         offsets=groups.offsets,
         docs=docs[ordered.rows].astype(np.int32),
         scores=ordered.scores,

@@ -10,6 +10,7 @@ from rankdash.errors import RankdashError, RerankerError, StoreError
 from rankdash.redaction import redact
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Ending, Owner
 from rankdash.store.jobs.queue import Queue
 
@@ -18,11 +19,15 @@ _log = logging.getLogger(__name__)
 
 
 class Claimed:
-    """A job or an explanation. stopping: is set when the worker has to end. lost: whether it was
-    cancelled, deleted or taken over."""
+    """A job, an explanation or a judge. stopping: is set when the worker has to end. lost: whether
+    it was cancelled, deleted or taken over."""
 
     def __init__(
-        self, rows: Queue | Explanations, row_id: str, owner: Owner, stopping: threading.Event
+        self,
+        rows: Queue | Explanations | StoredJudges,
+        row_id: str,
+        owner: Owner,
+        stopping: threading.Event,
     ) -> None:
         self._rows, self._id, self._owner = rows, row_id, owner
         self._stopping, self._lost, self._ended = stopping, threading.Event(), threading.Event()
@@ -69,9 +74,9 @@ class Claimed:
 
     def _unexpected(self, error: Exception) -> RerankerError:
         return RerankerError(
-            "The run stopped at an unexpected error ({kind}: {text})."
-            if isinstance(self._rows, Queue)
-            else "The explanation stopped at an unexpected error ({kind}: {text}).",
+            "The explanation stopped at an unexpected error ({kind}: {text})."
+            if isinstance(self._rows, Explanations)
+            else "The run stopped at an unexpected error ({kind}: {text}).",
             remedy="The worker's log in the workspace has the details.",
             kind=type(error).__name__,
             text=redact(str(error))[:300],

@@ -18,7 +18,7 @@ import numpy as np
 from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level, Measured, WithoutText
 from rankdash.ranking.ranking import Run
-from rankdash.rerankers import Capabilities, Reranker
+from rankdash.rerankers import Capabilities, Reranker, preparing
 from rankdash.rerankers.base import Literate
 from rankdash.runs.concurrency import measure
 from rankdash.runs.machine import load_average, threads_of
@@ -53,6 +53,7 @@ def rerank(
     capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
     cache: ScoreStore | None = None,
+    on_step: Callable[[preparing.Step], object] = lambda step: None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
     on_timing: Callable[[], None] = lambda: None,
@@ -69,6 +70,7 @@ def rerank(
     timing: what is measured beside the scores.
     cache: where scores of pairs are kept from run to run; used only where the capabilities and
         the reranker's fingerprint allow it.
+    on_step: called when a step of the preparation begins.
     on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
         is thrown away unless it cost money.
     on_batch: called about once a second with the results since the last call.
@@ -104,7 +106,8 @@ def rerank(
             (clock, cpu_clock),
         )
         load_start = load_average()
-        load_ms = work.load(left)
+        with preparing.telling(on_step):
+            load_ms = work.load(left)
         on_loaded(load_ms)
         for batch in work.batches():
             results |= {result.query_id: result for result in batch}
@@ -158,6 +161,7 @@ class _Work:
         loading and the call took."""
         self._stop_if_cancelled()
         started = self._clock()
+        preparing.begin("loading")
         self._reranker.prepare(self._requests.corpus)
         load_ms = (self._clock() - started) / 1e6
         self._stop_if_cancelled()
@@ -266,6 +270,7 @@ class _Work:
             every = self._asked.documents
             waiting = [query for query in every if not self._requests.lacking(query)]
         if waiting:
+            preparing.begin("warming")
             self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
 
     def _first_call_counts(self) -> None:

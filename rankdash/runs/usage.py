@@ -1,13 +1,14 @@
-"""What services charged for a run, and what was put right in their answers, from its calls."""
+"""What services charged for their answers, and what was put right in these, from their calls."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from rankdash.ranking.ranking import Run
+from rankdash.rerankers import Call
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,28 @@ class Usage:
         settings. noted: answers in which something was put right or could not be read.
     """
 
-    calls: int
-    failed: int
-    billed: Mapping[str, float]
-    noted: int
+    calls: int = 0
+    failed: int = 0
+    billed: Mapping[str, float] = field(default_factory=dict)
+    noted: int = 0
+
+    @classmethod
+    def of(cls, calls: Iterable[Call]) -> Usage:
+        """The sum over calls."""
+        every = list(calls)
+        return _summed(
+            (call.billed for call in every),
+            (call.error for call in every),
+            (call.note for call in every),
+        )
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.failed + other.failed,
+            _sum((self.billed, other.billed)),
+            self.noted + other.noted,
+        )
 
 
 def usage(run: Run) -> Usage | None:
@@ -29,14 +48,20 @@ def usage(run: Run) -> Usage | None:
     in it."""
     if run.calls is None:
         return None
-    billed: dict[str, float] = {}
-    for text in run.calls["billed"]:
-        for unit, amount in json.loads(text).items():
+    return _summed(map(json.loads, run.calls["billed"]), run.calls["error"], run.calls["note"])
+
+
+def _summed(
+    billed: Iterable[Mapping[str, float]], errors: Iterable[str], notes: Iterable[str]
+) -> Usage:
+    failed = [error != "" for error in errors]
+    return Usage(len(failed), sum(failed), _sum(billed), sum(note != "" for note in notes))
+
+
+def _sum(billed: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in billed:
+        for unit, amount in each.items():
             if math.isfinite(amount):
-                billed[unit] = billed.get(unit, 0.0) + amount
-    return Usage(
-        len(run.calls),
-        int((run.calls["error"] != "").sum()),
-        billed,
-        int((run.calls["note"] != "").sum()),
-    )
+                found[unit] = found.get(unit, 0.0) + amount
+    return found

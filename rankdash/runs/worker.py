@@ -1,4 +1,4 @@
-"""The worker: claims jobs one after the other and runs them, out of the server's way.
+"""The worker: claims jobs and judges one after the other and runs them, out of the server's way.
 
 `python -m rankdash.runs.worker --workspace FOLDER` works until it gets SIGTERM; started by a server
 it also ends with it (`--end-with-stdin`).
@@ -13,18 +13,21 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from rankdash.errors import RerankerError, StoreError
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import create, get
+from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.remote import keys
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.explain import Explainer
+from rankdash.runs.judging.work import Judging
 from rankdash.runs.key_pipe import Handover
+from rankdash.runs.optional_cache import OptionalCache
+from rankdash.runs.pace import Pace
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.resume import still_good
@@ -32,7 +35,6 @@ from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.queue import JobRow, Owner, Progress, Queue
-from rankdash.store.score_cache import KeptScores
 
 IDLE_SECONDS = 0.5
 
@@ -40,45 +42,7 @@ IDLE_SECONDS = 0.5
 GRACE_SECONDS = 2.0
 
 _NICENESS = 10
-_RATE_BATCHES = 15
-
-# Pairs that are there within so many seconds were kept from earlier, or a call before told them.
-_AT_ONCE_SECONDS = 0.05
 _log = logging.getLogger(__name__)
-
-
-class Pace:
-    """Pairs a second over the latest batches, and the time left at that pace."""
-
-    def __init__(self) -> None:
-        self._marks: deque[tuple[float, int]] = deque(maxlen=_RATE_BATCHES)
-
-    def mark(self, seconds: float, pairs: int) -> None:
-        """At `seconds` (any origin), `pairs` had been scored.
-
-        What is there at once says nothing of the pace of what is left, and is left out of it.
-        """
-        if self._marks and seconds - self._marks[-1][0] < _AT_ONCE_SECONDS:
-            gained = pairs - self._marks[-1][1]
-            self._marks = deque(
-                ((at, before + gained) for at, before in self._marks), _RATE_BATCHES
-            )
-        else:
-            self._marks.append((seconds, pairs))
-
-    def skip(self, seconds: float) -> None:
-        """So many seconds since the latest mark went to something else."""
-        self._marks = deque(((at + seconds, pairs) for at, pairs in self._marks), _RATE_BATCHES)
-
-    @property
-    def rate(self) -> float | None:
-        if len(self._marks) < 2:
-            return None
-        (start, before), (end, after) = self._marks[0], self._marks[-1]
-        return (after - before) / (end - start) if end > start and after > before else None
-
-    def seconds_left(self, pairs: int) -> float | None:
-        return pairs / self.rate if self.rate else None
 
 
 class Attempt:
@@ -145,7 +109,8 @@ class Attempt:
             done=kept,
             capabilities=capabilities,
             timing=Timing.from_mapping(job.timing),
-            cache=_Cache(workspace),
+            cache=OptionalCache(workspace),
+            on_step=self._prepare,
             on_loaded=self._loaded,
             on_batch=self._keep,
             on_timing=self._time,
@@ -159,6 +124,10 @@ class Attempt:
             name=job.name,
             load_ms=float("nan") if load_ms is None else load_ms,
         )
+
+    def _prepare(self, step: Step) -> None:
+        self._progress = replace(self._progress, stage=step)
+        self._queue.progress(self._job.id, self._owner, self._progress)
 
     def _loaded(self, load_ms: float) -> None:
         self._pace.mark(time.monotonic(), self._progress.pairs_done)
@@ -196,30 +165,6 @@ class Attempt:
         self._queue.progress(self._job.id, self._owner, self._progress)
 
 
-class _Cache:
-    """The score cache of a workspace, as far as it works: a run does not fail for want of it."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
-    def read(
-        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
-    ) -> list[KeptScores]:
-        try:
-            return self._workspace.score_cache.read(fingerprint, asked)
-        except StoreError as error:
-            _log.warning("The score cache cannot be read: %s", error)
-            return [KeptScores.nothing(len(documents)) for _, documents in asked]
-
-    def write(
-        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
-    ) -> None:
-        try:
-            self._workspace.score_cache.write(fingerprint, scored)
-        except StoreError as error:
-            _log.warning("The score cache cannot be written: %s", error)
-
-
 def _refuse_all_failed(run: Run) -> None:
     """A run without one scored query is a failed job, not a result."""
     failed = run.queries[run.queries["state"] == "failed"]
@@ -240,9 +185,11 @@ def work(
 ) -> None:
     """Claim and run jobs until `stopping` is set. handover: the keys that come while it works.
 
-    Explanations come first, and between the batches of a job: someone is waiting for them.
+    Explanations come first, and between the batches of a job: someone is waiting for them. A judge
+    comes when no job waits.
     """
     queue, explainer = Queue(workspace), Explainer(workspace, owner, stopping, handover)
+    judging = Judging(workspace, owner, stopping, handover)
 
     def explain() -> None:
         try:
@@ -258,6 +205,8 @@ def work(
             job = queue.claim(owner)
             if job is not None:
                 Attempt(workspace, owner, job, stopping, handover, explain).run()
+                continue
+            if judging.serve(explain):
                 continue
         except StoreError as error:
             _log.error("%s", error)

@@ -275,6 +275,88 @@ def plans_of_labelling(db: sqlite3.Connection) -> None:
     )
 
 
+@migration
+def notes_and_pauses_of_labelling(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE label_notes (
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            who TEXT NOT NULL,
+            note TEXT NOT NULL,
+            PRIMARY KEY (dataset_id, query_id, doc_id, who)
+        )
+        """
+    )
+    # When a person went on after a pause.
+    db.execute(
+        """
+        CREATE TABLE label_pauses (
+            plan_id TEXT NOT NULL REFERENCES label_plans (id) ON DELETE CASCADE,
+            who TEXT NOT NULL,
+            ended TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX label_pauses_by_plan ON label_pauses (plan_id)")
+
+
+@migration
+def judges(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE judges (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            model TEXT NOT NULL,
+            template TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            top INTEGER NOT NULL,
+            systems TEXT NOT NULL,
+            depth INTEGER NOT NULL,
+            total INTEGER NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            rate_pairs_s REAL,
+            seconds_left REAL,
+            usage TEXT NOT NULL DEFAULT '{}',
+            at_risk INTEGER NOT NULL DEFAULT 0,
+            unsettled INTEGER NOT NULL DEFAULT 0,
+            problem TEXT,
+            created TEXT NOT NULL,
+            queued TEXT NOT NULL,
+            started TEXT,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX judges_by_state ON judges (state, queued)")
+    db.execute("CREATE INDEX judges_by_dataset ON judges (dataset_id, created)")
+    # Apart from the corrections, which are people's labels. A pair that was not asked about yet has
+    # neither a grade nor an error.
+    db.execute(
+        """
+        CREATE TABLE judged_pairs (
+            judge_id TEXT NOT NULL REFERENCES judges (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            grade REAL,
+            reason TEXT,
+            error TEXT,
+            kind TEXT,
+            answers TEXT,
+            PRIMARY KEY (judge_id, query_id, doc_id)
+        )
+        """
+    )
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

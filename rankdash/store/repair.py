@@ -179,10 +179,12 @@ def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> Non
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
     """Forget what belongs to a data set or run that is not there."""
-    for table in ("runs", "jobs", "notes", "corrections", "run_notes", "pins", "label_plans"):
+    of_data = ("runs", "jobs", "notes", "corrections", "run_notes", "pins")
+    for table in (*of_data, "label_plans", "label_notes", "judges"):
         db.execute(f"DELETE FROM {table} WHERE dataset_id NOT IN (SELECT id FROM datasets)")  # noqa: S608
     for table in ("explanations", "run_notes", "pins"):
         db.execute(f"DELETE FROM {table} WHERE run_id NOT IN (SELECT id FROM runs)")  # noqa: S608
+    db.execute("DELETE FROM judged_pairs WHERE judge_id NOT IN (SELECT id FROM judges)")
 
 
 def _settle_work(db: sqlite3.Connection) -> None:
@@ -192,7 +194,7 @@ def _settle_work(db: sqlite3.Connection) -> None:
         "problem = NULL, finished = coalesce(finished, ?) WHERE id IN (SELECT id FROM runs)",
         (now(),),
     )
-    for table in ("jobs", "explanations"):
+    for table in ("jobs", "explanations", "judges"):
         db.execute(
             f"UPDATE {table} SET state = 'interrupted', worker = NULL, finished = ? "  # noqa: S608
             "WHERE state IN ('queued', 'running')",

@@ -1,4 +1,4 @@
-"""Scores that a model has given, kept so that the same pair is never scored twice.
+"""Scores and a judge's answers, kept so that a model is never asked about the same pair twice.
 
 A SQLite file of its own: it may be deleted at any time, and a damaged one starts afresh. A pair is
 found by the fingerprint of the reranker, the text of the query and the text of the document; what
@@ -92,11 +92,7 @@ class ScoreCache:
             return
         with self._database.writing() as db:
             for query, documents, found in scored:
-                ask = db.execute(
-                    "INSERT INTO asks (key, used) VALUES (?, ?) "
-                    "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
-                    (_ask_key(fingerprint, query), time.time()),
-                ).fetchone()["id"]
+                ask = _use(db, fingerprint, query)
                 good = np.isfinite(found.scores)
                 rows = zip(
                     documents,
@@ -117,6 +113,34 @@ class ScoreCache:
                 )
         self._shrink(self.limit)
 
+    def read_answers(self, fingerprint: str, asked: Sequence[tuple[str, str]]) -> list[str]:
+        """What is kept of the answers to each (query text, document text), in order, as it was
+        written; "" where nothing is. Counts as use."""
+        with self._database.writing() as db:
+            answers = []
+            for query, document in asked:
+                row = db.execute(
+                    "SELECT id, answers FROM asks JOIN answers ON ask = id "
+                    "WHERE key = ? AND document = ?",
+                    (_ask_key(fingerprint, query), _text_key(document)),
+                ).fetchone()
+                answers.append("" if row is None else str(row["answers"]))
+                if row is not None:
+                    _use(db, fingerprint, query)
+        return answers
+
+    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
+        """Keep the answers, one text, to each (query text, document text, answers)."""
+        if not self.limit:
+            return
+        with self._database.writing() as db:
+            for query, document, answers in given:
+                db.execute(
+                    "INSERT OR REPLACE INTO answers (ask, document, answers) VALUES (?, ?, ?)",
+                    (_use(db, fingerprint, query), _text_key(document), answers),
+                )
+        self._shrink(self.limit)
+
     @property
     def size_bytes(self) -> int:
         """How much of the disk the kept scores take."""
@@ -125,9 +149,10 @@ class ScoreCache:
 
     @property
     def pairs(self) -> int:
-        """How many pairs have a kept score."""
+        """How many pairs have a kept score or answer."""
+        count = "SELECT (SELECT count(*) FROM pairs) + (SELECT count(*) FROM answers)"
         with self._database.reading() as db:
-            return int(db.execute("SELECT count(*) FROM pairs").fetchone()[0])
+            return int(db.execute(count).fetchone()[0])
 
     @property
     def limit(self) -> int:
@@ -154,6 +179,7 @@ class ScoreCache:
         """Forget every score and give the disk back; the limit stays."""
         with self._database.writing() as db:
             db.execute("DELETE FROM pairs")
+            db.execute("DELETE FROM answers")
             db.execute("DELETE FROM asks")
         self._give_back()
 
@@ -167,6 +193,7 @@ class ScoreCache:
             for start in range(0, len(asks), step):
                 oldest = [(ask,) for ask in asks[start : start + step]]
                 db.executemany("DELETE FROM pairs WHERE ask = ?", oldest)
+                db.executemany("DELETE FROM answers WHERE ask = ?", oldest)
                 db.executemany("DELETE FROM asks WHERE id = ?", oldest)
                 if _size(db) <= limit * _ROOM_AFTER:
                     break
@@ -196,6 +223,10 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
         "score INTEGER NOT NULL, read INTEGER NOT NULL, full INTEGER NOT NULL, "
         "PRIMARY KEY (ask, document)) WITHOUT ROWID"
     )
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS answers (ask INTEGER NOT NULL, document BLOB NOT NULL, "
+        "answers TEXT NOT NULL, PRIMARY KEY (ask, document)) WITHOUT ROWID"
+    )
     db.execute("CREATE TABLE IF NOT EXISTS size_limit (bytes INTEGER NOT NULL)")
     db.execute("COMMIT")
 
@@ -221,6 +252,16 @@ def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[s
             kept.read[place] = row["read"]
             kept.full[place] = row["full"]
     return kept
+
+
+def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
+    """The row of what is asked, which is used now."""
+    found = db.execute(
+        "INSERT INTO asks (key, used) VALUES (?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
+        (_ask_key(fingerprint, query), time.time()),
+    ).fetchone()
+    return int(found["id"])
 
 
 def _ask_key(fingerprint: str, query: str) -> bytes:

@@ -17,7 +17,7 @@ from msgspec import convert
 
 from rankdash.dataset import Dataset
 from rankdash.ranking.build import text_array
-from rankdash.ranking.coded import objects
+from rankdash.ranking.coded import alike, objects
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.ranking.ties import Ties
@@ -96,9 +96,7 @@ def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
         }
     )
     write_table(folder / f"{name}-queries.parquet", queries)
-    write_table(
-        folder / f"{name}-documents.parquet", pa.table({"doc_id": text_array(ranking.doc_ids)})
-    )
+    write_table(folder / f"{name}-documents.parquet", pa.table({"doc_id": ranking.documents}))
     write_table(folder / f"{name}.parquet", rows)
 
 
@@ -124,7 +122,7 @@ def ranking_of(rows: Any, queries: Any, documents: Any) -> Ranking | None:
         return None
     return Ranking(
         query_ids=objects(_text(queries, "query_id")),
-        doc_ids=objects(_text(documents, "doc_id")),
+        documents=alike(_text(documents, "doc_id")),
         offsets=offsets,
         docs=codes,
         scores=_column(rows, "score"),

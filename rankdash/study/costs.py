@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rankdash.analysis.ranks.depth import Cuts, DepthCurve, depth_curve, depths_for, latency_at
 from rankdash.analysis.statistics.inference import intervals
+from rankdash.analysis.statistics.verdict import Verdict
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import kinds
 from rankdash.runs import combining
@@ -27,7 +28,8 @@ BASELINE = "baseline"
 class Choice:
     """One option as it is shown.
 
-    system: id of the ranking; "" for a price alone. bill: None for no reranker.
+    system: id of the ranking; "" for a price alone. bill: None for no reranker. verdict: on the
+        change of the metric, under the names of the systems; None where nothing was compared.
     passages: how many reranked passages hold as much recall as an LLM is given now; None where no
         number of them surely does, or no LLM is asked about.
     """
@@ -39,6 +41,7 @@ class Choice:
     load: MeasuredLoad
     waiting: Waiting
     passages: int | None = None
+    verdict: Verdict | None = None
 
     @property
     def name(self) -> str:
@@ -81,7 +84,8 @@ def _of(study: Study, system: str, money: Money) -> Choice:
         found = Bill(None, load(study, system), money.currency)
     passages = int(money.assumptions.passages)
     enough = equal_recall(study, system, passages) if passages >= 1 else None
-    return _choice(system, study.name(system), found, waited, gain(study, system), money, enough)
+    made = _choice(system, study.name(system), found, waited, gain(study, system), money, enough)
+    return replace(made, verdict=study.comparison.verdict(system, study.spec, study.names))
 
 
 def _choice(

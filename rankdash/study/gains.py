@@ -24,6 +24,12 @@ _PROOFS: Mapping[str, Proof] = {
 money could be worked out from."""
 
 
+def is_known(study: Study, system: str) -> bool:
+    """Whether the measured change can be put to a value, as `gain` has it."""
+    row = study.comparison.row(system, study.spec)
+    return row["verdict"] in _PROOFS and not np.isnan(row["relative_delta"])
+
+
 def gain(study: Study, system: str) -> Gain | None:
     """The change of the study's metric as a share of the baseline's mean, and the change of hit@k.
 
@@ -33,9 +39,9 @@ def gain(study: Study, system: str) -> Gain | None:
     None where the baseline's mean is 0 or next to nothing, too few queries can be compared or the
     metric is not one of quality.
     """
-    row = study.comparison.row(system, study.spec)
-    if row["verdict"] not in _PROOFS or np.isnan(row["relative_delta"]):
+    if not is_known(study, system):
         return None
+    row = study.comparison.row(system, study.spec)
     hit = hits(study, system)
     relative = _measured(row, row["relative_delta"], _relative_interval(study, system))
     return Gain(

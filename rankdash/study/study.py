@@ -34,6 +34,8 @@ from rankdash.study.systems import Money, System
 
 # What a metric alone does not need, and takes as long to load as to score a million rows.
 if TYPE_CHECKING:
+    from rankdash.analysis.judging.judgements import Judgements
+    from rankdash.analysis.labelling.status import LabelStatus
     from rankdash.analysis.labels.check import CheckReport
     from rankdash.store.notes.notes import Note
     from rankdash.value.targets import Goals
@@ -54,7 +56,9 @@ class Study:
     for `METRICS` at the same cutoff. check: what reading the data set noticed, where that is known.
     money: None where nothing is known of prices. notes: query id → what an analyst remarked.
     goals: the profile of targets that was chosen; None where none was.
-    corrections: how many labels of the data set were corrected by hand.
+    corrections: how many labels of the data set were corrected by hand. labelling: what labels say
+    that came by draws; None where they came otherwise, or all that the metric looks at are there.
+    judge: whose grades are set beside people's labels (see `rankdash.study.judging`).
     cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
     they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does
     not depend on labels is kept under the id alone. The ids of systems are those of their runs.
@@ -77,6 +81,8 @@ class Study:
     notes: Mapping[str, Note] = field(default_factory=dict)
     goals: Goals | None = None
     corrections: int = 0
+    labelling: LabelStatus | None = None
+    judge: Judgements | None = None
     dataset_id: str = ""
     cache: Cache | None = field(default=None, repr=False)
     _parts: dict[Key, Any] = field(default_factory=dict, init=False, repr=False)
@@ -207,13 +213,18 @@ class Study:
         )
 
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
-        """Per-query values of any metrics."""
-        return self.once(
-            ("evaluation", self.dataset_id, system, specs, self.conventions),
+        """Per-query values of any metrics, in the order given."""
+        kept = tuple(sorted(specs))
+        found = self.once(
+            ("evaluation", self.dataset_id, system, kept, self.conventions),
             lambda: evaluate(
-                self.judged(system), list(specs), self.conventions, self.excluded(system)
+                self.judged(system), list(kept), self.conventions, self.excluded(system)
             ),
         )
+        if kept == specs:
+            return found
+        key = ("evaluation in order", system, specs)
+        return self.once(key, lambda: found.in_order(specs), alone=True)
 
     @cached_property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -223,15 +234,18 @@ class Study:
     @property
     def comparison(self) -> Comparison:
         """The baseline against every challenger on every metric of `specs`."""
-        return self.once(
-            self.key("comparison", self.chosen, self.specs, self.statistics),
+        # In an order that is the same whichever of them is chosen, and made once for all.
+        kept = tuple(sorted(self.specs))
+        found = self.once(
+            self.key("comparison", self.chosen, kept, self.statistics),
             lambda: compare(
-                self.evaluations,
+                {system: self.evaluate(system, kept) for system in self.chosen},
                 self.baseline,
                 self.statistics,
-                best=best_of_all(self, self.specs),
+                best=best_of_all(self, kept),
             ),
         )
+        return self.once(("comparison in order",), lambda: found.in_order(self.specs), alone=True)
 
     def mean(self, system: str) -> tuple[float, float, float]:
         """Mean and interval of the chosen metric."""

@@ -29,6 +29,7 @@ menu = {
         page_of("data", _("Data"), ":material/database:"),
         page_of("run", _("Run"), ":material/play_circle:"),
         page_of("label", _("Label"), ":material/label:"),
+        page_of("judge", _("Judge"), ":material/smart_toy:"),
     ],
     _("Evaluate"): [
         page_of("overview", _("Overview"), ":material/monitoring:"),

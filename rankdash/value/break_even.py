@@ -10,6 +10,7 @@ from rankdash.value.billing import Price
 
 Reason = Literal[
     "no_cost",
+    "small_cost",
     "no_gain",
     "no_traffic",
     "no_value",
@@ -21,11 +22,11 @@ Reason = Literal[
 ]
 """Why a figure does not exist.
 
-no_cost: nothing is spent, so there is no return on it. no_gain: the quality does not rise.
-no_traffic: there are no searches. no_value: a search is worth nothing. no_setup: nothing is spent
-at the start, so there is nothing to pay back. never: no value of the input makes it pay. always: it
-pays whatever the input is. unknown_cost: the option has no price. unknown_gain: no gain was
-measured.
+no_cost: nothing is spent, so there is no return on it. small_cost: too little is spent to divide
+by. no_gain: the quality does not rise. no_traffic: there are no searches. no_value: a search is
+worth nothing. no_setup: nothing is spent at the start, so there is nothing to pay back. never: no
+value of the input makes it pay. always: it pays whatever the input is. unknown_cost: the option has
+no price. unknown_gain: no gain was measured.
 """
 
 Figure = float | Reason

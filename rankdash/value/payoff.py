@@ -272,7 +272,7 @@ def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) ->
 def _end(figure: Figure | None) -> End:
     if not isinstance(figure, str):
         return figure
-    if figure == "no_cost":
+    if figure in ("no_cost", "small_cost"):
         return None
     return "always" if figure == "always" else "never"
 
@@ -284,8 +284,7 @@ def _known(value: float | None) -> Amount:
 def _roi(net: float, cost: float, searches: float) -> Figure:
     if cost <= 0:
         return "no_cost" if searches else "no_traffic"
-    # A cost too small to divide by is none.
-    return net / cost if abs(net) <= _MOST_RETURN * cost else "no_cost"
+    return net / cost if abs(net) <= _MOST_RETURN * cost else "small_cost"
 
 
 def _payback(net: float, setup: float) -> Figure:

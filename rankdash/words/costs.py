@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.verdict import has_width
 from rankdash.i18n import (
     brief,
     ngettext,
@@ -26,6 +26,7 @@ from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
 from rankdash.words.latency import without_p95
 from rankdash.words.money import money
+from rankdash.words.verdict_chips import sentence
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
 
@@ -87,6 +88,7 @@ def reason(why: str | None) -> str:
     """Why a figure does not exist, in a few words."""
     words = {
         "no_cost": _("nothing is spent, so there is no return on it"),
+        "small_cost": _("the cost is too small to divide by"),
         "no_gain": _("none: the quality does not rise"),
         "no_traffic": _("none: there are no searches"),
         "no_value": _("none: a search is worth nothing here"),
@@ -168,14 +170,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
-        return _(
-            "**No answer for {name}.** Fewer than {fewest} queries can be compared, or {metric} of "
-            "{baseline} is 0 or does not measure quality, so there is no relative gain.",
-            name=name,
-            fewest=number(FEWEST_QUERIES, 0),
-            metric=metric,
-            baseline=context.safe(context.baseline),
-        )
+        return f"{_('**No answer for {name}.**', name=name)} {_why_no_gain(context, choice)}"
     kind = answer(choice, assumed=context.assumed)
     unset = context.assumed or choice.unset
     if kind == "no" and gain.relative.value <= 0 and not _above_0(value):
@@ -223,6 +218,23 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     sentences = [note, even, "" if unset else rest]
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
     return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
+
+
+def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
+    """The verdict, where there is none; else the baseline has nothing that could rise by a share
+    of it."""
+    verdict = choice.verdict
+    if verdict is None:
+        return reason("unknown_gain")
+    if verdict.kind in ("too_few", "nothing_common", "no_values", "descriptive"):
+        sides = (str(verdict.params[side]) for side in ("challenger", "baseline"))
+        return sentence(verdict.named({name: context.safe(name) for name in sides}))
+    return _(
+        "{metric} of {baseline} is {value}, so there is no relative gain.",
+        metric=context.metric,
+        baseline=context.safe(context.baseline),
+        value=number(cast(float, verdict.params["before"])),
+    )
 
 
 def _break_even_only(choice: Choice, name: str) -> str:
@@ -370,14 +382,23 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
     gain = choice.option.gain
     if gain is None or gain.relative.low is None:
         return ""
+    low, high = gain.relative.low, gain.relative.high
+    if high is None or not has_width(low, high):
+        return _(
+            "Certainty: {metric} changes by {change}, by the same share for each of {queries}, so "
+            "there is no interval. Prices and assumptions are taken as set.",
+            metric=context.metric,
+            change=signed_percent(gain.relative.value, 1),
+            queries=ngettext("{n} query", "{n} queries", gain.queries),
+        )
     return _(
         "Certainty: {metric} changes by {change} ({level}: {low} … {high}), measured on "
         "{queries}. Prices and assumptions are taken as set.",
         metric=context.metric,
         change=signed_percent(gain.relative.value, 1),
         level=percent(context.level),
-        low=signed_percent(gain.relative.low, 1),
-        high=signed_percent(gain.relative.high, 1),
+        low=signed_percent(low, 1),
+        high=signed_percent(high, 1),
         queries=ngettext("{n} query", "{n} queries", gain.queries),
     )
 

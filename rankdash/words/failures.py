@@ -13,6 +13,7 @@ from functools import cache
 
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text, gettext
+from rankdash.i18n import gettext as _
 
 # As they are worded, without a full stop at the end. {why} is a reason itself; all else stays.
 TEMPLATES = (
@@ -22,6 +23,12 @@ TEMPLATES = (
     "no candidates",
     "not in the sample",
     "the query has no text",
+    "the document has no text",
+    "not asked yet",
+    "the last line holds no grade: {why}",
+    "the answer gives no reason",
+    "the answer names several grades: {grades}",
+    "the grade {grade} is not on the scale from 0 to {n}",
     "document {doc} has no text",
     "{n} documents have no text, such as {doc}",
     "The ranking does not contain this query",
@@ -75,6 +82,21 @@ _FIELD = re.compile(r"\{(\w+)\}")
 # The fields of errors that hold a reason.
 _REASONS = ("reason", "said")
 _COUNTS = ("n", "given", "index", "status")
+
+
+def kind_of_failure(kind: str) -> str:
+    """A kind of failure of a judge's question, as `rankdash.rerankers.judging.answers` has them."""
+    known = {
+        "rate_limit": _("too many requests (429)"),
+        "server_error": _("server error"),
+        "time_out": _("no answer in time"),
+        "no_connection": _("no connection"),
+        "refused": _("request refused"),
+        "unreadable": _("answer not in the form"),
+        "no_text": _("no text"),
+        "elsewhere": _("no grade in the file"),
+    }
+    return known.get(kind, kind)
 
 
 def in_words(reason: str) -> str:

@@ -53,6 +53,17 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     visit.sees(now)
     visit.page.wait_for_url(re.compile(r"elasticity=0\.95"))
     assert answer(visit) != before
+    # The answer stays in sight while numbers are typed further down, and nothing shows above it.
+    top = "document.querySelector('.st-key-stays-in-sight').getBoundingClientRect().top"
+    visit.page.get_by_role("button", name="Export the calculation").scroll_into_view_if_needed()
+    visit.page.wait_for_function(f"() => {top} === 0")
+    # A narrow window has the sliders below what the answer rests on.
+    visit.page.set_viewport_size({"width": 900, "height": 900})
+    slider.scroll_into_view_if_needed()
+    visit.page.wait_for_function(f"() => {top} === 0")
+    visit.page.set_viewport_size({"width": 1280, "height": 900})
+    visit.page.get_by_role("heading", name="Cost & ROI").scroll_into_view_if_needed()
+    visit.page.wait_for_function(f"() => {top} > 50")
     another = type(visit)(new_page(browser), visit.url)
     another.page.goto(visit.page.url)
     another.settle()

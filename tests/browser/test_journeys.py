@@ -303,7 +303,7 @@ def test_two_data_sets_of_one_name_are_told_apart(visit):
     assert visit.page.url == link
 
 
-def test_a_wrong_mapping_can_be_mended(visit):
+def test_columns_are_asked_for_and_a_text_is_not_offered_as_the_label(visit):
     visit.open("data")
     table = "wer,was,wie_gut\na question,an answer,2\nanother question,another answer,0\n"
     upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
@@ -315,9 +315,9 @@ def test_a_wrong_mapping_can_be_mended(visit):
 
     choose("Query text", "wer")
     choose("Document text", "was")
-    choose("Label", "was")
-    visit.page.get_by_role("button", name="Read", exact=True).click()
-    expect(visit.page.get_by_test_id("stAlertContentError")).to_be_visible()
-    choose("Label", "wie_gut")
+    visit.page.get_by_role("combobox", name="Label").click()
+    expect(visit.page.get_by_role("option", name="wie_gut", exact=True)).to_be_visible()
+    expect(visit.page.get_by_role("option", name="was", exact=True)).to_have_count(0)
+    visit.page.get_by_role("option", name="wie_gut", exact=True).click()
     visit.page.get_by_role("button", name="Read", exact=True).click()
     visit.sees("2 queries and 2 documents")

@@ -28,6 +28,9 @@ def test_measure_a_run_and_read_its_latency(visit, shop):
     visit.choose_reranker("BM25")
     page.get_by_text("What is measured").click()
     page.get_by_label("Seconds for each level of throughput").fill("1")
+    page.keyboard.press("Enter")
+    # A click while the page takes the number in may go to a button that is being replaced.
+    visit.settle()
     page.get_by_role("button", name="2", exact=True).click()
     visit.sees("Adds about 1.0 s to each run.")
     page.get_by_role("button", name="Start 1 run").click()

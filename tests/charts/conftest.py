@@ -31,6 +31,7 @@ from rankdash.charts.quality import (
     cutoffs,
     deltas,
     headroom,
+    label_curve,
     query_groups,
     systems,
     trend,
@@ -91,6 +92,10 @@ def made_pairs(n: int, seed: int = 5) -> pd.DataFrame:
     frame.loc[:1, "delta"] = np.nan
     frame.loc[:1, "state"] = "failed"
     return frame
+
+
+LABEL_CURVE = [(20, 0.2, 0.11), (40, 0.14, 0.08), (100, 0.09, 0.09)]
+"""People's queries, half the interval of people alone, half the corrected one."""
 
 
 @pytest.fixture(scope="session")
@@ -423,6 +428,7 @@ def figures(
         "systems, intervals": systems.figure(compared, "BM25", ink, titles={"map": HOSTILE}),
         "systems, one change": systems.figure(one, "BM25", ink, titles={"map": HOSTILE}),
         "cutoffs": cutoffs.figure(curve, HOSTILE, "BM25", ink, k=10),
+        "label curve": label_curve.figure({HOSTILE: LABEL_CURVE}, HOSTILE, ink),
         "cutoffs, bands": cutoffs.figure(banded, HOSTILE, "BM25", ink, k=10),
         "headroom": headroom.figure(splits, HOSTILE, ink),
         "headroom, one": headroom.figure(splits[:1], HOSTILE, ink),

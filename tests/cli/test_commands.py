@@ -49,16 +49,25 @@ def loaded_by(*arguments: object) -> set[str]:
 def test_help_loads_next_to_nothing(command: tuple[str, ...]):
     loaded = loaded_by(*command, "--help")
     assert "rankdash" in loaded
-    assert loaded.isdisjoint((*HEAVY, "pandas", "numpy", "pyarrow"))
+    assert loaded.isdisjoint((*HEAVY, "pandas.core", "numpy", "pyarrow", "babel"))
 
 
 def test_evaluate_and_check_load_no_heavy_library(qrels: Path, first: Path):
     loaded = loaded_by("evaluate", "--qrels", qrels, "--run", first)
+    # TREC files hold ids and numbers: nothing of them is a table of pandas.
+    assert loaded.isdisjoint(("pandas.core", "babel", "pyarrow.fs"))
     assert "rankdash.study.study" in loaded
     assert loaded.isdisjoint(HEAVY)
     own = ("store", "rerankers", "runs", "loading", "reporting", "value.targets")
     assert loaded.isdisjoint(("sqlite3", *(f"rankdash.{each}" for each in own)))
     assert loaded_by("check", qrels, first).isdisjoint(HEAVY)
+
+
+def test_evaluate_makes_tables_where_a_finding_needs_them(qrels: Path, first: Path):
+    qrels.write_text(qrels.read_text() + "q1 0 d1 2\n")
+    done = program("evaluate", "--qrels", qrels, "--run", first, "--metrics", "mrr")
+    assert done.stdout.splitlines()[1].split() == ["first", "0.5000"]
+    assert "Rows that repeat the label of a pair: 1." in done.stderr
 
 
 def test_the_module_can_be_run(qrels: Path, first: Path):

@@ -90,7 +90,7 @@ def test_the_json_has_the_promised_shape(run: Callable, qrels: Path, first: Path
         "evaluate", "--qrels", qrels, "--run", first, "--run", second,
         "--metrics", "mrr@10,p@1", "--format", "json",
     )  # fmt: skip
-    assert outcome.json.keys() == {"settings", "systems"}
+    assert outcome.json.keys() == {"settings", "labelling", "judge", "systems"}
     assert list(outcome.json["systems"]) == ["first", "second"]
     system = outcome.json["systems"]["first"]
     assert system.keys() == {"mean", "counts", "left_out", "per_query"}

@@ -1,6 +1,7 @@
 """`label`: from rankings to a verdict through files."""
 
 import json
+from itertools import pairwise
 
 import pandas as pd
 import pytest
@@ -119,6 +120,49 @@ def test_texts_come_with_the_pairs_where_there_are_files_of_them(run, plan) -> N
     assert bare.split("\t")[:2] == [card["query_id"], card["query"]]
 
 
+@pytest.mark.parametrize("order", ["draws", "effect"])
+def test_a_list_to_fill_in_goes_out_and_comes_back(run, plan, files, order) -> None:
+    out = files / "list.csv"
+    done = run(
+        "label", "next", plan, "--count", 80, "--data", SAMPLE, "--order", order, "--out", out
+    )
+    assert done.code == 0, done.err
+    assert done.out == f"Pairs to label: 80. Written: {out}\n"
+    assert ("is biased" in done.err) == (order == "effect")
+    table = pd.read_csv(out, dtype={"query_id": str, "doc_id": str})
+    assert list(table) == [
+        "query_id", "query", "doc_id", "document", "label", "rank", "draw", "probability",
+    ]  # fmt: skip
+    assert table["label"].isna().all()
+    assert table["document"].str.len().gt(0).all() and table["query"].str.len().gt(0).all()
+    assert (table["draw"].tolist() == list(range(1, 81))) == (order == "draws")
+    truth = grades()
+    pairs = zip(table["query_id"], table["doc_id"], strict=True)
+    table["label"] = [truth.get(pair, 0) for pair in pairs]
+    # The last ten stay empty.
+    table.loc[70:, "label"] = None
+    table.to_csv(out, index=False)
+    added = run("label", "add", plan, out, "--rater", "ann", "--json")
+    assert added.code == 0, added.err
+    (found,) = added.json["estimates"]
+    assert (added.json["added"], found["labels"] + found["waiting"]) == (70, 70)
+    assert (found["labels"] == 70) == (order == "draws")
+
+
+def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(run, tmp_path) -> None:
+    for name, docs in (("a", ["=x", "+y", "-z", "@w"]), ("b", ["@w", "-z", "+y", "=x"])):
+        rows = (f"=q{n} Q0 {doc} {r} {9 - r} s\n" for n in range(3) for r, doc in enumerate(docs))
+        (tmp_path / f"{name}.trec").write_text("".join(rows))
+    file, out = tmp_path / "plan.jsonl", tmp_path / "list.csv"
+    run("label", "plan", "--run", tmp_path / "a.trec", tmp_path / "b.trec", "--top", 1,
+        "--out", file)  # fmt: skip
+    assert run("label", "next", file, "--count", 12, "--out", out).code == 0
+    table = pd.read_csv(out, dtype=str).assign(label="1")
+    assert table["query_id"].str.startswith("'=q").all()
+    table.to_csv(out, index=False)
+    assert run("label", "add", file, out, "--json").json["added"] == 12
+
+
 def test_labels_that_are_there_are_not_asked_for_again(run, files) -> None:
     file, half = files / "known.jsonl", files / "half.tsv"
     head, *rows = (SAMPLE / "qrels.tsv").read_text().splitlines()
@@ -147,6 +191,19 @@ def test_a_judge_lowers_the_effort_and_is_no_label(run, plan, files) -> None:
     helped = run("label", "status", plan, "--json", "--judge", judge).json["estimates"][0]
     assert helped["labels"] == alone["labels"] == 150
     assert helped["high"] - helped["low"] < alone["high"] - alone["low"]
+    assert alone["saved"] is None
+    # Both settle it at the first look.
+    assert helped["saved"] == 0
+    strict = files / "strict.jsonl"
+    run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 3,
+        "--confidence", 0.999_999_999, "--out", strict,
+    )  # fmt: skip
+    assert run("label", "add", strict, first).code == 0
+    (found,) = run("label", "status", strict, "--json", "--judge", judge).json["estimates"]
+    assert found["saved"] > 0
+    said = run("label", "status", strict, "--judge", judge).out
+    assert f"With the judge, about {found['saved']:,} labels fewer than without it" in said
 
 
 def test_every_ranking_with_every_other(run, files) -> None:
@@ -159,6 +216,48 @@ def test_every_ranking_with_every_other(run, files) -> None:
         found = run("label", "status", file, "--json").json["estimates"]
         assert len(found) == count
         assert len({(each["baseline"], each["challenger"]) for each in found}) == count
+
+
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_other_ways_to_draw_by_command(run, files, mode) -> None:
+    file = files / f"{mode}.jsonl"
+    done = run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 3,
+        "--mode", mode, "--out", file, "--json",
+    )  # fmt: skip
+    assert (done.code, done.json["mode"]) == (0, mode)
+    cards = run("label", "next", file, "--count", 10 * QUERIES, "--json").json
+    queries = [card["query_id"] for card in cards]
+    changes = sum(one != other for one, other in pairwise(queries))
+    if mode == "query":
+        assert changes == QUERIES - 1
+    else:
+        assert changes > 2 * QUERIES
+    truth = grades()
+    rows = [(c["query_id"], c["doc_id"], truth.get((c["query_id"], c["doc_id"]), 0)) for c in cards]
+    labels = files / "some.csv"
+    for count in (19 * 10 + 3, 35 * 10):
+        table = pd.DataFrame(rows[:count], columns=["query_id", "doc_id", "label"])
+        table.to_csv(labels, index=False)
+        found = run("label", "add", file, labels, "--json").json
+        assert found["mode"] == mode
+        (each,) = found["estimates"]
+        if mode == "query":
+            assert (each["labels"], each["waiting"]) == (count // 10 * 10, count % 10)
+            assert (each["state"] == "too_early") == (count < 200)
+        else:
+            assert (each["labels"], each["waiting"]) == (count, 0)
+    assert each["high"] < 0
+
+
+def test_too_few_whole_queries_are_said_in_words(run, files) -> None:
+    file = files / "query.jsonl"
+    run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 3,
+        "--mode", "query", "--out", file,
+    )  # fmt: skip
+    told = run("label", "status", file).out
+    assert "once 20 queries are labelled in full, 10 of them with a difference" in told
 
 
 @pytest.mark.parametrize(
@@ -306,3 +405,85 @@ def test_a_bad_row_of_a_raters_file_is_named_by_its_line(run, plan, files, row, 
     assert "export.csv, line 3" in done.err
     assert reason in done.err
     assert plan.read_bytes() == before
+
+
+@pytest.mark.parametrize("label", ["nan", "inf", "-inf", "4"])
+def test_a_label_that_is_on_no_scale_adds_nothing(run, plan, label) -> None:
+    card = run("label", "next", plan, "--json").json[0]
+    before = plan.read_bytes()
+    done = run(
+        "label", "add", plan, "--query", card["query_id"], "--doc", card["doc_id"],
+        f"--label={label}",
+    )  # fmt: skip
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert ("top of the scale, which is 3" in done.err) == (label == "4")
+    assert plan.read_bytes() == before
+
+
+def test_another_scale_midway_is_another_plan_that_knows_the_labels_so_far(run, plan, files):
+    """Nothing is lost: what was labelled counts as known there."""
+    truth = grades()
+    cards = run("label", "next", plan, "--count", 60, "--json").json
+    rows = [(c["query_id"], c["doc_id"], truth.get((c["query_id"], c["doc_id"]), 0)) for c in cards]
+    given = files / "given.csv"
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]).to_csv(given, index=False)
+    run("label", "add", plan, given, "--rater", "ann")
+    out, wider = files / "labels.csv", files / "wider.jsonl"
+    assert run("label", "status", plan, "--out", out).code == 0
+    made = run(
+        "label", "plan", "--run", files / "old.trec", files / "new.trec", "--top", 4,
+        "--qrels", out, "--out", wider, "--json",
+    )  # fmt: skip
+    assert (made.json["known"], made.json["to_label"]) == (60, 340)
+    card = run("label", "next", wider, "--json").json[0]
+    ids = ("--query", card["query_id"], "--doc", card["doc_id"])
+    assert run("label", "add", wider, *ids, "--label", 4).code == 0
+    # Its file has those that were known too, and goes back in as it came out.
+    assert run("label", "status", wider, "--out", out).code == 0
+    before = run("label", "status", wider, "--json").json
+    assert run("label", "add", wider, out, "--json").json["ignored"] == 60
+    assert run("label", "status", wider, "--json").json["estimates"] == before["estimates"]
+
+
+def test_a_name_with_markup_is_a_name(run, plan) -> None:
+    cards = run("label", "next", plan, "--count", 2, "--json").json
+    name = "<b>Ann</b> [x](http://e) \x1b[31m\n=1+1"
+    for card in cards:
+        ids = ("--query", card["query_id"], "--doc", card["doc_id"])
+        assert run("label", "add", plan, *ids, "--label", 1, "--rater", name).code == 0
+    found = run("label", "status", plan, "--json").json["raters"]
+    assert [(each["rater"], each["answers"]) for each in found] == [(name, 2)]
+    told = run("label", "status", plan).out
+    assert "\x1b" not in told
+    assert "<b>Ann</b> [x](http://e)" in told.splitlines()[-1]
+
+
+def test_texts_that_are_missing_are_counted(run, plan, files) -> None:
+    cards = run("label", "next", plan, "--count", 3, "--json").json
+    known = cards[:2]
+    data = files / "queries.jsonl", files / "corpus.jsonl"
+    for file, key in zip(data, ("query_id", "doc_id"), strict=True):
+        rows = (json.dumps({"_id": card[key], "text": "words"}) for card in known)
+        file.write_text("\n".join(dict.fromkeys(rows)) + "\n")
+    missing = {card["doc_id"] for card in cards} - {card["doc_id"] for card in known}
+    for out in ((), ("--out", files / "list.csv")):
+        done = run("label", "next", plan, "--count", 3, "--data", *data, "--json", *out)
+        assert done.code == 0
+        said = f"Documents without a text in these files: {len(missing)} of 3."
+        assert (said in done.err) == bool(missing)
+
+
+def test_two_who_gave_one_and_the_same_label_have_no_kappa(run, plan) -> None:
+    card = run("label", "next", plan, "--json").json[0]
+    for name in ("ann", "ben"):
+        ids = ("--query", card["query_id"], "--doc", card["doc_id"])
+        run("label", "add", plan, *ids, "--label", 1, "--rater", name)
+    told = run("label", "status", plan).out
+    assert "ann and ben: no kappa, since both gave one label only on 1 pair, the same" in told
+
+
+def test_a_plan_is_no_file_of_labels_and_says_how_to_get_one(run, plan, files) -> None:
+    for arguments in (("evaluate", plan, files / "old.trec"), ("check", plan, files / "old.trec")):
+        done = run(*arguments)
+        assert done.code in (1, 2)
+        assert "rankdash label status PLAN --out labels.csv" in done.err

@@ -15,7 +15,7 @@ from rankdash.store.workspace import HOME_VARIABLE, Workspace
 from tests.documented import DOCS, README, ROOT, assumptions, commands, plugin
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
-QUERIES = 8
+QUERIES = 12
 # What stands for the reader's own in a command → what it is here.
 PLACES = {"FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
 
@@ -54,6 +54,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     # What a build brings to the gate; all else is in the folder, or an earlier command writes it.
     Path("main.trec").write_text(initial, encoding="utf-8")
     Path("branch.trec").write_text(ideal, encoding="utf-8")
+    # Two rankings, and the grades that a judge gave.
+    Path("initial.trec").write_text(initial, encoding="utf-8")
+    Path("minilm.trec").write_text(ideal, encoding="utf-8")
+    grades = "".join(f"{query},{doc},{label}\n" for query, doc, label in labels)
+    Path("grades.csv").write_text(f"query_id,doc_id,grade\n{grades}", encoding="utf-8")
     timings = [{"query_id": query, "latency_ms": 80.0} for query in sorted(keep)]
     Path("branch.json").write_text(json.dumps(timings))
     Path("assumptions.toml").write_text(assumptions(), encoding="utf-8")
@@ -68,8 +73,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.model
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_command_runs(run, files):
-    # The server would not end.
-    told = [line for line in commands(README, *sorted(DOCS.glob("*.md"))) if line[0] != "serve"]
+    # The server would not end, and a judge is a service.
+    told = [
+        line
+        for line in commands(README, *sorted(DOCS.glob("*.md")))
+        if line[0] != "serve" and line[:2] != ["judge", "run"]
+    ]
     assert len(told) >= 8
     for line in told:
         arguments = [here(each) for each in line]

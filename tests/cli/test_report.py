@@ -111,7 +111,7 @@ def test_timings_tell_latency_and_what_failed(report, files):
         "--challenger", files / "up.trec", "--timings", files / "up.json", "--metric", "mrr@5"
     )
     assert code == 0
-    assert "from 0.500 to 1.000 (+0.500) over 23 queries" in text
+    assert "from 0.500 to 1.000 (+0.500), by the same amount for each of the 23 queries" in text
     assert "1 query is excluded on both sides" in text
     assert "up failed on it. HTTP 503" in text
     # It is left out, so nothing may say that it counts as 0.

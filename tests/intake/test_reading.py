@@ -77,6 +77,21 @@ def test_what_is_stored_equals_what_is_read_here(workspace, ask):
     }
 
 
+def test_it_says_each_step_once_and_how_many_rows_were_read_before_they_are_joined(
+    ask, monkeypatch
+):
+    said = []
+    write = process._Said._write
+
+    def noted(self, step, seconds_left):
+        said.append((step, sum(self._rows.values())))
+        write(self, step, seconds_left)
+
+    monkeypatch.setattr(process._Said, "_write", noted)
+    process.main(ask("shop.csv", ROWS))
+    assert said == [("joining", 9), ("checking", 9), ("storing", 9)]
+
+
 def test_a_set_that_is_here_is_not_stored_again(workspace, ask):
     stored = workspace.save_dataset(load([Source("mine.csv", ROWS.encode())]).dataset)
     folder = ask("shop.csv", ROWS)

@@ -197,3 +197,54 @@ def test_the_summary_says_the_ties_and_what_is_not_the_default():
     assert Conventions(threshold=2.0, judged_only=True).summary == (
         f"{own}; Relevant from: 2.0; Condensed lists (judged documents only): yes"
     )
+
+
+def test_a_whole_condensed_list_is_as_long_as_it_has_labels(value_of):
+    labels = [None, 1, None, 0, None]
+    assert value_of("precision", labels) == 0.2
+    assert value_of("precision", labels, judged_only=True) == 0.5
+    assert value_of("f1", labels, judged_only=True) == 2 / 3
+
+
+@pytest.mark.parametrize(("rule", "share"), [("nonrelevant", 1.0), ("unjudged", 2 / 3)])
+def test_a_label_of_0_is_not_negative(tables, rule, share):
+    conventions = Conventions(negative=rule, no_relevant="count")
+    run, qrels = tables({"a": [-1, 0, 1], "last": [-1]})
+    frame = run.merge(qrels, on=["query_id", "doc_id"])
+    ranking = Ranking.from_columns(*run.to_numpy().T)
+    for judged in (judge(ranking, qrels, conventions), judge_frame(frame, conventions)):
+        evaluation = evaluate(judged, ["judged", "bpref"], conventions)
+        assert evaluation.column("judged").tolist() == [share, float(rule == "nonrelevant")]
+        assert judged.pool_size.tolist() == ([3, 1] if rule == "nonrelevant" else [2, 0])
+
+
+def test_the_rules_of_trec_eval():
+    assert Conventions.trec_eval().as_dict() == {
+        "ties": "trec",
+        "threshold": 1.0,
+        "judged_only": False,
+        "missing": "skip",
+        "no_relevant": "count",
+        "mrr_none": "zero",
+        "ap_norm": "R",
+        "score_precision": "float32",
+        "queries": "both",
+        "negative": "unjudged",
+        "err_top_label": None,
+    }
+
+
+def test_our_own_rules():
+    assert Conventions.rankdash().as_dict() == {
+        "ties": "as_ranked",
+        "threshold": 1.0,
+        "judged_only": False,
+        "missing": "zero",
+        "no_relevant": "skip",
+        "mrr_none": "zero",
+        "ap_norm": "R",
+        "score_precision": "float64",
+        "queries": "qrels",
+        "negative": "nonrelevant",
+        "err_top_label": None,
+    }

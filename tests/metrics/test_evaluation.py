@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,3 +173,65 @@ def test_a_gain_that_is_no_number_has_no_value(value_of, label, known):
     """2^1024 is beyond a double."""
     assert np.isnan(value_of("dcg_exp", [label])) != known
     assert value_of("ndcg_exp", [label]) == 1.0
+
+
+def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_of):
+    lists = {"a": [1, 0], "b": [0, 0, 1], "c": [0], "d": [None]}
+    shown = evaluation_of(lists, ["mrr", "judged@10"], {"d": [1]})._repr_html_()
+    (table,) = pd.read_html(io.StringIO(shown), index_col=0)
+    assert table.to_numpy().tolist() == [[0.4444, 3], [0.75, 4]]
+    assert list(table.index) == ["mrr", "judged@10"]
+    nothing = evaluation_of({"c": [0]}, ["mrr"])._repr_html_()
+    assert "<td>–</td>" in nothing and "<td>0</td>" in nothing
+
+
+@pytest.mark.parametrize("column", ["score", "label"])
+def test_one_number_among_others_that_is_not_finite_is_refused(column):
+    frame = pd.DataFrame({"query_id": "q", "doc_id": ["d", "e"], "score": 1.0, "label": 1.0})
+    frame.loc[1, column] = np.inf
+    with pytest.raises(DataError, match=f"A {column} is not a finite number"):
+        judge_frame(frame)
+    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    if column == "label":
+        with pytest.raises(DataError, match="A label is not a finite number"):
+            judge(ranking, frame)
+
+
+def test_a_measure_may_be_given_instead_of_its_spec(tables):
+    run, qrels = tables({"q": [0, 1]})
+    judged = judge(Ranking.from_columns(*run.to_numpy().T), qrels)
+    assert evaluate(judged, [parse_measure("mrr"), "hit@1"]).means() == {"mrr": 0.5, "hit@1": 0.0}
+
+
+def test_a_label_of_a_document_that_no_list_holds_is_not_taken_for_another():
+    """The last document of one query, and the unknown one of the next, stand side by side."""
+    ranking = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["x", "y"], [2.0, 1.0])])
+    judged = judge(ranking, labels_frame(("a", "x", 1), ("b", "unknown", 2), ("b", "y", 1)))
+    assert judged.query.tolist() == [0, 1]
+    assert judged.rank.tolist() == [1, 2]
+    assert judged.label.tolist() == [1.0, 1.0]
+    assert judged.judged_within(None).tolist() == [1, 1]
+    assert judged.pool_label.tolist() == [1.0, 2.0, 1.0]
+
+
+def test_labels_and_lists_in_partly_different_orders_meet():
+    order = ["b", "c", "a", "d"]
+    ranks = {"a": 1, "b": 2, "c": 3, "d": 4}
+    lists = [(query, list("wxyz"), [4.0, 3.0, 2.0, 1.0]) for query in order]
+    labels = [(query, "wxyz"[rank - 1], 1) for query, rank in ranks.items()]
+    judged = judge(Ranking.from_lists(lists), labels_frame(*labels, ("e", "w", 1)))
+    assert judged.query.tolist() == [0, 1, 2, 3]
+    assert judged.rank.tolist() == [1, 2, 3, 4]
+    assert judged.present.tolist() == [True] * 4 + [False]
+    assert judged.lengths.tolist() == [4] * 4 + [0]
+    assert evaluate(judged, ["mrr"]).column("mrr").tolist() == [1.0, 1 / 2, 1 / 3, 1 / 4, 0.0]
+
+
+def test_an_empty_list_has_no_judged_share_and_scores_0_else():
+    judged = judge(Ranking.from_lists([("q", [], [])]), labels_frame(("q", "d", 1)))
+    evaluation = evaluate(judged, ["judged@3", "mrr", "judged"])
+    assert judged.present.tolist() == [True]
+    assert evaluation.frame()["state"].tolist() == ["undefined", "scored", "undefined"]
+    assert evaluation.column("mrr").tolist() == [0.0]
+    assert evaluation.states.tolist() == ["scored"]
+    assert evaluation.counts["scored"] == 1

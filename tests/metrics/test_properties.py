@@ -224,3 +224,21 @@ def test_labels_in_the_table_and_labels_apart_give_the_same(generated_set, conve
     right = evaluate(judge(ranking, apart, conventions), list(EVERY), conventions)
     pd.testing.assert_frame_equal(left.wide().sort_index(), right.wide().sort_index())
     assert left.counts == right.counts
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_a_definition_says_of_its_metric_is_so(value_of, name):
+    metric = registry[name]
+    graded = [3.0, 0.0, 1.0]
+    beyond = value_of(name, graded, threshold=4.0, no_relevant="count")
+    assert metric.binary == (beyond == 0.0 != value_of(name, graded, no_relevant="count"))
+    assert metric.needs_grades == (value_of(name, graded) != value_of(name, [1.0, 0.0, 1.0]))
+    unlabelled = [None, 0.0, 1.0, None, 0.0, 1.0]
+    same = value_of(name, unlabelled) == value_of(name, [0.0, 1.0, 0.0, 1.0])
+    # Of a whole list these two say only what it holds.
+    assert same == (metric.skips_unlabelled or name in ("recall", "hit"))
+    best = value_of(name, [3.0, 1.0, 0.0])
+    assert metric.perfect_is_top == (best == pytest.approx(metric.range[1]))
+    assert metric.has_cutoff == (name != "r_precision")
+    assert metric.measures_quality == (name != "judged")
+    assert metric.range == (0.0, np.inf if name in ("dcg", "dcg_exp") else 1.0)

@@ -167,3 +167,82 @@ def test_nothing_to_evaluate_is_refused():
 def test_titles_for_headings():
     assert parse_measure("ndcg@10").title == "NDCG@10"
     assert parse_measure("rbp(0.95)@10").title == "RBP(0.95)@10"
+
+
+@pytest.mark.parametrize(
+    ("name", "aliases"),
+    [
+        ("ndcg", "ndcg_cut ndcg_linear"),
+        ("ndcg_exp", "ndcg_burges ndcg_exponential"),
+        ("ndcg_jk", "ndcg_2002"),
+        ("dcg", "dcg_linear"),
+        ("dcg_exp", "dcg_burges dcg_exponential"),
+        ("mrr", "rr recip_rank reciprocal_rank"),
+        ("map", "ap map_cut average_precision"),
+        ("map_graded", "ap_graded graded_map"),
+        ("map_graded_norm", "ap_graded_norm"),
+        ("precision", "p prec set_p setp"),
+        ("recall", "r set_recall setr"),
+        ("hit", "success hit_rate hits"),
+        ("r_precision", "rprec rprecision"),
+        ("f1", "f f_1 set_f setf"),
+        ("judged", "judged_share"),
+    ],
+)
+def test_the_other_names_of_a_metric(name, aliases):
+    assert [parse_measure(alias).spec for alias in aliases.split()] == [name] * len(aliases.split())
+
+
+def test_how_each_metric_is_written_in_a_list_of_them():
+    written = "ndcg@k ndcg_exp@k ndcg_jk@k dcg@k dcg_exp@k mrr@k map@k map_graded@k"
+    written += " map_graded_norm@k precision@k recall@k hit@k r_precision f1@k judged@k bpref@k"
+    assert [each.spec for each in registry.values()] == [*written.split(), "rbp(p)@k", "err@k"]
+
+
+def test_what_is_possible_in_brackets_is_said():
+    def said(spec):
+        with pytest.raises(SpecError) as caught:
+            parse_measure(spec)
+        return str(caught.value)
+
+    assert "Possible in brackets: dcg='log2', dcg='exp-log2'." in said("ndcg(x=1)@7")
+    assert "Possible in brackets: rel=2, p=0.8." in said("rbp(q=0.5)@7")
+    assert "Did you mean 'err@7'?" in said("err(x=1)@7")
+    assert "Possible" not in said("err(x=1)@7")
+    assert "takes no 'x=1' in brackets" in said("err(x=1)")
+    assert "takes no '10' in brackets" in said("err(10)")
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "known"), [("1", True), ("000000000000", False), ("9" * 9, True), ("9" * 10, False)]
+)
+def test_a_cutoff_has_one_to_nine_digits(cutoff, known):
+    if known:
+        assert parse_measure(f"mrr@{cutoff}").k == int(cutoff)
+    else:
+        with pytest.raises(SpecError, match="whole number from 1"):
+            parse_measure(f"mrr@{cutoff}")
+
+
+@pytest.mark.parametrize("digits", [20, 21])
+def test_a_number_in_brackets_has_at_most_20_digits(digits):
+    parses = digits == 20
+    for text in ("0." + "1" * digits, "0" * digits + ".5"):
+        if parses:
+            assert parse_measure(f"rbp({text})").parameter == float(text)
+        else:
+            with pytest.raises(SpecError, match="must lie between 0 and 1"):
+                parse_measure(f"rbp({text})")
+
+
+@pytest.mark.parametrize(
+    "spec", ["map(dcg='log2')@5", "dcg(dcg='exp-log2')@5", "ndcg_jk(dcg='log2')"]
+)
+def test_a_form_of_ndcg_is_none_of_another_metric(spec):
+    with pytest.raises(SpecError, match="takes no 'dcg="):
+        parse_measure(spec)
+
+
+def test_a_metric_without_a_parameter_has_0_and_one_with_has_its_default():
+    assert [parse_measure(each).parameter for each in ("map", "rbp", "rbp(0.5)")] == [0, 0.8, 0.5]
+    assert [parse_measure(each).k for each in ("map", "mrr@1", "rbp(0.5)@7")] == [None, 1, 7]

@@ -63,3 +63,10 @@ def test_ids_are_text_whatever_they_came_as():
 )
 def test_the_best_are_taken_equal_ones_in_their_order(count, best):
     assert best_places(np.array([2.0, 5.0, 2.0, 5.0]), count).tolist() == best
+
+
+@pytest.mark.parametrize("count", [1, 7, 39, 40])
+def test_the_best_of_many_are_the_first_of_all_in_order(count):
+    scores = np.random.default_rng(3).integers(0, 30, 40).astype(float)
+    order = sorted(range(40), key=lambda place: (-scores[place], place))
+    assert best_places(scores, count).tolist() == order[:count]

@@ -35,6 +35,19 @@ def test_ids_become_codes_in_the_order_of_first_appearance(monkeypatch, mixed, k
     assert len(found) == 9
 
 
+@pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
+@pytest.mark.parametrize("cuts", [[], [0, 6], [1, 1, 4]])
+def test_ids_in_pieces_get_the_codes_of_ids_in_one_piece(monkeypatch, mixed, cuts):
+    monkeypatch.setattr("rankdash.ranking.coded._SAMPLE", 1 if mixed else 9)
+    ids = pa.array(["b", "b", "a", None, "b", "b"])
+    ends = [*cuts, len(ids)]
+    pieces = [ids.slice(start, end - start) for start, end in zip([0, *cuts], ends, strict=True)]
+    found = Coded.of(pa.chunked_array(pieces))
+    assert found.codes.tolist() == [0, 0, 1, -1, 0, 0]
+    assert found.texts.to_pylist() == ["b", "a"]
+    assert Coded.of(pa.chunked_array([], pa.string())).objects().tolist() == []
+
+
 def test_some_rows_are_taken_by_place_and_by_flag():
     ids = Coded.of(text("b", "a", "b", "c"))
     for rows in (np.array([3, 0, 2]), np.array([True, False, True, True])):

@@ -12,6 +12,7 @@ from rankdash.ranking.measured import Measured, meets
         ((1.0, 0.0), (1.0, 0.0), 2, True),
         ((0.5, 0.5), (0.5, 0.5), 2, True),
         ((0.5, 0.25), (0.5, 0.25), 2, False),
+        ((0.5, 0.49), (0.0, 0.0), 2, False),
         # Below seven tenths of the threads, whatever kept them busy.
         ((1.0, 1.0), (2.0, 0.75), 2, True),
         ((1.0, 1.0), (2.0, 0.8), 2, False),
@@ -60,3 +61,17 @@ def test_nothing_is_beyond_a_limit_that_nobody_set_and_what_was_not_measured_mee
     assert meets(1e9, math.inf)
     assert meets(0.0, 0.0), "what costs nothing is within a budget of nothing"
     assert not meets(math.nan, 500.0)
+
+
+def test_less_than_a_second_is_a_time_too():
+    found = Measured(pairs=1, tokens=3.0, seconds=0.5, cpu_seconds=0.25)
+    assert (found.pairs_per_second, found.tokens_per_second) == (2.0, 6.0)
+    assert found.cpu_per_wall == 0.5
+    latencies = Measured(serial_seconds=0.5, serial_cpu_seconds=0.25, cpu_seconds=0.5)
+    assert latencies.cpu_per_wall == 1.5
+
+
+def test_what_a_run_of_an_older_version_does_not_tell():
+    found = Measured()
+    assert (found.repeats, found.without_text, found.throughput) == (1, "exclude", ())
+    assert math.isnan(found.unknown_tokens) and not found.illiterate and not found.contended

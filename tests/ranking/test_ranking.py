@@ -256,3 +256,10 @@ def test_a_ranking_without_some_queries_keeps_the_others_as_they_were():
     assert left.documents_of("b")[0] == []
     assert list(left.tied) == [True, False]
     assert left.settled("stable").documents_of("a")[0] == ["x", "z"]
+
+
+def test_a_digest_is_the_same_in_every_version():
+    """Data sets and runs that are stored go by it."""
+    assert digest([b"ab", b"c"]) == "43ee655579de01ca"
+    assert digest([b"ab"]) != digest([b"cd"])
+    assert digest([]) != digest([b""])

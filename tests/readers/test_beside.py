@@ -52,6 +52,15 @@ def test_each_file_is_a_ranking_beside_the_labels(write):
     ]
 
 
+def test_further_scores_of_a_file_are_called_by_its_name_and_their_column(write):
+    rows = "query_id,doc_id,cohere_score,jina_score\nq1,a,0.2,0.9\nq1,b,0.7,0.1\n"
+    joined = read_beside([source("qrels", LABELS)], {"mine": write("file.csv", rows)})
+    assert {name: lists(each.ranking) for name, each in joined.rankings.items()} == {
+        "mine": {"q1": ["b", "a"]},
+        "mine/jina_score": {"q1": ["a", "b"]},
+    }
+
+
 def test_the_first_ranking_may_be_what_the_data_set_starts_from(write):
     files = {"one": write("one.run", BM25), "two": write("two.run", DENSE)}
     for start, candidates in ((True, {"q1": ["b", "a"], "q2": ["c"]}), (False, None)):

@@ -6,7 +6,7 @@ import rankdash as rd
 from rankdash.cli import main
 from rankdash.errors import FormatError, RefusedFilesError
 from rankdash.i18n import error_text, speaking
-from rankdash.readers import MappingNeeded
+from rankdash.readers import MappingNeeded, Source, read
 
 GOOD = "query,document,label\na,b,1\n"
 CUT = '[{"query": "a",\n "document": '
@@ -72,3 +72,10 @@ def test_refused_rankings_are_all_named_by_command_and_in_python(tmp_path, capsy
     with pytest.raises(RefusedFilesError) as refused:
         rd.read(tmp_path / "qrels", tmp_path / "a.json", tmp_path / "b.json")
     assert wheres(refused.value) == ["a.json, line 1", "b.json, line 1"]
+
+
+@pytest.mark.parametrize(("before", "line"), [("", 1), ("\n \n\t", 3)])
+def test_markup_of_no_known_form_is_shown_from_where_it_begins(before, line):
+    with pytest.raises(FormatError) as refused:
+        read([Source("page.html", f"{before}<html>\n <body>".encode())])
+    assert (refused.value.line, refused.value.params["start"]) == (line, "<html> <body>")

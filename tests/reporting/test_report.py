@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.labels.check import check
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
@@ -25,6 +26,7 @@ from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.price_list import shipped
 from rankdash.words.methods import cost
+from tests.surfaces.reading import Page
 
 QUERIES = [f"q{n:02}" for n in range(30)]
 FAILED, SKIPPED = ("q03", "q07"), ("q11",)
@@ -176,7 +178,8 @@ def test_means_and_changes_are_those_of_the_comparison(study, report):
             ends = (
                 f"{row[end]:+.3f}".replace("+0.000", "0.000") for end in ("delta_low", "delta_high")
             )
-            assert cells[5] == " … ".join(ends)
+            spread = row["delta_low"] < row["delta_high"]
+            assert cells[5] == (" … ".join(ends) if spread else "no spread")
             assert cells[7] == f"{row['paired']}"
             assert cells[8] == f"{row['left_out']}"
     assert frame.set_index(["metric", "system"]).loc[("ndcg@10", "run"), "verdict"] == "better"
@@ -524,3 +527,21 @@ def test_without_labels_the_report_says_so_and_shows_no_number(sections):
     assert "nan" not in re.sub(
         r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", said, flags=re.S
     )
+
+
+@pytest.mark.parametrize(
+    ("how", "name"), [("given", "First stage"), ("corpus-bm25", "First stage (BM25)")]
+)
+def test_a_first_stage_made_here_is_no_ranking_that_came_with_the_data(how, name):
+    study = study_of()
+    data = study.dataset
+    made = Dataset(
+        data.name, data.queries, data.documents, data.qrels, data.candidates, first_stage=how
+    )
+    report = html(
+        dataclasses.replace(study, dataset=made, check=check(made, (), {})),
+        Front(sections=("data",)),
+    ).decode()
+    [rows] = [each for each in Page(report).tables["data"] if each[0][0] == "ranking"]
+    assert [row[0] for row in rows] == ["ranking", name]
+    assert "<caption>Rankings</caption>" in report

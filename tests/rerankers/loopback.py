@@ -7,7 +7,7 @@ It speaks every wire format of `rankdash.rerankers.remote.apis` at its own path,
 completions with log-probabilities. It scores by words that query and document share, so what a
 client should get is known (`score`). The faults that are set (`server.faults`) are used up one a
 request; a fault is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of
-them in one dict.
+them in one dict. `server.fault_of` says the fault of every other request from its body.
 ("together", 8) answers once eight requests have been under way at the same time.
 """
 
@@ -67,6 +67,7 @@ class Server(ThreadingHTTPServer):
         self.key = key
         self.seen: list[tuple[str, dict, dict]] = []
         self.faults: deque[dict] = deque()
+        self.fault_of = lambda body: {}
         self.limit: int | None = None
         self.reply = None
         self.logprobs = True
@@ -98,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length))
         with server.lock:
             server.seen.append((self.path, dict(self.headers), body))
-            fault = server.faults.popleft() if server.faults else {}
+            fault = server.faults.popleft() if server.faults else server.fault_of(body)
             server.at_once += 1
             server.most_at_once = max(server.most_at_once, server.at_once)
         try:
@@ -268,6 +269,9 @@ def judge(prompt: str) -> tuple[str, dict[str, float]]:
         a, b = scores
         return ("A" if a >= b else "B"), {"A": a - b, " B": b - a, "The": -9.0}
     value = scores[0]
+    if "Grade: N" in asked:
+        top = 1 if "1: relevant." in asked else 3
+        return f"Shared words: {round(value)}.\nGrade: {round(min(max(value, 0), top))}", {}
     if "0 to 10" in asked:
         return str(round(min(max(value, 0), 10))), {}
     if "0 to 4" in asked:

@@ -2,11 +2,12 @@
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from rankdash.errors import SettingError
-from rankdash.rerankers.remote import client
+from rankdash.rerankers.remote import call_settings, client
 from rankdash.rerankers.remote.call_settings import Budget, Clock, Policy, check_url, each
 from rankdash.rerankers.remote.client import Client, Gate
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
@@ -160,6 +161,21 @@ def test_everything_is_answered_in_order_and_so_much_at_once(items, at_once):
     assert all(name.startswith("rerank") == apart for name in names)
 
 
+@pytest.mark.parametrize(("items", "at_once", "workers"), [(5, 3, 3), (3, 3, 3), (2, 64, 2)])
+def test_no_more_are_under_way_than_allowed_and_than_there_are(
+    monkeypatch, items, at_once, workers
+):
+    made = []
+
+    def pool(most, **options):
+        made.append(most)
+        return ThreadPoolExecutor(most, **options)
+
+    monkeypatch.setattr(call_settings, "ThreadPoolExecutor", pool)
+    assert each(str, range(items), at_once) == [str(item) for item in range(items)]
+    assert made == [workers]
+
+
 @pytest.mark.parametrize(
     ("url", "kept"),
     [
@@ -172,7 +188,13 @@ def test_an_address_loses_its_blanks_and_the_slash_at_its_end(url, kept):
     assert check_url(url) == kept
 
 
-@pytest.mark.parametrize("url", ["http://x:0", "https://x.com/#a", "http://user@x.com", "https:x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://x:0", "https:x", "ftp://x.com", "http://user@x.com", "http://:word@x.com"),
+        *("https://x.com/#a", "https://x.com/?a=b"),
+    ],
+)
 def test_what_is_no_plain_address_is_refused(url):
     with pytest.raises(SettingError):
         check_url(url)

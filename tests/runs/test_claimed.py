@@ -9,10 +9,11 @@ import pytest
 from rankdash.errors import RerankerError, StoreError
 from rankdash.rerankers.remote.keys import Place
 from rankdash.runs import claimed, worker
+from rankdash.runs import pace as pace_module
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.key_pipe import KEY_SECONDS, Handover
+from rankdash.runs.pace import Pace
 from rankdash.runs.runner import Cancelled
-from rankdash.runs.worker import Pace
 from rankdash.store.jobs.explanations import Explanations
 from rankdash.store.jobs.queue import Progress, Queue
 
@@ -104,14 +105,14 @@ def test_what_is_there_at_once_says_nothing_of_the_pace():
     pace = Pace()
     pace.mark(10.0, 0)
     assert pace.rate is None
-    pace.mark(10.0 + worker._AT_ONCE_SECONDS / 2, 500)
+    pace.mark(10.0 + pace_module._AT_ONCE_SECONDS / 2, 500)
     assert pace.rate is None
     pace.mark(12.0, 520)
     assert pace.rate == 10.0
     assert pace.seconds_left(30) == 3.0
     apart = Pace()
     apart.mark(0.0, 0)
-    apart.mark(worker._AT_ONCE_SECONDS, 10)
+    apart.mark(pace_module._AT_ONCE_SECONDS, 10)
     assert apart.rate == pytest.approx(200.0)
 
 

@@ -186,3 +186,11 @@ def test_the_constant_of_reciprocal_ranks_is_told_where_it_counts_and_tells_wish
     assert runs[0].id == runs[2].id != runs[1].id
     assert fuse(dataset, made, Fusion("rrf", k=60), "other").id != runs[0].id
     assert "k" not in fuse(dataset, made, Fusion("minmax"), "both").settings
+
+
+def test_nothing_was_scored_for_what_is_done_and_of_the_rest_nothing_is_known(dataset):
+    queries = fuse(dataset, parts(dataset), Fusion(), "both").queries
+    pairs = dict(zip(queries["query_id"], queries["pairs"], strict=True))
+    assert [pairs["q1"], pairs["q4"]] == [0.0, 0.0]
+    assert all(math.isnan(pairs[query]) for query in ("q2", "q3", "q5"))
+    assert queries[["latency_ms", "index_ms", "tokens", "truncated"]].isna().all(axis=None)

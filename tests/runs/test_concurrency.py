@@ -105,6 +105,20 @@ def levels(reranker, requests, clients, seconds):
     return found
 
 
+@pytest.mark.parametrize(
+    ("answer", "good"),
+    [
+        (Scored(np.array([1.0, 2.0])), True),
+        (Scored(np.array([1.0, 2.0]), error="too late"), False),
+        (Scored(np.array([1.0, np.nan])), False),
+    ],
+)
+def test_an_answer_counts_where_it_has_no_error_and_every_score(answer, good):
+    (level,) = levels(Slots(1, lambda request: answer), REQUESTS, (1,), 0.1)
+    assert (level.queries, level.failed) == ((5, 0) if good else (0, 5))
+    assert level.pairs_per_second == pytest.approx(100 if good else 0)
+
+
 def test_clients_are_under_way_at_once_and_the_rate_is_what_came_back():
     reranker = Slots(100)
     one, four = levels(reranker, REQUESTS, (1, 4), 0.4)
@@ -271,3 +285,17 @@ def test_the_time_of_embedding_is_in_no_latency():
     (found,) = levels(Slots(9, answer), REQUESTS[:3], (1,), 0.5)
     assert found.queries >= 3
     assert found.p95_ms == pytest.approx(20.0)
+
+
+def test_a_reranker_that_goes_while_it_is_measured_ends_it():
+    asked = []
+
+    def answer(request):
+        asked.append(request.query_id)
+        if len(asked) > 2:
+            raise UnavailableError("No model any more.")
+        return Scored(np.array([1.0, 2.0]))
+
+    with pytest.raises(UnavailableError, match="No model any more"):
+        levels(Slots(1, answer), REQUESTS, (1,), 0.2)
+    assert len(asked) == 3, "two before the clock starts"

@@ -270,6 +270,29 @@ def test_what_fails_together_is_asked_alone_but_of_no_service_which_may_bill_it(
     assert asked == calls
 
 
+@pytest.mark.parametrize("remote", [True, False])
+def test_what_was_read_is_of_the_whole_text_and_each_variant_is_asked_about_once(remote):
+    """The first is the whole; the first of the next call has fewer tokens, and no score."""
+    asked = []
+
+    def score(requests):
+        asked.extend(text for request in requests for text in request.documents)
+        numbers = [float(text) for request in requests for text in request.documents]
+        values = np.array([math.nan if n in (16, 25) else n for n in numbers])
+        return [Scored(values, 100 - np.array(numbers, dtype=np.int64))]
+
+    held = SimpleNamespace(
+        reranker=SimpleNamespace(score=score, settings={}),
+        kind=SimpleNamespace(able=lambda _settings: SimpleNamespace(needs_network=remote)),
+    )
+    done = []
+    scoring = explain._Scoring(held, ("q", "d"), done.append, lambda: False)
+    found = scoring([TextVariant("ask", str(n)) for n in range(30)])
+    assert asked == [str(n) for n in range(30)]
+    assert np.isnan(found).sum() == 2 and np.nansum(found) == sum(range(30)) - 41
+    assert (scoring.read, done) == (100, [25, 30] if remote else [16, 30])
+
+
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [25, 5]), (False, [16, 14])])
 def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes):
     """Those of one query are one request."""

@@ -131,3 +131,22 @@ def test_a_job_scores_candidates_without_a_text_as_it_was_told(
     assert (row.state, row.without_text, row.pairs_total) == ("done", rule, 2 * pairs)
     assert run.queries["pairs"].tolist() == [pairs, pairs]
     assert (run.measured.textless_pairs, run.measured.without_text) == (4, rule)
+
+
+def test_a_depth_and_a_sample_of_one_are_queued_with_all_that_was_asked_for(workspace, dataset):
+    grid = jobs.new_id()
+    wish = JobRequest(
+        dataset.id, "bm25", name="mine", depth=1, sample=1, without_text="empty", grid=grid
+    )
+    own = jobs.new_id()
+    assert jobs.submit(workspace, wish, own) == own
+    (row,) = jobs.list(workspace)
+    assert (row.name, row.depth, row.sample) == ("mine", 1, 1)
+    assert (row.without_text, row.grid) == ("empty", grid)
+
+
+def test_a_job_that_is_deleted_is_forgotten(workspace, dataset):
+    kept, gone = (jobs.submit(workspace, JobRequest(dataset.id, "bm25")) for _ in range(2))
+    jobs.cancel(workspace, gone)
+    jobs.delete(workspace, gone)
+    assert [row.id for row in jobs.list(workspace)] == [kept]

@@ -1,10 +1,14 @@
+import math
+import os
+import platform
 import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from rankdash.rerankers import Capabilities
-from rankdash.runs.machine import machine, threads_of
+from rankdash.runs.machine import load_average, machine, threads_of
 
 
 def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
@@ -33,3 +37,44 @@ def test_the_machine_is_described():
     assert described["python"] == ".".join(map(str, sys.version_info[:3]))
     assert described["numpy"] == np.__version__
     assert described["os"]
+
+
+def test_the_load_is_that_of_the_last_minute(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.5, 2.5, 3.5))
+    assert load_average() == 1.5
+
+    def untold():
+        raise OSError
+
+    monkeypatch.setattr(os, "getloadavg", untold)
+    assert math.isnan(load_average())
+
+
+def test_a_model_may_use_as_many_threads_as_its_library_was_given(monkeypatch):
+    idle = SimpleNamespace(is_initialized=lambda: False)
+    torch = SimpleNamespace(cuda=idle, get_num_threads=lambda: 3, __version__="2.0")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert machine()["threads"] == 3
+    assert threads_of(None, Capabilities(across_queries=True)) == 3
+    assert threads_of(None, Capabilities()) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "cpu"),
+    [
+        (
+            "processor\t: 0\nmodel name\t: Some CPU @ 2: fast\nmodel name\t: Another\n",
+            "Some CPU @ 2: fast",
+        ),
+        ("processor\t: 0\n", "arch"),
+        (None, "arch"),
+    ],
+)
+def test_the_processor_is_the_first_that_the_system_names(monkeypatch, tmp_path, told, cpu):
+    place = tmp_path / "cpuinfo"
+    if told is not None:
+        place.write_text(told)
+    monkeypatch.setattr("rankdash.runs.machine.Path", lambda _name: place)
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "arch")
+    assert machine()["cpu"] == cpu

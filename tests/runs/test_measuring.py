@@ -124,6 +124,31 @@ def test_trap_17_throughput_is_measured_and_not_one_over_the_mean_latency(make_d
     assert run.measured.together == 4
 
 
+def test_where_a_block_fails_the_time_of_each_query_by_itself_counts(make_dataset):
+    """50 ms for all eight together, which gave nothing, and 15 ms for each alone."""
+    model = Model()
+    model.odd["q1"] = lambda request: 1 / 0
+    run = go(make_dataset(queries=8), model, timing=Timing(latency="never"))
+    assert [len(call) for call in model.calls] == [1, 8] + [1] * 8
+    assert run.measured.seconds == pytest.approx(8 * 0.015)
+    assert run.measured.pairs == 7 * 5
+    assert list(run.queries.loc[run.queries["state"] == "failed", "query_id"]) == ["q1"]
+
+
+def test_a_query_that_fails_is_not_asked_again_for_its_latency(make_dataset):
+    model = Model()
+    model.odd["q1"] = lambda request: Scored.failed(5, "HTTP 429")
+    one_by_one = Capabilities()
+    run = go(make_dataset(queries=3), model, capabilities=one_by_one, timing=Timing(repeats=4))
+    asked = [query for call in model.calls[1:] for query in call]
+    assert {query: asked.count(query) for query in ("q0", "q1", "q2")} == {
+        "q0": 4,
+        "q1": 1,
+        "q2": 4,
+    }
+    assert run.measured.serial_seconds == pytest.approx(2 * 4 * 0.015)
+
+
 # --- latency
 
 
@@ -274,6 +299,33 @@ def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_
     assert timed.queries["latency_ms"].equals(first.queries["latency_ms"])
     assert model.pairs_scored == 4 * 5
     assert timed.measured.cached_pairs == 20
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "sample", "again"),
+    [(BLOCKS, 200, 4), (BLOCKS, 3, 3), (Capabilities(), 200, 8), (Capabilities(), 3, 3)],
+)
+def test_the_latency_asked_for_is_of_the_sample_and_of_half_where_blocks_need_the_rest(
+    make_dataset, workspace, capabilities, sample, again
+):
+    cache, dataset = workspace.score_cache, make_dataset(queries=8)
+    go(dataset, Model(), cache=cache, capabilities=capabilities)
+    timing = Timing(latency="always", sample=sample)
+    timed = go(dataset, Model(), cache=cache, capabilities=capabilities, timing=timing)
+    assert timed.measured.serial_queries == again
+    assert timed.measured.cached_pairs == (8 - again) * 5
+
+
+@pytest.mark.parametrize("capabilities", [BLOCKS, Capabilities()])
+def test_where_every_latency_is_asked_for_no_cached_score_saves_a_query(
+    make_dataset, workspace, capabilities
+):
+    cache, dataset = workspace.score_cache, make_dataset(queries=8)
+    go(dataset, Model(), cache=cache, capabilities=capabilities)
+    timing = Timing(latency="every", sample=3)
+    timed = go(dataset, Model(), cache=cache, capabilities=capabilities, timing=timing)
+    assert (timed.measured.serial_queries, timed.measured.cached_pairs) == (8, 0)
+    assert timed.queries["latency_ms"].notna().all()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.dataset import Dataset
 from rankdash.errors import SettingError
 from rankdash.ranking.ranking import Ranking
-from rankdash.runs.plan import MOST_CLIENTS, Timing, plan, sample_queries
+from rankdash.runs.plan import MOST_CLIENTS, Timing, drawn, plan, sample_queries
 
 
 def test_the_first_candidates_are_planned_in_first_stage_order(make_dataset):
@@ -52,6 +52,13 @@ def test_a_sample_is_drawn_from_the_queries_with_candidates(make_dataset):
     assert len(sample_queries(dataset, 4, seed=7)) == 4
     everything = sample_queries(dataset, 100, seed=7)
     assert sorted(everything) == [f"q{number}" for number in range(10) if number not in (3, 4)]
+
+
+def test_a_query_with_an_empty_list_has_no_candidates_to_be_sampled_by(make_dataset):
+    empty = Ranking.from_lists([("q0", ["d1"], [1.0]), ("q1", [], []), ("q2", ["d0"], [1.0])])
+    made = make_dataset(queries=3)
+    dataset = Dataset(made.name, made.queries, made.documents, made.qrels, empty)
+    assert sorted(sample_queries(dataset, 100, seed=7)) == ["q0", "q2"]
 
 
 @settings(max_examples=30)
@@ -153,3 +160,18 @@ def test_a_timing_comes_back_from_what_was_kept_of_it_and_is_measured_in_one_of_
     assert Timing.from_mapping({}) == Timing() == Timing("auto", 1, 200, 0, (), 5.0)
     with pytest.raises(SettingError, match="not 'sometimes'"):
         Timing("sometimes")
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_draw_is_the_permutation_of_the_ids_in_alphabetical_order(seed):
+    order = np.random.default_rng(seed).permutation(5)
+    assert drawn(iter("dbeac"), seed) == tuple("abcde"[place] for place in order)
+    assert drawn((), seed) == ()
+
+
+def test_a_depth_and_a_sample_of_one_are_the_smallest(make_dataset):
+    dataset = make_dataset(queries=3, depth=4)
+    assert plan(dataset, depth=1).pairs == 3
+    assert len(sample_queries(dataset, 1, seed=1)) == 1
+    nobody = plan(dataset, query_ids=[])
+    assert (nobody.pairs, set(nobody.skipped.values())) == (0, {"not in the sample"})

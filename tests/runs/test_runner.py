@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankdash.dataset import Dataset
 from rankdash.errors import ScoringError, SettingError, UnavailableError
 from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import Capabilities, Scored
+from rankdash.rerankers import Capabilities, Scored, preparing
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import Cancelled, rerank
 from tests.runs.clock import Clock
@@ -271,6 +271,21 @@ def test_index_work_is_kept_out_of_latency_and_cold_start(make_dataset):
     assert run.queries["index_ms"].sum() == pytest.approx(100.0 * len(embedded))
 
 
+def test_each_step_of_the_preparation_is_told_when_it_begins(make_dataset):
+    class Slow(Scripted):
+        def prepare(self, corpus):
+            told.append("in prepare")
+            preparing.begin("exporting")
+            super().prepare(corpus)
+
+    told = []
+    rerank(make_dataset(queries=1), Slow(), on_step=told.append, on_loaded=told.append)
+    assert told[:4] == ["loading", "in prepare", "exporting", "warming"]
+    assert [type(each) for each in told[4:]] == [float]
+    preparing.begin("choosing")
+    assert len(told) == 5, "nobody listens any more"
+
+
 def test_a_warm_up_that_fails_fails_nothing_but_its_own_query(make_dataset):
     run = rerank(make_dataset(queries=2), Scripted(only("q0", lambda request: 1 / 0)))
     assert states(run) == {"q0": "failed", "q1": "done"}
@@ -366,10 +381,12 @@ def make_dataset_once():
 
 def test_nothing_is_loaded_when_nothing_is_left(make_dataset):
     dataset = make_dataset(queries=3)
-    kept = []
-    whole = rerank(dataset, Scripted(), on_batch=kept.extend)
+    kept, steps = [], []
+    whole = rerank(dataset, Scripted(), on_batch=kept.extend, on_step=steps.append)
+    assert steps == ["loading", "warming"]
     unused = Scripted()
-    again = rerank(dataset, unused, done=kept)
+    again = rerank(dataset, unused, done=kept, on_step=steps.append)
+    assert steps == ["loading", "warming"]
     assert unused.corpus is None
     assert math.isnan(again.load_ms)
     assert again.ranking.frame().equals(whole.ranking.frame())

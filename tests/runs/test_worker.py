@@ -3,15 +3,21 @@
 import math
 import signal
 import sqlite3
+import threading
 from collections import Counter
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
-from rankdash.runs.worker import Pace
-from rankdash.store.jobs.job_batches import read_parts
+from rankdash.runs.pace import Pace
+from rankdash.runs.results import QueryResult, to_row
+from rankdash.runs.worker import Attempt
+from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.jobs.leases import Owner
+from rankdash.store.jobs.queue import Progress, Queue
 
 QUERIES = 60
 
@@ -263,11 +269,30 @@ def test_a_workspace_that_cannot_be_opened_ends_the_worker_in_words(start_slow_w
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("load_ms", [321.5, math.nan])
+def test_a_job_that_was_all_scored_before_keeps_the_time_that_it_took_to_load(
+    workspace, make_dataset, load_ms
+):
+    dataset, queue, me = make_dataset(queries=2), Queue(workspace), Owner()
+    workspace.save_dataset(dataset)
+    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
+    queue.claim(me)
+    if not math.isnan(load_ms):
+        queue.progress(job_id, me, Progress("scoring", load_ms=load_ms))
+    found = [QueryResult(query, "done", scores=np.arange(5.0)) for query in ("q0", "q1")]
+    write_part(workspace, job_id, [to_row(each) for each in found])
+    Attempt(workspace, me, queue.row(job_id), threading.Event()).run()
+    assert queue.row(job_id).state == "done"
+    assert workspace.run(job_id).load_ms == pytest.approx(load_ms, nan_ok=True)
+
+
 def test_the_pace_is_that_of_the_latest_batches():
     pace = Pace()
     assert (pace.rate, pace.seconds_left(100)) == (None, None)
     pace.mark(10.0, 0)
     assert pace.rate is None
+    pace.mark(11.0, 0)
+    assert (pace.rate, pace.seconds_left(100)) == (None, None), "nothing came"
     pace.mark(12.0, 100)
     assert (pace.rate, pace.seconds_left(100)) == (50.0, 2.0)
     for second in range(1, 40):

@@ -23,9 +23,12 @@ from rankdash.i18n import error_text, speaking
 from rankdash.ranking.ranking import Ranking
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
@@ -69,6 +72,25 @@ def full(workspace, make_dataset, make_run):
         "scenarios", sharing.write_scenarios({"careful": Assumptions(elasticity=0.25)})
     )
     workspace.set_setting("analyst", "Ann")
+    judges, pairs = StoredJudges(workspace), [("007", "1"), ("7", "01"), ("7", "1")]
+    for name in ("Mine", "waits"):
+        judges.submit(
+            dataset_id=dataset.id, name=name, model="tiny", template="abc",
+            settings={"base_url": "http://me:pw@host/v1", "top": 3}, top=3, systems=["a", "b"],
+            depth=2, pairs=pairs, judge_id=f"judge-{name}",
+        )  # fmt: skip
+    judges.claim(owner)
+    judged = [
+        {"grade": 2.0, "reason": "看", "error": "", "kind": "", "answers": '[{"grade": 2.0, '
+         '"reason": "看", "error": "", "kind": ""}]'},
+        {"grade": None, "reason": "", "error": "e", "kind": "time_out", "answers": "[]"},
+    ]  # fmt: skip
+    rows = [
+        {**each, "query_id": query, "doc_id": doc}
+        for each, (query, doc) in zip(judged, pairs, strict=False)
+    ]
+    judges.keep("judge-Mine", owner, rows, {"calls": 2, "billed": {"dollars": 0.5}})
+    judges.finish("judge-Mine", owner, "cancelled")
     Queue(workspace).submit(
         dataset_id=dataset.id, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
         seed=0,
@@ -111,7 +133,19 @@ def same_workspace(ours, theirs):
         assert Notes(ours).all(row.id) == Notes(theirs).all(row.id)
         assert Corrections(ours).all(row.id) == Corrections(theirs).all(row.id)
         assert Pins(ours).of(row.id) == Pins(theirs).of(row.id)
+        assert LabelNotes(ours).all(row.id) == LabelNotes(theirs).all(row.id)
         assert RunNotes(ours).all(row.id) == RunNotes(theirs).all(row.id)
+        judges, copies = (
+            [
+                replace(each, settings={})
+                for each in StoredJudges(home).rows(row.id)
+                if not each.live
+            ]
+            for home in (ours, theirs)
+        )
+        assert judges == copies
+        for judge in judges:
+            assert same_frame(*(StoredJudges(each).grades(judge.id) for each in (ours, theirs)))
     assert [row.id for row in ours.runs()] == [row.id for row in theirs.runs()]
     for row, copy in zip(ours.runs(), theirs.runs(), strict=True):
         assert (row.name, row.created, row.p50_ms, row.p95_ms) == (
@@ -164,6 +198,7 @@ def test_a_colleague_sees_the_same(full, other):
     same_workspace(full, other)
     assert dict(found.added) == {
         "datasets": 1, "runs": 1, "notes": 2, "corrections": 2, "explanations": 1, "settings": 1,
+        "judges": 1,
     }  # fmt: skip
     assert found.findings == []
     assert sharing.read_scenarios(other.setting("scenarios"))["careful"].elasticity == 0.25
@@ -510,6 +545,15 @@ REPORTS = [
     report(finding={"examples": [1]}),
 ]
 
+JUDGED = {
+    "query_id": "7", "doc_id": "1", "grade": 3.0, "reason": "r", "error": "", "kind": "",
+    "answers": [],
+}  # fmt: skip
+JUDGE = {
+    "id": "j", "name": "n", "model": "m", "template": "t", "settings": {}, "top": 3,
+    "systems": ["a"], "depth": 1, "state": "done", "usage": {}, "unsettled": 0,
+    "created": "2026-01-01", "started": None, "finished": None, "pairs": [JUDGED],
+}  # fmt: skip
 ABOUT = {
     "name": ("datasets", {"name": 3}),
     "surrogate": ("runs", {"name": "\ud800"}),
@@ -534,6 +578,21 @@ ABOUT = {
     "foreign correction": ("datasets", {"corrections": [{
         "query_id": "7", "doc_id": "x", "label": 1.0, "withdrawn": 0, "who": "",
         "made": "2026-01-01"}]}),
+    "judge off its scale": ("datasets", {"judges": [{**JUDGE, "pairs": [{**JUDGED, "grade": 4}]}]}),
+    "judge of texts": ("datasets", {"judges": [{**JUDGE, "id": "../x"}]}),
+    "judge under way": ("datasets", {"judges": [{**JUDGE, "state": "running"}]}),
+    "foreign judged pair": ("datasets", {"judges": [{**JUDGE, "pairs": [{**JUDGED,
+                                                                        "doc_id": "x"}]}]}),
+    "judge without an error": ("datasets", {"judges": [{**JUDGE, "pairs": [{**JUDGED,
+                                                                           "grade": None}]}]}),
+    "plan of no log": ("datasets", {"plan": {
+        "id": "p", "settings": {}, "before": 99, "guidelines": "", "created": "2026-01-01",
+        "pauses": []}}),
+    "plan of texts": ("datasets", {"plan": {
+        "id": "../p", "settings": {}, "before": 0, "guidelines": "", "created": "2026-01-01",
+        "pauses": []}}),
+    "foreign label note": ("datasets", {"label_notes": [{
+        "query_id": "7", "doc_id": "x", "who": "", "note": "y"}]}),
     "explanation of texts": ("runs", {"explanations": [{
         "query_id": "7", "doc_id": "1", "level": "term", "finished": "2026-01-01",
         "result": '{"score": "high", "stages": [], "read": 1, "full": 1}'}]}),
@@ -782,3 +841,92 @@ def test_what_was_corrected_last_is_in_force_where_a_log_is_taken_over(full, oth
     # The pair that was withdrawn here stays so, and is no other than the one in the file.
     found = bring(other, exported(full))
     assert found.findings == [] and not found.added["corrections"]
+
+
+def plan_of(workspace, dataset_id):
+    """The plan with its pauses, and what was said since it began."""
+    plans = LabelPlans(workspace)
+    kept = plans.newest(dataset_id)
+    log = Corrections(workspace).log(dataset_id, kept.revision)
+    return replace(kept, revision=0), plans.resumed(kept.id), [
+        (each.pair, each.label, each.who, each.made, each.withdrawn) for each in log
+    ]  # fmt: skip
+
+
+def test_a_labelling_plan_goes_along_with_what_was_said_since_it_began(full, other, make_dataset):
+    (row,) = full.datasets()
+    begun = LabelPlans(full).begin(row.id, {"seed": 3, "systems": ["a"]}, "Read *all*.")
+    for label, who in ((1.0, "Ann"), (None, "Bo")):
+        Corrections(full).correct(row.id, ("007", "1"), label, who)
+    LabelPlans(full).resume(begun, "Ann")
+    LabelNotes(full).keep(row.id, ("007", "1"), "Bo", "cut off?")
+    # Here the numbers of the log are others.
+    mine = make_dataset("Mine", salt="!")
+    save(other, mine)
+    for label in (0.0, 1.0, 2.0):
+        Corrections(other).correct(mine.id, ("7", "1"), label, "Cy")
+    bring(other, exported(full))
+    assert LabelNotes(other).all(row.id) == LabelNotes(full).all(row.id)
+    ours, theirs = plan_of(full, row.id), plan_of(other, row.id)
+    assert ours == theirs
+    assert [each[1:3] for each in theirs[2]] == [(1.0, "Ann"), (None, "Bo")]
+    assert LabelPlans(other).newest(row.id).revision != LabelPlans(full).newest(row.id).revision
+    # Once more changes nothing.
+    assert bring(other, exported(full)).findings == []
+    assert plan_of(other, row.id) == theirs
+
+
+@pytest.mark.parametrize("lacking", [("reading", "measured", "calls"), ("reading", "calls")])
+def test_a_run_of_which_less_is_known_goes_along(workspace, other, make_dataset, make_run, lacking):
+    """As a ranking from a file, of which nothing was measured."""
+    dataset = make_dataset("Shop")
+    save(workspace, dataset)
+    workspace.save_run(replace(make_run(dataset), **dict.fromkeys(lacking)))
+    assert bring(other, exported(workspace)).added["runs"] == 1
+    same_workspace(workspace, other)
+    (row,) = other.runs()
+    found = {name: getattr(other.run(row.id), name) is None for name in ("measured", *lacking)}
+    assert found == {"measured": "measured" in lacking, "reading": True, "calls": True}
+
+
+def test_a_plan_under_which_nobody_has_labelled_yet_goes_along(full, other):
+    (row,) = full.datasets()
+    LabelPlans(full).begin(row.id, {"seed": 3}, "Read.")
+    assert bring(other, exported(full)).findings == []
+    assert plan_of(other, row.id) == plan_of(full, row.id)
+    assert plan_of(other, row.id)[2] == []
+
+
+def test_a_plan_or_labels_of_ones_own_stay(full, tmp_path):
+    (row,) = full.datasets()
+    before = exported(full)
+    LabelPlans(full).begin(row.id, {"seed": 3}, "")
+    Corrections(full).correct(row.id, ("7", "1"), 2.0, "Ann")
+    content = exported(full)
+    for own in ("plan", "labels"):
+        other = Workspace.open(tmp_path / own)
+        bring(other, before)
+        if own == "plan":
+            LabelPlans(other).begin(row.id, {"seed": 4}, "")
+        found = bring(other, content)
+        assert "archive.plan" in {each.code for each in found.findings}
+        kept = LabelPlans(other).newest(row.id)
+        assert (kept and kept.settings) == ({"seed": 4} if own == "plan" else None)
+        assert ("7", "1") in {each.pair for each in Corrections(other).all(row.id)}
+
+
+def test_a_judge_as_it_should_be_is_taken_and_stays_what_it_is_here(full, other):
+    bring(other, _about(exported(full), "datasets", judges=[JUDGE]))
+    (row,) = StoredJudges(other).rows()
+    assert (row.id, row.graded, row.total, row.can_resume) == ("j", 1, 1, False)
+    again = _about(exported(full), "datasets", judges=[{**JUDGE, "pairs": []}])
+    assert bring(other, again).added["judges"] == 0
+    assert StoredJudges(other).row("j").total == 1
+
+
+def test_keys_in_the_address_of_a_judge_stay_behind(full, other):
+    bring(other, exported(full))
+    (row,) = StoredJudges(other).rows()
+    assert (row.name, row.settings["base_url"]) == ("Mine", "http://host/v1")
+    assert (row.state, row.graded, row.failed, row.open) == ("cancelled", 1, 1, 1)
+    assert StoredJudges(other).pending(row.id) == [("7", "1")]

@@ -12,10 +12,11 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.sharing import read_scenarios
-from rankdash.store import Workspace, backups, database, repair
+from rankdash.store import Workspace, backups, database, records, repair
 from rankdash.store.folders import DATABASE, RECORD
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import read_parts
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
@@ -292,6 +293,42 @@ def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(kept):
     assert broken.is_dir() and orphaned.is_dir()
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"format": "another"},
+        {"kind": "datasets"},
+        {"row": {"id": "0000000000000000"}},
+        {"row": {"name": 7}},
+        {"row": {"queries_done": "3"}},
+        {"row": {"depth": "10"}},
+        {"row": {"created": None}},
+        {"row": {"settings": "{"}},
+    ],
+)
+def test_a_record_is_read_only_as_what_rankdash_writes(kept, told):
+    root, _ = kept
+    folder = next(iter((root / "runs").iterdir()))
+    ids = {row.id for row in Workspace.open(root).datasets()}
+    found = {"datasets": [], "runs": [folder]}
+    assert [kind for kind, _ in records.rows_of(root, found, ids)] == ["runs"]
+    record = json.loads((folder / RECORD).read_text())
+    told = {**told, "row": {**record["row"], **told.get("row", {})}}
+    (folder / RECORD).write_text(json.dumps({**record, **told}))
+    assert records.rows_of(root, found, ids) == []
+
+
+@pytest.mark.parametrize("kind", ["datasets", "runs"])
+def test_from_folders_are_told_only_rows_that_nothing_else_had(kept, tmp_path, kind):
+    root, _ = kept
+    shutil.rmtree(root / "backups")
+    assert repair.rebuild(root, tmp_path / "whole.sqlite").from_folders == 0
+    with closing(sqlite3.connect(root / DATABASE)) as db, db:
+        db.execute(f"DELETE FROM {kind} WHERE id = (SELECT max(id) FROM {kind})")
+    made = repair.rebuild(root, tmp_path / "anew.sqlite")
+    assert (made.from_folders, made.rows["datasets"], made.rows["runs"]) == (1, 2, 3)
+
+
 def test_a_workspace_without_records_and_database_deletes_nothing(old):
     lose(old)
     for kind in ("datasets", "runs", "jobs"):
@@ -326,8 +363,6 @@ def test_a_workspace_that_is_only_shown_is_not_repaired(kept):
 
 
 def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(kept, monkeypatch):
-    from rankdash.store import records
-
     root, _ = kept
     workspace = Workspace.open(root)
     listing = records.kept
@@ -503,3 +538,30 @@ def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(kept, tmp_
     assert jobs["failed"][0] == "failed"
     assert json.loads(jobs["failed"][4])["params"] == {"said": "Bearer •••"}
     assert states == [("interrupted", None, 1)] * 2
+
+
+def test_judges_and_their_grades_come_back_stopped_and_go_with_their_data_set(kept, tmp_path):
+    root, _ = kept
+    workspace = Workspace.open(root)
+    judges, shop = StoredJudges(workspace), workspace.datasets()[0].id
+    for name in ("one", "two"):
+        judges.submit(
+            dataset_id=shop, name=name, model="m", template="t", settings={"top": 3}, top=3,
+            systems=["a"], depth=1, pairs=[("q1", "d1"), ("q1", "d2")], judge_id=name,
+        )  # fmt: skip
+    owner = Owner()
+    judges.claim(owner)
+    pair = {"query_id": "q1", "doc_id": "d2", "grade": 2.0, "reason": "", "error": "", "kind": ""}
+    judges.keep("one", owner, [{**pair, "answers": "[]"}], {"calls": 1})
+    shutil.rmtree(root / "backups")
+    repair.rebuild(root, tmp_path / "anew.sqlite")
+    anew = tmp_path / "anew.sqlite"
+    assert ask(anew, "SELECT state FROM judges") == ["interrupted"] * 2
+    graded = "SELECT grade FROM judged_pairs WHERE judge_id = 'one' ORDER BY rowid"
+    assert ask(anew, graded) == [None, 2.0]
+    for folder in (root / "datasets").iterdir():
+        if folder.name.startswith(shop):
+            shutil.rmtree(folder)
+    repair.rebuild(root, tmp_path / "without.sqlite")
+    for table in ("judges", "judged_pairs"):
+        assert ask(tmp_path / "without.sqlite", f"SELECT 1 FROM {table}") == []

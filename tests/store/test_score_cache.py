@@ -205,3 +205,23 @@ def test_of_queries_used_at_the_same_moment_the_first_goes_first(cache, tmp_path
     cache.limit = cache.size_bytes - 1
     assert np.isnan(scores(cache, "m", "q0", names)).all()
     assert not np.isnan(scores(cache, "m", "q39", names)).any()
+
+
+def test_answers_are_kept_by_the_same_key_within_the_same_limit(cache):
+    cache.write("m", [("q", ["d"], found([1.0]))])
+    cache.write_answers("m", [("q", "d", "[1]"), ("q", "e", "[2]"), ("q", "d", "[3]")])
+    asked = [("q", "d"), ("q", "e"), ("q", "f"), ("p", "d")]
+    assert cache.read_answers("m", asked) == ["[3]", "[2]", "", ""]
+    assert cache.read_answers("n", asked) == ["", "", "", ""]
+    assert scores(cache, "m", "q", ["d"]) == [1.0]
+    assert cache.pairs == 3
+    cache.limit = 1
+    assert cache.pairs == 0
+    assert cache.read_answers("m", asked[:1]) == [""]
+    cache.limit = 0
+    cache.write_answers("m", [("q", "d", "x")])
+    assert cache.pairs == 0
+    cache.limit = 10**9
+    cache.write_answers("m", [("q", "d", "x")])
+    cache.clear()
+    assert (cache.pairs, cache.read_answers("m", asked[:1])) == (0, [""])

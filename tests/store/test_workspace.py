@@ -1,4 +1,5 @@
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -347,3 +348,18 @@ def test_a_home_may_be_told_from_that_of_the_user_or_from_here(monkeypatch, tmp_
     assert Workspace.open().root == tmp_path / "of mine"
     monkeypatch.chdir(tmp_path)
     assert Workspace.open(Path("here")).root == tmp_path / "here"
+
+
+@pytest.mark.parametrize("kind", ["datasets", "runs"])
+def test_what_lost_its_folder_can_be_deleted(workspace, make_dataset, make_run, kind):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    for folder in (workspace.root / kind).iterdir():
+        shutil.rmtree(folder)
+    if kind == "runs":
+        workspace.delete_run("run-1")
+    else:
+        workspace.delete_dataset(dataset.id)
+    assert (len(workspace.datasets()), workspace.runs()) == (1 if kind == "runs" else 0, [])
+    assert list((workspace.root / kind).iterdir()) == []

@@ -14,7 +14,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports.triplet_lines import as_json_lines
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.caveats import NoNegatives, caveats
-from rankdash.study.hard_negatives import MOST_NEGATIVES, triplets
+from rankdash.study.ranks import MOST_NEGATIVES, triplets
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 from rankdash.words import caveats as words

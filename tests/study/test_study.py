@@ -12,7 +12,7 @@ from rankdash.charts import style
 from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
 from rankdash.loading import load
-from rankdash.metrics import Conventions
+from rankdash.metrics import Conventions, evaluate
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.readers import sources_from_path
 from rankdash.reporting import figures
@@ -167,7 +167,8 @@ def test_parts_are_kept_by_the_cache_that_is_passed_in_and_shared(data):
 
     one = study_of(data, 2, dataset_id=data.id, cache=cache)
     other = Study(data, one.systems, one.baseline, one.challengers, dataset_id=data.id, cache=cache)
-    assert other.comparison is one.comparison
+    made = {id(verdict) for verdict in one.comparison.verdicts.values()}
+    assert {id(verdict) for verdict in other.comparison.verdicts.values()} == made
     threshold = Study(
         data,
         one.systems,
@@ -177,8 +178,38 @@ def test_parts_are_kept_by_the_cache_that_is_passed_in_and_shared(data):
         dataset_id=data.id,
         cache=cache,
     )
-    assert threshold.comparison is not one.comparison
+    assert not {id(verdict) for verdict in threshold.comparison.verdicts.values()} & made
     assert threshold.judged(one.baseline) is one.judged(one.baseline)
+
+
+def test_another_metric_of_those_that_are_shown_is_not_compared_again(data):
+    kept: dict[tuple[object, ...], object] = {}
+
+    def cache(key, make):
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    one = study_of(data, 2, dataset_id=data.id, cache=cache)
+    assert list(one.comparison.frame["metric"][::3])[:3] == ["ndcg@10", "mrr@10", "map@10"]
+    before = set(kept)
+    other = study_of(data, 2, metric="map", dataset_id=data.id, cache=cache)
+    frame = other.comparison.frame
+    assert set(kept) == before
+    assert list(frame["metric"][::3])[:3] == ["map@10", "ndcg@10", "mrr@10"]
+    assert list(frame["system"][:3]) == list(other.chosen)
+    assert [each.spec for each in other.comparison.measures] == list(other.specs)
+    by = ["metric", "system"]
+    pd.testing.assert_frame_equal(
+        frame.sort_values(by, ignore_index=True),
+        one.comparison.frame.sort_values(by, ignore_index=True),
+    )
+    assert [spec for _system, spec in other.comparison.verdicts][:2] == ["map@10"] * 2
+    found = other.evaluations[FIRST_STAGE]
+    assert list(found.means()) == list(other.specs)
+    alone = evaluate(other.judged(FIRST_STAGE), ["map@10"]).column("map@10")
+    for each in (found, one.evaluations[FIRST_STAGE]):
+        np.testing.assert_array_equal(each.column("map@10"), alone)
 
 
 # What a study is of.

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -27,6 +28,7 @@ from rankdash.study import costs, leaderboard
 from rankdash.study.decision import decision
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
+from rankdash.ui.report import report_preview
 from rankdash.value.payoff import Amount
 from rankdash.words import costs as words
 from tests.study.best_or_worst import best_or_worst
@@ -62,6 +64,12 @@ def test_less_than_five_queries_give_a_mean_and_nothing_that_sounds_sure(n, few)
     for figure in ("net_per_month", "roi", "break_even_elasticity", "break_even_searches"):
         assert (getattr(choice.came, figure) == Amount(reason="unknown_gain")) == few
     assert (words.answer(choice) == "unknown") == few
+    for money, known in (
+        (None, "Break-even only: price and value are not set."),
+        (study.money, "With the assumptions that you set on Cost & ROI."),
+    ):
+        preview = report_preview.of(replace(study, money=money))["cost"]
+        assert preview.summary == ("Costs alone: the gain is not known." if few else known)
     assert (decision(study, run).step == "queries") == few
     best = leaderboard.standings(study)[0]
     assert np.isnan([best.low, best.high]).all() == few
@@ -195,3 +203,21 @@ def test_the_minimum_detectable_change_is_within_what_labels_and_candidates_allo
     many = study_of(120)
     row = many.comparison.row(many.challengers[0], many.spec)
     assert 0 < row["smallest_detectable"] < 1 / 6
+
+
+@pytest.mark.parametrize(("best", "even"), [(lambda _at: True, True), (bool, False)])
+def test_equal_gains_are_no_certainty_on_any_surface(best, even, tmp_path, capsys):
+    """Eight equal gains: drawing among them gives no other, which is no interval of width 0."""
+    study = best_or_worst(8, "precision@3", lambda _at: False, best, money=Money())
+    said = surfaces(study, tmp_path, capsys)
+    (run,) = study.challengers
+    row = study.comparison.row(run, study.spec)
+    assert (row["verdict"], row["delta_low"] == row["delta_high"]) == ("better", even)
+    gains = ("compare text", "compare markdown", "compare latex", "gate text", "gate markdown")
+    for name in gains:
+        assert ("no spread" in said[name]) is even, name
+    for name in ("compare text", "compare json", "compare markdown", "report full"):
+        text = " ".join(said[name].split())
+        assert ("by the same amount for each of the 8 queries" in text) is even, name
+        assert ("95% confidence the true gain" in text) is not even, name
+    assert bool(re.search(r"\+0\.333 (?:to|…) \+0\.333", "".join(said.values()))) is False

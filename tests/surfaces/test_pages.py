@@ -116,10 +116,13 @@ def test_overview_has_every_number_of_the_comparison(case, app):
     ):
         assert_same(shown[column], frame[column])
     for at, row in frame.iterrows():
-        assert_says(shown["interval"][at], [number(row["mean_low"]), number(row["mean_high"])])
+        ends = [number(row["mean_low"]), number(row["mean_high"])]
+        assert_says(shown["interval"][at], ends if row["mean_low"] < row["mean_high"] else [])
+        ends = [signed(row["delta_low"]), signed(row["delta_high"])]
         if not own[at]:
-            ends = signed(row["delta_low"]), signed(row["delta_high"])
-            assert_says(shown["change_interval"][at], ends)
+            spread = row["delta_low"] < row["delta_high"]
+            assert_says(shown["change_interval"][at], ends if spread else [])
+            assert (shown["change_interval"][at] == "no spread") is not spread
 
 
 def test_overview_tells_the_verdict_on_the_system_in_focus_with_its_caveats(case, app):

@@ -25,6 +25,7 @@ from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers.parse.skipped_rows import OTHER_REASONS, REASONS
 from rankdash.reporting.report import SECTIONS
 from rankdash.rerankers import kinds
+from rankdash.rerankers.judging.judge import SETTINGS as JUDGE_SETTINGS
 from rankdash.rerankers.neural.known_models import known_models
 from rankdash.value import price_list
 from rankdash.value.archetypes import ARCHETYPES
@@ -121,6 +122,8 @@ def from_schemas() -> Iterator[str]:
         yield from (kind.title, kind.meaning)
         for spec in kind.settings:
             yield from (spec.title, spec.help)
+    for spec in JUDGE_SETTINGS:
+        yield from (spec.title, spec.help)
     for segment in DERIVED_SEGMENTS:
         yield from (segment.title, segment.meaning, segment.note, *segment.values)
     yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values())

@@ -29,7 +29,7 @@ def study(*challengers: str, **more: Any) -> SimpleNamespace:
         cutoff=10,
         specs=("ndcg@10",),
         name=lambda system: f"the {system}",
-        **more,
+        **{"judge": None, **more},
     )
 
 
@@ -286,6 +286,17 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
         assert given["view.go"] == ("queries",)
 
 
+def test_overview_begins_with_the_verdict_of_a_judge_where_one_is_chosen(play):
+    one = study("a", "b", judge="a judge")
+    labelled = study("a", "b", judge="a judge", labelling="under way")
+    order, given, _drawn = play(
+        "overview", view__study=one, view__in_focus="b", label_plan__under_way=labelled
+    )
+    at = order.index("judged_verdict.draw")
+    assert order[at - 1 : at + 2 : 2] == ["label_plan.under_way", "verdict_strip.draw"]
+    assert given["judged_verdict.draw"] == (labelled, "b")
+
+
 @pytest.mark.parametrize(
     ("page", "parts"),
     [
@@ -319,7 +330,7 @@ def queries_page(play, kept, opened, sort=None):
         query_notes__tags="tags",
         query_list__titles="titles",
         query_list__height=99,
-        query_filters__draw=kept,
+        query_filters__draw=(kept, nullcontext()),
         query_list__opened=opened,
         query_panes__draw=(nullcontext(), nullcontext()),
         address__one=sort,

@@ -223,3 +223,7 @@ def test_a_template_is_paid_where_one_is_told_and_a_flat_price_by_the_search_alo
         assert cost_per_search(Price(2.0, "flat"), Load(10, documents, 90)) == pytest.approx(2e-3)
     assert np.isnan(cost_per_search(Price(2.0, "hour"), load))
     assert machines_needed(1e6, Price(2.0, "hour")) == 0
+
+
+def test_a_chunk_has_five_hundred_tokens_where_nobody_said():
+    assert Price(2.0, "search").chunk_tokens == 500

@@ -3,7 +3,7 @@
 import pytest
 
 from rankdash.value.billing import Price
-from rankdash.value.break_even import equal_rate, highest_price, least_quality
+from rankdash.value.break_even import equal_rate, highest_price, least_quality, least_searches_a_day
 
 
 def test_a_machine_that_is_used_half_of_the_time_pays_at_twice_the_rate():
@@ -38,3 +38,17 @@ def test_the_highest_price_leaves_what_upkeep_takes_of_each_search(searches, upk
     assert highest_price(0.002, searches, upkeep) == (
         price if isinstance(price, str) else pytest.approx(price)
     )
+
+
+@pytest.mark.parametrize(
+    ("margin", "upkeep", "searches"),
+    [
+        (0.0, 1.0, "never"),
+        (-0.1, 0.0, "never"),
+        (0.5, 0.0, "always"),
+        (0.001, 0.5, 0.5 / (0.001 * 365 / 12)),
+    ],
+)
+def test_the_least_searches_pay_the_upkeep(margin, upkeep, searches):
+    found = least_searches_a_day(margin, upkeep)
+    assert found == (searches if isinstance(searches, str) else pytest.approx(searches))

@@ -24,3 +24,9 @@ def test_what_has_no_cost_or_no_quality_that_is_known_is_not_on_the_front():
     assert pareto([1.0, nan, 0.5, 2.0], [0.5, 0.9, nan, 0.4]).tolist() == [
         True, False, False, False
     ]  # fmt: skip
+
+
+def test_cheaper_or_better_is_enough_and_as_good_at_the_same_cost_beats_nothing():
+    assert pareto([1.0, 2.0, 1.0, 1.0], [0.5, 0.5, 0.4, 0.5]).tolist() == [True, False, False, True]
+    assert pareto([1.0, 2.0], [0.5, 0.6]).tolist() == [True, True]
+    assert pareto([], []).tolist() == []

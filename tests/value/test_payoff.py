@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
+from rankdash.value import payoff
 from rankdash.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
 from rankdash.value.benefit import (
     deflection,
@@ -86,15 +87,19 @@ def test_tickets_and_time_come_from_searches_that_now_show_something():
 
 
 gains = st.floats(0.001, 2.0)
-costs = st.floats(1e-6, 1.0)
 
 
-@given(gains, costs, st.floats(0.05, 1.0), st.floats(0, 5000))
-def test_the_return_at_break_even_is_zero(gain: float, cost: float, share: float, upkeep: float):
-    scenario = replace(PUBLISHED, traffic_share=share, monthly_cost=upkeep)
+@given(gains, st.floats(1e-4, 1.0), st.floats(0, 0.99), st.floats(0.05, 1.0))
+def test_the_return_at_break_even_is_zero(gain: float, part: float, upkeep: float, share: float):
+    scenario = replace(PUBLISHED, traffic_share=share)
+    # Costs are a part of what the gain brings at the highest elasticity, 10.
+    most = outcome(Option("x", 0.0, changed(gain)), replace(scenario, elasticity=10.0))
+    a_month = part * most.value_per_month.value
+    cost = (1 - upkeep) * a_month / (scenario.searches_per_day * DAYS_PER_MONTH)
+    scenario = replace(scenario, monthly_cost=upkeep * a_month)
     needed = outcome(Option("x", cost, changed(gain)), scenario).break_even_elasticity.value
-    assume(needed is not None and needed <= 10)
-    at = outcome(Option("x", cost, changed(gain)), replace(scenario, elasticity=needed))
+    assert needed == pytest.approx(10 * part)
+    at = outcome(Option("x", cost, changed(gain)), replace(scenario, elasticity=min(needed, 10.0)))
     assert at.roi.value == pytest.approx(0, abs=1e-9)
     assert at.break_even_price.value == pytest.approx(cost * 1000, rel=1e-6)
 
@@ -202,7 +207,7 @@ def test_what_is_too_large_for_a_number_has_a_reason():
     scenario = replace(scenario, monthly_cost=0.0, searches_per_day=1.0)
     came = outcome(Option("x", 0.0, changed(tiny)), scenario)
     assert came.payback_months == Amount(reason="never")
-    assert outcome(option(cost=5e-324), PUBLISHED).roi == Amount(reason="no_cost")
+    assert outcome(option(cost=5e-324), PUBLISHED).roi == Amount(reason="small_cost")
     for baseline, cost in ((5e-324, 1.0), (0.5, 5e-324)):
         with pytest.raises(DataError):
             simple_roi(baseline, 0.9, searches_per_day=1, value_per_search=1, cost_per_search=cost)
@@ -386,7 +391,7 @@ def test_what_is_beyond_reach_is_never(figure, reached, beyond, scenario, value)
     assert far == Amount(reason="never")
 
 
-@pytest.mark.parametrize(("cost", "reason"), [(1.01e-8, None), (0.99e-8, "no_cost")])
+@pytest.mark.parametrize(("cost", "reason"), [(1.01e-8, None), (0.99e-8, "small_cost")])
 def test_a_return_on_next_to_nothing_is_none(cost, reason):
     came = outcome(Option("x", cost, changed(1.0)), PUBLISHED)
     assert came.roi.reason == reason
@@ -423,7 +428,7 @@ def test_what_pays_whatever_the_input_has_no_interval_of_it():
 def test_a_loss_beyond_measure_is_no_return_either():
     dear = replace(PUBLISHED, value_per_search=1.0)
     found = outcome(Option("loss", 1e-9, changed(-0.2, 0.1)), dear)
-    assert found.roi.reason == "no_cost" and found.net_per_month.value < 0
+    assert found.roi.reason == "small_cost" and found.net_per_month.value < 0
 
 
 @pytest.mark.parametrize(("months", "reason"), [(1200.0, None), (1200.1, "never")])
@@ -538,3 +543,29 @@ def test_what_is_assumed_where_nobody_said_is_what_the_page_shows():
     assert {each.name for each in ASSUMPTIONS if each.most == 1.0} == {
         "traffic_share", "ticket_share", "loss_per_100_ms"
     }  # fmt: skip
+
+
+def test_the_published_formula_has_an_answer_below_one_and_none_where_it_overflows():
+    given = {"searches_per_day": 1.0, "value_per_search": 1.0}
+    assert simple_roi(0.5, 0.75, cost_per_search=0.25, **given).roi == 1.0
+    with pytest.raises(DataError, match="baseline's value is 0"):
+        simple_roi(1e-320, 0.5, cost_per_search=1.0, **given)
+    with pytest.raises(DataError, match="cost is 0"):
+        simple_roi(0.5, 0.75, cost_per_search=1e-320, **given)
+
+
+@pytest.mark.parametrize(
+    ("figures", "amount"),
+    [
+        ((2.0, 1.0, 3.0), Amount(2.0, 1.0, 3.0)),
+        ((2.0, "never", "always"), Amount(2.0, "never", "always")),
+        (("no_gain", "no_gain", 3.0), Amount(None, "never", 3.0, "no_gain")),
+        (("no_gain", "never", "no_value"), Amount(None, None, None, "no_gain")),
+        (("no_cost", "no_cost", 3.0), Amount(None, None, 3.0, "no_cost")),
+        ((None, 1.0, None), Amount(None, 1.0, None, "unknown_gain")),
+    ],
+)
+def test_an_end_that_is_no_number_is_never_or_always_and_a_reason_says_it_for_the_whole(
+    figures, amount
+):
+    assert payoff._estimate(*figures) == amount

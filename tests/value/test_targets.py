@@ -308,3 +308,19 @@ def test_the_limit_of_a_profile_is_that_of_what_is_asked_for():
     assert Profile("x", MINE.targets).limit("p95_ms") is None
     # Equal levels do not rise.
     assert Limit("p95_ms", 300.0, 300.0).excellent == 300.0
+
+
+def test_a_target_may_be_either_end_of_the_range_of_its_metric_and_is_never_without_end():
+    assert Target("mrr", minimum=0.0, excellent=1.0).required == 0.0
+    assert Target("dcg@10", target=1e9).required == 1e9
+    with pytest.raises(DataError, match="outside 0 to inf"):
+        Target("dcg@10", target=math.inf)
+    with pytest.raises(DataError, match="outside 0 to 1"):
+        Target("mrr", minimum=-0.01)
+
+
+def test_the_measure_of_a_profile_exists():
+    target = Target("mrr", target=0.5)
+    assert Profile("p", (target,), measure="ndcg@10").measure == "ndcg@10"
+    with pytest.raises(SpecError, match="ndcg@10"):
+        Profile("p", (target,), measure="ndgc@10")

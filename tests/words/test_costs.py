@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.study.costs import Choice
+from rankdash.study.costs import choices as costs_of
 from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.words import costs
 from rankdash.words.costs import MoneyContext, answer, cell, headline, month, sureness, year
+from tests.study.best_or_worst import best_or_worst
 
 # A relative gain of 0.1 brings what a search costs.
 SCENARIO = Assumptions(searches_per_day=1000, value_per_search=0.01)
@@ -372,3 +374,36 @@ def test_a_latency_is_a_caution_where_it_misses_the_target_or_is_not_known(syste
     assert costs.cautions(made, 500.0) == said
     lacking = replace(made, bill=Bill(None, LOAD, "USD", lack="rate"))
     assert costs.cautions(lacking, 500.0) == ["no exchange rate", *said]
+
+
+def never(_at: int) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    ("n", "metric", "first", "why"),
+    [
+        (2, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 2, where at "
+         "least 5 are needed. Label more queries."),
+        (4, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 4, where at "
+         "least 5 are needed. Label more queries."),
+        (2, "precision@3", never, "Too few queries to compare <run> with <First stage>: 2, where "
+         "at least 5 are needed. Label more queries."),
+        (6, "precision@3", never, "Precision@3 of <First stage> is 0.000, so there is no relative "
+         "gain."),
+        (6, "judged@3", bool, "Judged@3 describes the labels and not the quality of a ranking: no "
+         "verdict follows."),
+    ],
+)  # fmt: skip
+def test_one_reason_says_why_there_is_no_answer(n, metric, first, why):
+    study = best_or_worst(n, metric, first, lambda _at: True)
+    context = replace(
+        CONTEXT, metric=study.measure.title, baseline=study.name(study.baseline), safe="<{}>".format
+    )
+    said = headline(context, costs_of(study)[1], SCENARIO)
+    assert said == f"**No answer for <run>.** {why}"
+
+
+def test_five_queries_whose_baseline_is_above_0_have_an_answer():
+    study = best_or_worst(5, "precision@3", bool, lambda _at: True)
+    assert "No answer" not in headline(CONTEXT, costs_of(study)[1], SCENARIO)

@@ -80,7 +80,7 @@ def test_every_template_is_still_said_somewhere():
     """A sentence that is changed where it is said would stay English from then on."""
     files = [
         file
-        for folder in ("rerankers", "runs", "readers")
+        for folder in ("rerankers", "runs", "readers", "store")
         for file in (PACKAGE / folder).rglob("*.py")
     ]
     source = "".join(file.read_text() for file in files)

@@ -11,6 +11,7 @@ from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.words.verdict_chips import (
     change_facts,
+    change_interval,
     effort_sentence,
     estimate_sentence,
     interval,
@@ -62,13 +63,15 @@ def test_of_a_change_without_an_interval_and_a_p_only_the_counts_are_said():
     )
     assert change_facts(row, StatisticsSettings(), "p") == ["3 helped, 1 same, 2 hurt"]
     assert interval(-0.5, 0.25) == "-0.500 … 0.250"
+    assert [interval(0.5, 0.5), change_interval(0.5, 0.5 + 1e-13)] == ["no spread"] * 2
+    assert change_interval(0.5, 0.5 + 1e-9) == "+0.500 … +0.500"
     assert [interval(*ends) for ends in ((nan, 0.1), (0.1, nan), (0.1, float("inf")))] == ["–"] * 3
 
 
 FOUND = Estimate(
     baseline="BM25", challenger="MiniLM", metric="dcg@10", state="open", difference=0.25,
     low=-0.1, high=0.6, like_these_low=-0.2, like_these_high=0.7, level=0.95, queries=60,
-    labels=200, waiting=0, known=30, pairs=961, needed=180,
+    labels=200, waiting=0, known=30, pairs=961, needed=180, saved=None,
 )  # fmt: skip
 
 
@@ -123,4 +126,12 @@ def test_an_estimate_says_from_how_many_labels_it_is(changes, said) -> None:
 )
 def test_the_effort_is_that_of_the_comparison_that_needs_most(needed, seconds, said) -> None:
     estimates = tuple(replace(FOUND, needed=each) for each in needed)
-    assert effort_sentence(LabelStatus(estimates, 0, (), (), seconds)) == said
+    assert effort_sentence(LabelStatus("weight", estimates, 0, (), (), seconds)) == said
+
+
+def test_the_effort_of_few_documents_is_all_of_them() -> None:
+    few = (replace(FOUND, needed=None, pairs=50), replace(FOUND, needed=None, pairs=24))
+    said = effort_sentence(LabelStatus("random", few, 0, (), (), math.nan))
+    assert said == "With so few documents the result comes with the last label."
+    more = (*few, replace(FOUND, needed=None, pairs=51))
+    assert "after 50 labels" in effort_sentence(LabelStatus("random", more, 0, (), (), math.nan))

@@ -86,7 +86,8 @@ class Additive:
         if over.any():
             raise DataError(
                 "A label is {label}, above the top of the scale, which is {top}.",
-                remedy="Start a plan with the scale that the labels have.",
+                remedy="Give labels on this scale, or start another plan with the scale that they "
+                "have: the labels so far count there as known.",
                 label=f"{labels[over].max():g}",
                 top=f"{self.top:g}",
             )

@@ -17,6 +17,9 @@ from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.ranking.ragged import Flags, Floats, Integers
 
+CANNOT_TELL = "cannot tell"
+"""What stands for the label where no rater could tell; every reader of labels knows it."""
+
 COLUMNS = ("query_id", "doc_id", "label", "rater", "time")
 
 
@@ -65,11 +68,13 @@ def next_pairs(
     *,
     doubled: float = 0.0,
     taken: Collection[int] = (),
+    largest: bool = False,
 ) -> Integers:
     """The pairs that a rater gets next, at most `count`, as indexes into the pool.
 
     doubled: the share of pairs that a second rater gets too, spread evenly over the draws.
-    taken: pairs that others have in hand.
+    taken: pairs that others have in hand. largest: those first that can move the differences most,
+    in place of the order of the draws.
     """
     order = plan.order
     mine = np.zeros(len(plan.pool), dtype=bool)
@@ -80,30 +85,38 @@ def next_pairs(
     twice = np.floor((places + 1) * doubled) > np.floor(places * doubled)
     given = answered.raters[order]
     wanted = (given == 0) | (twice & (given == 1) & ~mine[order])
-    found: Integers = order[wanted & ~busy[order]][:count]
-    return found
+    found: Integers = order[wanted & ~busy[order]]
+    if largest:
+        found = found[np.argsort(-plan.reach[found], kind="stable")]
+    return found[:count]
+
+
+def draws_table(plan: LabelPlan) -> pd.DataFrame:
+    """One row for each pair of the pool: draw (Int64, from 1; the same for all pairs of a query
+    that was drawn) and probability (of the draw, after those before it). Both are missing where the
+    label was there before, or the pair makes no difference."""
+    draw, chance = np.full(len(plan.pool), np.nan), np.full(len(plan.pool), np.nan)
+    draw[plan.order] = plan.draw + 1
+    chance[plan.order] = plan.probabilities
+    return pd.DataFrame({"draw": pd.array(draw, dtype="Int64"), "probability": chance})
 
 
 def labels_table(plan: LabelPlan, answered: Answered) -> pd.DataFrame:
     """One row for each pair with a label, as labels that the readers read: query_id, doc_id, label
-    (the mean of several raters'), draw (Int64, from 1) and probability (of the draw; both missing
-    where the label was there before, or the pair makes no difference), rater (names with
-    semicolons between) and time (of the last answer)."""
+    (the mean of several raters', or "cannot tell"), draw and probability (as in `draws_table`),
+    rater (names with semicolons between) and time (of the last answer)."""
     pool = plan.pool
-    draw, chance = np.full(len(pool), np.nan), np.full(len(pool), np.nan)
-    draw[plan.order] = np.arange(1, len(plan.order) + 1)
-    chance[plan.order] = plan.probabilities
-    labels = np.where(answered.cannot_tell, np.nan, answered.labels)
-    labels = np.where(answered.raters > 0, labels, plan.known)
+    labels = np.where(answered.raters > 0, answered.labels, plan.known)
+    cells = labels.astype(object)
+    cells[answered.cannot_tell] = CANNOT_TELL
     by_pair = answered.latest.sort_values("rater").groupby("pair")
     names, times = by_pair["rater"].agg("; ".join), by_pair["time"].max()
     table = pd.DataFrame(
         {
             "query_id": pool.query_ids[pool.query],
             "doc_id": pool.doc_ids,
-            "label": labels,
-            "draw": pd.array(draw, dtype="Int64"),
-            "probability": chance,
+            "label": cells,
+            **draws_table(plan),
             "rater": names.reindex(range(len(pool))).fillna("").to_numpy(dtype=object),
             "time": times.reindex(range(len(pool))).fillna("").to_numpy(dtype=object),
         }

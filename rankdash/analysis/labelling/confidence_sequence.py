@@ -18,9 +18,9 @@ import numpy as np
 from rankdash.analysis.labelling.guess import PSEUDO_LABELS
 from rankdash.ranking.ragged import Flags, Floats, Integers
 
-FEWEST_DRAWS, FEWEST_NON_ZERO = 50, 10
-"""No interval is given before so many draws, and so many among them whose gain is not 0: with
-fewer, coverage falls short on sparse labels."""
+FEWEST_DRAWS, FEWEST_QUERIES, FEWEST_NON_ZERO = 50, 20, 10
+"""No interval is given before so many draws of pairs, or of whole queries, and so many among them
+that move the difference: with fewer, coverage falls short on sparse labels."""
 
 _RHO = 0.15
 # Without a bound the last draws, with hardly anything left, would outweigh all that came before.
@@ -56,8 +56,10 @@ def follow(
     start: Floats,
     remaining: Floats,
     unit: float,
+    reach: float,
     seen: tuple[Floats, Floats] | None = None,
     base: float = 0.0,
+    fewest: int = FEWEST_DRAWS,
     alpha: float,
 ) -> Sequence:
     """Follow n draws.
@@ -66,10 +68,10 @@ def follow(
         probability was in proportion to, its gain, and the group of its guess.
     left: (…, G) the sum of all weights of each group before the first draw. start: (G,) the gain
         that each group starts from. remaining: (…, n) the share not drawn before each draw.
-    unit: the sum of `drawing` over all that there is to draw.
+    unit: the sum of `drawing` over all that there is to draw. reach: as `reach_of` gives it.
     seen: (G,) how many labels of each group were there before, and the sum of their gains.
-    base: what the pairs add whose labels were there before. alpha: the probability that the
-        interval ever fails.
+    base: what the pairs add whose labels were there before. fewest: draws before an interval is
+        given. alpha: the probability that the interval ever fails.
     """
     count, total = (np.zeros(len(start)),) * 2 if seen is None else seen
     size = left.shape[-1]
@@ -81,12 +83,21 @@ def follow(
     known = base + _before((weights * gains)[..., None])[..., 0]
     surprise = weights / drawing * (gains - own)
     value = known + (guess * open_weight).sum(axis=-1) + unit * remaining * surprise
-    scale = unit or 1.0
-    return _running(value, remaining, weights * gains != 0, scale, alpha)
+    draws = np.arange(1, value.shape[-1] + 1)
+    moving = np.cumsum(weights * gains != 0, axis=-1)
+    looks = (draws >= fewest) & (moving >= FEWEST_NON_ZERO)
+    return _running(value, remaining, looks, reach, alpha)
+
+
+def reach_of(weights: Floats, drawing: Floats) -> float:
+    """How far the value of a draw is from the total where its gain is 1 away from the guess, as the
+    root of the mean square: for the (D,) weights of all there is to draw, and what it is drawn in
+    proportion to."""
+    return float(np.sqrt((weights**2 / drawing).sum() * drawing.sum()))
 
 
 def _running(
-    value: Floats, remaining: Floats, non_zero: Flags, unit: float, alpha: float
+    value: Floats, remaining: Floats, looks: Flags, reach: float, alpha: float
 ) -> Sequence:
     draws = np.arange(1.0, value.shape[-1] + 1)
     each = draw_weight(remaining)
@@ -102,8 +113,7 @@ def _running(
         + own**2 * np.cumsum(each**2, axis=-1)
     )
     spread = np.maximum(square, 0.0) / noise * draws / np.maximum(draws - 1, 1)
-    half = half_width(spread, weight, noise, draws, unit, alpha)
-    looks = (draws >= FEWEST_DRAWS) & (np.cumsum(non_zero, axis=-1) >= FEWEST_NON_ZERO)
+    half = half_width(spread, weight, noise, draws, reach, alpha)
     return Sequence(mean, half, spread, weight, noise, looks)
 
 
@@ -114,14 +124,14 @@ def draw_weight(remaining: Floats) -> Floats:
 
 
 def half_width(
-    spread: Floats | float, weight: Floats, noise: Floats, draws: Floats, unit: float, alpha: float
+    spread: Floats | float, weight: Floats, noise: Floats, draws: Floats, reach: float, alpha: float
 ) -> Floats:
     """Half the interval after (…) draws: the asymptotic confidence sequence of Waudby-Smith et al.,
     with as many draws of equal variance as these weigh."""
     equal = weight**2 / noise
     rate = equal * _RHO**2
     bound = np.sqrt(2 * (rate + 1) / (equal * rate) * np.log(np.sqrt(rate + 1) / alpha))
-    found: Floats = np.sqrt(spread + _UNSEEN * unit**2 / draws) * bound
+    found: Floats = np.sqrt(spread + _UNSEEN * reach**2 / draws) * bound
     return found
 
 

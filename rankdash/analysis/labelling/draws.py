@@ -1,9 +1,13 @@
 """Which pairs to label, in which order: draws with known probabilities.
 
-Pairs are drawn without replacement, each time with a probability in proportion to what the pair
-weighs in the difference, so that no label is asked for twice, the pairs that can move the answer
-most tend to come early, and an unbiased estimate is there at every point. The order depends on the
-seed and the rankings only, never on a label.
+Draws are without replacement, so that no label is asked for twice and an unbiased estimate is there
+at every point. The order depends on the seed and the rankings only, never on a label. What is drawn
+is one of `MODES`:
+
+- "weight": pairs, each time with a probability in proportion to what the pair weighs in the
+  difference, so that those tend to come early that can move the answer most;
+- "random": pairs, all equally likely, so that the first n are a random sample of that size;
+- "query": queries, all equally likely, each with all of its pairs.
 
 Source: Efraimidis and Spirakis 2006, weighted random sampling; Shekhar, Xu, Lipton, Liang and
 Ramdas 2023, Risk-limiting Financial Audits via Weighted Sampling without Replacement.
@@ -12,18 +16,22 @@ Ramdas 2023, Risk-limiting Financial Audits via Weighted Sampling without Replac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
 from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import DataError
-from rankdash.ranking.ragged import Floats, Integers
+from rankdash.ranking.ragged import Flags, Floats, Integers
 
 LEVEL = 0.95
+
+Mode = Literal["weight", "random", "query"]
+MODES: tuple[Mode, ...] = ("weight", "random", "query")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +42,7 @@ class LabelPlan:
     seed: of the order. known: (N,) labels that were there before the first draw, NaN where there
     was none; they count in full and are not drawn. order: (M,) the pairs to label, in the order in
     which they are drawn: all without a label that weigh anything. level: the probability that all
-    intervals of all verdicts hold at every look together.
+    intervals of all verdicts hold at every look together. mode: what is drawn, one of `MODES`.
     """
 
     pool: LabelPool
@@ -44,6 +52,7 @@ class LabelPlan:
     known: Floats
     order: Integers
     level: float = LEVEL
+    mode: Mode = "weight"
 
     @classmethod
     def make(
@@ -55,6 +64,7 @@ class LabelPlan:
         contrasts: Sequence[tuple[int, int]] = (),
         known: Floats | None = None,
         level: float = LEVEL,
+        mode: Mode = "weight",
     ) -> Self:
         """A plan for some contrasts; where none is given, for each system against the first.
 
@@ -64,18 +74,24 @@ class LabelPlan:
         before = np.full(len(pool), np.nan) if known is None else known
         chosen = tuple(contrasts) or tuple((0, other) for other in range(1, len(pool.systems)))
         empty = np.zeros(0, dtype=np.int64)
-        plan = cls(pool, metric, chosen, seed, before, empty, level)
-        if not plan.drawing.any():
+        plan = cls(pool, metric, chosen, seed, before, empty, level, mode)
+        if not plan.weighs.any():
             raise DataError(
                 "The rankings are the same within the first {k} of every query, so that no label "
                 "makes a difference.",
                 remedy="Compare other rankings, or a metric with a larger cutoff.",
                 k=metric.k,
             )
-        open_pairs = np.flatnonzero((plan.drawing > 0) & np.isnan(before))
-        waits = np.random.default_rng(seed).exponential(size=len(pool))[open_pairs]
-        order = open_pairs[np.argsort(waits / plan.drawing[open_pairs], kind="stable")]
-        return cls(pool, metric, chosen, seed, before, order, level)
+        open_pairs = np.flatnonzero(plan.weighs & np.isnan(before))
+        random = np.random.default_rng(seed)
+        waits = random.exponential(size=len(pool))[open_pairs]
+        if mode == "weight":
+            waits /= plan.reach[open_pairs]
+        order = open_pairs[np.argsort(waits, kind="stable")]
+        if mode == "query":
+            turn = random.permutation(len(pool.query_ids))
+            order = order[np.argsort(turn[pool.query[order]], kind="stable")]
+        return replace(plan, order=order)
 
     @cached_property
     def weights(self) -> Floats:
@@ -86,23 +102,50 @@ class LabelPlan:
         return found
 
     @cached_property
-    def drawing(self) -> Floats:
-        """(N,) what the probability of a draw is in proportion to: the sum of the sizes of a pair's
-        weights."""
+    def reach(self) -> Floats:
+        """(N,) how far each pair can move the differences: the sum of the sizes of its weights."""
         found: Floats = np.abs(self.weights).sum(axis=0)
         return found
 
     @cached_property
+    def weighs(self) -> Flags:
+        """(N,) whether a label of the pair can make a difference."""
+        found: Flags = self.reach > 0
+        return found
+
+    @cached_property
+    def draw(self) -> Integers:
+        """(M,) the number of the draw, from 0, that each pair of `order` is part of."""
+        if self.mode != "query":
+            return np.arange(len(self.order))
+        owner = self.pool.query[self.order]
+        found: Integers = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
+        return found
+
+    @property
+    def fewest(self) -> int:
+        """Draws before anything is said of a difference."""
+        return FEWEST_QUERIES if self.mode == "query" else FEWEST_DRAWS
+
+    @cached_property
+    def drawing(self) -> Floats:
+        """(D,) what the probability of each of the draws is in proportion to."""
+        if self.mode == "weight":
+            return self.reach[self.order]
+        return np.ones(int(self.draw.max(initial=-1)) + 1)
+
+    @cached_property
     def remaining(self) -> Floats:
-        """(M,) the share of all there is to draw that has not been drawn before each draw; 1 for
+        """(D,) the share of all there is to draw that has not been drawn before each draw; 1 for
         the first."""
-        return undrawn_share(self.drawing[self.order])
+        return undrawn_share(self.drawing)
 
     @property
     def probabilities(self) -> Floats:
-        """(M,) the probability that each draw had, after the draws before it."""
-        drawn = self.drawing[self.order]
-        found: Floats = drawn / drawn.sum() / self.remaining if len(drawn) else drawn
+        """(M,) the probability that the draw of each pair of `order` had, after those before it."""
+        if not len(self.order):
+            return np.zeros(0)
+        found: Floats = (self.drawing / self.drawing.sum() / self.remaining)[self.draw]
         return found
 
     @property

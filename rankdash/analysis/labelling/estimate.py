@@ -14,10 +14,11 @@ from rankdash.analysis.labelling.confidence_sequence import (
     draw_weight,
     follow,
     half_width,
+    reach_of,
 )
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.guess import PSEUDO_LABELS, Guess
-from rankdash.ranking.ragged import Floats, Integers
+from rankdash.ranking.ragged import Flags, Floats, Integers
 
 State = Literal["too_early", "open", "settled", "complete"]
 
@@ -33,10 +34,13 @@ class Estimate:
     low, high: the interval that holds at every look; NaN while it is too early.
     like_these_low, like_these_high: the interval for queries like these, from one look: the spread
         between queries comes on top. NaN while it is too early, and for fewer than two queries.
-    labels: draws that are answered, up to the first that is not. waiting: labels of later draws,
-        which count when their turn comes. known: labels that were there before. pairs: all that
-        weigh anything, those included. needed: labels more until it is settled, if the difference
-        is as estimated; at most what is left; None while it is too early.
+    labels: those of the draws that are answered, up to the first that is not, or not in all of its
+        pairs. waiting: labels of later draws, which count when their turn comes. known: labels that
+        were there before. pairs: all that weigh anything, those included. needed: labels more until
+        it is settled, if the difference is as estimated; at most what is left; None while it is too
+        early. saved: about how many labels more it would take without the judge for as narrow an
+        interval, or, where it is settled, to settle it, if labels vary as those so far; below 0
+        where the judge costs labels; None without a judge, and while it is too early.
     """
 
     baseline: str
@@ -55,6 +59,7 @@ class Estimate:
     known: int
     pairs: int
     needed: int | None
+    saved: int | None
 
     @property
     def settled(self) -> bool:
@@ -83,53 +88,44 @@ def estimate(plan: LabelPlan, labels: Floats, guess: Guess | None = None) -> tup
     Raises DataError for a label above the top of the scale.
     """
     gains = plan.metric.gains(np.where(np.isnan(labels), plan.known, labels))
-    chosen = guess or Guess.from_ranks(plan.pool)
-    return tuple(_estimate(plan, each, gains, chosen) for each in range(len(plan.contrasts)))
+    return tuple(_estimate(plan, each, gains, guess) for each in range(len(plan.contrasts)))
 
 
-def _estimate(plan: LabelPlan, contrast: int, gains: Floats, guess: Guess) -> Estimate:
-    answered = next_draw(plan, gains)
-    n = len(plan.order) if answered is None else answered
+def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None) -> Estimate:
+    alone = Guess.from_ranks(plan.pool)
+    guess = judge or alone
+    first_open = next_draw(plan, gains)
     weights = plan.weights[contrast]
-    weighs = plan.drawing > 0
-    before = weighs & ~np.isnan(plan.known)
-    base = float((weights * np.where(before, gains, 0.0)).sum())
-    drawn = plan.order[:n]
-    unit = float(plan.drawing[plan.order].sum())
+    before = plan.weighs & ~np.isnan(plan.known)
+    # A draw counts once all of its pairs have a label.
+    draws = len(plan.drawing) if first_open is None else int(plan.draw[first_open])
+    n = int(np.searchsorted(plan.draw, draws))
     nan = float("nan")
     found = {"difference": nan, "low": nan, "high": nan}
     state: State = "too_early"
     like_these = (nan, nan)
-    needed = None
-    if answered is None:
-        exact = float((weights * np.where(weighs, gains, 0.0)).sum())
+    needed = saved = None
+    guesses = judge is not None and plan.mode != "query"
+    if first_open is None:
+        exact = float((weights * np.where(plan.weighs, gains, 0.0)).sum())
         found, state, needed = dict.fromkeys(found, exact), "complete", 0
+        saved = 0 if guesses else None
         like_these = _like_these(plan, contrast, gains, guess, n, exact)
-    elif n:
-        size, groups = len(guess.start), guess.groups
-        path = follow(
-            weights[drawn],
-            plan.drawing[drawn],
-            gains[drawn],
-            groups[drawn],
-            left=_sums(groups[plan.order], weights[plan.order], size),
-            start=guess.start,
-            remaining=plan.remaining[:n],
-            unit=unit,
-            seen=(
-                _sums(groups[before], np.ones(int(before.sum())), size),
-                _sums(groups[before], gains[before], size),
-            ),
-            base=base,
-            alpha=plan.alpha,
-        )
+    elif draws:
+        path, reach = _followed(plan, contrast, gains, guess, draws, before)
         mean, half = float(path.mean[-1]), float(path.half[-1])
         found["difference"] = mean
         if path.looks[-1]:
             found.update(low=mean - half, high=mean + half)
             state = "settled" if abs(mean) > half else "open"
-            needed = 0 if state == "settled" else _needed(plan, path, unit)
+            needed = 0 if state == "settled" else _needed(plan, path, reach) - n
             like_these = _like_these(plan, contrast, gains, guess, n, mean)
+            if guesses:
+                without, _ = _followed(plan, contrast, gains, alone, draws, before)
+                # Once it is settled, what makes it narrower settles nothing.
+                enough = max(half, abs(mean))
+                saved = _labels_for(plan, without, reach, enough)
+                saved -= _labels_for(plan, path, reach, enough)
     baseline, challenger = plan.names(contrast)
     later = ~np.isnan(gains[plan.order[n:]])
     return Estimate(
@@ -145,9 +141,58 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, guess: Guess) -> Es
         labels=n,
         waiting=int(later.sum()),
         known=int(before.sum()),
-        pairs=int(weighs.sum()),
+        pairs=int(plan.weighs.sum()),
         needed=needed,
+        saved=saved,
     )
+
+
+def each_draw(
+    plan: LabelPlan, contrast: int, gains: Floats, guess: Guess
+) -> tuple[Floats, Floats, Guess]:
+    """(D,) the weight of each draw in a difference, its gain (0 where a label is missing), and the
+    groups of its guess.
+
+    Where queries are drawn, the weight is the root of the sum of the squared weights of a query's
+    pairs, the gain what they move the difference by in such weights, and all are one group.
+    """
+    weights = plan.weights[contrast][plan.order]
+    won = np.nan_to_num(gains[plan.order])
+    if plan.mode != "query":
+        return weights, won, Guess(guess.groups[plan.order], guess.start)
+    count = len(plan.drawing)
+    moved = np.bincount(plan.draw, weights * won, count)
+    size = np.sqrt(np.bincount(plan.draw, weights**2, count))
+    share = np.divide(moved, size, out=np.zeros(count), where=size > 0)
+    return size, share, Guess(np.zeros(count, dtype=np.int64), np.zeros(1))
+
+
+def _followed(
+    plan: LabelPlan, contrast: int, gains: Floats, guess: Guess, draws: int, before: Flags
+) -> tuple[Sequence, float]:
+    """The first draws, and how far one can move the difference."""
+    own, won, drawn = each_draw(plan, contrast, gains, guess)
+    size, seen = len(drawn.start), None
+    if plan.mode != "query":
+        count = _sums(guess.groups[before], np.ones(int(before.sum())), size)
+        seen = count, _sums(guess.groups[before], gains[before], size)
+    reach = reach_of(own, plan.drawing)
+    path = follow(
+        own[:draws],
+        plan.drawing[:draws],
+        won[:draws],
+        drawn.groups[:draws],
+        left=_sums(drawn.groups, own, size),
+        start=drawn.start,
+        remaining=plan.remaining[:draws],
+        unit=float(plan.drawing.sum()),
+        reach=reach,
+        seen=seen,
+        base=float((plan.weights[contrast] * np.where(before, gains, 0.0)).sum()),
+        fewest=plan.fewest,
+        alpha=plan.alpha,
+    )
+    return path, reach
 
 
 def _sums(groups: Integers, values: Floats, size: int) -> Floats:
@@ -155,17 +200,34 @@ def _sums(groups: Integers, values: Floats, size: int) -> Floats:
     return np.bincount(groups, values, size).astype(np.float64)
 
 
-def _needed(plan: LabelPlan, path: Sequence, unit: float) -> int:
-    """The draws to come are known, so that only the spread is taken to stay as it is."""
+def _needed(plan: LabelPlan, path: Sequence, reach: float) -> int:
+    """Labels until it is settled, from the first."""
+    enough = _half_ahead(plan, path, reach) < abs(path.mean[-1])
+    return _labels_to(plan, np.append(np.zeros(len(path.mean), dtype=bool), enough))
+
+
+def _labels_for(plan: LabelPlan, path: Sequence, reach: float, half: float) -> int:
+    """Labels until half the interval is as narrow as that, from the first."""
+    so_far = path.looks & (path.half <= half)
+    return _labels_to(plan, np.append(so_far, _half_ahead(plan, path, reach) <= half))
+
+
+def _half_ahead(plan: LabelPlan, path: Sequence, reach: float) -> Floats:
+    """Half the interval after each of the draws to come. They are known, so that only the spread is
+    taken to stay as it is."""
     n = len(path.mean)
     ahead = plan.remaining[n:]
     each = draw_weight(ahead)
     weight = path.weight[-1] + np.cumsum(each)
     noise = path.noise[-1] + np.cumsum((each * ahead) ** 2)
     draws = n + np.arange(1.0, len(ahead) + 1)
-    half = half_width(float(path.spread[-1]), weight, noise, draws, unit, plan.alpha)
-    enough = half < abs(path.mean[-1])
-    return int(np.argmax(enough)) + 1 if enough.any() else len(ahead)
+    return half_width(float(path.spread[-1]), weight, noise, draws, reach, plan.alpha)
+
+
+def _labels_to(plan: LabelPlan, enough: Flags) -> int:
+    """The labels of the draws up to the first that is enough, or of all."""
+    last = int(np.argmax(enough)) if enough.any() else len(enough) - 1
+    return int(np.searchsorted(plan.draw, last, side="right"))
 
 
 def _like_these(
@@ -174,14 +236,13 @@ def _like_these(
     """A t interval over the queries' own values, each estimated from its labels, so that their
     spread holds both that between queries and that of the draws.
 
-    A pair is among the first n draws with about the probability 1 - exp(-(its size) × time), where
-    time is such that n are expected (Horvitz and Thompson; Cohen and Kaplan 2007, bottom-k
-    sketches).
+    A draw is among the first n with about the probability 1 - exp(-(its size) × time), where time
+    is such that n are expected (Horvitz and Thompson; Cohen and Kaplan 2007, bottom-k sketches).
     """
     queries = len(plan.pool.query_ids)
     if queries < 2:
         return float("nan"), float("nan")
-    weights, weighs = plan.weights[contrast], plan.drawing > 0
+    weights, weighs = plan.weights[contrast], plan.weighs
     labelled = weighs & ~np.isnan(plan.known)
     labelled[plan.order[:n]] = True
     held = np.where(labelled, gains, 0.0)
@@ -192,7 +253,7 @@ def _like_these(
     ) / count
     expected = learned[groups]
     chance = np.ones(len(plan.pool))
-    chance[plan.order] = _chances(plan.drawing[plan.order], n)
+    chance[plan.order] = _chances(plan.drawing, int(plan.draw[n - 1]) + 1 if n else 0)[plan.draw]
     parts = weights * (expected + np.where(labelled, (held - expected) / chance, 0.0))
     # Weights are shares of the mean over all queries.
     own = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries

@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from rankdash.analysis.statistics.clusters import clustered_reach
 from rankdash.ranking.ragged import Floats, Integers
 
 Weighting = Literal["unweighted", "quadratic"]
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +34,21 @@ class Kappa:
     table: Integers
 
 
-def cohen_kappa(first: Floats, second: Floats, weighting: Weighting = "unweighted") -> Kappa:
+def cohen_kappa(
+    first: Floats,
+    second: Floats,
+    weighting: Weighting = "unweighted",
+    *,
+    clusters: Integers | None = None,
+) -> Kappa:
     """Kappa of (n,) labels of two raters for the same pairs.
 
     weighting: "quadratic" counts a disagreement by its squared distance in grades in use.
+    clusters: (n,) the query of each pair, where whole queries were drawn: pairs of one query are
+    alike, so that the interval is wider. None where pairs were drawn.
 
-    Sources: Cohen 1960 and 1968; the standard error is that of Fleiss, Cohen and Everitt 1969.
+    Sources: Cohen 1960 and 1968; the standard error is that of Fleiss, Cohen and Everitt 1969, over
+    queries that of the same first-order terms summed by query.
     """
     grades, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     size, n = len(grades), len(first)
@@ -58,8 +69,11 @@ def cohen_kappa(first: Floats, second: Floats, weighting: Weighting = "unweighte
     # Fleiss et al. in terms of disagreement: 1 - weight of agreement.
     margin = (apart @ columns)[:, None] + rows @ apart
     term = apart - (1 - kappa) * margin
-    variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
-    reach = stats.norm.ppf(0.975) * np.sqrt(max(float(variance), 0.0) / n) / chance
-    return Kappa(
-        kappa, kappa - float(reach), min(kappa + float(reach), 1.0), agree, n, grades, table
-    )
+    if clusters is not None:
+        reach = clustered_reach(term[codes[:n], codes[n:]], clusters, _LEVEL) / chance
+    else:
+        variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
+        normal = stats.norm.ppf((1 + _LEVEL) / 2)
+        reach = float(normal * np.sqrt(max(float(variance), 0.0) / n) / chance)
+    high = float(np.minimum(kappa + reach, 1.0))
+    return Kappa(kappa, kappa - reach, high, agree, n, grades, table)

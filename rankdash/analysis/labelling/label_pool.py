@@ -51,14 +51,14 @@ class LabelPool:
         return keyed.reindex(self.index).to_numpy(dtype=np.float64)
 
 
-def pool_of(rankings: Mapping[str, Ranking], depth: int) -> LabelPool:
+def pool_of(rankings: Mapping[str, Ranking], depth: int, *, fewest: int = 2) -> LabelPool:
     """The pool of the first `depth` of each ranking, as in TREC pooling.
 
-    rankings: name → ranking, ties settled; at least two.
+    rankings: name → ranking, ties settled. fewest: how many there must be.
 
-    Raises DataError where there are fewer than two, or where they share no query.
+    Raises DataError where there are fewer, or where they share no query.
     """
-    if len(rankings) < 2:
+    if len(rankings) < fewest:
         raise DataError(
             "Labels settle a question between two rankings; given: {count}.",
             remedy="Give at least two rankings of the same queries.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.labelling.answers import Answered
-from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.draws import LabelPlan, Mode
 from rankdash.analysis.labelling.estimate import Estimate, estimate
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import Kappa, cohen_kappa
@@ -78,11 +78,13 @@ class Agreement:
 class LabelStatus:
     """Where a plan stands.
 
-    estimates: one for each contrast. cannot_tell: pairs that count as not relevant because no rater
-    could tell. raters: by name. agreements: for each two raters with a pair in common. seconds: the
+    mode: what is drawn. estimates: one for each contrast; none where labels came by draws of no
+    plan for these systems. cannot_tell: pairs that count as not relevant because no rater could
+    tell. raters: by name. agreements: for each two raters with a pair in common. seconds: the
     median for an answer over all raters; NaN where unknown.
     """
 
+    mode: Mode
     estimates: tuple[Estimate, ...]
     cannot_tell: int
     raters: tuple[Rater, ...]
@@ -92,13 +94,25 @@ class LabelStatus:
     @property
     def needed(self) -> int | None:
         """Labels more until all contrasts are settled; None while it is too early to say."""
-        each = [found.needed for found in self.estimates]
-        return None if None in each else max(number for number in each if number is not None)
+        each = [found.needed for found in self.estimates if found.needed is not None]
+        return max(each) if each and len(each) == len(self.estimates) else None
+
+    @property
+    def saved(self) -> int | None:
+        """About how many labels the judge has saved so far: how many more it would take without it
+        to be as far; None without a judge, and while it is too early to say."""
+        each = [found.saved for found in self.estimates if found.saved is not None]
+        return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
     def settled(self) -> bool:
         """Whether every contrast is."""
-        return all(found.settled for found in self.estimates)
+        return bool(self.estimates) and all(found.settled for found in self.estimates)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all labels are there that can move a difference."""
+        return bool(self.estimates) and all(each.state == "complete" for each in self.estimates)
 
     @property
     def seconds_left(self) -> float:
@@ -108,8 +122,10 @@ class LabelStatus:
     def numbers(self) -> dict[str, Any]:
         """All of it for JSON: unrounded, None where there is no value."""
         return {
+            "mode": self.mode,
             "settled": self.settled,
             "needed": self.needed,
+            "saved": self.saved,
             "seconds_per_label": _or_none(self.seconds),
             "seconds_left": _or_none(self.seconds_left),
             "cannot_tell": self.cannot_tell,
@@ -123,19 +139,30 @@ class LabelStatus:
         }
 
 
-def status(plan: LabelPlan, answered: Answered, judge: Floats | None = None) -> LabelStatus:
+def status(
+    plan: LabelPlan,
+    answered: Answered,
+    judge: Floats | None = None,
+    *,
+    resumed: Mapping[str, Sequence[str]] | None = None,
+) -> LabelStatus:
     """Where the plan stands.
 
     judge: (N,) grades of a judge on the scale of the metric, to guess from; NaN where it has none.
+    Where queries are drawn, nothing is guessed from it.
+    resumed: name of a rater → when they went on after each pause, ISO 8601 in UTC; the pause before
+    counts for no answer.
 
     Raises DataError for a label or grade above the top of the scale.
     """
     guess = None if judge is None else Guess.from_gains(plan.metric.gains(judge))
     latest = answered.latest
     names = sorted(latest["rater"].unique())
-    seconds = {name: _seconds(latest.loc[latest["rater"] == name, "time"]) for name in names}
+    times = {name: latest.loc[latest["rater"] == name, "time"] for name in names}
+    seconds = {name: _seconds(times[name], (resumed or {}).get(name, ())) for name in names}
     every = np.concatenate([*seconds.values(), np.zeros(0)])
     return LabelStatus(
+        mode=plan.mode,
         estimates=estimate(plan, answered.labels, guess),
         cannot_tell=int(answered.cannot_tell.sum()),
         raters=tuple(
@@ -157,11 +184,17 @@ def _rater(name: str, labels: pd.Series[float], seconds: Floats) -> Rater:
     )
 
 
-def _seconds(times: pd.Series[str]) -> Floats:
-    """What lies between one answer and the next."""
-    moments = pd.to_datetime(times[times != ""], utc=True, format="ISO8601", errors="coerce")
-    steps: Floats = np.asarray(moments.sort_values().diff().dt.total_seconds(), dtype=np.float64)
-    return steps[(steps > 0) & (steps <= _PAUSE_S)]
+def _seconds(times: pd.Series[str], resumed: Sequence[str]) -> Floats:
+    """What lies between one answer, or the end of a pause, and the next answer."""
+    moments = pd.Series([*resumed, *times[times != ""]], dtype=object)
+    found = pd.to_datetime(moments, utc=True, format="ISO8601", errors="coerce").sort_values(
+        kind="stable"
+    )
+    steps = np.asarray(found.diff().dt.total_seconds(), dtype=np.float64)
+    # The ends of pauses are the first of the moments.
+    steps = steps[found.index >= len(resumed)]
+    kept: Floats = steps[(steps > 0) & (steps <= _PAUSE_S)]
+    return kept
 
 
 def _median(values: Floats) -> float:
@@ -169,7 +202,10 @@ def _median(values: Floats) -> float:
 
 
 def _agreements(latest: pd.DataFrame, names: list[str]) -> list[Agreement]:
+    if len(names) < 2:
+        return []
     said = latest.dropna(subset="label")
+    said = said[said.duplicated("pair", keep=False)]
     table = said.pivot(index="pair", columns="rater", values="label")
     found = []
     for first, second in itertools.combinations([name for name in names if name in table], 2):

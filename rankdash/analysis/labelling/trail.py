@@ -18,14 +18,14 @@ import pandas as pd
 
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import COLUMNS, no_answers
-from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.draws import LabelPlan, Mode
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import DataError
 
 _KIND = "rankdash label plan 1"
 
 
-class _Head(msgspec.Struct, forbid_unknown_fields=True):
+class _Head(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     kind: str
     metric: str
     top: float
@@ -36,6 +36,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     contrasts: list[tuple[int, int]]
     queries: list[str]
     excluded: list[str]
+    mode: Mode = "weight"
 
 
 class _Pair(msgspec.Struct, forbid_unknown_fields=True, tag="pair", tag_field="row"):
@@ -69,6 +70,7 @@ def write_plan(plan: LabelPlan) -> bytes:
         contrasts=list(plan.contrasts),
         queries=pool.query_ids.tolist(),
         excluded=list(pool.excluded),
+        mode=plan.mode,
     )
     draw = np.full(len(pool), -1)
     draw[plan.order] = np.arange(len(plan.order))
@@ -180,4 +182,5 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         known=np.array([np.nan if row.known is None else row.known for row in pairs]),
         order=np.array([at for _, at in drawn], dtype=np.int64),
         level=head.level,
+        mode=head.mode,
     )

@@ -30,6 +30,7 @@ _REWORDED = (
         "Add a ranking, or the texts of queries and documents.",
         "Add a ranking, or a column of scores or ranks, to start from your own search.",
     ),
+    (" retrieved the best {depth} of all ", " retrieved up to {depth} of all "),
     (
         "A reranker reads them as empty.",
         "Reranking excludes them, or scores them as empty texts: a setting of the run.",

@@ -9,6 +9,9 @@ import pandas as pd
 
 from rankdash.findings import Finding
 from rankdash.i18n import plain
+from rankdash.metrics.judged import labelled_rows
+from rankdash.ranking.build import coded
+from rankdash.ranking.ragged import owners, places
 from rankdash.ranking.ranking import Ranking
 
 THRESHOLD = 1.0
@@ -182,17 +185,27 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
     ranking; above 0 means that higher labels sit deeper. Labels below 0 mean not relevant in either
     direction and say nothing of it.
     """
-    rows = ranking.frame().merge(qrels[qrels["label"] >= 0], on=["query_id", "doc_id"])
-    if rows.empty:
+    known = qrels[qrels["label"] >= 0]
+    at, pairs = labelled_rows(ranking, coded(known["query_id"]), coded(known["doc_id"]))
+    if not len(at):
         return []
-    by_query = rows.groupby("query_id", sort=False)
+    order = np.argsort(at)
+    at, pairs = at[order], pairs[order]
+    rows = pd.DataFrame(
+        {
+            "query": owners(ranking.offsets)[at],
+            "rank": places(ranking.offsets)[at],
+            "label": known["label"].to_numpy(dtype=np.float64)[pairs],
+        }
+    )
+    by_query = rows.groupby("query", sort=False)
     rank = by_query["rank"].rank()
     label = by_query["label"].rank()
-    rank -= rank.groupby(rows["query_id"], sort=False).transform("mean")
-    label -= label.groupby(rows["query_id"], sort=False).transform("mean")
+    rank -= rank.groupby(rows["query"], sort=False).transform("mean")
+    label -= label.groupby(rows["query"], sort=False).transform("mean")
     sums = (
         pd.DataFrame({"both": rank * label, "rank": rank**2, "label": label**2})
-        .groupby(rows["query_id"], sort=False)
+        .groupby(rows["query"], sort=False)
         .sum()
     )
     sums = sums[(sums["label"] > 0) & (sums["rank"] > 0)]

@@ -1,7 +1,9 @@
 """What to label next, as a file that an annotator fills in, and how its labels come back.
 
 The file is one that the readers read: rows of query, document, an empty label and a rank. Rows
-whose label is still empty are candidates that nobody judged.
+whose label is still empty are candidates that nobody judged. Their order is that of the draws of a
+plan, with the probability of each, so that the labels give an estimate; or those first that could
+move the difference most, which closes its bounds soonest and says nothing of its mean.
 
 CSV is written as rankdash/spreadsheet.py has it; what it did to ids `merge_labels` takes back. JSON
 lines need none of this and keep ids such as "007" from becoming 7 in a spreadsheet.
@@ -10,7 +12,7 @@ lines need none of this and keep ids such as "007" from becoming 7 in a spreadsh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash.analysis.labelling.answers import draws_table
+from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
+from rankdash.ranking.ragged import Integers
 from rankdash.ranking.ranking import Ranking
 from rankdash.spreadsheet import defused, restored
 
@@ -62,25 +67,55 @@ def to_label(
     query = comparison.query_ids[comparison.pool.query[order]]
     doc = comparison.pool.doc_ids[order]
     effect = comparison.effects[order]
-    texts = dataset.document_text().reindex(doc).fillna("").to_numpy(dtype=object)
-    frame = pd.DataFrame(
-        {
-            "query_id": query,
-            "query": dataset.query_text().reindex(query).fillna("").to_numpy(dtype=object),
-            "doc_id": doc,
-            "document": [_cut(text, snippet) for text in texts],
-            "label": np.full(len(doc), None, dtype=object),
-            "rank": pd.Series(query).groupby(query).cumcount().to_numpy() + 1,
-            "effect": effect,
-            "moves": np.abs(effect),
-        }
-    )
+    pairs = pd.DataFrame({"query_id": query, "doc_id": doc})
+    frame = _to_fill_in(pairs, dataset.query_text(), dataset.document_text(), snippet)
+    frame = frame.assign(effect=effect, moves=np.abs(effect))
     for name, system in zip(names, (comparison.baseline, comparison.challenger), strict=True):
         head = f"rank in {name}"
         while head in frame.columns:
             head += " (2)"
         frame[head] = _ranks(system.ranking, query, doc)
     return frame
+
+
+def drawn_to_label(
+    plan: LabelPlan,
+    chosen: Integers,
+    queries: pd.Series[str],
+    documents: pd.Series[str],
+    *,
+    snippet: int = SNIPPET,
+) -> pd.DataFrame:
+    """Pairs of a plan. Nothing in it tells which system ranks a document, or where.
+
+    chosen: the pairs as indexes into its pool, in this order, such as those that it draws next.
+    queries, documents: id → text.
+
+    Columns: query_id, query, doc_id, document, label and rank as `to_label` has them; draw (int,
+    from 1) and probability (of the draw, after those before it).
+    """
+    table = draws_table(plan)
+    pairs = plan.pool.index[chosen].to_frame(index=False)
+    frame = _to_fill_in(pairs, queries, documents, snippet)
+    return frame.assign(**{name: table[name].to_numpy()[chosen] for name in table.columns})
+
+
+def _to_fill_in(
+    pairs: pd.DataFrame, queries: pd.Series[str], documents: pd.Series[str], snippet: int
+) -> pd.DataFrame:
+    """query_id and doc_id with their texts, an empty label, and a rank in this order."""
+    query, doc = pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
+    texts = documents.reindex(doc).fillna("").to_numpy(dtype=object)
+    return pd.DataFrame(
+        {
+            "query_id": query,
+            "query": queries.reindex(query).fillna("").to_numpy(dtype=object),
+            "doc_id": doc,
+            "document": [_cut(text, snippet) for text in texts],
+            "label": np.full(len(doc), None, dtype=object),
+            "rank": pd.Series(query).groupby(query).cumcount().to_numpy() + 1,
+        }
+    )
 
 
 def _cut(text: str, most: int) -> str:
@@ -100,7 +135,7 @@ def _ranks(
 
 def to_label_jsonl(frame: pd.DataFrame) -> bytes:
     """A `to_label` frame as JSON lines; the label to fill in is null."""
-    rows = json.loads(frame.to_json(orient="records", force_ascii=False))
+    rows = json.loads(frame.to_json(orient="records", force_ascii=False, double_precision=15))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(
         "utf-8", "replace"
     )
@@ -135,8 +170,8 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
     label that is no finite number, or none of its labels fits the data set.
     """
     new = _checked(qrels)
-    new["query_id"] = _as_in(new["query_id"], set(dataset.queries["query_id"]))
-    new["doc_id"] = _as_in(new["doc_id"], set(dataset.documents["doc_id"]))
+    new["query_id"] = as_in(new["query_id"], set(dataset.queries["query_id"]))
+    new["doc_id"] = as_in(new["doc_id"], set(dataset.documents["doc_id"]))
     lost = new["query_id"].isna() | new["doc_id"].isna()
     examples = _checked(qrels)[lost.to_numpy()].head(5)
     if lost.all() and len(new):
@@ -196,8 +231,8 @@ def _checked(qrels: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({"query_id": object, "doc_id": object}).assign(label=labels)
 
 
-def _as_in(ids: pd.Series[str], known: set[str]) -> list[str | None]:
-    """The ids as the data set spells them, None where it has no such id.
+def as_in(ids: pd.Series[str], known: Collection[str]) -> list[str | None]:
+    """The ids of a file as the data set spells them, None where it has no such id.
 
     What an export defused is taken back first, unless some id shows that nothing was defused:
     otherwise "'=1" would be found as it is in a data set that has both "=1" and "'=1".

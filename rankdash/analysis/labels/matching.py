@@ -238,7 +238,7 @@ def _labelled_rows(ranking: Ranking, queries: Coded, documents: Coded, labels: s
     codes, document = np.unique(documents.codes[labels], return_inverse=True)
     document = places_in(ranking.documents, documents.texts.take(arrow_integers(codes)))[document]
     known = (query >= 0) & (document >= 0)
-    size = max(len(ranking.doc_ids), 1)
+    size = max(len(ranking.documents), 1)
     ranked = owners(ranking.offsets) * size + ranking.docs
     labelled = query[known] * size + document[known]
     return bool((places_in(arrow_integers(ranked), arrow_integers(labelled)) >= 0).any())

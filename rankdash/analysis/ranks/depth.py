@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow.compute as pc
 
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.significance import corrected
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions, Measure, evaluate, judge
-from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import places_in
 from rankdash.ranking.ragged import Floats, Integers, equal_runs, owners, places
 from rankdash.ranking.ranking import Ranking
 from rankdash.ranking.ties import tied_groups
@@ -60,7 +59,7 @@ class Cuts:
         scores[place] = np.where(kept, deep.scores, np.nan)
         return Ranking(
             query_ids=deep.query_ids,
-            doc_ids=deep.doc_ids,
+            documents=deep.documents,
             offsets=deep.offsets,
             docs=docs,
             scores=scores,
@@ -73,10 +72,9 @@ class Cuts:
 def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
     """(N,) the rank that each row of `deep` has among the candidates of its query, from 1."""
     query = np.array([candidates.positions.get(q, -1) for q in deep.query_ids], dtype=np.int64)
-    code = pc.index_in(text_array(deep.doc_ids), value_set=text_array(candidates.doc_ids))
-    doc = code.fill_null(-1).to_numpy().astype(np.int64)[deep.docs]
+    doc = places_in(candidates.documents, deep.documents)[deep.docs]
     row_query = query[owners(deep.offsets)]
-    size = max(len(candidates.doc_ids), 1)
+    size = max(len(candidates.documents), 1)
     known = pd.Index(owners(candidates.offsets) * size + candidates.docs)
     row = known.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
     lengths = np.diff(candidates.offsets)

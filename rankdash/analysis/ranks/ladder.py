@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.metrics import Conventions
+from rankdash.ranking.coded import arrow_integers
 from rankdash.ranking.ranking import Ranking
 
 FloatArray = npt.NDArray[np.float64]
@@ -150,7 +151,7 @@ def _order(ranking: Ranking, query_id: str, conventions: Conventions) -> list[st
     own = replace(
         ranking,
         query_ids=ranking.query_ids[found : found + 1],
-        doc_ids=ranking.doc_ids[ranking.docs[rows]],
+        documents=ranking.documents.take(arrow_integers(ranking.docs[rows])),
         offsets=np.array([0, count], dtype=np.int64),
         docs=np.arange(count, dtype=np.int32),
         scores=ranking.scores[rows],

@@ -12,10 +12,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow.compute as pc
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import places_in
 from rankdash.ranking.ragged import Flags, Integers, offsets_from, owners, places, sort_codes
 from rankdash.ranking.ranking import Ranking
 
@@ -66,11 +65,10 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
     )
     rows_before, query_before = _rows(before, shared)
     rows_after, query_after = _rows(after, at_after)
-    found = pc.index_in(text_array(after.doc_ids), value_set=text_array(before.doc_ids))
-    code = found.fill_null(-1).to_numpy().astype(np.int64)
+    code = places_in(before.documents, after.documents)
     strange = code < 0
-    code[strange] = len(before.doc_ids) + np.arange(int(strange.sum()))
-    size = len(before.doc_ids) + int(strange.sum())
+    code[strange] = len(before.documents) + np.arange(int(strange.sum()))
+    size = len(before.documents) + int(strange.sum())
     keys = np.concatenate(
         [
             query_before * size + before.docs[rows_before],
@@ -196,7 +194,7 @@ def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> M
     docs = np.where(
         paired.row_before >= 0,
         np.append(sides[0].docs, 0)[paired.row_before],
-        np.append(sides[1].docs, 0)[paired.row_after] + len(sides[0].doc_ids),
+        np.append(sides[1].docs, 0)[paired.row_after] + len(sides[0].documents),
     )
     return Moves(
         query_ids=paired.query_ids,

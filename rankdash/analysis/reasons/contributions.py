@@ -37,6 +37,7 @@ from rankdash.metrics.gain import (
     GainForm,
     raw_credits,
 )
+from rankdash.ranking.coded import arrow_integers
 from rankdash.ranking.ragged import Floats, offsets_from, products_before
 from rankdash.ranking.ranking import Ranking
 
@@ -144,7 +145,7 @@ def of_query(ranking: Ranking, query_id: str) -> Ranking:
     here = slice(0, 0) if found is None else slice(found, found + 1)
     return Ranking(
         query_ids=ranking.query_ids[here],
-        doc_ids=ranking.doc_ids[ranking.docs[start:stop]],
+        documents=ranking.documents.take(arrow_integers(ranking.docs[start:stop])),
         offsets=np.array([0, count] if found is not None else [0], dtype=np.int64),
         docs=np.arange(count, dtype=np.int32),
         scores=ranking.scores[start:stop],

@@ -91,7 +91,7 @@ class MainDocuments:
     def _join(self) -> None:
         """Pair up the positions of both sides by query and document."""
         self.codes, at = joined(self.before, self.after)
-        self.width = len(self.before.ranking.doc_ids) + len(self.after.ranking.doc_ids)
+        self.width = len(self.before.ranking.documents) + len(self.after.ranking.documents)
         was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
         known = np.flatnonzero(at >= 0)

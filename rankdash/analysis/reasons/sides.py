@@ -13,6 +13,7 @@ from rankdash.analysis.reasons.contributions import credits_of
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
+from rankdash.ranking.coded import places_in
 from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from, owners
 from rankdash.ranking.ranking import Ranking
 
@@ -104,13 +105,13 @@ def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
 
 def _join(before: Side, after: Side) -> tuple[Integers, Integers]:
     ours, theirs = before.ranking, after.ranking
-    if ours.doc_ids is theirs.doc_ids:
-        codes = np.arange(len(ours.doc_ids))
+    if ours.documents is theirs.documents:
+        codes = np.arange(len(ours.documents))
     else:
-        codes = pd.Index(ours.doc_ids).get_indexer(pd.Index(theirs.doc_ids)).astype(np.int64)
+        codes = places_in(ours.documents, theirs.documents)
         new = codes < 0
-        codes[new] = len(ours.doc_ids) + np.arange(new.sum())
-    width = len(ours.doc_ids) + len(theirs.doc_ids)
+        codes[new] = len(ours.documents) + np.arange(new.sum())
+    width = len(ours.documents) + len(theirs.documents)
     was = before.query * width + ours.docs[before.row]
     now = after.query * width + codes[theirs.docs[after.row]]
     return codes, pd.Index(was).get_indexer(now).astype(np.int64)

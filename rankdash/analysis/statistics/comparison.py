@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -89,6 +89,26 @@ class Comparison:
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
         return self.frame.iloc[self._places[system, self._spec(system, spec)]]
+
+    def in_order(self, specs: Sequence[str]) -> Comparison:
+        """The same, its metrics in the order of `specs`: the same ones.
+
+        Raises SpecError for a metric that was not compared.
+        """
+        places = [self._spec(self.baseline, spec) for spec in specs]
+        if places == [measure.spec for measure in self.measures]:
+            return self
+        metrics = self.frame["metric"].tolist()
+        # Sorting keeps the order of systems.
+        rows = sorted(range(len(self.frame)), key=lambda at: places.index(metrics[at]))
+        pairs = sorted(self.reasons, key=lambda pair: places.index(pair[1]))
+        return replace(
+            self,
+            measures=tuple(sorted(self.measures, key=lambda each: places.index(each.spec))),
+            frame=self.frame.iloc[rows].reset_index(drop=True),
+            verdicts={pair: self.verdicts[pair] for pair in pairs if pair in self.verdicts},
+            reasons={pair: self.reasons[pair] for pair in pairs},
+        )
 
     def __str__(self) -> str:
         """As a script prints it: the table, and the verdicts in words."""

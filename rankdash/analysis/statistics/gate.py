@@ -4,6 +4,12 @@ What has to hold of queries in general, the mean and the gain, is decided by the
 one-sided interval and not by what was seen: a gain that may be chance does not pass. What guards
 the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
 interval beside it says how far other queries like these could go.
+
+Where labels came by draws, the gain is an estimate for these queries, decided by the lower limit
+that holds at every look; a mean or a share over such labels decides nothing.
+
+Where there is a judge, the gain is the judge's, corrected by people's labels. A judge alone lets
+nothing through, unless it is trusted by name.
 """
 
 from __future__ import annotations
@@ -17,6 +23,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from rankdash.analysis.judging.corrected import Corrected
+from rankdash.analysis.labelling.estimate import Estimate
 from rankdash.analysis.latency import latencies
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
@@ -27,7 +35,17 @@ from rankdash.metrics import Measure, parse_measure, parse_metrics
 from rankdash.ranking.measured import meets
 
 Kind = Literal["min", "min-gain", "max-hurt", "max"]
-Reason = Literal["met", "missed", "unproven", "too_few", "no_values", "unreachable"]
+Reason = Literal[
+    "met",
+    "missed",
+    "unproven",
+    "too_few",
+    "no_values",
+    "unreachable",
+    "too_early",
+    "drawn",
+    "judge_alone",
+]
 
 LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
 QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
@@ -65,8 +83,12 @@ class GateOutcome:
         queries are too few for one, and for a count. n: the queries it rests on.
     reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
         but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
-        "no_values": none; "unreachable": no order of the documents has a mean above `most`.
-    most: the highest mean, where it was asked for; NaN elsewhere.
+        "no_values": none; "unreachable": no order of the documents has a mean above `most`;
+        "too_early": too few labels came by draws; "drawn": they did, and do not say it;
+        "judge_alone": people labelled too few queries to correct the judge.
+    most: the highest mean, where it was asked for; NaN elsewhere. estimated: whether it is an
+        estimate from labels that came by draws, for these queries. judged: "corrected" where it is
+        a judge's, corrected by people; "alone" where it is the judge's own; "" elsewhere.
     """
 
     condition: Condition
@@ -76,6 +98,8 @@ class GateOutcome:
     n: int
     reason: Reason
     most: float = math.nan
+    estimated: bool = False
+    judged: Literal["", "corrected", "alone"] = ""
 
     @property
     def passed(self) -> bool:
@@ -155,17 +179,75 @@ def decide(
     challenger: str,
     timings: pd.DataFrame | None = None,
     most: Mapping[str, float] = MappingProxyType({}),
+    drawn: Mapping[str, Estimate] | None = None,
+    judged: Mapping[str, Corrected] | None = None,
+    *,
+    trusted: bool = False,
 ) -> tuple[GateOutcome, ...]:
     """An outcome for each condition, in order.
 
     comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
         `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
-        profile.
+        profile. drawn: spec → what labels that came by draws say of the challenger; None where
+        labels did not. judged: spec → the challenger's change by a judge, corrected by people; None
+        where there is no judge. trusted: whether the judge counts alone where people labelled too
+        few queries to correct it.
 
     Raises SpecError where a condition needs timings and there are none.
     """
-    outcomes = (_outcome(each, comparison, challenger, timings) for each in conditions)
-    return tuple(_within_reach(each, most) for each in outcomes)
+    found = []
+    for each in conditions:
+        if judged is not None and each.kind == "min-gain":
+            found.append(_of_judge(each, judged[each.subject], trusted=trusted))
+        elif drawn is not None and each.kind != "max":
+            found.append(_of_draws(each, drawn.get(each.subject)))
+        else:
+            found.append(_within_reach(_outcome(each, comparison, challenger, timings), most))
+    return tuple(found)
+
+
+def _of_draws(condition: Condition, found: Estimate | None) -> GateOutcome:
+    if found is None or condition.kind != "min-gain":
+        return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "drawn")
+    reason: Reason = "met"
+    if found.state == "too_early":
+        reason = "too_early"
+    elif found.difference < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif found.low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return GateOutcome(
+        condition,
+        found.difference,
+        found.low,
+        found.high,
+        found.queries,
+        reason,
+        estimated=True,
+    )
+
+
+def _of_judge(condition: Condition, three: Corrected, *, trusted: bool) -> GateOutcome:
+    if not three.enough and not trusted:
+        nan = math.nan
+        return GateOutcome(condition, nan, nan, nan, three.people.n, "judge_alone")
+    found = three.corrected if three.enough else three.judge
+    reason: Reason = "met"
+    if math.isnan(found.low):
+        reason = "too_few" if found.n else "no_values"
+    elif found.mean < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif found.low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return GateOutcome(
+        condition,
+        found.mean,
+        found.low,
+        found.high,
+        found.n,
+        reason,
+        judged="corrected" if three.enough else "alone",
+    )
 
 
 def _within_reach(outcome: GateOutcome, most: Mapping[str, float]) -> GateOutcome:

@@ -163,6 +163,12 @@ def is_proven(low: float, high: float, p: float, level: float) -> bool:
     return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
 
 
+def has_width(low: float, high: float) -> bool:
+    """Whether an interval says how far other queries may differ. Where all queries have the same
+    value, drawing among them never gives another: then both ends are that value."""
+    return high - low > _ROUNDING
+
+
 _OF_KIND: dict[Kind, str] = {
     "better": (
         "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
@@ -210,6 +216,29 @@ _FROM_NOTHING = (
     "{n:,} queries, and with {level:g}% confidence the true gain is between {low} and "
     "{high}."
 )
+_EVENLY: dict[Kind, str] = {
+    "better": (
+        "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
+    ),
+    "small": (
+        "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
+        "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
+        "{after:.{digits}f} ({points}), by the same amount for each of the {n:,} queries. Without "
+        "spread there is no interval: other queries may differ."
+    ),
+    "worse": (
+        "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
+    ),
+}
+_FROM_NOTHING_EVENLY = (
+    "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f}, by the "
+    "same amount for each of the {n:,} queries. Without spread there is no interval: other queries "
+    "may differ."
+)
 _ALIKE = (
     "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
     "changes by more than {tie_band}."
@@ -250,8 +279,11 @@ _TOO_SMALL_BY_DEFAULT = (
 
 
 def _template(kind: Kind, facts: Facts) -> str:
+    even = not has_width(facts.low, facts.high)
     if kind == "better" and math.isnan(relative_change(facts.delta, facts.before)):
-        return _FROM_NOTHING
+        return _FROM_NOTHING_EVENLY if even else _FROM_NOTHING
+    if kind in _EVENLY and even:
+        return _EVENLY[kind]
     if kind == "small" and facts.worthwhile == WORTHWHILE:
         return _SMALL_BY_DEFAULT
     if kind == "identical" and not facts.exact:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ranking.build import text_array
 from rankdash.ranking.coded import objects
 from rankdash.ranking.ragged import Floats, Integers, offsets_from, places, sort_codes
 from rankdash.ranking.ranking import Ranking
@@ -62,10 +61,10 @@ def pool(
         ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
         for ranking in rankings
     ]
-    vocabulary = pa.concat_arrays([text_array(each.doc_ids) for each in settled])
+    vocabulary = pa.concat_arrays([each.documents for each in settled])
     encoded = vocabulary.dictionary_encode()
     codes = np.split(
-        encoded.indices.to_numpy(), np.cumsum([len(each.doc_ids) for each in settled])[:-1]
+        encoded.indices.to_numpy(), np.cumsum([len(each.documents) for each in settled])[:-1]
     )
     found = [_unjudged_rows(each, k) for each in judged]
     size = max(len(encoded.dictionary), 1)

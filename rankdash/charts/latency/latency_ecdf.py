@@ -158,14 +158,15 @@ def _points(
 
 
 def _interval(curve: Curve, row: float, mark: style.Mark) -> list[style.Trace]:
-    """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown."""
+    """A bar from the lower to the upper end of what p50 and p95 may be; open where unknown, none
+    where both ends are."""
     summary, slowest = curve.summary, float(curve.steps["ms"].iloc[-1])
     found = []
     for name, value, (low, high) in (
         ("p50", summary.p50, summary.p50_interval),
         ("p95", summary.p95, summary.p95_interval),
     ):
-        if value is None:
+        if value is None or not (math.isfinite(low) or math.isfinite(high)):
             continue
         hover = _(
             "{name}<br>{percentile}: {ms} ms ({low} … {high})",

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
+from rankdash.ranking.coded import ArrowText
 from rankdash.readers.parse.columns import known
 from rankdash.readers.parse.even import even_columns
 from rankdash.readers.parse.limits import ReadLimits
@@ -176,9 +176,12 @@ def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Tabl
     None for any other."""
     width = text.split("\n", 1)[0].count(dialect.delimiter) + 1
     refuse_many_columns(width, file, limits)
-    columns = None if '"' in text else even_columns(text, dialect.delimiter, width)
-    if columns is None:
+    found = None
+    if '"' not in text:
+        found = even_columns(text.encode(), dialect.delimiter, width, range(width))
+    if found is None:
         return None
+    columns = list(found.values())
     first = [column[0].as_py() for column in columns]
     rows = [column.slice(1) for column in columns]
     names = _header(first, [] if known(first) else [row.to_pylist() for row in rows])
@@ -239,7 +242,7 @@ def _table(
     return Table(
         refusals.file,
         _NAMES.get(dialect.delimiter, f"separated by {dialect.delimiter!r}"),
-        cells if all(isinstance(column, pa.Array) for column in columns) else frame_of(cells),
+        cells if all(isinstance(column, ArrowText) for column in columns) else frame_of(cells),
         lines,
         refusals,
         names=names is not None,

@@ -45,14 +45,13 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     """
     records: list[Record] = []
     lines: list[int] = []
-    for line, record in _walk(text, file):
+    name, found = _walk(text, file)
+    for line, record in found:
         records.append(record)
         lines.append(line)
         if len(records) % 10_000 == 0:
             refuse_many_rows(len(records), file, limits)
     refuse_many_rows(len(records), file, limits)
-    many_lines = text.lstrip().startswith("{") and len(records) > 1
-    name = "JSON lines" if many_lines else "JSON"
     return table_of(
         records, lines, file, name, limits, broken_text=bool(_ESCAPED_HALF_PAIR.search(text))
     )
@@ -89,7 +88,7 @@ def table_of(
         refuse_many_rows(len(records), file, limits)
         name = f"nested {name}"
     keys: dict[str, None] = {}
-    unknown = False
+    inner: set[str] = set()
     for record in records:
         metadata = record.get("metadata")
         if isinstance(metadata, dict):
@@ -97,11 +96,11 @@ def table_of(
             for key, value in metadata.items():
                 # What metadata calls "query" or "text" is not the query or the text.
                 record["metadata " + key if key in record or known([key]) else key] = value
-        several = [key for key, value in record.items() if isinstance(value, (list, dict))]
-        unknown = unknown or bool(several)
-        for key in [key for key in several if _is_several(record[key])]:
+        for key in [key for key, value in record.items() if isinstance(value, (list, dict))]:
+            inner.add(key)
             # Several values are no one label, score or rank.
-            if names_a_value(key):
+            if names_a_value(key) and _is_several(record[key]):
+                inner.add(f"{key} (list)")
                 record[f"{key} (list)"] = record.pop(key)
         keys.update(dict.fromkeys(record))
         refuse_many_columns(len(keys), file, limits)
@@ -119,28 +118,24 @@ def table_of(
         line_numbers,
         refusals,
         findings=findings,
-        keys=keys_seen if unknown else (),
+        keys=keys_seen,
+        inner=frozenset(inner & columns.keys()),
     )
 
 
-def _walk(text: str, file: str) -> Iterator[tuple[int, Record]]:
-    """(line, object) for every object of the outermost list, or of the lines."""
+def _walk(text: str, file: str) -> tuple[str, Iterator[tuple[int, Record]]]:
+    """What it is, and (line, object) for every object of the outermost list, or of the lines."""
     start = _skip(text, 0)
-    if text[start] == "[":
-        walker = _Walker(text, file)
-        stop = yield from walker.items(start)
-        walker.end(stop)
-        return
     walker = _Walker(text, file)
+    if text[start] == "[":
+        return "JSON", walker.whole(start)
     only, stop = walker.value(start)
     if _skip(text, stop) < len(text) or not isinstance(only, dict):
-        yield from walker.sequence(start)
-        return
+        return "JSON lines", walker.sequence(start)
     wrapped = None if nested.holds_lists(retrieved.joined([only])) else _wrapped_list(only)
     if wrapped is None:
-        yield walker.line_of(start), only
-    else:
-        yield from _Walker(text, file).items(walker.start_of(wrapped, start))
+        return "JSON", iter([(walker.line_of(start), only)])
+    return "JSON", walker.items(walker.start_of(wrapped, start))
 
 
 def _wrapped_list(outer: Record) -> str | None:
@@ -195,9 +190,10 @@ class _Walker:
             at = _skip(self._text, stop + 1) if following == "," else stop
         return at + 1
 
-    def end(self, position: int) -> None:
-        """Raises FormatError where anything follows `position`."""
-        at = _skip(self._text, position)
+    def whole(self, position: int) -> Iterator[tuple[int, Record]]:
+        """The objects of the list that begins at `position`, which nothing may follow."""
+        stop = yield from self.items(position)
+        at = _skip(self._text, stop)
         if at < len(self._text):
             raise self._broken(at, "something follows the end of the list")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 
@@ -39,8 +40,8 @@ _ENOUGH = 0.5
 def matches(text: str) -> bool:
     lines = text[:_SAMPLE_CHARS].split("\n")
     lines = lines[:-1] if len(text) > _SAMPLE_CHARS else lines
-    told = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    told = told[:_SAMPLE_LINES]
+    kept = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    told = list(islice(kept, _SAMPLE_LINES))
     return bool(told) and any(
         sum(map(bool, map(form.match, told))) >= _ENOUGH * len(told)
         for form in (_LINE, _WITHOUT_QUERY)

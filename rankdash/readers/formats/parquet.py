@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rankdash.errors import FormatError
 from rankdash.readers.formats.json_records import cell, table_of
@@ -70,6 +69,9 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
 
 
 def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
+    # It brings file systems with it, which take longer to import than small files to read.
+    import pyarrow.parquet as pq
+
     parquet = pq.ParquetFile(pa.BufferReader(data))
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
     refuse_many_columns(len(parquet.schema_arrow), file, limits)

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rankdash.ranking.coded import Coded
+from rankdash.ranking.coded import ArrowText, Coded
 from rankdash.readers.parse.columns import known
-from rankdash.readers.parse.even import even_columns, has_empty
+from rankdash.readers.parse.encoding import Decoded
+from rankdash.readers.parse.even import even_columns
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -54,6 +55,8 @@ _COLUMNS = {
     "plain": {"query_id": 0, "doc_id": 1, "label": 2},
 }
 _WIDTHS = {"run": (5, 6), "qrels": (4,), "plain": (3,)}
+# Says of qrels whether they are a ranking that has lost its scores.
+_SECOND = 1
 _FORMATS = {"run": "TREC run", "qrels": "TREC qrels", "plain": "labels without a header"}
 
 
@@ -79,12 +82,12 @@ def _otherwise_split(line: str) -> list[list[str]]:
     return [line.split(separator) for separator in ",;|\t"]
 
 
-def read(text: str, shape: str, file: str, limits: ReadLimits) -> Table:
+def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
     """A table with its fields known. Lines with another number of fields are refused."""
     refusals = Refusals(file)
-    columns: list[Any] | None = _even_columns(text, _WIDTHS[shape])
+    columns = _even_columns(decoded, shape)
     if columns is None:
-        columns, lines = _uneven_columns(text, _WIDTHS[shape], refusals)
+        columns, lines = _uneven_columns(decoded.text, _WIDTHS[shape], refusals)
     else:
         lines = np.arange(1, len(columns[0]) + 1)
     refuse_many_rows(len(lines) + refusals.count, file, limits)
@@ -93,7 +96,9 @@ def read(text: str, shape: str, file: str, limits: ReadLimits) -> Table:
         refuse_long_fields(found[field], lines, file, limits)
     name = _FORMATS[shape]
     # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
-    bare = shape == "qrels" and {cell.upper() for cell in columns[1].unique().to_pylist()} == {"Q0"}
+    bare = shape == "qrels" and {
+        cell.upper() for cell in columns[_SECOND].unique().to_pylist()
+    } == {"Q0"}
     least = 2 if bare else 5
     if (bare or shape == "plain") and _counts_ranks(found["query_id"], found["label"], least=least):
         found["rank"] = found.pop("label")
@@ -101,23 +106,23 @@ def read(text: str, shape: str, file: str, limits: ReadLimits) -> Table:
     return Table(file, name, found, lines, refusals, {field: field for field in found})
 
 
-def _even_columns(text: str, widths: Sequence[int]) -> list[Any] | None:
-    """The columns of a file in which single blanks or tabs separate as many fields in every line,
-    by Arrow and so about five times faster; None for any other file."""
-    first = text.split("\n", 1)[0].rstrip("\r")
+def _even_columns(decoded: Decoded, shape: str) -> dict[int, Any] | None:
+    """Place → column, of those that are used, of a file in which single blanks or tabs separate as
+    many fields in every line, by Arrow and so many times faster; None for any other file."""
+    first = decoded.start.split("\n", 1)[0].rstrip("\r")
     delimiter = "\t" if "\t" in first else " "
     width = first.count(delimiter) + 1
-    others = ("\v", "\f", " \t", "\t ") if delimiter == "\t" else ("\v", "\f", "\t")
-    if width not in widths or any(space in text for space in others):
+    others = (b"\v", b"\f", b" \t", b"\t ") if delimiter == "\t" else (b"\v", b"\f", b"\t")
+    if width not in _WIDTHS[shape] or any(space in decoded.utf8 for space in others):
         return None
-    columns = even_columns(text, delimiter, width)
+    used = {*_COLUMNS[shape].values(), *((_SECOND,) if shape == "qrels" else ())}
     # An empty field is a doubled separator.
-    return None if columns is None or any(map(has_empty, columns)) else columns
+    return even_columns(decoded.utf8, delimiter, width, used, filled=True)
 
 
 def _uneven_columns(
     text: str, widths: Sequence[int], refusals: Refusals
-) -> tuple[list[Any], Lines]:
+) -> tuple[dict[int, Any], Lines]:
     """The columns, line by line; lines with another number of fields are refused."""
     split = _splitter(text)
     numbered = [(number, split(line)) for number, line in enumerate(text.split("\n"), 1)]
@@ -131,7 +136,7 @@ def _uneven_columns(
             rows.append(cells)
         elif cells:
             refusals.add("field_count", [number], [" ".join(cells)])
-    columns = [pa.array([row[at] for row in rows], type=pa.string()) for at in range(width)]
+    columns = {at: pa.array([row[at] for row in rows], type=pa.string()) for at in range(width)}
     return columns, np.array(lines, dtype=np.int64)
 
 
@@ -174,7 +179,7 @@ def _is_plain(cells: Sequence[str]) -> bool:
     return len(cells) == 3 and ids and _is_number(cells[2])
 
 
-def _counts_ranks(queries: pa.Array, values: pa.Array, *, least: int) -> bool:
+def _counts_ranks(queries: ArrowText, values: ArrowText, *, least: int) -> bool:
     """Whether a field counts 1, 2, 3 … within the queries, as MS MARCO runs do, up to `least` or
     more somewhere."""
     ranks = numbers(values)

@@ -125,8 +125,8 @@ def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
     return {"": chosen.ranking} | {each.own: each.ranking for each in found if each is not chosen}
 
 
-def _joined(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
-    filled = [frame for frame in frames if len(frame)]
+def _joined(frames: Iterable[pd.DataFrame | None], *columns: str) -> pd.DataFrame:
+    filled = [frame for frame in frames if frame is not None]
     return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
 
 
@@ -241,7 +241,10 @@ def _first_stage(
 def _have_texts(parts: Sequence[ParsedFile]) -> bool:
     """Whether any query and any document has a text."""
     tables = ([part.queries for part in parts], [part.documents for part in parts])
-    return all(any(frame["text"].notna().any() for frame in frames) for frames in tables)
+    return all(
+        any(frame is not None and frame["text"].notna().any() for frame in frames)
+        for frames in tables
+    )
 
 
 def _asked(
@@ -317,9 +320,9 @@ def _with_mentioned(
     return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
 
 
-def _first_rows(frames: Sequence[pd.DataFrame], key: str) -> pd.DataFrame:
+def _first_rows(frames: Sequence[pd.DataFrame | None], key: str) -> pd.DataFrame:
     """One row an id from several tables: of each column the first value there is."""
-    filled = [frame for frame in frames if len(frame)]
+    filled = [frame for frame in frames if frame is not None]
     if not filled:
         return empty(key)
     if len(filled) == 1:

@@ -11,11 +11,14 @@ from rankdash.readers.join.conflicts import SPLITS
 from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.annotators import Together, WordsNeeded, ask_for_words, joined
 from rankdash.readers.parse.columns import (
+    SYSTEM,
     MappingNeeded,
     doubts,
     fields_of,
     guess,
+    holds_scores,
     id_and_text,
+    known,
     mapped,
     named_columns,
     recognise,
@@ -105,7 +108,7 @@ def interpret(
         _ask_for_labels(tables, parts, mapping)
     position = {table.file: index for index, (table, _) in enumerate(tables)}
     return [
-        replace(part, columns=tuple(map(str, tables[position[part.file]][0].frame.columns)))
+        replace(part, columns=tuple(tables[position[part.file]][0].columns))
         for part in sorted(parts, key=lambda part: position[part.file])
     ]
 
@@ -130,15 +133,13 @@ def _changed(
     guessed, but for what a person says. ranking: they rank what has its
     labels elsewhere, so that what looks like a label is a score."""
     wanted = {column for column in columns.values() if column}
-    having = [table for table, _ in tables if wanted <= set(table.frame.columns)]
-    some = [table for table, _ in tables if wanted & set(table.frame.columns)]
+    having = [table for table, _ in tables if wanted <= set(table.columns)]
+    some = [table for table, _ in tables if wanted & set(table.columns)]
     return {table.file: _over_guess(table, columns, ranking=ranking) for table in having or some}
 
 
 def _over_guess(table: Table, chosen: Mapping[str, str], *, ranking: bool) -> dict[str, str]:
-    columns = {
-        field: column for field, column in chosen.items() if column in {"", *table.frame.columns}
-    }
+    columns = {field: column for field, column in chosen.items() if column in {"", *table.columns}}
     guessed = dict(guess(table.frame) if table.fields is None else table.fields)
     if ranking:
         label = guessed.pop("label", None)
@@ -173,11 +174,11 @@ def _ask_for_labels(
         part = by_file[table.file]
         if table.file in mapping or table.fields is not None or part.scores:
             continue
-        if len(part.pairs):
+        if part.pairs is not None:
             raise _asked(table, "label")
         if _VALUES & fields_of(table.frame).keys():
             raise MappingNeeded(
-                table.file, table.frame, "document" if len(part.queries) else "query"
+                table.file, table.frame, "query" if part.queries is None else "document"
             )
 
 
@@ -222,7 +223,7 @@ def _part(
 
     beside_labels: another file holds what can only be labels.
     """
-    if not len(table):
+    if not len(table) or not table.columns:
         table.refusals.stop_if_most(table.refusals.count)
         raise FormatError(
             "The file holds no rows.",
@@ -235,6 +236,9 @@ def _part(
         fields = dict(table.fields)
     elif table.names:
         fields = fields_of(table.frame)
+        if not alone and fields.keys() == {"query_id", "doc_id"}:
+            table = _as_systems(table, fields)
+            fields = fields_of(table.frame)
         if beside_labels and _score_or_label(table, fields):
             fields["score"] = fields.pop("label")
         table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
@@ -259,11 +263,24 @@ def _part(
     raise _asked(table, _missing(queries, documents, alone=alone))
 
 
+def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
+    """A file that pairs ids and has no column whose name is known beside them: its columns of
+    scores as those of systems."""
+    own = fields.values()
+    free = [name for name in table.columns if name not in own]
+    names = {name: SYSTEM + name for name in free if holds_scores(name, table.frame[name])}
+    return replace(table, cells=table.frame.rename(columns=names))
+
+
 def _asked(table: Table, missing: str) -> FormatError:
-    """A question about the columns; where no column can be what is missing, since lists or objects
-    hold it, what the file's entries look like."""
-    needed = MappingNeeded(table.file, table.frame, missing)
-    if table.keys and not all(needed.guess.get(field) for field in missing.split(" or ")):
+    """A question about the columns; where they cannot answer it, since lists or objects hold the
+    answer, or one entry of JSON has no name that is known, what the file's entries look like."""
+    needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
+    found = {field for field, column in needed.guess.items() if column}
+    pairs = {"query", "query_id"} & found and {"document", "doc_id"} & found
+    if table.inner and not (pairs and (missing != "label" or "label" in found)):
+        return unknown_shape(table.file, ", ".join(table.keys[:20]))
+    if table.keys and len(table) == 1 and not known(table.columns):
         return unknown_shape(table.file, ", ".join(table.keys[:20]))
     return needed
 

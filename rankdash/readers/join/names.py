@@ -41,7 +41,7 @@ def data_set_name(parts: Sequence[ParsedFile]) -> str:
     folders = {PurePosixPath(part.file).parts[0] for part in parts}
     common = folders if len(folders) == 1 else ()
     labels = [part for part in parts if len(part.labels)]
-    texts = [part for part in parts if len(part.queries) or len(part.documents)]
+    texts = [part for part in parts if part.queries is not None or part.documents is not None]
     came_with = [_without_ending(part.origin) for part in texts if part.origin]
     names = (*common, *(stem_of(part.file) for part in (*labels, *texts)), *came_with)
     return next((name for name in names if not _is_generic(name)), UNNAMED)

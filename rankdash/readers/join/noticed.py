@@ -30,15 +30,11 @@ def noticed(parts: Sequence[ParsedFile], beside: Sequence[ParsedFile]) -> list[F
 def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) -> list[Finding]:
     """A warning where no id of the files of queries (or of documents) is labelled, ranked or
     paired by another file."""
-    if not any(len(part.queries if key == "query_id" else part.documents) for part in parts):
+    tables = [(part, part.queries if key == "query_id" else part.documents) for part in parts]
+    if all(table is None for _, table in tables):
         return []
     speaking = [(part, frame) for part in parts for frame in _frames(part)]
-    tables = [
-        (part, part.queries if key == "query_id" else part.documents)
-        for part in parts
-        if not _frames(part)
-    ]
-    told = [(part, table) for part, table in tables if len(table)]
+    told = [(part, table) for part, table in tables if table is not None and not _frames(part)]
     if not told or not speaking:
         return []
     ids = {identity for _, table in told for identity in table[key]}
@@ -69,13 +65,13 @@ def _strangers(parts: Sequence[ParsedFile], key: Literal["query_id", "doc_id"]) 
 
 def _frames(part: ParsedFile) -> list[pd.DataFrame]:
     pairs = (part.labels, *(scores.pairs for scores in part.scores))
-    frames = (*(each.frame("value") for each in pairs if len(each)), part.pairs)
-    return [frame for frame in frames if len(frame)]
+    frames = [each.frame("value") for each in pairs if len(each)]
+    return frames if part.pairs is None else [*frames, part.pairs]
 
 
-def _texts_differ(frames: Sequence[pd.DataFrame], key: str) -> list[Finding]:
+def _texts_differ(frames: Sequence[pd.DataFrame | None], key: str) -> list[Finding]:
     """A warning where tables give an id different texts."""
-    filled = [frame[[key, "text"]] for frame in frames if len(frame)]
+    filled = [frame[[key, "text"]] for frame in frames if frame is not None]
     if len(filled) < 2:
         return []
     told = pd.concat(filled, ignore_index=True).dropna(subset=["text"])

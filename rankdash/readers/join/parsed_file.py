@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
-from rankdash.ranking.build import coded
+from rankdash.ranking.build import coded, group_rows
 from rankdash.ranking.coded import Coded
+from rankdash.ranking.ragged import has_repeats
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers.parse.skipped_rows import Refusals
 
@@ -49,7 +50,8 @@ class Pairs:
 
     @classmethod
     def none(cls) -> Self:
-        return cls.of(empty("query_id", "doc_id"), np.zeros(0), np.zeros(0, dtype=np.int64))
+        ids = Coded.none()
+        return cls(ids, ids, np.zeros(0), np.zeros(0, dtype=np.int64))
 
     @classmethod
     def of(
@@ -93,8 +95,8 @@ class Pairs:
 
     def repeat(self) -> bool:
         """Whether a pair is there twice."""
-        keys = np.sort(self.keys())
-        return bool((keys[1:] == keys[:-1]).any())
+        by_query = group_rows(self.queries)
+        return has_repeats(by_query.arrange(self.documents.codes), by_query.offsets)
 
     def frame(self, value: str) -> pd.DataFrame:
         """query_id, doc_id, the value under its name, and line."""
@@ -113,10 +115,12 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class ParsedFile:
-    """What one file holds. Ids are object columns of str; a missing text is None.
+    """What one file holds; None of what it does not hold. Ids are object columns of str; a missing
+    text is None.
 
     queries:   query_id, text, then segments.        documents: doc_id, title, text.
-    labels:    labelled pairs.
+    labels:    labelled pairs. draws: in which draw each came, where the file says so (see
+               `parse.drawn.draws_of`).
     pairs:     query_id, doc_id: the rows of a file that says what each query's documents are.
     keyed_by_text: which of "query_id" and "doc_id" hold a text, since the file has no ids.
     columns:   as the file calls them.
@@ -126,21 +130,22 @@ class ParsedFile:
     origin: str
     format: str
     refusals: Refusals
-    queries: pd.DataFrame = field(default_factory=lambda: empty("query_id", "text"))
-    documents: pd.DataFrame = field(default_factory=lambda: empty("doc_id", "title", "text"))
+    queries: pd.DataFrame | None = None
+    documents: pd.DataFrame | None = None
     labels: Pairs = field(default_factory=Pairs.none)
-    pairs: pd.DataFrame = field(default_factory=lambda: empty("query_id", "doc_id"))
+    pairs: pd.DataFrame | None = None
     scores: tuple[Scores, ...] = ()
     keyed_by_text: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
     columns: tuple[str, ...] = ()
+    draws: pd.DataFrame | None = None
 
     @property
     def only_labels(self) -> bool:
         return (
             len(self.labels) > 0
-            and not len(self.queries)
-            and not len(self.documents)
+            and self.queries is None
+            and self.documents is None
             and not self.scores
         )
 

@@ -11,7 +11,7 @@ import pandas as pd
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.ranking.build import coded
-from rankdash.readers.join.parsed_file import Pairs, ParsedFile, texts
+from rankdash.readers.join.parsed_file import Pairs, ParsedFile, empty, texts
 
 Key = Literal["query_id", "doc_id"]
 KEYS: tuple[Key, ...] = ("query_id", "doc_id")
@@ -117,13 +117,13 @@ def no_texts(key: Key, example: str, file: str) -> DataError:
 
 def _table(part: ParsedFile, key: Key) -> pd.DataFrame:
     """The queries or the documents of a part; where it is keyed by text, all of them."""
-    table: pd.DataFrame = getattr(part, _TABLES[key])
-    return table
+    table: pd.DataFrame | None = getattr(part, _TABLES[key])
+    return empty(key, "text") if table is None else table
 
 
 def _ids(part: ParsedFile, key: Key) -> Iterable[str]:
     for frame in (_table(part, key), part.pairs):
-        if key in frame.columns:
+        if frame is not None:
             yield from pd.unique(frame[key])
     for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
         yield from pairs.ids(key).texts.to_pylist()
@@ -174,7 +174,7 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
     return replace(
         part,
         labels=rename_pairs(part.labels),
-        pairs=rename(part.pairs),
+        pairs=None if part.pairs is None else rename(part.pairs),
         scores=scores,
         keyed_by_text=part.keyed_by_text - {key},
         **renamed,

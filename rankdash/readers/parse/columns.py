@@ -80,6 +80,7 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
 
     file:    its name.
     columns: the names in the file, in order.
+    labels:  those whose cells can be labels.
     guess:   field → column, or None where no column fits. The fields are those of `FIELDS`.
     preview: the first rows, all text.
     missing: the fields without which the file cannot be read, or, where `optional`, those that
@@ -90,6 +91,7 @@ class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an a
         self, file: str, frame: pd.DataFrame, missing: str, *, optional: bool = False
     ) -> None:
         self.columns = list(frame.columns)
+        self.labels = [name for name in self.columns if can_be_labels(frame[name])]
         self.guess = guess(frame)
         self.preview = frame.head(5).astype("str")
         self.missing = missing
@@ -156,6 +158,14 @@ def _field(column: str) -> str | None:
 def systems_in(columns: Sequence[str]) -> list[str]:
     """The columns that hold the scores of a system each."""
     return [column for column in columns if _field(column) == "reranked"]
+
+
+def holds_scores(column: str, cells: pd.Series[str]) -> bool:
+    """Whether a column whose name says nothing else holds a score for each row: numbers that are
+    called scores, or have fractions."""
+    parsed = numbers(cells.to_numpy(dtype=object))
+    called = plain(column).endswith(PLAIN_SCORE)
+    return _numeric(cells) and (called or bool((parsed % 1 > 0).any()))
 
 
 def names_a_value(column: str) -> bool:
@@ -325,7 +335,10 @@ def _numeric(values: pd.Series[str]) -> bool:
 
 def named_columns(fields: Mapping[str, str | None]) -> str:
     """Which column is which, in one line."""
-    return ", ".join(f"{field} = {fields[field]}" for field in FIELDS if fields.get(field))
+    given = ((field, fields.get(field) or "") for field in FIELDS)
+    return ", ".join(
+        f"{field} = {column.removeprefix(SYSTEM)}" for field, column in given if column
+    )
 
 
 def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from functools import cached_property
 
 from rankdash.errors import FormatError, Phrase
 
@@ -34,6 +35,7 @@ _BINARY = (
     (b"ARROW1", Phrase("an Arrow file")),
 )
 _SAMPLE = 4096
+_START = (1 << 18) + 1
 # A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
 # encoding has hardly any good ones, since a random pair of high bytes is rarely valid UTF-8.
 _GOOD_PER_BAD = 4
@@ -44,12 +46,28 @@ _HIGH_SECOND_BYTES = 0.5
 
 @dataclass(frozen=True)
 class Decoded:
-    """text: without a byte-order mark. encoding: the codec's name. guessed: nothing in the file
-    says that it is this encoding."""
+    """content: without a byte-order mark; bytes where all are ASCII, of which no text need be made
+    to read them. encoding: the codec's name. guessed: nothing in the file says that it is this
+    encoding."""
 
-    text: str
+    content: str | bytes
     encoding: str
     guessed: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else self.content.decode("ascii")
+
+    @cached_property
+    def utf8(self) -> bytes:
+        return self.content.encode() if isinstance(self.content, str) else self.content
+
+    @cached_property
+    def start(self) -> str:
+        """More than any reader looks at to know its form; all where that is blank."""
+        start = self.content[:_START]
+        text = start if isinstance(start, str) else start.decode("ascii")
+        return self.text if text.isspace() else text
 
 
 def decode(data: bytes, file: str) -> Decoded:
@@ -68,14 +86,15 @@ def decode(data: bytes, file: str) -> Decoded:
     if sixteen:
         return Decoded(_strictly(data, sixteen, file), sixteen, guessed=True)
     try:
-        text = data.decode("utf-8")
+        text = data if data.isascii() else data.decode("utf-8")
     except UnicodeDecodeError as problem:
         if _mostly_utf8(data) or not _like_gb18030(data):
             raise _undecodable(data[: problem.start], "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
-    if _controls(text[:_SAMPLE]):
+    found = Decoded(text, "utf-8")
+    if _controls(found.start[:_SAMPLE]):
         raise _binary(file, Phrase("binary data"))
-    return Decoded(text, "utf-8")
+    return found
 
 
 def _strictly(data: bytes, encoding: str, file: str) -> str:

@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-_BLOCK_BYTES = 1 << 24
+# Large enough for any row but one with a very long text; small enough that what is read of a block
+# takes the place of the last one in memory, which is faster than fresh memory.
+_BLOCK_BYTES = 1 << 20
 
 
-def even_columns(text: str, delimiter: str, width: int) -> list[Any] | None:
-    """The columns of a text in which `delimiter` separates `width` fields in every line and every
-    line is a row, as Arrow text; None for any other. Quotation marks are characters like others."""
+def even_columns(
+    data: bytes, delimiter: str, width: int, wanted: Collection[int], *, filled: bool = False
+) -> dict[int, Any] | None:
+    """Place → column as Arrow text in chunks, of those that are wanted, of a text in UTF-8 in which
+    `delimiter` separates `width` fields in every line and every line is a row; None for any other.
+    Quotation marks are characters like others.
+
+    filled: None too where a cell is empty, whether or not its column is wanted.
+    """
     # Only "\n" and "\r\n" end lines in the same way for everyone.
-    if width < 2 or not delimiter.isascii() or text.count("\r") != text.count("\r\n"):
+    if width < 2 or not delimiter.isascii():
         return None
-    names = [str(position) for position in range(width)]
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return None
+    names = [str(place) for place in range(width)]
+    blocks: dict[int, list[Any]] = {place: [] for place in wanted}
+    rows = 0
     try:
-        table = pa_csv.read_csv(
-            pa.BufferReader(text.encode("utf-8")),
-            read_options=pa_csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
+        for block in pa_csv.open_csv(
+            pa.BufferReader(data),
+            read_options=pa_csv.ReadOptions(
+                column_names=names, block_size=_BLOCK_BYTES, use_threads=False
+            ),
             parse_options=pa_csv.ParseOptions(delimiter=delimiter, quote_char=False),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
-        )
-    except (pa.ArrowInvalid, UnicodeEncodeError):
+        ):
+            if filled and any(map(has_empty, block.columns)):
+                return None
+            rows += block.num_rows
+            for place, kept in blocks.items():
+                kept.append(block.column(place))
+    except pa.ArrowInvalid:
         return None
     # Arrow skips blank lines, which would shift the numbers of those behind them.
-    if table.num_rows != text.count("\n") + (not text.endswith("\n")):
+    if rows != data.count(b"\n") + (not data.endswith(b"\n")):
         return None
-    return [column.combine_chunks() for column in table.columns]
+    return {place: pa.chunked_array(kept) for place, kept in blocks.items()}
 
 
 def has_empty(column: Any) -> bool:

@@ -20,6 +20,7 @@ class ReadLimits:
     columns:        columns of one file.
     field_chars:    characters of one field (one text, one id).
     watch:          called with a file's name and how many of its rows are read, now and then.
+    joining:        called once the rows of all files are read, and are joined next.
     """
 
     file_bytes: int = 500 * MEGABYTE
@@ -29,3 +30,4 @@ class ReadLimits:
     columns: int = 1_000
     field_chars: int = 1_000_000
     watch: Callable[[str, int], object] = lambda _file, _rows: None
+    joining: Callable[[], object] = lambda: None

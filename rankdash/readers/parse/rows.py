@@ -7,15 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from rankdash.findings import Finding
-from rankdash.ranking.coded import Coded
-from rankdash.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, empty, texts
+from rankdash.ranking.coded import ArrowText, Coded
+from rankdash.readers.join.parsed_file import Pairs, ParsedFile, Role, Scores, texts
 from rankdash.readers.parse.annotators import word_finding
 from rankdash.readers.parse.columns import SYSTEM, is_id, systems_in
+from rankdash.readers.parse.drawn import cannot_tell, drawn_finding, draws_of, names_draws
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
+from rankdash.readers.parse.texts import free_name, one_each
 from rankdash.readers.parse.values import blank, labels, numbers
 
 Flags = npt.NDArray[np.bool_]
@@ -48,9 +49,11 @@ def part_of(
     )
     with_texts = "query" in fields or "document" in fields
     scores = rows.scores("label" in fields or with_texts)
-    pairs = empty("query_id", "doc_id")
+    pairs = None
     if with_texts or ("label" not in fields and not scores):
         pairs = rows.keys().drop_duplicates(ignore_index=True)
+    draws = rows.draws()
+    drawn = [] if draws is None else [drawn_finding(table.file, draws)]
     return ParsedFile(
         file=table.file,
         origin=source.origin,
@@ -59,10 +62,11 @@ def part_of(
         queries=rows.queries(),
         documents=rows.documents(),
         labels=rows.labels(),
+        draws=draws,
         pairs=pairs,
         scores=scores,
         keyed_by_text=keyed,
-        findings=(*table.findings, *rows.findings),
+        findings=(*table.findings, *rows.findings, *drawn),
     )
 
 
@@ -93,6 +97,7 @@ class _Rows:
         self._numbers: dict[str, Floats] = {}
         self.findings: list[Finding] = []
         self.refused = 0
+        self.cannot_tell = np.zeros(len(table), dtype=bool)
 
     def _texts(self, column: str) -> npt.NDArray[np.object_]:
         return self._table.frame[column].to_numpy(dtype=object)
@@ -105,7 +110,10 @@ class _Rows:
     def _empty(self, column: str) -> Flags:
         """(N,) whether the id is missing, empty, or only white space."""
         ids = self._ids(column)
-        return np.append(blank(ids.texts), True)[ids.codes]
+        empty = np.append(blank(ids.texts), True)
+        if not empty[:-1].any() and (ids.codes >= 0).all():
+            return np.zeros(len(ids), dtype=bool)
+        return empty[ids.codes]
 
     def check(self) -> None:
         self._refuse("no_query", self._empty(self._query))
@@ -164,12 +172,21 @@ class _Rows:
         examples = [self._table.row_text(int(position)) for position in positions[:5]]
         self._table.refusals.add(code, self._table.lines[positions], examples)
 
-    def _check_labels(self, texts: pa.Array) -> None:
+    def _check_labels(self, texts: ArrowText) -> None:
         read = labels(texts, self._words)
         self._labels = read.values
         if np.isfinite(read.values).all() and not read.words:
             return
         empty_cells = blank(texts)
+        unsure = cannot_tell(texts)
+        if unsure.any():
+            self.cannot_tell = unsure
+            self._keep &= ~unsure
+            self._note(
+                "cannot_tell",
+                "Labels that say that it cannot be told: {count}. These documents have no label.",
+                count=int(unsure.sum()),
+            )
         self._refuse("bad_label", ~np.isfinite(read.values) & ~empty_cells)
         ranked = self._ranked()
         unlabelled = int((empty_cells & ranked & self._keep).sum())
@@ -198,19 +215,23 @@ class _Rows:
     def _compare_rank_and_score(self) -> None:
         if not {"rank", "score"} <= self._numbers.keys():
             return
-        keep = self._keep & np.all(
-            [np.isfinite(self._numbers[x]) for x in ("rank", "score")], axis=0
+        codes, rank, score = (
+            self._ids(self._query).codes,
+            self._numbers["rank"],
+            self._numbers["score"],
         )
-        codes = self._ids(self._query).codes[keep]
-        rank, score = self._numbers["rank"][keep], self._numbers["score"][keep]
+        keep = self._keep & np.isfinite(rank) & np.isfinite(score)
+        if not keep.all():
+            codes, rank, score = codes[keep], rank[keep], score[keep]
         # To sort a million rows by two keys takes longer than to read them.
-        order = np.arange(len(codes)) if in_order(codes, rank) else np.lexsort((rank, codes))
-        same = codes[order][1:] == codes[order][:-1]
-        rises = same & (score[order][1:] > score[order][:-1])
-        queries = np.unique(codes[order][1:][rises])
-        if not len(queries):
+        order = None if in_order(codes, rank) else np.lexsort((rank, codes))
+        if order is not None:
+            codes, score = codes[order], score[order]
+        rises = np.flatnonzero((score[1:] > score[:-1]) & (codes[1:] == codes[:-1])) + 1
+        if not len(rises):
             return
-        second = int(order[1:][rises][0])
+        queries = np.unique(codes[rises])
+        second = int(rises[0] if order is None else order[rises[0]])
         line = int(self._table.lines[keep][second])
         self.findings.append(
             Finding(
@@ -268,6 +289,15 @@ class _Rows:
     def labels(self) -> Pairs:
         return self._pairs(self._labels) if self._labels is not None else Pairs.none()
 
+    def draws(self) -> pd.DataFrame | None:
+        """In which draw each label came, where the file says so."""
+        if self._labels is None or not names_draws(self._table):
+            return None
+        said = (self._keep & ~np.isnan(self._labels)) | self.cannot_tell
+        ids = {"query_id": self._texts(self._query), "doc_id": self._texts(self._document)}
+        frame = pd.DataFrame(ids, dtype=object).assign(cannot_tell=self.cannot_tell)
+        return draws_of(self._table, frame[said])
+
     def _pairs(self, values: Floats) -> Pairs:
         """The kept rows that have a value."""
         rows = self._keep & ~np.isnan(values)
@@ -295,10 +325,10 @@ class _Rows:
             del found["rank" if np.isfinite(found["score"][by_rank]).all() else "score"]
         return found
 
-    def queries(self) -> pd.DataFrame:
+    def queries(self) -> pd.DataFrame | None:
         """query_id, text and segments: the columns that say one thing for each query."""
         if "query" not in self._fields:
-            return empty("query_id", "text")
+            return None
         ids = self._texts(self._query)[self._keep]
         codes, unique = pd.factorize(ids)
         found = pd.DataFrame({"query_id": unique}, dtype=object)
@@ -324,9 +354,9 @@ class _Rows:
             )
         return found
 
-    def documents(self) -> pd.DataFrame:
+    def documents(self) -> pd.DataFrame | None:
         if "document" not in self._fields and "title" not in self._fields:
-            return empty("doc_id", "title", "text")
+            return None
         ids = self._texts(self._document)[self._keep]
         codes, unique = pd.factorize(ids)
         found = pd.DataFrame({"doc_id": unique}, dtype=object)
@@ -364,30 +394,3 @@ def in_order(codes: npt.NDArray[np.int32], ranks: Floats) -> bool:
     """Whether rows stand by their code, and those of one code by their rank."""
     rises = codes[1:] > codes[:-1]
     return bool((rises | ((codes[1:] == codes[:-1]) & (ranks[1:] >= ranks[:-1]))).all())
-
-
-def one_each(
-    values: npt.NDArray[np.object_], codes: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.object_], Flags]:
-    """((G,) the first value that is not blank of each group, or None; (G,) whether it has
-    others)."""
-    groups = int(codes.max()) + 1 if len(codes) else 0
-    kinds, unique = pd.factorize(values)
-    told = np.append(~blank(np.asarray(unique, dtype=object)), False)
-    filled = np.flatnonzero(told[kinds])
-    first = np.full(groups, -1, dtype=np.int64)
-    # Assigned from the last to the first, so the first one stays.
-    first[codes[filled][::-1]] = kinds[filled][::-1]
-    varying = np.zeros(groups, dtype=bool)
-    varying[codes[filled][kinds[filled] != first[codes[filled]]]] = True
-    chosen = np.full(groups, None, dtype=object)
-    chosen[first >= 0] = np.asarray(unique, dtype=object)[first[first >= 0]]
-    return chosen, varying
-
-
-def free_name(column: str, found: pd.DataFrame) -> str:
-    """A name for a segment that `found` does not use yet."""
-    name = column
-    while name in found.columns:
-        name += " (2)"
-    return name

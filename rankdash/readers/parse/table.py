@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rankdash.errors import LimitError
 from rankdash.findings import Finding
-from rankdash.ranking.coded import objects
+from rankdash.ranking.coded import ArrowText, objects
 from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 
@@ -48,7 +48,8 @@ class Table:
     wants:    the fields that a person may add to `fields`, such as which of many columns is the
               score.
     raters:   columns that hold the labels of one annotator each.
-    keys:     of entries of JSON, where some hold lists or objects that no reader knows.
+    keys:     of entries of JSON.
+    inner:    the columns in which entries of JSON hold lists or objects that no reader knows.
     """
 
     file: str
@@ -62,6 +63,7 @@ class Table:
     wants: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    inner: frozenset[str] = frozenset()
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -162,10 +164,10 @@ def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
 
 
 def refuse_long_fields(
-    cells: Sequence[str | None] | Texts | pa.Array, lines: Lines, file: str, limits: ReadLimits
+    cells: Sequence[str | None] | Texts | ArrowText, lines: Lines, file: str, limits: ReadLimits
 ) -> None:
     """Raises LimitError with the line of the first cell that is too long."""
-    if isinstance(cells, pa.Array):
+    if isinstance(cells, ArrowText):
         # A character has at least a byte.
         if (pc.max(pc.binary_length(cells)).as_py() or 0) <= limits.field_chars:
             return

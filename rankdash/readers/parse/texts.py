@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rankdash.findings import Finding
 from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.columns import MappingNeeded, id_and_text, is_id
-from rankdash.readers.parse.rows import free_name
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.values import blank
@@ -26,8 +26,7 @@ _DOCUMENTS = re.compile(r"corpus|doc|passage|collection|文档|段落", re.IGNOR
 
 def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has query, query_id or both; further columns become segments."""
-    frame, part = _rows_of(table, fields, source, "query_id", "query")
-    found = part.queries
+    frame, found, part = _rows_of(table, fields, source, "query_id", "query")
     for column in frame.columns:
         told = column not in fields.values() and not is_id(str(column))
         if told and not blank(frame[column].to_numpy(dtype=object)).all():
@@ -37,30 +36,27 @@ def queries_part(table: Table, fields: Mapping[str, str], source: Source) -> Par
 
 def documents_part(table: Table, fields: Mapping[str, str], source: Source) -> ParsedFile:
     """`fields` has document, doc_id or both, and may have a title."""
-    frame, part = _rows_of(table, fields, source, "doc_id", "document")
-    part.documents.insert(1, "title", _told(frame, fields.get("title")))
-    return replace(part, documents=part.documents.reset_index(drop=True))
+    frame, found, part = _rows_of(table, fields, source, "doc_id", "document")
+    found.insert(1, "title", _told(frame, fields.get("title")))
+    return replace(part, documents=found.reset_index(drop=True))
 
 
 def _rows_of(
     table: Table, fields: Mapping[str, str], source: Source, identity: Key, text: str
-) -> tuple[pd.DataFrame, ParsedFile]:
-    """The rows with an id of their own, and a part with their ids and texts."""
+) -> tuple[pd.DataFrame, pd.DataFrame, ParsedFile]:
+    """The rows with an id of their own; their ids and texts; and a part without them."""
     frame, notes = _one_row_an_id(table, fields, identity, text)
     ids = frame[_id_column(fields, identity, text)]
-    found: Any = pd.DataFrame({identity: ids}, dtype=object).assign(
-        text=_told(frame, fields.get(text))
-    )
-    side = _SIDES[identity]
+    found = pd.DataFrame({identity: ids}, dtype=object).assign(text=_told(frame, fields.get(text)))
     part = ParsedFile(
         table.file,
         source.origin,
-        f"{table.format}, {side}",
+        f"{table.format}, {_SIDES[identity]}",
         table.refusals,
         keyed_by_text=frozenset() if identity in fields else frozenset({identity}),
         findings=(*table.findings, *notes),
     )
-    return frame, replace(part, **{side: found})
+    return frame, found, part
 
 
 def settle(
@@ -74,7 +70,9 @@ def settle(
     """
     if not unsettled:
         return []
-    there = {key: any(len(getattr(part, side)) for part in parts) for key, side in _SIDES.items()}
+    there = {
+        key: any(getattr(part, side) is not None for part in parts) for key, side in _SIDES.items()
+    }
     sides = {key: _mentioned(parts, key) for key in _SIDES}
     found: list[ParsedFile] = []
     doubtful: list[tuple[Table, Source]] = []
@@ -112,7 +110,8 @@ def _mentioned(parts: Sequence[ParsedFile], key: Key) -> set[str]:
     found: set[str] = set()
     for part in parts:
         if key not in part.keyed_by_text:
-            found.update(pd.unique(part.pairs[key]))
+            if part.pairs is not None:
+                found.update(pd.unique(part.pairs[key]))
             for pairs in (part.labels, *(scores.pairs for scores in part.scores)):
                 found.update(pairs.ids(key).texts.to_pylist())
     return found
@@ -175,3 +174,30 @@ def _refuse(table: Table, code: str, bad: np.ndarray[tuple[int], np.dtype[np.boo
     positions = np.flatnonzero(bad)
     examples = [table.row_text(int(position)) for position in positions[:5]]
     table.refusals.add(code, table.lines[positions], examples)
+
+
+def one_each(
+    values: npt.NDArray[np.object_], codes: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+    """((G,) the first value that is not blank of each group, or None; (G,) whether it has
+    others)."""
+    groups = int(codes.max()) + 1 if len(codes) else 0
+    kinds, unique = pd.factorize(values)
+    told = np.append(~blank(np.asarray(unique, dtype=object)), False)
+    filled = np.flatnonzero(told[kinds])
+    first = np.full(groups, -1, dtype=np.int64)
+    # Assigned from the last to the first, so the first one stays.
+    first[codes[filled][::-1]] = kinds[filled][::-1]
+    varying = np.zeros(groups, dtype=bool)
+    varying[codes[filled][kinds[filled] != first[codes[filled]]]] = True
+    chosen = np.full(groups, None, dtype=object)
+    chosen[first >= 0] = np.asarray(unique, dtype=object)[first[first >= 0]]
+    return chosen, varying
+
+
+def free_name(column: str, found: pd.DataFrame) -> str:
+    """A name for a segment that `found` does not use yet."""
+    name = column
+    while name in found.columns:
+        name += " (2)"
+    return name

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rankdash.ranking.coded import objects
+from rankdash.ranking.coded import ArrowText, numbers_of, objects
 
 Texts = npt.NDArray[np.object_]
 Floats = npt.NDArray[np.float64]
@@ -81,25 +81,24 @@ _LONGEST_ID = 100
 _MOST_WORDS = 20
 
 
-def numbers(texts: Texts | pa.Array) -> Floats:
+def numbers(texts: Texts | ArrowText) -> Floats:
     """(N,) float64; NaN where the text is no number, is missing, or says "nan". texts: objects, or
     Arrow text."""
-    if isinstance(texts, pa.Array):
+    if isinstance(texts, ArrowText):
         try:
-            found: Floats = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            return found
+            found = texts.cast(pa.float64())
+            return found.to_numpy(zero_copy_only=False) if found.null_count else numbers_of(found)
         except pa.ArrowInvalid:
             texts = objects(texts)
     parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
     return np.asarray(parsed, dtype=np.float64)
 
 
-def blank(texts: Texts | pa.Array) -> Flags:
+def blank(texts: Texts | ArrowText) -> Flags:
     """(N,) whether a value is missing, empty, or only white space."""
-    if not isinstance(texts, pa.Array):
+    if not isinstance(texts, ArrowText):
         texts = pa.array(texts, type=pa.string(), from_pandas=True)
-    trimmed = pc.utf8_trim_whitespace(texts)
-    empty: Flags = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
+    empty: Flags = numbers_of(pc.binary_length(pc.utf8_trim_whitespace(texts)), missing=0) == 0
     return empty
 
 
@@ -125,7 +124,7 @@ class Labels:
     words: dict[str, float] = field(default_factory=dict)
 
 
-def labels(texts: Texts | pa.Array, told: Mapping[str, float | None] | None = None) -> Labels:
+def labels(texts: Texts | ArrowText, told: Mapping[str, float | None] | None = None) -> Labels:
     """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
     number, and words by a scale where the column holds no plain numbers.
 
@@ -137,7 +136,7 @@ def labels(texts: Texts | pa.Array, told: Mapping[str, float | None] | None = No
     left = np.flatnonzero(np.isnan(values) & ~blank(texts))
     if not len(left):
         return Labels(values)
-    if isinstance(texts, pa.Array):
+    if isinstance(texts, ArrowText):
         texts = objects(texts)
     codes, unique = pd.factorize(texts[left])
     words = _guessed(unique, values) if told is None else _as_told(unique, told)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
-from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.analysis.statistics.verdict import TITLES, has_width
 from rankdash.i18n import plain
 from rankdash.words.counts import query_count
 
@@ -231,7 +231,9 @@ def signed(value: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    return _DASH if math.isnan(low) else f"{signed(low)} to {signed(high)}"
+    if math.isnan(low):
+        return _DASH
+    return f"{signed(low)} to {signed(high)}" if has_width(low, high) else "no spread"
 
 
 def p_value(p: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from rankdash.errors import DataError
-from rankdash.study.hard_negatives import triplets
+from rankdash.study.ranks import triplets
 from rankdash.study.study import Study
 
 _INPUTS = ["query", "positive", "negative"]

@@ -9,6 +9,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
+from rankdash.study.systems import first_stage_name
 from rankdash.words import caveats
 from rankdash.words.html import html_safe
 from rankdash.words.queries import judged_title
@@ -27,7 +28,7 @@ def draw(draft: Draft) -> str:
             f"<h3>{html_safe(_('Judgments (relevance labels)'))}</h3>",
             draft.chart(figures.grades(report)),
         ),
-        _rankings(report),
+        _rankings(draft, report),
         f"<h3>{html_safe(_('Warnings and notes'))}</h3>",
         _findings(report),
     ]
@@ -78,10 +79,11 @@ def _spread(found: LabelSpread | None) -> str:
     )
 
 
-def _rankings(report: CheckReport) -> str:
+def _rankings(draft: Draft, report: CheckReport) -> str:
+    first = first_stage_name(draft.study.dataset)
     rows = [
         (
-            _("First stage") if each.name == FIRST_STAGE else each.name,
+            first if each.name == FIRST_STAGE else each.name,
             number(each.queries, 0),
             number(each.rows, 0),
             percent(each.judged_at_10),
@@ -90,9 +92,7 @@ def _rankings(report: CheckReport) -> str:
         for each in report.rankings
     ]
     head = (_("ranking"), _("queries"), _("rows"), judged_title(10), _("queries with ties"))
-    return table(
-        PageTable(head, rows, frozenset(range(1, 5))), _("Rankings that came with the data")
-    )
+    return table(PageTable(head, rows, frozenset(range(1, 5))), _("Rankings"))
 
 
 def _findings(report: CheckReport) -> str:

@@ -6,9 +6,11 @@ import math
 
 from rankdash.i18n import all_of, brief, enumerated, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.reporting.html_page import prose
+from rankdash.reporting import figures
+from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study import latency
+from rankdash.study.judging import verdicts
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
@@ -18,9 +20,13 @@ from rankdash.words.verdict_chips import (
     change_interval,
     chip,
     is_corrected,
+    judge_caveats,
+    judged_sentence,
     p_title,
     p_value,
     sentence,
+    three_ways,
+    worth_sentence,
 )
 
 
@@ -56,7 +62,32 @@ def _one(draft: Draft, challenger: str) -> str:
         f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
         f"{html_safe(draft.against(challenger))}</h3>"
         f"{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
-        f"{prose(worth)}{_left_out(draft, challenger)}</div>"
+        f"{prose(worth)}{_left_out(draft, challenger)}</div>{_judged(draft, challenger)}"
+    )
+
+
+def _judged(draft: Draft, challenger: str) -> str:
+    """What the study's judge says of a challenger: the sentence, the three ways, what it is worth
+    and what to keep in mind."""
+    study = draft.study
+    if study.judge is None:
+        return ""
+    found = verdicts(study, study.judge)[challenger]
+    rows = [
+        [title, signed(change.mean, 4), change_interval(change.low, change.high), f"{change.n:,}"]
+        for title, change in three_ways(found.three)
+    ]
+    metric, level = study.measure.title, percent(study.statistics.level)
+    head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
+    said = [judged_sentence(study, found), worth_sentence(found.three)]
+    return "".join(
+        [
+            prose(paragraph([each for each in said if each])),
+            table(PageTable((*head, _("queries")), rows, numbers=frozenset((1, 2, 3)))),
+            draft.chart(figures.three_ways(study, challenger)),
+            draft.chart(figures.label_curve(study, challenger)),
+            listed(judge_caveats(study, found)),
+        ]
     )
 
 

@@ -1,8 +1,8 @@
 """Models as ONNX graphs of our own making, kept by the hash of their weights.
 
-Scoring then needs neither PyTorch nor transformers. A graph is compared with PyTorch on 32 inputs
-before it is kept, and appears whole or not at all, so several processes may export one model at
-once. Deleting the folder costs an export the next time, nothing else.
+Scoring then needs neither PyTorch nor transformers. A graph that PyTorch writes is compared with it
+on 32 inputs before it is kept. It appears whole or not at all, so several processes may export one
+model at once. Deleting the folder costs an export the next time, nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import shutil
 import uuid
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -28,13 +28,17 @@ from rankdash.rerankers.neural.batches import Batching, Forward, Ids, compute, c
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.neural.shared import first_line
 
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+"""What a model may take, each (batch, width)."""
+
 # One score for two texts, a vector for a text, or one for each of its tokens.
 Purpose = Literal["pair", "text", "tokens"]
 
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 # Part of every key: a change of how models are exported makes old graphs go unused.
 _FORMAT = 1
 _GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "model.int8.onnx"
-_OPSET = 17
+OPSET = 17
 _PARITY_ROWS = 32
 _PARITY_TOKENS = 96
 # Largest difference from PyTorch, relative to the largest output: rounding stays well below.
@@ -53,7 +57,8 @@ class ModelCard:
     declared, positions: the longest input by the model's own settings and by its position table;
         0 = no limit.
     prompts: the texts that the model declares for "query" and "document".
-    difference: the largest difference from PyTorch on the inputs that were compared.
+    difference: the largest difference from PyTorch on the inputs that were compared; NaN where
+        the graph was made without PyTorch.
     """
 
     inputs: tuple[str, ...]
@@ -122,23 +127,46 @@ def find(purpose: Purpose, weights: str) -> Exported | None:
     return Exported(folder, card) if complete else None
 
 
-def export(
-    purpose: Purpose, weights: str, module: Any, card: ModelCard, tokenizer: Any
-) -> Exported:
-    """Export a PyTorch module, compare the graph with it, and keep it.
+def prompts_of(declared: Mapping[str, str] | None, default: str | None) -> dict[str, str]:
+    """The prompts of a `ModelCard` from those that a model declares and the name of its default."""
+    prompts = {key: str(text) for key, text in (declared or {}).items() if text}
+    fallback = prompts.get(default or "", "")
+    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), fallback)
+    return {"query": prompts.get("query", fallback), "document": document}
+
+
+def write_compared(
+    purpose: Purpose, module: Any, card: ModelCard, vocabulary: int, path: Path
+) -> float:
+    """Export a PyTorch module to `path`; its largest difference from what it was exported from.
 
     module: takes the inputs of `card` in their order, in evaluation mode, float32, on the CPU.
-    tokenizer: of the library tokenizers.
 
-    Raises NotExportableError where it cannot be exported or the graph computes something else.
+    Raises NotExportableError where the graph computes something else, and whatever PyTorch does.
+    """
+    with _quiet():
+        _write_graph(module, card, path)
+    return _difference(purpose, module, card, path, vocabulary)
+
+
+def keep(
+    purpose: Purpose,
+    weights: str,
+    card: ModelCard,
+    tokenizer: Any,
+    write: Callable[[Path], float],
+) -> Exported:
+    """Keep a graph that `write` writes to a path, and what scoring needs besides.
+
+    tokenizer: of the library tokenizers. write: returns the difference for the card.
+
+    Raises NotExportableError where it cannot be written.
     """
     folder = _place(purpose, weights)
     making = folder.parent / f"{folder.name}.{uuid.uuid4().hex[:8]}"
     try:
         making.mkdir(parents=True)
-        with _quiet():
-            _write_graph(module, card, making / _GRAPH)
-        difference = _difference(purpose, module, card, making / _GRAPH, tokenizer.get_vocab_size())
+        difference = write(making / _GRAPH)
         tokenizer.save(str(making / _TOKENIZER))
         card = ModelCard(**{**vars(card), "difference": difference})
         (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
@@ -180,7 +208,7 @@ def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
         input_names=list(card.inputs),
         output_names=["output"],
         dynamic_axes={name: {0: "batch", 1: "width"} for name in card.inputs},
-        opset_version=_OPSET,
+        opset_version=OPSET,
         dynamo=False,
     )
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankdash.errors import SettingError
+from rankdash.rerankers import preparing
 from rankdash.rerankers.base import Request, Scores
 from rankdash.rerankers.neural import calibration, export, load_model, runtimes, shared
 from rankdash.rerankers.neural.batches import Batching, Forward, Ids, Outputs, compute, compute_each
+from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
 from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.neural.runtimes import KINDS, Runtime
@@ -33,7 +37,6 @@ _CLASSES = {
 }
 _OUTPUTS = {"text": "sentence_embedding", "tokens": "token_embeddings"}
 _TORCH_TYPES = {"torch": "float32", "torch-bf16": "bfloat16", "torch-fp16": "float16"}
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Opened:
             told["calibration"] = ", ".join(
                 f"{name} {seconds * 1e3:.1f} ms" for name, seconds in self.timed.items()
             )
-        if KINDS[self.runtime.name].exported:
+        if KINDS[self.runtime.name].exported and not math.isnan(self.card.difference):
             told["export_difference"] = self.card.difference
         if self.note:
             told["note"] = self.note
@@ -175,12 +178,20 @@ def _opened_export(
 ) -> Opened:
     module: Any = None
     if exported is None:
+        preparing.begin("exporting")
+    graph = None if exported else BertGraph.read(loading.purpose, loading.folder)
+    if graph is not None:
+        exported = export.keep(loading.purpose, weights, graph.card, graph.tokenizer, graph.write)
+    if exported is None:
         model, module, card = loading.loaded("float32")
         backend = getattr(model.tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise NotExportableError("its tokenizer is written in Python")
         raw = _copied(backend)
-        exported = export.export(loading.purpose, weights, module, card, raw)
+        compared = partial(
+            export.write_compared, loading.purpose, module, card, raw.get_vocab_size()
+        )
+        exported = export.keep(loading.purpose, weights, card, raw, compared)
     subwords = Subwords(RawTokenizer.from_file(exported.tokenizer), pairs=loading.purpose == "pair")
     name = str(settings["runtime"])
     timed: Mapping[str, float] = {}
@@ -188,6 +199,7 @@ def _opened_export(
     if name == runtimes.AUTO:
         measured = calibration.kept(exported.folder)
         if measured is None:
+            preparing.begin("choosing")
             candidates = _candidates(exported, module)
             limit = exported.card.limit(0, shared.LONGEST)
             measured = calibration.calibrate(candidates, limit)
@@ -247,7 +259,7 @@ class _Loading:
         self, purpose: Purpose, folder: Path, device: str, check: Callable[[Any], None]
     ) -> None:
         self.purpose = purpose
-        self._folder = folder
+        self.folder = folder
         self._device = device
         self._check = check
         self._made: dict[str, tuple[Any, Any, ModelCard]] = {}
@@ -255,7 +267,7 @@ class _Loading:
     def loaded(self, dtype: str) -> tuple[Any, Any, ModelCard]:
         """The model, a module that takes its inputs one by one, and its card."""
         if dtype not in self._made:
-            model = load_model.load(_CLASSES[self.purpose], self._folder, self._device, dtype)
+            model = load_model.load(_CLASSES[self.purpose], self.folder, self._device, dtype)
             self._check(model)
             if self.purpose != "pair" and not _follows_the_pattern(model, self.purpose):
                 raise NativeOnlyError(model)
@@ -290,9 +302,7 @@ def _card(model: Any) -> ModelCard:
     tokenizer = model.tokenizer
     takes = inspect.signature(first.auto_model.forward).parameters
     inputs = [
-        name
-        for name in ("input_ids", "attention_mask", "token_type_ids")
-        if name in tokenizer.model_input_names and name in takes
+        name for name in export.INPUTS if name in tokenizer.model_input_names and name in takes
     ]
     declared = model.max_seq_length
     positions = [
@@ -303,9 +313,6 @@ def _card(model: Any) -> ModelCard:
     ]
     if not positions:
         positions = [int(getattr(first.auto_model.config, "max_position_embeddings", 0) or 0)]
-    prompts = {key: str(text) for key, text in (model.prompts or {}).items() if text}
-    default = prompts.get(model.default_prompt_name or "", "")
-    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
     has_limit = declared is not None and np.isfinite(declared)
     padding = tokenizer.pad_token_id
     return ModelCard(
@@ -313,7 +320,7 @@ def _card(model: Any) -> ModelCard:
         padding=0 if padding is None else int(padding),
         declared=min(int(declared), shared.LONGEST) if has_limit else 0,
         positions=min(positions),
-        prompts={"query": prompts.get("query", default), "document": document},
+        prompts=export.prompts_of(model.prompts, model.default_prompt_name),
     )
 
 

@@ -114,14 +114,19 @@ class Said:
 
 
 class Chat:
-    """Puts prompts to one model. `settings` hold `CONNECTION`, `SAYING` and `remote.SENDING`.
+    """Puts prompts to one model.
+
+    settings: `CONNECTION`, `SAYING` and `remote.SENDING`, with the address in force.
 
     Raises SettingError for an address, a variable or further fields that cannot be used.
     """
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self._settings = settings
-        self._place = key_place(settings)
+        # The address goes into the record of the run, also where the environment says it.
+        address = settings["base_url"] or keys.usual_address(VARIABLE)
+        own = address == keys.HOMES[VARIABLE]
+        self.settings = settings if own else {**settings, "base_url": address}
+        self._place = key_place(self.settings)
         self._extra = _extra(settings["extra"])
         self._clock = clock or Clock()
         self._client: Client | None = None
@@ -130,7 +135,7 @@ class Chat:
         """Raises UnavailableError where a key is missing."""
         from rankdash.rerankers.remote.client import Client
 
-        self._client = Client(self._place, call_settings.policy(self._settings), self._clock)
+        self._client = Client(self._place, call_settings.policy(self.settings), self._clock)
 
     def budget(self) -> Budget:
         """The time that one query has, from now."""
@@ -138,8 +143,8 @@ class Chat:
 
     def fingerprint(self, *parts: object) -> str:
         """Of the model, what it is told, and `parts`."""
-        told = [self._settings[name] for name in ("model", "system", "document_characters")]
-        every = (*parts, self._place.base_url, self._settings["answer_tokens"], self._extra, *told)
+        told = [self.settings[name] for name in ("model", "system", "document_characters")]
+        every = (*parts, self._place.base_url, self.settings["answer_tokens"], self._extra, *told)
         return digest([repr(part).encode() for part in every])
 
     def ask(self, prompt: str, budget: Budget, tokens: int, *, choices: bool = False) -> Said:
@@ -148,13 +153,13 @@ class Chat:
         Raises UnavailableError where the endpoint refuses every request alike.
         """
         body: dict[str, Any] = {
-            "model": self._settings["model"],
+            "model": self.settings["model"],
             "messages": [
-                {"role": "system", "content": self._settings["system"]},
+                {"role": "system", "content": self.settings["system"]},
                 {"role": "user", "content": prompt},
             ],
             "temperature": 0,
-            "max_tokens": self._settings["answer_tokens"] or tokens,
+            "max_tokens": self.settings["answer_tokens"] or tokens,
         }
         if choices:
             body |= {"logprobs": True, "top_logprobs": _ALTERNATIVES}
@@ -171,11 +176,15 @@ class Chat:
         # What of it cannot be read is cut and kept.
         return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 
+    def shown(self, document: str, name: str = "") -> str:
+        """A document between its marks, as much of it as the model is given."""
+        return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
+
     def estimate(self, asked: Sequence[tuple[str, int]]) -> Estimate:
         """What prompts would cost, each with the tokens of its answer."""
-        frame = text_tokens(self._settings["system"]) + _FRAME_TOKENS
+        frame = text_tokens(self.settings["system"]) + _FRAME_TOKENS
         read = sum(text_tokens(prompt) + frame for prompt, _ in asked)
-        written = float(sum(self._settings["answer_tokens"] or tokens for _, tokens in asked))
+        written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in asked))
         dollars = self._dollars(read, written)
         return Estimate(len(asked), read, written, dollars if dollars else math.nan)
 
@@ -197,7 +206,7 @@ class Chat:
         return {**billed, "dollars": dollars} if dollars else billed
 
     def _dollars(self, read: float, written: float) -> float:
-        prices = self._settings["price_in"], self._settings["price_out"]
+        prices = self.settings["price_in"], self.settings["price_out"]
         return float(read * prices[0] + written * prices[1]) / 1e6
 
 
@@ -208,11 +217,8 @@ class ChatReranker:
     places: tuple[str, ...]
 
     def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
-        # The address goes into the record of the run, also where the environment says it.
-        address = settings["base_url"] or keys.usual_address(VARIABLE)
-        own = address == keys.HOMES[VARIABLE]
-        self.settings = settings if own else {**settings, "base_url": address}
-        self._chat = Chat(self.settings, clock)
+        self._chat = Chat(settings, clock)
+        self.settings = self._chat.settings
         prompts.check(settings["prompt"], self.places)
 
     def prepare(self, corpus: Corpus) -> None:
@@ -227,7 +233,7 @@ class ChatReranker:
         return prompts.fill(self.settings["prompt"], {"query": prompts.query(query), **values})
 
     def _shown(self, document: str, name: str = "") -> str:
-        return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
+        return self._chat.shown(document, name)
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """What the requests would cost."""

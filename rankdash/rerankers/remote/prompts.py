@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rankdash.errors import SettingError
 
@@ -16,13 +17,15 @@ LISTWISE: str = _SHIPPED["listwise"]
 PAIRWISE: str = _SHIPPED["pairwise"]
 QUESTIONS: Mapping[str, str] = _SHIPPED["questions"]
 """Kind of answer → what is asked for it."""
+JUDGE: Mapping[str, Mapping[str, Any]] = _SHIPPED["judge"]
+"""Name of a judge's template → its prompt, and the top of its scale of grades, from 0."""
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 # Our own marks, and those in which chat models write turns and thoughts: a server that reads the
 # latter in a document would take what follows for a message.
 _MARKS = re.compile(
-    r"<(?=\s*/?\s*(?:document|query|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
+    r"<(?=\s*/?\s*(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
     r"|\[(?=/?INST\])",
     re.IGNORECASE,
 )
@@ -33,8 +36,10 @@ _BEGUN = re.compile(r"<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
 _ENDED = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
-def check(template: str, places: Sequence[str]) -> None:
-    """Raises SettingError where a prompt lacks one of its places or names another."""
+def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) -> None:
+    """Raises SettingError where a prompt lacks one of its places or names another; it may lack
+    those that are optional."""
+    every = (*places, *optional)
     found = set(_PLACE.findall(template))
     for name in places:
         if name not in found:
@@ -42,15 +47,15 @@ def check(template: str, places: Sequence[str]) -> None:
                 "The prompt must contain {place}.",
                 remedy="Places of this prompt: {places}.",
                 place=f"{{{name}}}",
-                places=_listed(places),
+                places=_listed(every),
             )
-    unknown = sorted(found.difference(places))
+    unknown = sorted(found.difference(every))
     if unknown:
         raise SettingError(
             "The prompt has no place {place}.",
             remedy="Places of this prompt: {places}.",
             place=f"{{{unknown[0]}}}",
-            places=_listed(places),
+            places=_listed(every),
         )
 
 
@@ -68,6 +73,16 @@ def document(text: str, name: str = "") -> str:
     """A document between its marks, with a name where there are several."""
     start = f'<document id="{name}">' if name else "<document>"
     return f"{start}\n{_as_data(text)}\n</document>"
+
+
+def guidelines(text: str) -> str:
+    """What people who label go by, between its marks; "" for none."""
+    if not text.strip():
+        return ""
+    return (
+        "Go by these guidelines when you grade:\n"
+        f"<guidelines>\n{_as_data(text.strip())}\n</guidelines>"
+    )
 
 
 def cut(text: str, characters: int) -> str:

@@ -21,13 +21,14 @@ from rankdash.ranking.measured import WithoutText
 from rankdash.store import folders
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import STALE_SECONDS as STALE_SECONDS
 from rankdash.store.jobs.leases import Ending, Leases, State, lost, problem_from_json
 from rankdash.store.jobs.leases import Owner as Owner
 from rankdash.store.rows import insert, now
 from rankdash.store.workspace import Workspace
 
-Stage = Literal["waiting", "loading", "scoring", "timing"]
+Stage = Literal["waiting", "loading", "exporting", "choosing", "warming", "scoring", "timing"]
 
 LIVE: tuple[State, ...] = ("queued", "running")
 
@@ -43,7 +44,7 @@ class JobRow:
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
-    load_ms: the latest cold start; None before it.
+    load_ms: the latest cold start; None before it. started: when work on it last began.
     error: why it failed or stopped; None where nothing went wrong.
     """
 
@@ -104,12 +105,12 @@ class Queue(Leases["JobRow"]):
     """The jobs of a workspace. Every method raises StoreError where it cannot be used."""
 
     table = "jobs"
-    on_claim = ", stage = 'loading', started = coalesce(started, :now)"
+    on_claim = ", stage = 'loading', started = :now"
     on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._explanations = Explanations(workspace)
+        self._others = (Explanations(workspace), StoredJudges(workspace))
 
     def submit(
         self,
@@ -198,14 +199,17 @@ class Queue(Leases["JobRow"]):
         return ended
 
     def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
-        """Write off what a worker, named by its token, was doing, explanations included."""
+        """Write off what a worker, named by its token, was doing, explanations and judges
+        included."""
         super().interrupt(worker, error)
-        self._explanations.interrupt(worker, error)
+        for each in self._others:
+            each.interrupt(worker, error)
 
     def fail_waiting(self, error: RankdashError) -> None:
-        """Fail every queued job and explanation, because no worker can be had."""
+        """Fail every queued job, explanation and judge, because no worker can be had."""
         super().fail_waiting(error)
-        self._explanations.fail_waiting(error)
+        for each in self._others:
+            each.fail_waiting(error)
 
     def resume(self, job_id: str) -> None:
         """Put a job that stopped before its end back into the queue, last; else without effect."""

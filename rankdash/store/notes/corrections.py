@@ -67,6 +67,15 @@ class Corrections:
             ).fetchone()
         return Layer(int(found["count"]), int(found["revision"]))
 
+    def revision(self, dataset_id: str) -> int:
+        """The number of the last entry of the log; 0 where there is none."""
+        with self._database.reading() as db:
+            found = db.execute(
+                "SELECT coalesce(max(revision), 0) FROM corrections WHERE dataset_id = ?",
+                (dataset_id,),
+            ).fetchone()
+        return int(found[0])
+
     def all(self, dataset_id: str, revision: int | None = None) -> list[Correction]:
         """What is in force, the latest first; as of a revision where one is given."""
         with self._database.reading() as db:
@@ -82,13 +91,14 @@ class Corrections:
             )
             return [_correction(row) for row in rows]
 
-    def log(self, dataset_id: str, after: int = 0) -> list[Correction]:
-        """Every entry after a revision, those that were replaced or withdrawn too, the first
-        first."""
+    def log(self, dataset_id: str, after: int = 0, until: int | None = None) -> list[Correction]:
+        """Every entry after a revision, and up to another one, those that were replaced or
+        withdrawn too, the first first."""
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT * FROM corrections WHERE dataset_id = ? AND revision > ? ORDER BY revision",
-                (dataset_id, after),
+                "SELECT * FROM corrections WHERE dataset_id = :dataset AND revision > :after "
+                "AND (:until IS NULL OR revision <= :until) ORDER BY revision",
+                {"dataset": dataset_id, "after": after, "until": until},
             )
             return [_correction(row) for row in rows]
 
@@ -100,6 +110,20 @@ class Corrections:
         """Put corrections in force again that were replaced or withdrawn."""
         for who, entries in _by_name(corrections).items():
             self._add(dataset_id, entries, who)
+
+    def take_in(self, dataset_id: str, corrections: Iterable[Correction]) -> None:
+        """Add what people said elsewhere, in this order and with their names. made: "" for now."""
+        moment = now()
+        with self._database.writing() as db:
+            refuse_unknown(db, dataset_id)
+            db.executemany(
+                "INSERT INTO corrections (dataset_id, query_id, doc_id, withdrawn, label, who, "
+                "made) VALUES (?, ?, ?, 0, ?, ?, ?)",
+                [
+                    (dataset_id, *each.pair, each.label, tidy_name(each.who), each.made or moment)
+                    for each in corrections
+                ],
+            )
 
     def withdraw(self, dataset_id: str, pairs: Iterable[Pair]) -> None:
         """Let the pairs have the label again that came with the data."""

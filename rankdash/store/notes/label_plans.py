@@ -1,4 +1,5 @@
-"""Plans of what to label, and who looks at which pair of query and document just now.
+"""Plans of what to label, who looks at which pair of query and document just now, and when people
+went on after a pause.
 
 What people answer is kept as corrections, so that it is in force everywhere at once; a plan names
 the revision of the log that it began at.
@@ -9,12 +10,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from rankdash.errors import DataError
 from rankdash.store.failures import refuse_unknown
-from rankdash.store.notes.corrections import Pair
+from rankdash.store.notes.corrections import Pair, tidy_name
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
@@ -77,11 +78,19 @@ class LabelPlans:
             )
         return plan_id
 
-    def take(self, plan_id: str, pairs: Iterable[Pair], owner: str) -> Pair | None:
+    def take(
+        self,
+        plan_id: str,
+        pairs: Iterable[Pair],
+        owner: str,
+        *,
+        gone: Callable[[str], bool] = lambda _owner: False,
+    ) -> Pair | None:
         """Keep the first of the pairs that nobody else looks at for `owner`, and let go of the one
         that they had before; None where others look at all of them.
 
-        owner: whom no other window has the name of.
+        owner: whom no other window has the name of. gone: whether the window of another owner is
+        closed; what it had is free again.
         """
         moment = time.time()
         with self._database.writing() as db:
@@ -90,9 +99,14 @@ class LabelPlans:
                 (plan_id, owner, moment),
             )
             rows = db.execute(
-                "SELECT query_id, doc_id FROM label_cards WHERE plan_id = ?", (plan_id,)
+                "SELECT query_id, doc_id, owner FROM label_cards WHERE plan_id = ?", (plan_id,)
+            ).fetchall()
+            closed = {row["owner"] for row in rows if gone(row["owner"])}
+            db.executemany(
+                "DELETE FROM label_cards WHERE plan_id = ? AND owner = ?",
+                [(plan_id, each) for each in closed],
             )
-            taken = {(row["query_id"], row["doc_id"]) for row in rows}
+            taken = {(row["query_id"], row["doc_id"]) for row in rows if row["owner"] not in closed}
             pair = next((pair for pair in pairs if pair not in taken), None)
             if pair is not None:
                 db.execute(
@@ -101,3 +115,22 @@ class LabelPlans:
                     (plan_id, *pair, owner, moment + CARD_SECONDS),
                 )
         return pair
+
+    def resume(self, plan_id: str, who: str) -> None:
+        """A person goes on after a pause now."""
+        with self._database.writing() as db:
+            db.execute(
+                "INSERT INTO label_pauses (plan_id, who, ended) SELECT id, ?, ? FROM label_plans "
+                "WHERE id = ?",
+                (tidy_name(who), now(), plan_id),
+            )
+
+    def resumed(self, plan_id: str) -> dict[str, list[str]]:
+        """Name → when this person went on after each pause, ISO 8601 in UTC."""
+        found: dict[str, list[str]] = {}
+        with self._database.reading() as db:
+            for row in db.execute(
+                "SELECT who, ended FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (plan_id,)
+            ):
+                found.setdefault(row["who"], []).append(row["ended"])
+        return found

@@ -1,6 +1,7 @@
 """A workspace, or some of its data sets, as one file: written, checked, taken in.
 
-    datasets/<id>/about.json    name, source, check report; notes, tags, corrected labels
+    datasets/<id>/about.json    name, source, check report; notes, tags, corrected labels; the plan
+                                of what to label; judges with their grades
     datasets/<id>/….parquet     its tables, as the workspace keeps them
     runs/<id>/about.json        name, settings, machine; note, pin, explanations
     runs/<id>/….parquet         its tables
@@ -114,13 +115,69 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None
             dataset_id,
             "revision",
         )
-    about = {name: row[name] for name in ("name", "source", "first_stage", "report")}
+        remarks = _all(db, "label_notes", ("query_id", "doc_id", "who", "note"), dataset_id)
+        plan = _plan(db, dataset_id)
+        judges = _judges(db, dataset_id)
+    about: dict[str, Any] = {
+        name: row[name] for name in ("name", "source", "first_stage", "report")
+    }
     for note in notes:
         note["tags"] = json.loads(note["tags"])
-    about |= {"notes": notes, "corrections": corrections}
+    about |= {"notes": notes, "corrections": corrections, "label_notes": remarks, "plan": plan}
+    about |= {"judges": judges}
     packer.add_json(f"datasets/{dataset_id}/about.json", about)
     for name in (*DATASET_PARTS, *ranking_parts(CANDIDATES)):
         _copy(workspace.root / row["folder"], name, packer, f"datasets/{dataset_id}")
+
+
+def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
+    """The plan that was begun last. before: how many corrections there were when it began."""
+    row = db.execute(
+        "SELECT * FROM label_plans WHERE dataset_id = ? ORDER BY rowid DESC LIMIT 1", (dataset_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    (before,) = db.execute(
+        "SELECT count(*) FROM corrections WHERE dataset_id = ? AND revision <= ?",
+        (dataset_id, row["revision"]),
+    ).fetchone()
+    pauses = db.execute(
+        "SELECT who, ended FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (row["id"],)
+    )
+    return {
+        "id": row["id"],
+        "settings": json.loads(row["settings"]),
+        "before": before,
+        "guidelines": row["guidelines"],
+        "created": row["created"],
+        "pauses": [dict(each) for each in pauses],
+    }
+
+
+def _judges(db: sqlite3.Connection, dataset_id: str) -> list[dict[str, Any]]:
+    """Those that neither wait nor run, with what they said."""
+    columns = (
+        *("id", "name", "model", "template", "top", "depth", "state", "created", "started"),
+        "finished",
+    )
+    pair = ("query_id", "doc_id", "grade", "reason", "error", "kind")
+    found = []
+    for row in db.execute(
+        "SELECT * FROM judges WHERE dataset_id = ? AND state NOT IN ('queued', 'running') "
+        "ORDER BY created, rowid",
+        (dataset_id,),
+    ).fetchall():
+        pairs = [
+            {name: each[name] for name in pair} | {"answers": json.loads(each["answers"] or "[]")}
+            for each in db.execute(
+                "SELECT * FROM judged_pairs WHERE judge_id = ? ORDER BY rowid", (row["id"],)
+            )
+        ]
+        about = {name: row[name] for name in columns} | {"pairs": pairs}
+        about |= {name: json.loads(row[name]) for name in ("systems", "usage")}
+        about["unsettled"] = row["unsettled"] + row["at_risk"]
+        found.append({**about, "settings": without_paths(json.loads(row["settings"]))})
+    return found
 
 
 def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:

@@ -199,12 +199,23 @@ class _Taking:
                 )
         else:
             data = self._new_dataset(dataset_id, place, about)
-        checks.refuse_unknown(data, (*about.notes, *about.corrections), about.corrections)
+        pairs = (*about.corrections, *about.label_notes)
+        checks.refuse_unknown(data, (*about.notes, *pairs), pairs)
         for note in about.notes:
             values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
             self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
         log = [asdict(entry) for entry in about.corrections]
-        self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log}))
+        plan = None if about.plan is None else asdict(about.plan)
+        self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log, "plan": plan}))
+        for judge in about.judges:
+            checks.refuse_unknown(data, judge.pairs, judge.pairs)
+            judged = [
+                {**asdict(pair), "answers": list(map(asdict, pair.answers))} for pair in judge.pairs
+            ]
+            values = {**asdict(judge), "pairs": judged}
+            self._rows.append(("judges", {"dataset_id": dataset_id, **values}))
+        for remark in about.label_notes:
+            self._rows.append(("label_notes", {"dataset_id": dataset_id, **asdict(remark)}))
         return data
 
     def _new_dataset(self, dataset_id: str, place: str, about: DatasetPart) -> Dataset:

@@ -10,7 +10,10 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct, convert
 
 from rankdash.dataset import FirstStage
+from rankdash.store.jobs.judges import LONGEST_JUDGE_NAME, LONGEST_REASON
 from rankdash.store.notes.corrections import LONGEST_NAME
+from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE
+from rankdash.store.notes.label_plans import LONGEST_GUIDELINES
 from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS
 
 _Decoded = TypeVar("_Decoded")
@@ -30,6 +33,7 @@ _Id = Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,63}\Z")]
 # Letters, digits and dots in steps: nothing that could lead out of a folder.
 _PartName = Annotated[str, Meta(pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*\Z", max_length=200)]
 _Text = Annotated[str, _text(1_000)]
+_Reason = Annotated[str, _text(LONGEST_REASON)]
 _Name = Annotated[str, _text(1_000, least=1)]
 _Kind = Annotated[str, _text(40)]
 _Person = Annotated[str, _text(LONGEST_NAME)]
@@ -80,6 +84,79 @@ class CorrectionRow(Struct):
     made: Moment
 
 
+class LabelNoteRow(Struct):
+    query_id: _Text
+    doc_id: _Text
+    who: _Person
+    note: Annotated[str, _text(LONGEST_LABEL_NOTE, least=1)]
+
+
+class PauseRow(Struct):
+    who: _Person
+    ended: Moment
+
+
+class PlanRow(Struct):
+    """before: how many of the corrections, from the first, were there when it began."""
+
+    id: _Id
+    settings: dict[_Text, Any]
+    before: _Count
+    guidelines: Annotated[str, _text(LONGEST_GUIDELINES)]
+    created: Moment
+    pauses: list[PauseRow]
+
+    def __post_init__(self) -> None:
+        if len(repr(self.settings)) > _LONGEST_RECORD:
+            raise ValueError("settings are too long")
+
+
+class AnswerRow(Struct):
+    grade: _Number | None
+    reason: _Reason
+    error: _Text
+    kind: _Kind
+
+
+class JudgedPairRow(Struct):
+    """A pair with neither a grade nor an error was not asked about yet."""
+
+    query_id: _Text
+    doc_id: _Text
+    grade: _Number | None
+    reason: _Reason | None
+    error: _Text | None
+    kind: _Kind | None
+    answers: Annotated[list[AnswerRow], Meta(max_length=100)]
+
+
+class JudgePart(Struct):
+    id: _Id
+    name: Annotated[str, _text(LONGEST_JUDGE_NAME, least=1)]
+    model: _Text
+    template: _Kind
+    settings: dict[_Text, Any]
+    top: Annotated[int, Meta(ge=1, le=100)]
+    systems: list[_Text]
+    depth: _Count
+    state: Literal["done", "failed", "cancelled", "interrupted"]
+    usage: dict[_Text, Any]
+    unsettled: _Count
+    created: Moment
+    started: Moment | None
+    finished: Moment | None
+    pairs: list[JudgedPairRow]
+
+    def __post_init__(self) -> None:
+        if max(len(repr(self.settings)), len(repr(self.usage))) > _LONGEST_RECORD:
+            raise ValueError("settings or usage are too long")
+        for pair in self.pairs:
+            if pair.grade is not None and (pair.error or not 0 <= pair.grade <= self.top):
+                raise ValueError("a grade is not on the scale, or has an error beside it")
+            if pair.grade is None and pair.error == "":
+                raise ValueError("a pair has neither a grade nor an error")
+
+
 class DatasetPart(Struct):
     name: _Name
     source: _Kind
@@ -87,6 +164,14 @@ class DatasetPart(Struct):
     report: Annotated[str, _text(50_000_000)]
     notes: list[NoteRow]
     corrections: list[CorrectionRow]
+    # Files of an older version have none.
+    label_notes: list[LabelNoteRow] = []
+    plan: PlanRow | None = None
+    judges: list[JudgePart] = []
+
+    def __post_init__(self) -> None:
+        if self.plan is not None and self.plan.before > len(self.corrections):
+            raise ValueError("a plan began at labels that are not there")
 
 
 class RunNoteRow(Struct):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import asdict
 
 from rankdash.findings import Finding
 from rankdash.store.rows import insert
@@ -56,7 +59,9 @@ def _joining(
 
 
 def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
-    """values: dataset_id, and the log in its order; the log of a pair is taken whole or not."""
+    """values: dataset_id, the log in its order, and the plan of what to label, which began at one
+    of its entries, or None; the log of a pair is taken whole or not, and a plan only with a whole
+    log, since its draws are those that had no label when it began."""
     dataset_id, log = values["dataset_id"], values["log"]
     here = {
         (row["query_id"], row["doc_id"]): (row["withdrawn"], row["label"])
@@ -79,9 +84,61 @@ def _corrections(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn
                 query=pair[0],
                 document=pair[1],
             )
-    for entry in log:
+    plan = values["plan"]
+    latest = "SELECT coalesce(max(revision), 0) FROM corrections"
+    (began,) = db.execute(latest).fetchone()
+    for place, entry in enumerate(log, 1):
         if (entry["query_id"], entry["doc_id"]) not in here:
             insert(db, "corrections", {"dataset_id": dataset_id, **entry})
+        if plan is not None and place == plan["before"]:
+            (began,) = db.execute(latest).fetchone()
+    if plan is not None:
+        _plan(db, dataset_id, plan, began, result, whole=not here)
+    return True
+
+
+def _plan(
+    db: sqlite3.Connection,
+    dataset_id: str,
+    plan: dict[str, Any],
+    revision: int,
+    result: TakenIn,
+    *,
+    whole: bool,
+) -> None:
+    ours = db.execute(
+        "SELECT id FROM label_plans WHERE dataset_id = ? ORDER BY rowid DESC LIMIT 1", (dataset_id,)
+    ).fetchone()
+    if ours is not None and ours["id"] == plan["id"]:
+        return
+    known = db.execute("SELECT 1 FROM label_plans WHERE id = ?", (plan["id"],)).fetchone()
+    if ours is not None or known is not None or not whole:
+        stays(
+            result,
+            "archive.plan",
+            "The labelling plan was not imported: this data set has labels or a plan of its own "
+            "here. Its labels were imported where there were none.",
+        )
+        return
+    own = {name: plan[name] for name in ("id", "guidelines", "created")}
+    settings = json.dumps(plan["settings"])
+    row = {**own, "dataset_id": dataset_id, "settings": settings, "revision": revision}
+    insert(db, "label_plans", row)
+    for pause in plan["pauses"]:
+        insert(db, "label_pauses", {"plan_id": plan["id"], **asdict(pause)})
+
+
+def _judges(db: sqlite3.Connection, values: dict[str, Any], result: TakenIn) -> bool:
+    """values: a judge with its pairs; one that is here stays, with what it said."""
+    in_json = {name: json.dumps(values[name]) for name in ("settings", "systems", "usage")}
+    pairs = values["pairs"]
+    row = {name: value for name, value in values.items() if name != "pairs"} | in_json
+    if not insert(db, "judges", {**row, "total": len(pairs), "queued": values["created"]}):
+        return False
+    for pair in pairs:
+        own = {"judge_id": values["id"], "answers": json.dumps(pair["answers"])}
+        insert(db, "judged_pairs", {**pair, **own})
+    result.added["judges"] += 1
     return True
 
 
@@ -99,6 +156,8 @@ JOIN: dict[str, Join] = {
         "notes",
     ),
     "corrections": _corrections,
+    "label_notes": _joining("label_notes"),
+    "judges": _judges,
     "run_notes": _joining(
         "run_notes",
         "SELECT note, name FROM run_notes JOIN runs ON runs.id = run_id WHERE run_id = :run_id",

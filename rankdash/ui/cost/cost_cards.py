@@ -16,7 +16,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.ui.cost import cost_terms
 from rankdash.ui.cost.cost_terms import period
-from rankdash.ui.widgets import badges, narrow
+from rankdash.ui.widgets import badges
 from rankdash.ui.widgets.text import shortened
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import title
@@ -24,6 +24,7 @@ from rankdash.words import assumptions, costs, methods, prices
 from rankdash.words.html import html_safe
 from rankdash.words.latency import added, without_p95
 from rankdash.words.names import columns, middle
+from rankdash.words.verdict_chips import interval
 
 # The columns keep their width; where there are too many of them the table scrolls, not the page,
 # and a line above it says so.
@@ -134,10 +135,13 @@ _NONE: Cell = ("–", "")
 
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
-    """Does the system in focus pay: the first thing on the page. What it rests on scrolls away."""
-    with st.container(border=True, key=narrow.IN_SIGHT):
-        badges.answer(costs.answer(choice))
-        st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
+    """Does the system in focus pay: the first thing on the page."""
+    badges.answer(costs.answer(choice))
+    st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
+
+
+def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
+    """What the answer rests on: certainty, caveats, and the assumptions at their defaults."""
     cautions = costs.cautions(choice, scenario.latency_target_ms)
     facts = [
         costs.sureness(cost_terms.context(study), choice),
@@ -201,8 +205,7 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
     cells: dict[str, Cell] = {"quality": (_("not measured"), "")}
     if system is not None:
         mean, low, high = study.mean(system)
-        known = math.isfinite(low) and math.isfinite(high)
-        cells["quality"] = (number(mean), f"{number(low)} … {number(high)}" if known else "")
+        cells["quality"] = (number(mean), interval(low, high) if math.isfinite(low) else "")
     if choice.bill is not None:
         cells["price"] = _price(choice, choice.bill)
     known = choice.option.cost_per_search is not None

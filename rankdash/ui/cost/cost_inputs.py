@@ -83,7 +83,7 @@ def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
                 choose_price(study, in_focus, prices)
             for each in own:
                 _slider(each)
-    with st.popover(_("Enter exact values"), icon=":material/edit:", width="stretch"):
+    with st.expander(_("Enter exact values"), icon=":material/edit:"):
         _exact()
     st.button(
         _("Restore the defaults"),

@@ -66,6 +66,12 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     assumed = scenario.assumptions()
     if choice is None:
         st.caption(_("Empty fields stand for the published example; type your own numbers."))
+    typed = address.one("quality_before") and address.one("quality_after")
+    if choice is not None and choice.option.gain is None and not typed:
+        # Two means that are no ground for a verdict are none for a return either.
+        text = _("The gain is not known. Type the quality with and without reranking.")
+        st.info(text, icon=":material/info:")
+        return before, after
     if cost is None:
         st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
         return before, after
@@ -179,9 +185,13 @@ def _side_by_side(before: float, after: float) -> None:
     """Each way at its example price, with the quality typed above."""
     heads = (
         _("way (example)"), _("quality"), _("p95 added"), _("1,000 searches"), _("gain a day"),
-        _("cost a day"), _("return on the cost"), _("pays above"), _("what the example rests on"),
+        _("cost a day"), _("return on the cost"), _("pays above"),
     )  # fmt: skip
     st.html(table_html(heads, [_way(each, before, after) for each in ARCHETYPES]))
+    rests_on = [
+        _("{part}: {value}", part=_(each.title), value=_(each.meaning)) for each in ARCHETYPES
+    ]
+    st.caption("  \n".join(rests_on))
     st.caption(
         _(
             "Examples: every reranker is given the quality typed above, because only a run on your "
@@ -195,7 +205,7 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     latency = "–" if each.p95_ms is None else _("{ms} ms", ms=brief(each.p95_ms))
     start = (_(each.title), number(after if each.per_thousand else before, 2), latency)
     if price is None or not price:
-        return (*start, amount(price), *["–"] * 4, _(each.meaning))
+        return (*start, amount(price), *["–"] * 4)
     given = {
         "value_per_search": assumed.value_per_search,
         "cost_per_search": price / 1000,
@@ -204,8 +214,9 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
     even = least_quality(before, **given)
     try:
         roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **given)
-    except RankdashError as error:
-        return (*start, amount(price), *["–"] * 4, error_text(error))
+    except RankdashError:
+        # The calculator above says why.
+        return (*start, amount(price), *["–"] * 4)
     return (
         *start,
         amount(price),
@@ -213,5 +224,4 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
         amount(roi.cost_per_day),
         percent(roi.roi, 2),
         number(even, 3),
-        _(each.meaning),
     )

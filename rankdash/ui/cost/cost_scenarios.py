@@ -48,6 +48,16 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
         for _name, cells in rows:
             cells.pop(4)
     st.html(cost_cards.side_by_side(_("scenario"), titles, rows))
+    if len(compared) > 1 + len(saved):
+        _meanings(study)
+    if not read_only():
+        _offer_to_save(saved, scenario)
+    if saved:
+        _offer_saved(saved)
+
+
+def _meanings(study: Study) -> None:
+    """Of the rows that only an interval gives."""
     st.caption(
         _(
             "Pessimistic and optimistic: the sliders unchanged, with the gain at the lower and "
@@ -55,10 +65,6 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
             level=percent(study.statistics.level),
         )
     )
-    if not read_only():
-        _offer_to_save(saved, scenario)
-    if saved:
-        _offer_saved(saved)
 
 
 def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from rankdash.analysis.ranks.depth import DepthCurve
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.charts import style
 from rankdash.charts.cost import depth, frontier, tornado
 from rankdash.errors import RankdashError
@@ -231,10 +233,11 @@ def depths(study: Study, choice: Choice) -> None:
         0.0 if at == 0 or choice.bill is None else choice.bill.at(float(at))
         for at in curve.table["depth"]
     ]
-    marks = {"best": curve.best, "enough": curve.enough}
-    if curve.most is not None:
+    few = curve.queries < FEWEST_QUERIES
+    marks = {} if few else {"best": curve.best, "enough": curve.enough}
+    if curve.most is not None and not few:
         marks["most"] = curve.most
-    st.markdown(_recommended(study, choice, curve.enough, curve.best))
+    st.markdown(_recommended(study, choice, curve))
     if costs.listwise(study, choice.system):
         st.warning(
             _(
@@ -264,8 +267,16 @@ def depths(study: Study, choice: Choice) -> None:
         )
 
 
-def _recommended(study: Study, choice: Choice, enough: int, best: int) -> str:
+def _recommended(study: Study, choice: Choice, curve: DepthCurve) -> str:
     name, metric = markdown_safe(choice.name, 60), study.measure.title
+    enough, best = curve.enough, curve.best
+    if curve.queries < FEWEST_QUERIES:
+        return ngettext(
+            "**No depth is recommended:** {n} query, where at least {fewest} are needed.",
+            "**No depth is recommended:** {n} queries, where at least {fewest} are needed.",
+            curve.queries,
+            fewest=number(FEWEST_QUERIES, 0),
+        )
     if best == 0:
         return _(
             "**No reason to rerank here:** at no depth does {name} reach the {metric} of not "

@@ -33,6 +33,8 @@ from rankdash.ui.widgets import narrow
 def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger that the answer is about."""
     prices = scenario.listed_prices()
+    # It stays in sight only within what holds it: beside the columns, not in one of them.
+    headline = st.container(border=True, key=narrow.IN_SIGHT)
     sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
     study = scenario.with_money(study)
     with sliders:
@@ -44,8 +46,10 @@ def draw(study: Study, in_focus: str) -> None:
     choices = costs.choices(study)
     assumed = scenario.assumptions()
     choice = next(each for each in choices if each.system == in_focus)
-    with results:
+    with headline:
         cost_cards.answer(study, choice, assumed)
+    with results:
+        cost_cards.grounds(study, choice, assumed)
         cost_cards.draw(study, choices, assumed, in_focus)
         parts: dict[str, tuple[str, Callable[[], object]]] = {
             "swings": (

@@ -7,13 +7,22 @@ import streamlit as st
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
 from rankdash.findings import Finding
-from rankdash.i18n import enumerated, finding_text, ngettext, number, percent, where_text
+from rankdash.i18n import (
+    enumerated,
+    finding_text,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    where_text,
+)
 from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.study.systems import first_stage_name
 from rankdash.ui.labels import label_direction
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, name_rows, shortened, table_html
@@ -24,13 +33,12 @@ _EXAMPLE_CHARS = 200
 
 def draw(dataset_id: str, *, blocking_said: bool) -> None:
     """blocking_said: what blocks reranking stands above on the page already."""
-    stored = workspace().check_report(dataset_id)
-    report = CheckReport.from_json(stored)
+    report = CheckReport.from_json(workspace().check_report(dataset_id))
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
     st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
     if report.blocks_reranking is not None and not blocking_said:
-        text = f"{finding_text(report.blocks_reranking)} {_remedy(report.blocks_reranking)}"
-        st.warning(text, icon=":material/block:")
+        why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
+        st.warning(paragraph(why), icon=":material/block:")
     st.caption(_summary(report))
     _counts(report)
     _findings(report)
@@ -39,7 +47,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
         _labels(report)
         label_direction.draw(dataset_id, report)
     with rankings:
-        _rankings(report)
+        _rankings(dataset_id, report)
         _systems(dataset_id)
 
 
@@ -137,12 +145,10 @@ def _remedy(finding: Finding) -> str:
     return _(finding.remedy, **finding.params) if finding.remedy else ""
 
 
-def _rankings(report: CheckReport) -> None:
-    st.markdown(f"**{_('Rankings that came with the data')}**")
-    names = [
-        _("First stage") if ranking.name == FIRST_STAGE else ranking.name
-        for ranking in report.rankings
-    ]
+def _rankings(dataset_id: str, report: CheckReport) -> None:
+    st.markdown(f"**{_('Rankings')}**")
+    first = first_stage_name(stored.dataset(dataset_id))
+    names = [first if ranking.name == FIRST_STAGE else ranking.name for ranking in report.rankings]
     st.dataframe(
         pd.DataFrame(
             {
@@ -156,7 +162,7 @@ def _rankings(report: CheckReport) -> None:
         hide_index=True,
         column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
         row_height=name_rows(names),
-        alt=_("The rankings that came with the data"),
+        alt=_("The first stage and the rankings that came with the data"),
     )
 
 

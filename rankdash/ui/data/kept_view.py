@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rankdash.i18n import enumerated, finding_text, ngettext
+from rankdash.i18n import enumerated, finding_text, ngettext, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.intake.keeping import Kept
 from rankdash.ui.state import address, stored
@@ -26,13 +26,13 @@ def say(kept: Kept) -> str | None:
         return None
     name = markdown_safe(row.name, 80)
     if kept.was_here:
-        text = _("These files equal {name}, which is in this workspace.", name=name)
+        said = [_("These files equal {name}, which is in this workspace.", name=name)]
         if kept.added:
             systems = enumerated(markdown_safe(each, 60) for each in kept.added)
-            text += " " + _("New in it: {systems}.", systems=systems)
+            said.append(_("New in it: {systems}.", systems=systems))
         else:
-            text += " " + _("Nothing was stored.")
-        st.info(text, icon=":material/content_copy:")
+            said.append(_("Nothing was stored."))
+        st.info(paragraph(said), icon=":material/content_copy:")
         if address.one("data") != kept.dataset_id:
             st.button(
                 _("Open {name}", name=name),
@@ -53,6 +53,6 @@ def say(kept: Kept) -> str | None:
         st.success(text, icon=":material/check_circle:")
         return None
     text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
-    why = f"{finding_text(blocking)} {_(blocking.remedy, **blocking.params)}"
-    st.warning(f"{why} {text}", icon=":material/block:")
+    why = [finding_text(blocking), _(blocking.remedy, **blocking.params)]
+    st.warning(paragraph([*why, text]), icon=":material/block:")
     return row.id

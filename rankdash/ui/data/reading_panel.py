@@ -45,14 +45,15 @@ def draw(reading: Reading, files: Sequence[str]) -> None:
 def _words(progress: Progress, seconds: float) -> list[str]:
     parts = [
         {
-            "reading": _("Step 1 of 3: reading rows"),
-            "checking": _("Step 2 of 3: checking"),
-            "storing": _("Step 3 of 3: storing"),
+            "reading": _("Step 1 of 4: reading rows"),
+            "joining": _("Step 2 of 4: joining queries, documents and labels"),
+            "checking": _("Step 3 of 4: checking"),
+            "storing": _("Step 4 of 4: storing"),
         }[progress.step],
         _("{time} so far", time=duration(seconds)),
     ]
     if progress.rows:
         parts.insert(1, ngettext("{n} row read", "{n} rows read", progress.rows))
-    if progress.seconds_left:
+    if progress.seconds_left is not None and progress.seconds_left >= 1:
         parts.append(_("at most {time} left for this step", time=duration(progress.seconds_left)))
     return parts

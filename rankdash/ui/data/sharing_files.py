@@ -52,9 +52,9 @@ def _export(rows: Sequence[DatasetRow]) -> None:
     names = {row.id: row.name for row in rows}
     st.caption(
         _(
-            "One file holds data sets with their runs, notes, corrected labels and explanations, "
-            "and the scenarios, prices and targets. Keys, cached scores, unfinished runs and "
-            "paths on this machine are not exported."
+            "One file holds data sets with their runs, notes, corrected labels, judges and "
+            "explanations, and the scenarios, prices and targets. Keys, cached scores, unfinished "
+            "runs and paths on this machine are not exported."
         )
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -129,6 +129,7 @@ def _added(found: TakenIn) -> str:
         "notes": ngettext("{n} note", "{n} notes", new["notes"]),
         "corrections": ngettext("{n} corrected label", "{n} corrected labels", new["corrections"]),
         "explanations": ngettext("{n} explanation", "{n} explanations", new["explanations"]),
+        "judges": ngettext("{n} judge", "{n} judges", new["judges"]),
         "settings": _("scenarios, prices or targets"),
     }
     parts = [text for kind, text in words.items() if new[kind]]

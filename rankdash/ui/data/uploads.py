@@ -10,7 +10,7 @@ import streamlit as st
 
 from rankdash import sharing
 from rankdash.errors import RankdashError, RefusedFilesError
-from rankdash.i18n import LANGUAGES, enumerated, error_text, ngettext
+from rankdash.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.intake.keeping import Kept, keep
 from rankdash.intake.reading import Reading, is_large
@@ -36,6 +36,8 @@ _PENDING = "upload.pending"
 _SAID = "upload.said"
 _READING = "upload.reading"
 _NO_COLUMN = ""
+# Characters, of a file.
+_LONGEST_REFUSAL = 600
 
 
 def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
@@ -45,7 +47,7 @@ def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
         if st.button(
             _("Open the sample")
             if each == own
-            else _("Open the sample in {language}", language=LANGUAGES[each]),
+            else _("Open the sample in {language}", language=language_name(each)),
             type="primary" if primary and each == own else "secondary",
             icon=":material/storefront:",
             help=_(
@@ -228,11 +230,19 @@ def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
-        files = len(error.errors) if isinstance(error, RefusedFilesError) else 1
-        st.error(markdown_safe(error_text(error), 600 * files), icon=":material/error:")
+        st.error(_refusal(error), icon=":material/error:")
     else:
         st.session_state.pop(_PENDING, None)
         _open(kept)
+
+
+def _refusal(error: RankdashError) -> str:
+    """What cannot be used and why, as Markdown: of several files each in its own line."""
+    if not isinstance(error, RefusedFilesError):
+        return markdown_safe(error_text(error), _LONGEST_REFUSAL)
+    head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
+    each = (markdown_safe(error_text(one), _LONGEST_REFUSAL) for one in error.errors)
+    return "\n- ".join([head.rstrip(), *each])
 
 
 def _question() -> None:
@@ -269,11 +279,13 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
     )
     st.caption(markdown_safe(error_text(needed), 400))
     st.dataframe(needed.preview, hide_index=True, alt=_("The first rows of the file"))
-    columns = [_NO_COLUMN, *needed.columns]
     chosen: dict[str, str] = {}
     with st.form("mapping", border=False):
         grid = st.columns(4)
         for position, (name, guess) in enumerate(needed.guess.items()):
+            # What cannot be a label is never offered as one.
+            fitting = needed.labels if name == "label" else needed.columns
+            columns = [_NO_COLUMN, *fitting]
             chosen[name] = grid[position % 4].selectbox(
                 field_title(name),
                 columns,

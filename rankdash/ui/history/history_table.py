@@ -3,7 +3,7 @@ in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -137,7 +137,7 @@ def _role(history: Past, system: str) -> str | None:
     return _("current") if system == history.study.baseline else None
 
 
-def _remarks(run: RunRow | None, row: pd.Series) -> list[str]:
+def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
     """What the reader of the numbers has to know, each in a few words."""
     sentences = list(run_records.record(run.id).remarks()) if run is not None else []
     if row["missing"] > 0:
@@ -151,7 +151,7 @@ def _remarks(run: RunRow | None, row: pd.Series) -> list[str]:
     return sentences
 
 
-def _verdict(row: pd.Series) -> str:
+def _verdict(row: Mapping[Hashable, Any]) -> str:
     if is_apart(row):
         return _("not compared")
     return chip(str(row["verdict"]))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 from babel.dates import format_skeleton
 
@@ -60,10 +61,14 @@ class Past:
     def p95_ms(self, run: RunRow) -> float:
         return run_records.latency_ms(self.study, run)[1]
 
-    def row(self, system_id: str) -> pd.Series:
+    def row(self, system_id: str) -> Mapping[Hashable, Any]:
         """What the trend says of a system."""
-        table = self.trend.frame
-        return table.iloc[int((table["system"] == system_id).argmax())]
+        return self._rows[system_id]
+
+    @cached_property
+    def _rows(self) -> dict[str, Mapping[Hashable, Any]]:
+        # A row of a frame is slow to take, and is asked for several times.
+        return {row["system"]: row for row in self.trend.frame.to_dict("records")}
 
 
 def past(study: Study) -> Past | None:
@@ -270,5 +275,5 @@ def _correct() -> None:
     address.publish()
 
 
-def is_apart(row: pd.Series) -> bool:
+def is_apart(row: Mapping[Hashable, Any]) -> bool:
     return bool(row["verdict"] == APART)

@@ -3,70 +3,128 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+import numpy as np
 import streamlit as st
 
 from rankdash.analysis.labelling.additive import ADDITIVE
+from rankdash.analysis.labelling.draws import MODES, LabelPlan
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, ngettext, percent
+from rankdash.i18n import enumerated, error_text, moment, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
-from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
 from rankdash.ui.labels import label_plan
-from rankdash.ui.labels.label_plan import LabelSettings
-from rankdash.ui.state import stored
-from rankdash.ui.state.server import workspace
+from rankdash.ui.labels.label_plan import SCALES, Labelling, LabelSettings
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import stored, stored_judges
+from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
-_METRICS = tuple(f"{name}@10" for name in ADDITIVE)
-_SCALES = (1, 2, 3, 4)
-_DOUBLE = (0, 10, 20, 50, 100)
+_DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
+_DEEPEST = 100
 
 
-def draw(dataset_id: str, *, again: bool) -> None:
-    """again: whether there is a plan already, which the new one replaces."""
-    systems = stored.systems(dataset_id)
-    names = {each: shortened(system.name, 60) for each, system in systems.items()}
-    ids = list(systems)
-    if len(ids) < 2:
-        st.info(
-            _(
-                "There is one ranking only. Labels settle which of two is better: upload another "
-                "one with the data, or run a reranker."
-            ),
-            icon=":material/info:",
-        )
+def draw(dataset_id: str, before: Labelling | None) -> None:
+    """before: what is labelled now, which the new plan replaces; None where there is no plan."""
+    if read_only():
+        st.caption(_("This workspace is read-only: nothing can be added to it here."))
         return
+    systems = stored.systems(dataset_id)
+    if len(systems) < 2:
+        _one_ranking()
+        return
+    names = {each: shortened(system.name, 60) for each, system in systems.items()}
+    settings = _settings(dataset_id, names, before)
+    guidelines = st.text_area(
+        _("Guidelines: what makes a document relevant"),
+        value="" if before is None else before.kept.guidelines,
+        max_chars=LONGEST_GUIDELINES,
+        key="labelling.guidelines",
+        placeholder=_("shown beside each document; may stay empty"),
+        help=_("Headings (#), lists (-) and emphasis (*) of Markdown are shown as such."),
+    )
+    if len(settings.systems) < 2 or not _offer(dataset_id, settings):
+        return
+    if st.button(
+        _("Start labelling"), type="primary", icon=":material/label:", key="labelling.start"
+    ):
+        drawn = replace(settings, seed=secrets.randbits(32))
+        try:
+            LabelPlans(workspace()).begin(dataset_id, asdict(drawn), guidelines)
+        except RankdashError as error:
+            st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+            return
+        st.rerun()
+
+
+def _one_ranking() -> None:
+    st.info(
+        _(
+            "There is one ranking only. Labels settle which of two is better: upload another one "
+            "with the data, or run a reranker."
+        ),
+        icon=":material/info:",
+    )
+    st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
+    st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/play_circle:")
+
+
+def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) -> LabelSettings:
+    """What is chosen, with the seed 0; offered is what the plan before had."""
+    last = _usual(dataset_id, names) if before is None else before.settings
+    measure = parse_measure(last.metric)
     left, right = st.columns(2)
     baseline = left.selectbox(
-        _("Baseline"), ids, format_func=names.__getitem__, key="labelling.baseline"
+        _("Baseline"),
+        list(names),
+        index=list(names).index(last.systems[0]),
+        format_func=names.__getitem__,
+        key="labelling.baseline",
     )
-    others = [each for each in ids if each != baseline]
+    others = [each for each in names if each != baseline]
     challengers = right.multiselect(
         _("Systems to compare"),
         others,
-        default=others[-1:],
+        default=[each for each in others if each in last.systems] or others[-1:],
         format_func=names.__getitem__,
         key=f"labelling.challengers.{baseline}",
     )
     metric = left.selectbox(
         _("Metric"),
-        _METRICS,
-        format_func=lambda spec: parse_measure(spec).title,
+        ADDITIVE,
+        index=ADDITIVE.index(measure.metric.name),
+        format_func=lambda name: parse_measure(f"{name}@10").metric.title,
         key="labelling.metric",
         help=_(
             "A sum over documents, so that some of the labels are enough to estimate it. NDCG, MAP "
             "and recall need all labels of a query."
         ),
     )
-    known = stored.dataset(dataset_id).label_values
-    usual = min(max(int(known[-1]) if known else 1, 1), _SCALES[-1])
+    depth = right.number_input(
+        _("Cutoff k"),
+        1,
+        _DEEPEST,
+        min(measure.k or _DEEPEST, _DEEPEST),
+        key="labelling.depth",
+        help=_("Documents within the first k of any ranking are labelled."),
+    )
+    mode = left.selectbox(
+        _("Documents to label"),
+        MODES,
+        index=MODES.index(last.mode),
+        format_func=_modes().__getitem__,
+        key="labelling.mode",
+        help=_(
+            "The first needs the fewest labels. All of them give an unbiased result; the last one "
+            "also gives queries with complete labels, which NDCG, MAP and recall need."
+        ),
+    )
     top = right.selectbox(
         _("Highest grade"),
-        _SCALES,
-        index=_SCALES.index(usual),
+        SCALES,
+        index=SCALES.index(int(last.top)),
         format_func=lambda grade: (
             _("1: relevant or not") if grade == 1 else _("0 to {top}", top=grade)
         ),
@@ -75,45 +133,140 @@ def draw(dataset_id: str, *, again: bool) -> None:
     double = left.selectbox(
         _("Share labelled by two people"),
         _DOUBLE,
-        format_func=lambda share: percent(share / 100),
+        index=_DOUBLE.index(last.double) if last.double in _DOUBLE else 0,
+        format_func=percent,
         key="labelling.double",
         help=_("Their agreement (kappa) shows how far the labels can be trusted."),
     )
-    guidelines = st.text_area(
-        _("Guidelines: what makes a document relevant"),
-        max_chars=LONGEST_GUIDELINES,
-        key="labelling.guidelines",
-        placeholder=_("shown beside each document; may stay empty"),
+    with right:
+        judge = _judge(dataset_id, float(top), last.judge) if mode != "query" else ""
+    changed = None if before is None or before.settings.top == top else before.settings.top
+    return LabelSettings(
+        systems=(baseline, *challengers),
+        metric=f"{metric}@{depth}",
+        top=float(top),
+        threshold=1.0,
+        seed=0,
+        double=double,
+        mode=mode,
+        keep=before is None or _keep(float(top), changed),
+        before=changed,
+        judge=judge,
     )
-    if again:
-        st.caption(
+
+
+def _judge(dataset_id: str, top: float, last: str) -> str:
+    """The id of the judge whose grades are the guess; "" for none. Asked where there is one with
+    that scale."""
+    judges = label_plan.guessing(dataset_id, top)
+    if not judges:
+        scales = {row.top for row in stored_judges.rows(dataset_id).values() if row.graded}
+        if scales:
+            st.caption(
+                _(
+                    "The grades of a judge can be the guess where the highest grade is that of "
+                    "the judge: {grades}.",
+                    grades=enumerated([number(each, 0) for each in sorted(scales)]),
+                )
+            )
+        return ""
+    options = ["", *judges]
+    chosen: str = st.selectbox(
+        _("Judge"),
+        options,
+        index=options.index(last) if last in options else 0,
+        format_func=lambda each: (
+            shortened(f"{judges[each].name} · {moment(judges[each].created)}", 80)
+            if each
+            else _("none")
+        ),
+        key=f"labelling.judge.{top:g}",
+        help=_(
+            "Its grades are a guess of the labels, which lowers how many people have to give. It "
+            "cannot change which result they give, and people do not see its grades."
+        ),
+    )
+    return chosen
+
+
+def _usual(dataset_id: str, names: dict[str, str]) -> LabelSettings:
+    """The newest run against the first stage, on the scale that the labels of the data have."""
+    known = stored.dataset(dataset_id).label_values
+    top = min(max(int(known[-1]) if known else 1, 1), SCALES[-1])
+    ids = list(names)
+    return LabelSettings((ids[0], ids[-1]), "dcg@10", float(top), 1.0, seed=0)
+
+
+def _modes() -> dict[str, str]:
+    return {
+        "weight": _("Those that weigh most in the difference"),
+        "random": _("A random sample of documents"),
+        "query": _("All documents of a query, one query after the other"),
+    }
+
+
+def _keep(top: float, changed: float | None) -> bool:
+    """What becomes of the labels that were given before; asked, since a 1 on a scale up to 1 may
+    not be a 1 on a scale up to 3."""
+    if changed is not None:
+        st.warning(
             _(
-                "The labels given so far stay and count as known. The drawing of documents starts "
-                "anew."
-            )
+                "The scale changes from 0–{before} to 0–{top}: the same grade may mean something "
+                "else now.",
+                before=f"{changed:g}",
+                top=f"{top:g}",
+            ),
+            icon=":material/straighten:",
         )
-    revision = Corrections(workspace()).layer(dataset_id).revision
-    settings = LabelSettings(
-        (baseline, *challengers), metric, float(top), 1.0, secrets.randbits(32), double / 100
+    options = {
+        True: _("count, as far as they are on this scale"),
+        False: _("do not count: label these documents again"),
+    }
+    return st.radio(
+        _("Labels given in rankdash so far"),
+        options,
+        format_func=options.__getitem__,
+        key=f"labelling.keep.{changed is None}",
+        help=_("They stay stored either way. The drawing of documents starts anew."),
     )
-    if st.button(
-        _("Start labelling"),
-        type="primary",
-        icon=":material/label:",
-        key="labelling.start",
-        disabled=not challengers,
-    ):
-        try:
-            plan = label_plan.made(dataset_id, settings, revision)
-            LabelPlans(workspace()).begin(dataset_id, asdict(settings), guidelines)
-        except RankdashError as error:
-            st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
-            return
-        st.toast(
+
+
+def _offer(dataset_id: str, settings: LabelSettings) -> bool:
+    """Say what there is to label; whether there is anything."""
+    try:
+        plan = label_plan.offered(dataset_id, settings)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        return False
+    st.caption(paragraph(_facts(dataset_id, plan)))
+    return True
+
+
+def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:
+    pool, data = plan.pool, stored.dataset(dataset_id)
+    facts = [
+        ngettext(
+            "{n} document can change the result.",
+            "{n} documents can change the result.",
+            int(plan.weighs.sum()),
+        )
+    ]
+    if labelled := int(plan.weighs.sum()) - len(plan.order):
+        facts.append(ngettext("{n} has a label.", "{n} have a label.", labelled))
+    if pool.excluded:
+        facts.append(
             ngettext(
-                "{n} document can move the difference.",
-                "{n} documents can move the difference.",
-                len(plan.order),
+                "{n} query is not in every ranking and is excluded.",
+                "{n} queries are not in every ranking and are excluded.",
+                len(pool.excluded),
             )
         )
-        st.rerun()
+    if textless := int(np.isin(pool.doc_ids[plan.order], list(data.textless)).sum()):
+        facts.append(
+            ngettext(
+                "{n} of them has neither title nor text: it is shown by its id.",
+                "{n} of them have neither title nor text: they are shown by their ids.",
+                textless,
+            )
+        )
+    return facts

@@ -6,13 +6,14 @@ import math
 
 import streamlit as st
 
+from rankdash.i18n import duration, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, paragraph
 from rankdash.study.study import Study
 from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import stored
+from rankdash.ui.widgets.text import name_safe
 from rankdash.words.verdict_chips import (
     effort_sentence,
     estimate_sentence,
@@ -29,31 +30,49 @@ _ICONS = {
 
 def draw(labelling: Labelling) -> None:
     """A line for each challenger, how many labels more it takes, and how far the labelling is."""
-    found = labelling.status
+    found = labelling.named()
     for each in found.estimates:
         sentences = [estimate_sentence(each)]
         if each.settled and math.isfinite(each.like_these_low):
             sentences.append(like_these_sentence(each))
         st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")
+    notes, first = [], found.estimates[0]
     if not found.settled and not labelling.complete:
-        st.caption(effort_sentence(found))
-    first = found.estimates[0]
+        notes.append(effort_sentence(found))
+    if labelling.judge is not None and found.saved:
+        notes.append(_saved(labelling.judge[0], found.saved))
     if first.waiting:
-        st.caption(
-            ngettext(
-                "{n} label waits for a document that was drawn before it and is still open.",
-                "{n} labels wait for documents that were drawn before them and are still open.",
-                first.waiting,
-            )
-        )
+        notes.append(_waiting(labelling, first.waiting))
+    if notes:
+        st.caption(paragraph(notes))
     done = first.known + first.labels + first.waiting
-    st.progress(
-        done / first.pairs,
-        text=_(
-            "{done} of the {pairs} documents that can change the result are labelled",
-            done=number(done, 0),
-            pairs=number(first.pairs, 0),
-        ),
+    progress = {"done": number(done, 0), "pairs": number(first.pairs, 0)}
+    text = _("{done} of the {pairs} documents that can change the result are labelled", **progress)
+    if math.isfinite(found.seconds):
+        text = f"{text} · {_('{time} each', time=duration(found.seconds))}"
+    st.progress(done / first.pairs, text=text)
+
+
+def _saved(judge: str, saved: int) -> str:
+    return ngettext(
+        "The judge {name} has saved about {n} label so far; the result rests on people's labels.",
+        "The judge {name} has saved about {n} labels so far; the result rests on people's labels.",
+        saved,
+        name=name_safe(judge),
+    )
+
+
+def _waiting(labelling: Labelling, waiting: int) -> str:
+    if labelling.settings.mode == "query":
+        return ngettext(
+            "{n} label counts once all documents of its query are labelled.",
+            "{n} labels count once all documents of their query are labelled.",
+            waiting,
+        )
+    return ngettext(
+        "{n} label waits for a document that was drawn before it and is still open.",
+        "{n} labels wait for documents that were drawn before them and are still open.",
+        waiting,
     )
 
 

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
-from msgspec import convert
+from msgspec import ValidationError, convert
 
 from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.answers import COLUMNS, Answered, no_answers
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.estimate import Estimate
+from rankdash.analysis.labelling.answers import Answered, no_answers
+from rankdash.analysis.labelling.draws import LabelPlan, Mode
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.status import LabelStatus, status
+from rankdash.errors import RankdashError
+from rankdash.ranking.ragged import Floats
+from rankdash.store.jobs.judges import JudgeRow
 from rankdash.store.notes.corrections import Correction, Corrections, Pair
 from rankdash.store.notes.label_plans import LabelPlans, StoredPlan
-from rankdash.ui.state import stored
+from rankdash.study.study import Study
+from rankdash.ui.state import stored, stored_judges
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import name_safe
+
+SCALES = (1, 2, 3, 4)
+"""The highest grades that a plan can have."""
+
+# Entries of the log.
+_BLOCK = 1_000
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,8 @@ class LabelSettings:
 
     systems: their ids, the baseline first. metric: a sum over documents with a cutoff, such as
     "dcg@10". top: the highest grade. threshold: the lowest that is relevant. double: the share of
-    the pairs that two people label.
+    the pairs that two people label. judge: the id of the judge whose grades are the guess of the
+    gains; "" for none.
     """
 
     systems: tuple[str, ...]
@@ -39,35 +50,55 @@ class LabelSettings:
     threshold: float
     seed: int
     double: float = 0.0
+    mode: Mode = "weight"
+    keep: bool = True
+    before: float | None = None
+    judge: str = ""
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """A plan of a data set, with the answers up to a revision of its corrections."""
+    """A plan of a data set, with the answers up to a revision of its corrections.
+
+    off_scale: how many answers are above the highest grade, and do not count. resumed: name → when
+    this person went on after each pause. judge: the name of the judge whose grades are the guess,
+    and its grades of the pairs of the pool; None where there is none.
+    """
 
     kept: StoredPlan
     settings: LabelSettings
     plan: LabelPlan
     answered: Answered
+    off_scale: int
+    resumed: Mapping[str, Sequence[str]]
+    judge: tuple[str, Floats] | None = None
 
     @cached_property
     def status(self) -> LabelStatus:
-        """Where the plan stands; systems by their names, safe for Markdown."""
-        found = status(self.plan, self.answered)
-        return replace(found, estimates=tuple(map(self._named, found.estimates)))
+        """Where the plan stands; systems by their ids."""
+        grades = None if self.judge is None else self.judge[1]
+        return status(self.plan, self.answered, grades, resumed=self.resumed)
 
-    def _named(self, found: Estimate) -> Estimate:
+    def named(self, fit: Callable[[str], str] = name_safe) -> LabelStatus:
+        """The status with systems by their names of now, in the language of the reader.
+
+        fit: what a name goes through; as it is, they are safe for Markdown.
+        """
         systems = stored.systems(self.kept.dataset_id)
-        return replace(
-            found,
-            baseline=name_safe(systems[found.baseline].name),
-            challenger=name_safe(systems[found.challenger].name),
+        named = (
+            replace(
+                each,
+                baseline=fit(systems[each.baseline].name),
+                challenger=fit(systems[each.challenger].name),
+            )
+            for each in self.status.estimates
         )
+        return replace(self.status, estimates=tuple(named))
 
     @property
     def complete(self) -> bool:
         """Whether all labels are there that can move a difference."""
-        return all(each.state == "complete" for each in self.status.estimates)
+        return self.status.complete
 
     @property
     def grades(self) -> tuple[float, ...]:
@@ -80,6 +111,12 @@ class Labelling:
         own = own[own["rater"] == who]
         return self.pair(int(own["pair"].iloc[own["time"].argmax()])) if len(own) else None
 
+    def of_query(self, query_id: str) -> tuple[int, int]:
+        """How many documents of a query have an answer, and how many are to be labelled."""
+        pool, order = self.plan.pool, self.plan.order
+        own = order[pool.query_ids[pool.query[order]] == query_id]
+        return int((self.answered.raters[own] > 0).sum()), len(own)
+
     def pair(self, place: int) -> Pair:
         """Query id and document id of a place in the pool."""
         pool = self.plan.pool
@@ -87,23 +124,63 @@ class Labelling:
 
 
 def current(dataset_id: str) -> Labelling | None:
-    """The plan that was begun last for a data set; None where there is none, or where a system of
-    it was deleted."""
+    """The plan that was begun last for a data set; None where there is none, where a system of it
+    was deleted, or where a workspace file brought one that is none."""
     base = stored.stored(dataset_id)
     kept = LabelPlans(workspace()).newest(base)
     if kept is None:
         return None
-    settings = convert(dict(kept.settings), LabelSettings)
-    if not set(settings.systems) <= set(stored.systems(base)):
+    try:
+        settings = convert(dict(kept.settings), LabelSettings)
+        known = set(settings.systems) <= set(stored.systems(base))
+        if not known or settings.top not in SCALES:
+            return None
+        plan = cache(("label plan", kept.id), lambda: made(base, settings, kept.revision))
+    except (RankdashError, ValidationError):
         return None
-    plan = cache(("label plan", kept.id), lambda: made(base, settings, kept.revision))
-    revision = Corrections(workspace()).layer(base).revision
+    revision = Corrections(workspace()).revision(base)
+    resumed = LabelPlans(workspace()).resumed(kept.id)
+    judge = stored_judges.rows(base).get(settings.judge)
 
     def answered() -> Labelling:
-        log = Corrections(workspace()).log(base, kept.revision)
-        return Labelling(kept, settings, plan, Answered.of(plan.pool, _answers(log)))
+        answers = _answers(_log(base, kept.revision, revision))
+        above = answers["label"] > settings.top
+        found = Answered.of(plan.pool, answers[~above])
+        guess = None if judge is None else (judge.name, _grades(judge, plan))
+        return Labelling(kept, settings, plan, found, int(above.sum()), resumed, guess)
 
-    return cache(("labelling", kept.id, revision), answered)
+    pauses = sum(map(len, resumed.values()))
+    graded = 0 if judge is None else judge.graded
+    return cache(("labelling", kept.id, revision, pauses, graded), answered)
+
+
+def guessing(dataset_id: str, top: float) -> dict[str, JudgeRow]:
+    """id → judge of those whose grades can be the guess of a plan with that highest grade."""
+    every = stored_judges.rows(dataset_id)
+    return {each: row for each, row in every.items() if row.graded and row.top == top}
+
+
+def _grades(judge: JudgeRow, plan: LabelPlan) -> Floats:
+    """(N,) of the pairs of the pool; NaN where it has none, or its scale is another one."""
+    if judge.top != plan.metric.top:
+        return np.full(len(plan.pool), np.nan)
+    return plan.pool.aligned(stored_judges.grades(judge), "grade")
+
+
+def under_way(study: Study) -> Study:
+    """The study with what the labels say that are being given; as it is without a plan."""
+    found = current(study.stored_id)
+    return study if found is None else replace(study, labelling=found.named(str))
+
+
+def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:
+    """The plan that settings would make of the labels of now.
+
+    Raises what `made` raises.
+    """
+    revision = Corrections(workspace()).revision(dataset_id)
+    key = ("label plan offered", dataset_id, settings, revision)
+    return cache(key, lambda: made(dataset_id, settings, revision))
 
 
 def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
@@ -111,33 +188,40 @@ def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
 
     Raises what `pool_of`, `Additive.of` and `LabelPlan.make` raise.
     """
-    data = stored.dataset(stored.with_corrections(dataset_id, revision) if revision else dataset_id)
-    systems, rankings = stored.systems(dataset_id), {}
-    for each in settings.systems:
-        own, load = systems[each].ranking, systems[each].load
-        rankings[each] = load().ranking if load else data.candidates if own is None else own
+    counting = revision and settings.keep
+    data = stored.dataset(stored.with_corrections(dataset_id, revision) if counting else dataset_id)
+    rankings = stored.rankings(dataset_id, settings.systems)
     metric = Additive.of(settings.metric, top=settings.top, threshold=settings.threshold)
     pool = pool_of(rankings, metric.k)
-    return LabelPlan.make(pool, metric, seed=settings.seed, known=pool.aligned(data.qrels))
+    labels = pool.aligned(data.qrels)
+    known = np.where(labels > settings.top, np.nan, labels)
+    return LabelPlan.make(pool, metric, seed=settings.seed, known=known, mode=settings.mode)
+
+
+def _log(dataset_id: str, start: int, end: int) -> list[Correction]:
+    """The log between two revisions; what is complete for good is read once."""
+    layer, block = Corrections(workspace()), max(end // _BLOCK * _BLOCK, start)
+    key = ("label log", dataset_id, start, block)
+    return [
+        *cache(key, lambda: tuple(layer.log(dataset_id, start, block))),
+        *layer.log(dataset_id, block, end),
+    ]
 
 
 def _answers(log: Sequence[Correction]) -> pd.DataFrame:
     """The answers of a log, without those that were withdrawn."""
-    kept: dict[Pair, list[Correction]] = {}
-    for each in log:
+    withdrawn, kept = set(), []
+    for each in reversed(log):
         if each.withdrawn:
-            kept.pop(each.pair, None)
-        else:
-            kept.setdefault(each.pair, []).append(each)
-    rows: list[Mapping[str, object]] = [
-        dict(
-            zip(
-                COLUMNS,
-                (*each.pair, math.nan if each.label is None else each.label, each.who, each.made),
-                strict=True,
-            )
-        )
-        for entries in kept.values()
-        for each in entries
-    ]
-    return pd.DataFrame(rows) if rows else no_answers()
+            withdrawn.add(each.pair)
+        elif each.pair not in withdrawn:
+            kept.append(each)
+    kept.reverse()
+    columns = {
+        "query_id": [each.query_id for each in kept],
+        "doc_id": [each.doc_id for each in kept],
+        "label": [math.nan if each.label is None else each.label for each in kept],
+        "rater": [each.who for each in kept],
+        "time": [each.made for each in kept],
+    }
+    return pd.DataFrame(columns) if kept else no_answers()

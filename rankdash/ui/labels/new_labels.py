@@ -1,20 +1,37 @@
-"""Labels that come back: a filled-in list of what to label, merged into a data set."""
+"""Labels that come back: those of a plan's draws join its answers, so that the estimate has them;
+others are merged into a data set."""
 
 from __future__ import annotations
 
+import math
 from typing import get_args
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.labels.labelling import CONFLICTS, Conflict, Merged, merge_labels
+from rankdash.analysis.labelling.answers import draws_table
+from rankdash.analysis.labels.labelling import (
+    CONFLICTS,
+    Conflict,
+    Merged,
+    as_in,
+    merge_labels,
+)
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.readers import Source, read, reversed_note
+from rankdash.readers import Source, read, read_beside, reversed_note
+from rankdash.readers.rated import read_rated
+from rankdash.store.notes.corrections import Correction, Corrections
+from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.successor import keep_beside
-from rankdash.ui.state import pickers, stored
+from rankdash.ui.state import person, pickers, stored
+from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
 
+_PAIR = ["query_id", "doc_id"]
+_WHO = "analyst"
 _SAID = "labels.said"
 _GENERATION = "labels.generation"
 
@@ -36,8 +53,11 @@ def draw(dataset_id: str) -> None:
     )
     if file is None or not st.button(_("Add these labels"), type="primary", key="labels.add"):
         return
+    source = Source(file.name, file.getvalue())
     try:
-        parsed = read([Source(file.name, file.getvalue())])
+        if _answer(dataset_id, source):
+            st.rerun()
+        parsed = read([source])
         merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
@@ -50,6 +70,52 @@ def draw(dataset_id: str) -> None:
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
     keep_beside(dataset_id, merged.dataset, noticed, name=_named(merged))
     st.rerun()
+
+
+def _answer(dataset_id: str, source: Source) -> bool:
+    """Take the labels of a file as answers of the plan that is under way; whether they are draws of
+    it. Raises DataError for a label above the top of its scale, and keeps none."""
+    labelling = label_plan.current(dataset_id)
+    draws = read_beside([source], {}).draws if labelling is not None else None
+    if labelling is None or draws is None:
+        return False
+    plan = labelling.plan
+    places = plan.pool.index
+    drawn = _named_as_in(draws[draws["draw"].notna()], places)
+    own = draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(drawn[_PAIR]))
+    if not np.array_equal(own.to_numpy(dtype=np.float64, na_value=np.nan), drawn["draw"]):
+        return False
+    rated = read_rated(source)
+    if rated is None:
+        told = _named_as_in(read([source]).qrels, places)
+        labels = told.merge(drawn[_PAIR], "right", _PAIR).assign(
+            rater=person.name() or workspace().setting(_WHO) or "", time=""
+        )
+    else:
+        # Without the labels that were there before the plan.
+        labels = _named_as_in(rated[0], places).merge(drawn[_PAIR], "inner", _PAIR)
+    plan.metric.gains(labels["label"].to_numpy(dtype=np.float64))
+    columns = (labels[name].tolist() for name in ("query_id", "doc_id", "label", "rater", "time"))
+    rows = [
+        Correction(query, doc, None if math.isnan(label) else label, who, made)
+        for query, doc, label, who, made in zip(*columns, strict=True)
+    ]
+    Corrections(workspace()).take_in(dataset_id, rows)
+    st.session_state[_SAID] = ngettext(
+        "{n} label added to the plan; the estimate counts it.",
+        "{n} labels added to the plan; the estimate counts them.",
+        len(rows),
+    )
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    return True
+
+
+def _named_as_in(table: pd.DataFrame, places: pd.MultiIndex) -> pd.DataFrame:
+    """The rows with ids as the plan spells them."""
+    found = table.copy()
+    for at, name in enumerate(_PAIR):
+        found[name] = np.array(as_in(table[name], set(places.levels[at])), dtype=object)
+    return found
 
 
 def _named(merged: Merged) -> str:

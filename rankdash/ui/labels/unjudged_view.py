@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.labels.labelling import to_label, to_label_jsonl
+from rankdash.analysis.labelling.additive import ADDITIVE
+from rankdash.analysis.labelling.answers import next_pairs
+from rankdash.analysis.labels.labelling import (
+    MOST_ROWS,
+    drawn_to_label,
+    to_label,
+    to_label_jsonl,
+)
 from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
 from rankdash.dataset import Dataset
+from rankdash.errors import RankdashError
+from rankdash.i18n import error_text, ngettext, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, signed
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.spreadsheet import csv_bytes
+from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.study import Study
-from rankdash.ui.widgets.text import name_rows, name_safe
+from rankdash.ui.labels import label_plan
+from rankdash.ui.labels.label_plan import LabelSettings
+from rankdash.ui.state import stored
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.text import markdown_safe, name_rows, name_safe
+
+_DRAWN, _LARGEST = "drawn", "largest"
+_WRITERS: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
+    ("csv", csv_bytes, "text/csv"),
+    ("jsonl", to_label_jsonl, "application/x-ndjson"),
+)
 
 
 def draw(study: Study) -> None:
@@ -46,11 +67,92 @@ def draw(study: Study) -> None:
         },
         alt=_("Bounds by unjudged documents, for each system"),
     )
+    open_labels = study.challengers and bounds["unjudged"].any()
+    drawn = bool(open_labels) and _order(study)
     for system in study.challengers:
-        _difference(study, system, names)
+        _difference(study, system, names, listed=not drawn)
 
 
-def _difference(study: Study, system: str, names: dict[str, str]) -> None:
+def _order(study: Study) -> bool:
+    """Choose the order of the list of what to label next; whether it is that of draws."""
+    chosen = st.segmented_control(
+        _("Order of the list of what to label next"),
+        [_DRAWN, _LARGEST],
+        format_func=lambda each: _("drawn") if each == _DRAWN else _("largest effect first"),
+        key="unjudged.order",
+        default=_DRAWN,
+        required=True,
+    )
+    if chosen == _LARGEST:
+        st.caption(
+            _(
+                "This order closes the bounds with the fewest labels. It is no random sample: a "
+                "difference computed from the first of these labels is biased."
+            )
+        )
+        return False
+    st.caption(
+        _(
+            "Each document comes with the probability that it was drawn with, so that the labels "
+            "give an unbiased estimate of the difference at any time."
+        )
+    )
+    labelling = label_plan.current(study.stored_id)
+    if labelling is None:
+        if not read_only() and st.button(
+            _("Draw the documents"), icon=":material/casino:", key="unjudged.draw"
+        ):
+            _begin(study)
+        return True
+    files = st.container(horizontal=True)
+    for suffix, write, kind in _WRITERS:
+        files.download_button(
+            _("What to label next ({format})", format=suffix.upper()),
+            data=partial(_drawn_bytes, write, study.stored_id),
+            file_name=file_name(study.dataset.name, "to label", suffix),
+            mime=kind,
+            icon=":material/download:",
+            key=f"unjudged.drawn.{suffix}",
+            on_click="ignore",
+        )
+    return True
+
+
+def _begin(study: Study) -> None:
+    """Begin a plan for what is compared, at the same cutoff."""
+    measure = study.measure
+    additive = measure.metric.name in ADDITIVE and measure.k is not None
+    metric = study.spec if additive else f"dcg@{study.cutoff or 10}"
+    values = study.dataset.label_values
+    settings = LabelSettings(
+        study.chosen,
+        metric,
+        max(float(values[-1]) if values else 1.0, 1.0),
+        study.conventions.threshold,
+        secrets.randbits(32),
+    )
+    try:
+        label_plan.offered(study.stored_id, settings)
+        LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        return
+    st.rerun()
+
+
+def _drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
+    """Those that are still open now; nothing where the plan was deleted meanwhile."""
+    labelling = label_plan.current(dataset_id)
+    if labelling is None:
+        return b""
+    data = stored.dataset(dataset_id)
+    chosen = next_pairs(labelling.plan, labelling.answered, "", MOST_ROWS)
+    texts = data.query_text(), data.document_text()
+    return write(drawn_to_label(labelling.plan, chosen, *texts))
+
+
+def _difference(study: Study, system: str, names: dict[str, str], *, listed: bool = True) -> None:
+    """listed: whether a list of what to label next, the largest effect first, is offered."""
     settled = study.unjudged_change(system)
     open_range = settled.bounds()
     given = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
@@ -67,17 +169,14 @@ def _difference(study: Study, system: str, names: dict[str, str]) -> None:
     if not math.isfinite(open_range.delta):
         st.markdown(_("**{name}**: no query can be compared.", name=name_safe(names[system])))
         return
+    if not listed or not len(settled.pool):
+        st.markdown(f"{sentence} {_needed(settled)}")
+        return
     text, action = st.columns([3, 2], vertical_alignment="center")
     text.markdown(f"{sentence} {_needed(settled)}")
-    if not len(settled.pool):
-        return
     pair = (names[study.baseline], names[system])
     data = study.dataset
-    writers: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
-        ("csv", csv_bytes, "text/csv"),
-        ("jsonl", to_label_jsonl, "application/x-ndjson"),
-    )
-    for suffix, write, kind in writers:
+    for suffix, write, kind in _WRITERS:
         action.download_button(
             _("What to label next ({format})", format=suffix.upper()),
             data=partial(_list_bytes, write, data, settled, pair),

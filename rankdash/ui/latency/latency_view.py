@@ -12,6 +12,7 @@ from rankdash.charts import style
 from rankdash.charts.latency import latency_fit, latency_spread
 from rankdash.i18n import brief, ngettext, number, percent
 from rankdash.i18n import gettext as _
+from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.reporting import figures
 from rankdash.study import latency
 from rankdash.study.latency import Against, Times
@@ -42,20 +43,24 @@ def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
         spreads = [
             latency_spread.Spread(system, study.name(system), times.ordered)
             for system, times in found.items()
+            if times.summary.p95 is not None
         ]
-        show(
-            latency_spread.figure(
-                spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
-            ),
-            alt=latency_spread.alt(spreads),
-            key="latency.spread",
-        )
-        st.caption(
-            _(
-                "Box: half of the queries. Whiskers: 5% to 95%. Circles: the fastest and the "
-                "slowest. Dashed: the target."
+        if spreads:
+            show(
+                latency_spread.figure(
+                    spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
+                ),
+                alt=latency_spread.alt(spreads),
+                key="latency.spread",
             )
-        )
+            st.caption(
+                _(
+                    "Box: half of the queries. Whiskers: 5% to 95%. Circles: the fastest and the "
+                    "slowest. Dashed: the target."
+                )
+            )
+        if len(spreads) < len(found):
+            st.caption(_("A system needs {n} timed queries for a box.", n=number(FEWEST_TIMED, 0)))
         compared(study, found)
 
 

@@ -44,15 +44,16 @@ def draw(
     depth: str,
     titles: Mapping[str, str],
     others: Mapping[str, str],
-) -> pd.DataFrame:
-    """Draw the filters and return the queries they leave, in the chosen order.
+) -> tuple[pd.DataFrame, Place]:
+    """Draw the filters; the queries they leave, in the chosen order, and the line below the filters
+    that says of them.
 
     tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
     others: the challengers beside the one that is shown → their names.
     """
     table = listing.table
     row = st.grid(6, min_column_width=_NARROWEST, vertical_alignment="bottom")
-    order = _order(table, row, titles)
+    order = _order(table, row.cell(column_span=2), titles)
     text = pickers.pick_free(
         "text",
         row.text_input,
@@ -75,7 +76,8 @@ def draw(
     )
     every = sorted({tag for own in tags.values() for tag in own})
     states = _present(table, "state", (OK,))
-    with row.popover(_("More filters"), icon=":material/tune:", width="stretch"):
+    below = st.container(horizontal=True, vertical_alignment="center")
+    with below.popover(_("More filters"), icon=":material/tune:", width="content"):
         chosen_states = (
             _several("state", states, st, _("State"), state_words())
             if len(states) > 1
@@ -94,7 +96,7 @@ def draw(
         values = _values(others, axis)
         delta = _range("delta", _("Change"), _Axis.to(listing.reach, both_ways=True))
         share = _share(depth)
-    return ordered(
+    kept = ordered(
         filtered(
             table,
             Filters(
@@ -113,6 +115,7 @@ def draw(
         ),
         order,
     )
+    return kept, below
 
 
 def _clear() -> None:

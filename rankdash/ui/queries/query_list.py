@@ -206,7 +206,8 @@ def _arrowed(titles: Mapping[str, str], order: str) -> dict[str, str]:
     name = next((name for name, by in _SORTED_BY.items() if by == column != "delta"), column)
     marked = dict(titles)
     if name in marked:
-        marked[name] = f"{marked[name]} {'↓' if highest_first else '↑'}"
+        # First, as a long name is cut at its end.
+        marked[name] = f"{'↓' if highest_first else '↑'} {marked[name]}"
     return marked
 
 

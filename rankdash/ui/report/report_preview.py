@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.study import latency
+from rankdash.study.gains import is_known
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.verdict_chips import chip
@@ -107,6 +108,8 @@ def _latency(study: Study) -> Preview:
 
 
 def _money(study: Study) -> Preview:
+    if not any(is_known(study, system) for system in study.challengers):
+        return Preview(_("Costs alone: the gain is not known."))
     if study.money is None or not study.money.chosen:
         text = _("Break-even only: price and value are not set.")
         return Preview(text, "cost", _("Set your own"))

@@ -12,6 +12,7 @@ from rankdash.reporting import report
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
+from rankdash.ui.labels import label_plan
 from rankdash.ui.report import report_exports, report_form, report_preview
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import narrow
@@ -62,9 +63,9 @@ def _show(study: Study, front: report.Front, file: str) -> None:
 
 
 def for_report(study: Study) -> Study:
-    """With the notes on queries."""
+    """With the notes on queries, and what the labels say that are being given."""
     return replace(
-        study,
+        label_plan.under_way(study),
         notes={note.query_id: note for note in Notes(workspace()).all(study.stored_id)},
         corrections=study.corrections if study.corrected else 0,
     )

@@ -7,6 +7,7 @@ as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -244,8 +245,15 @@ def _state(row: JobRow) -> str:
     if row.cancelling:
         return _("cancelling after the current batch")
     if row.state == "running":
+        preparing = {
+            "loading": _("loading the model"),
+            "exporting": _("exporting the model to ONNX, once for each model"),
+            "choosing": _("measuring which runtime is fastest here, once for each model"),
+            "warming": _("warming up"),
+        }
+        if row.stage in preparing:
+            return f"{preparing[row.stage]} · {duration(_seconds_since(row.started))}"
         return {
-            "loading": _("loading model, warming up"),
             "scoring": _("scoring"),
             "timing": _("all scored; measuring the throughput"),
         }.get(row.stage, _("starting"))
@@ -255,6 +263,12 @@ def _state(row: JobRow) -> str:
         "cancelled": _("cancelled"),
         "interrupted": _("interrupted"),
     }[row.state]
+
+
+def _seconds_since(iso: str | None) -> float | None:
+    return (
+        None if iso is None else (datetime.now(UTC) - datetime.fromisoformat(iso)).total_seconds()
+    )
 
 
 def _share(row: JobRow) -> float:

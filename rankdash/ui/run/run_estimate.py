@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
@@ -11,13 +10,12 @@ import streamlit as st
 
 from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number
 from rankdash.rerankers import Request, RerankerKind
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.plan import sample_queries
+from rankdash.ui.runs import cost_line
 from rankdash.ui.state import stored
 from rankdash.ui.state.cache import cache
-from rankdash.ui.widgets.text import markdown_safe
 
 # So many queries tell what the others cost.
 _LOOKED_AT = 40
@@ -51,25 +49,7 @@ def say(
         # The form says what is wrong with them.
         return
     found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
-    parts = [
-        _(kind.title),
-        ngettext(
-            "about {n} call to {host}",
-            "about {n} calls to {host}",
-            round(found.calls),
-            host=markdown_safe(host, 60),
-        ),
-        _("{n} tokens read", n=_round(found.tokens_in)),
-    ]
-    if found.tokens_out:
-        parts.append(_("{n} written", n=_round(found.tokens_out)))
-    if math.isnan(found.dollars):
-        parts.append(_("price not known: type it under More settings"))
-    else:
-        # A bare dollar sign opens a formula in Markdown.
-        amount = "\\$" + number(found.dollars, 2 if found.dollars >= 1 else 4)
-        parts.append(_("about {amount}", amount=amount))
-    st.caption(" · ".join(parts))
+    st.caption(" · ".join([_(kind.title), *cost_line.parts(found, host)]))
 
 
 def _estimate(
@@ -85,11 +65,3 @@ def _estimate(
     if kind.estimate is None or not requests:
         return Estimate(0, 0.0)
     return kind.estimate(dict(settings), requests).scaled(queries / len(requests))
-
-
-def _round(tokens: float) -> str:
-    """Two figures: more would claim to know."""
-    if tokens <= 0:
-        return number(0, 0)
-    digits = 1 - math.floor(math.log10(tokens))
-    return number(round(tokens, digits), 0)

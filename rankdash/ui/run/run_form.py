@@ -25,8 +25,8 @@ from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
-from rankdash.ui.run import job_list, run_estimate, settings_form, timing_form, variants_form
-from rankdash.ui.runs import key_field, run_records
+from rankdash.ui.run import job_list, run_estimate, timing_form, variants_form
+from rankdash.ui.runs import key_field, run_records, settings_form
 from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets.text import markdown_safe

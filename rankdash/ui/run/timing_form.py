@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from rankdash.i18n import duration, ngettext
+from rankdash.i18n import duration, ngettext, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.runs.jobs import Timing
 from rankdash.ui.state import pickers
@@ -96,4 +96,4 @@ def _again(queries: int, latency_s: float | None) -> str:
     )
     if latency_s is None:
         return text
-    return text + " " + _("Here that took about {time}.", time=duration(queries * latency_s))
+    return paragraph([text, _("Here that took about {time}.", time=duration(queries * latency_s))])

@@ -11,7 +11,7 @@ import streamlit as st
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
-from rankdash.rerankers import RerankerKind
+from rankdash.rerankers import Configured
 from rankdash.rerankers.remote.keys import NO_KEY, Place
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -37,7 +37,7 @@ class Found:
     missing: str = ""
 
 
-def draw(kind: RerankerKind, settings: Settings, name: str, *, fixed: bool = False) -> Found:
+def draw(kind: Configured, settings: Settings, name: str, *, fixed: bool = False) -> Found:
     """Say where the key comes from, or ask for it. `name` tells two fields of a page apart.
 
     fixed: the settings are those of a job or a run, so that it is too late to say that no key is
@@ -154,7 +154,7 @@ def _missing(offered: bool, fixed: bool) -> str:
     )
 
 
-def _place(kind: RerankerKind, settings: Settings) -> Place | None:
+def _place(kind: Configured, settings: Settings) -> Place | None:
     if kind.key is None:
         return None
     try:

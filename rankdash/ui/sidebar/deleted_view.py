@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rankdash.i18n import enumerated, ngettext
+from rankdash.i18n import enumerated, ngettext, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.ui.state import address, deleted, samples, stored
 from rankdash.ui.state.server import workspace
@@ -57,7 +57,7 @@ def runs() -> None:
         systems=enumerated(markdown_safe(each, 80) for each in compared) or _("none"),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.warning(f"{gone} {now}", icon=":material/delete:")
+        st.warning(paragraph([gone, now]), icon=":material/delete:")
         st.button(_("Dismiss"), on_click=deleted.dismiss, key="deleted.dismiss")
 
 

@@ -52,6 +52,11 @@ def _parts() -> dict[str, tuple[tuple[str, str], ...]]:
             (":material/label:", _("one document at a time, to be labelled with a key")),
             (":material/balance:", _("which ranking is better, and whether that is settled")),
         ),
+        "judge": (
+            (":material/smart_toy:", _("a language model that grades documents, and its cost")),
+            (":material/handshake:", _("how far it agrees with people, and which way it errs")),
+            (":material/balance:", _("the verdict by the judge, by people, and by both together")),
+        ),
         "overview": (
             (":material/gavel:", _("the verdict: which system is better, and how sure that is")),
             (":material/leaderboard:", _("all systems side by side: quality, latency and cost")),

@@ -160,6 +160,7 @@ def _title(name: str) -> str:
         "rules": _("Rules of thumb from tutorials"),
         "reader": _("System"),
         "labels": _("Labels used"),
+        "judge": _("Judge"),
         "runs": _("Runs"),
         "line": _("On the line"),
         "price": _("Prices"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.i18n import LANGUAGES
+from rankdash.i18n import LANGUAGES, language_name
 from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
 from rankdash.store import DatasetRow
@@ -62,7 +62,7 @@ def draw_sidebar(*, analysis: bool) -> str | None:
             st.segmented_control,
             default=st.session_state[language.STATE],
             label=_("Language"),
-            format_func=LANGUAGES.__getitem__,
+            format_func=language_name,
             required=True,
         )
         if not read_only():

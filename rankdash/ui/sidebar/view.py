@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import streamlit as st
 
+from rankdash.analysis.judging.judgements import Judgements
 from rankdash.i18n import enumerated, moment, ngettext, number, plain
 from rankdash.i18n import gettext as _
 from rankdash.shipped import PAGES
@@ -16,7 +17,7 @@ from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.sidebar import comparison_settings, empty_page
-from rankdash.ui.state import address, goals, pickers, stored
+from rankdash.ui.state import address, goals, pickers, stored, stored_judges
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace
@@ -28,6 +29,8 @@ WHOLE_LIST = "all"
 # The field of the address that says which labels are in force where some were corrected.
 LABELS = "labels"
 CORRECTED, UPLOADED = "corrected", "uploaded"
+# The field of the address that names the judge whose verdict is shown beside people's.
+JUDGE = "judge"
 # Columns of text.
 _SHORT_NAME = 32
 # The query whose heading is brought into view: a click elsewhere opened it.
@@ -60,10 +63,19 @@ def study(page: str) -> Study:
             check=stored.check_report(dataset_id),
             goals=goals.chosen(),
             corrections=layer.count,
+            judge=_judge(uploaded),
             dataset_id=dataset_id,
             cache=cache,
         )
     )
+
+
+def _judge(dataset_id: str) -> Judgements | None:
+    """The grades of the judge that is set beside people's labels; None where none is."""
+    given = address.one(JUDGE)
+    row = stored_judges.rows(dataset_id).get(given) if given else None
+    address.lose(JUDGE, given if row is None else None)
+    return None if row is None or not row.graded else stored_judges.judgements(row)
 
 
 def dataset(page: str) -> str:

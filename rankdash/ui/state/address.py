@@ -50,6 +50,7 @@ FIELDS: Mapping[str, str | None] = {
     "rules": None,
     "reader": None,
     "labels": "corrected",
+    "judge": None,
     "runs": None,
     "line": "like",
     "profile": None,
@@ -76,7 +77,7 @@ FIELDS: Mapping[str, str | None] = {
 }
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
-    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader"),
+    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader", "judge"),
     *("segment", "tag", "values", "against", "price", "thousand"),
 )
 # What every page settles, and its address says though nobody chose it.

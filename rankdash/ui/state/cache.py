@@ -89,6 +89,8 @@ def _content(study: Study) -> str:
     seen = (
         *(study.dataset_id, study.dataset.name, systems, study.baseline, study.challengers, rules),
         *(study.money, study.notes, study.goals, study.corrections),
+        None if study.judge is None else study.judge.id,
+        None if study.labelling is None else (study.labelling.mode, study.labelling.estimates),
     )
     return blake2b(repr(seen).encode(), digest_size=16).hexdigest()
 

@@ -7,6 +7,7 @@ of its corrections: "<id>+<revision>", from `with_corrections`. Every function h
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Run
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store import RunRow
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered
@@ -84,6 +85,18 @@ def systems(dataset_id: str) -> dict[str, System]:
         for row in rows(dataset_id).values()
     ]
     return numbered(found)
+
+
+def rankings(dataset_id: str, chosen: Sequence[str]) -> dict[str, Ranking]:
+    """id → ranking of these systems."""
+    every, found = systems(dataset_id), {}
+    for each in chosen:
+        own, load = every[each].ranking, every[each].load
+        if load is not None:
+            found[each] = load().ranking
+        else:
+            found[each] = dataset(dataset_id).candidates if own is None else own
+    return found
 
 
 def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:

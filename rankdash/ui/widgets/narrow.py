@@ -17,12 +17,16 @@ BELOW = "sliders-below"
 STACKED = "form-stacked"
 """The key of a container of two columns, of which one has a field for long text: stacked."""
 
-IN_SIGHT = "stays-in-sight"
-"""The key of a container that a wide window keeps at its top while the page is scrolled; a low one
-does not, where it would hide what is looked at."""
+ASIDE = "aside-below"
+"""The key of a container of two columns, of which the second says what the first is about: below
+it."""
 
-_TALL = 800
-"""How high a window is, in pixels, that has room for both."""
+IN_SIGHT = "stays-in-sight"
+"""The key of a container that stays at the top of the window while the page is scrolled; not in a
+low or a very narrow window, where it would hide what is looked at."""
+
+_TALL, _BROAD = 800, 640
+"""How high and wide a window is, in pixels, that has room for both."""
 
 _ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
 _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
@@ -36,13 +40,15 @@ _STYLE = f"""<style>
   /* Four in two rows. */
   {_ROW}:has(> {_COLUMN}:nth-child(4)) > {_COLUMN} {{ min-width: calc(50% - 1rem); }}
   .st-key-{STACKED} {_ROW}:has([data-testid="stTextArea"]) > {_COLUMN} {{ flex: 1 1 100%; }}
+  .st-key-{ASIDE} > [data-testid="stLayoutWrapper"] > {_ROW} > {_COLUMN} {{
+    flex: 1 1 100%; min-width: 100%; }}
   /* The answer, then the sliders. */
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
   .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
 }}
-@media screen and (min-width: {WIDE}px) and (min-height: {_TALL}px) {{
+@media screen and (min-width: {_BROAD}px) and (min-height: {_TALL}px) {{
   [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
-    position: sticky; top: 3.75rem; z-index: 90; background: %s; }}
+    position: sticky; top: 0; z-index: 90; background: %s; }}
 }}
 </style>"""
 

@@ -18,9 +18,13 @@ from rankdash.words.names import columns, fits, middle
 from rankdash.words.names import shortened as shortened
 
 _ASCII_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+# All of it but the marks of headings, lists, quotes and emphasis.
+_NO_MARK = re.compile(r"([!\"$%&',/:;<=?@\[\\\]^`{|}~])")
+_HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s|$)")
 _ADDRESS = re.compile(r":(?=//)|www(?=\.)|@", re.IGNORECASE)
 
-_WHOLE_CHARS = 12
+# In columns of text: an interval, "0.617 … 0.714", is whole.
+_WHOLE = 14
 # Longer than the names that a person gives: those are whole, and wrap.
 _NAME_WIDTH = 160
 
@@ -31,12 +35,13 @@ _LINE, _PADDING, _LOWEST_WRAPPED = 20, 12, 66
 # Borders take the colour of the text, so that the table fits light and dark.
 _TABLE_STYLE = """<style>
 .rd-table { width: 100%; border-collapse: collapse; font-size: 0.875rem; }
-.rd-table th, .rd-table td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem;
+.rd-table th, .rd-table td { text-align: left; vertical-align: top; padding: 0.35rem 0.4rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
   overflow-wrap: anywhere; }
 .rd-table th { font-weight: 600; opacity: 0.7; overflow-wrap: normal; word-break: keep-all; }
 .rd-scroll { overflow-x: auto; }
 .rd-table td { min-width: 9rem; }
+.rd-table td.rd-brief { overflow-wrap: break-word; min-width: 4.5rem; }
 .rd-table td.rd-short { white-space: nowrap; min-width: 0; }
 </style>"""
 
@@ -50,6 +55,22 @@ def markdown_safe(text: str, limit: int = 200) -> str:
     """
     line = shortened(" ".join(CONTROL.sub("", text).split()), limit)
     return _ASCII_PUNCTUATION.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
+
+
+def paragraphs_safe(text: str) -> str:
+    """`text` with its headings, lists, quotes and emphasis, for a place that renders Markdown.
+
+    Everything else stays text: HTML, images, links, code, tables and Streamlit's own marks need a
+    character that is escaped here. Headings become small ones; lines stay lines.
+    """
+    return "  \n".join(
+        _line_safe(CONTROL.sub("", line)) for line in text.expandtabs(4).splitlines()
+    )
+
+
+def _line_safe(line: str) -> str:
+    escaped = _NO_MARK.sub(r"\\\1", _ADDRESS.sub("\\g<0>\u2060", line))
+    return _HEADING.sub(lambda found: f"{found[1]}{'#' * min(3 + len(found[2]), 6)}", escaped)
 
 
 def name_safe(name: str, width: int = _NAME_WIDTH) -> str:
@@ -80,12 +101,13 @@ def table_html(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
 
     def row(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(cell(*each, tag) for each in enumerate(cells))}</tr>"
+        return f"<tr>{''.join(cell(each, tag) for each in cells)}</tr>"
 
-    def cell(place: int, text: str, tag: str) -> str:
-        # A number broken over two lines is misread; only sentences and long names may wrap.
-        short = len(text) <= _WHOLE_CHARS if place else fits(text, _NAME_COLUMN)
-        kind = " class='rd-short'" if short else ""
+    def cell(text: str, tag: str) -> str:
+        # A number or an interval broken over two lines is misread; names wrap between words, and
+        # sentences and what is longer take the room.
+        brief = " class='rd-brief'" if fits(text, _NAME_COLUMN) else ""
+        kind = " class='rd-short'" if fits(text, _WHOLE) else brief
         return f"<{tag}{kind}>{html_safe(text)}</{tag}>"
 
     used = [place for place in range(len(headings)) if any(cells[place] for cells in rows)]

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.confidence_sequence import Sequence, follow
-from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.confidence_sequence import Sequence, follow, reach_of
+from rankdash.analysis.labelling.draws import LabelPlan, Mode
+from rankdash.analysis.labelling.estimate import each_draw
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
@@ -68,25 +69,40 @@ class Replay:
         return bool((np.abs(self.bias) <= most + 3 * error).all())
 
 
-def replay(pool: LabelPool, metric: Additive, labels, seeds, guess: Guess | None = None) -> Replay:
-    """Follow plans of the first contrast to their ends. seeds: how many, from 0."""
-    plans = [LabelPlan.make(pool, metric, seed=seed) for seed in range(seeds)]
-    order = np.array([plan.order for plan in plans])
-    weights, gains = plans[0].weights[0], metric.gains(labels)
+def replay(
+    pool: LabelPool,
+    metric: Additive,
+    labels,
+    seeds,
+    guess: Guess | None = None,
+    mode: Mode = "weight",
+) -> Replay:
+    """Follow plans of the first contrast to their ends, a look after each draw. seeds: how many,
+    from 0."""
+    plans = [LabelPlan.make(pool, metric, seed=seed, mode=mode) for seed in range(seeds)]
+    gains = metric.gains(labels)
     chosen = guess or Guess.from_ranks(pool)
+    drawn = [each_draw(plan, 0, gains, chosen) for plan in plans]
+    weights, won, groups = (
+        np.array(each)
+        for each in zip(*((own, got, of.groups) for own, got, of in drawn), strict=True)
+    )
+    start = drawn[0][2].start
     path = follow(
-        weights[order],
-        plans[0].drawing[order],
-        gains[order],
-        chosen.groups[order],
-        left=np.bincount(chosen.groups, weights, len(chosen.start)),
-        start=chosen.start,
+        weights,
+        np.array([plan.drawing for plan in plans]),
+        won,
+        groups,
+        left=np.bincount(groups[0], weights[0], len(start)),
+        start=start,
         remaining=np.array([plan.remaining for plan in plans]),
         unit=float(plans[0].drawing.sum()),
+        reach=reach_of(weights[0], plans[0].drawing),
+        fewest=plans[0].fewest,
         alpha=plans[0].alpha,
     )
     scale = float(metric.weights(np.arange(1.0, metric.k + 1)).sum())
-    return Replay(float((weights * gains).sum()), scale, path)
+    return Replay(float((plans[0].weights[0] * gains).sum()), scale, path)
 
 
 def real_pool(name: str, reranking: str, depth: int = 10) -> tuple[LabelPool, np.ndarray]:

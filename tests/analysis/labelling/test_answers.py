@@ -115,14 +115,16 @@ def test_labels_go_out_with_draw_probability_raters_and_time(plan) -> None:
     )
     table = labels_table(again, Answered.of(again.pool, rows))
     assert list(table) == ["query_id", "doc_id", "label", "draw", "probability", "rater", "time"]
-    drawn = table[table["rater"] != ""].iloc[0]
+    drawn = table[table["rater"] == "ann; ben"].iloc[0]
     assert (drawn["label"], drawn["draw"], drawn["rater"]) == (1.5, 2, "ann; ben")
     assert drawn["time"] == "2026-01-02T10:00:00+00:00"
     assert drawn["probability"] == pytest.approx(again.probabilities[1])
     before = table[table["rater"] == ""].iloc[0]
     assert before["label"] == 3
     assert pd.isna(before["draw"])
-    assert len(table) == 2
+    untold = table[table["rater"] == "ann"].iloc[0]
+    assert (untold["label"], untold["draw"]) == ("cannot tell", 1)
+    assert len(table) == 3
 
 
 def test_the_status_has_raters_and_how_they_agree(plan) -> None:
@@ -184,6 +186,21 @@ def test_a_plan_and_its_answers_are_read_as_they_were_written(plan) -> None:
     assert write_plan(found) == write_plan(written)
 
 
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_how_it_was_drawn_is_in_the_plan(plan, mode) -> None:
+    written = LabelPlan.make(plan.pool, plan.metric, seed=9, mode=mode)
+    found, _ = read_plan(write_plan(written), "plan.jsonl")
+    assert found.mode == mode
+    assert found.draw.tolist() == written.draw.tolist()
+    assert found.probabilities == pytest.approx(written.probabilities, abs=0)
+    table = labels_table(written, Answered.of(plan.pool, answers(written, (0, 1, "a", ""))))
+    drawn = table.set_index(["query_id", "doc_id"])["draw"]
+    assert drawn.tolist() == [1]
+    # A plan of an earlier version does not say it.
+    assert b"mode" not in write_plan(plan)
+    assert read_plan(write_plan(plan), "plan.jsonl")[0].mode == "weight"
+
+
 def test_an_answer_that_was_cut_off_is_left_out(plan) -> None:
     rows = answers(plan, (0, 1, "ann", ""), (1, 2, "ann", ""))
     content = write_plan(plan) + write_answers(rows)
@@ -207,3 +224,16 @@ def test_what_is_no_plan_is_refused_with_its_line(plan, spoil, line: int) -> Non
     with pytest.raises(DataError, match="no label plan") as caught:
         read_plan(content, "plan.jsonl")
     assert (caught.value.file, caught.value.line) == ("plan.jsonl", line)
+
+
+def test_the_time_of_a_pause_counts_for_no_answer(plan) -> None:
+    clock = ["00:00:00", "00:01:40", "00:01:50", "00:03:20"]
+    rows = [(at, 1, "ann", f"2026-11-23T{time}+00:00") for at, time in enumerate(clock)]
+    found = Answered.of(plan.pool, answers(plan, *rows))
+    assert status(plan, found).raters[0].seconds == 90
+    # Back after each of the two pauses, and after one of somebody else.
+    ends = {
+        "ann": ["2026-11-23T00:03:10+00:00", "2026-11-23T00:01:28+00:00"],
+        "ben": ["2026-11-23T00:01:45+00:00"],
+    }
+    assert status(plan, found, resumed=ends).raters[0].seconds == 10

@@ -111,7 +111,7 @@ def test_pairs_are_drawn_as_often_as_they_say() -> None:
     pool = _pool()
     plans = [LabelPlan.make(pool, METRIC, seed=seed) for seed in range(2_000)]
     first = Counter(int(plan.order[0]) for plan in plans)
-    size = plans[0].drawing / plans[0].drawing.sum()
+    size = plans[0].reach / plans[0].reach.sum()
     for pair, share in enumerate(size):
         assert first[pair] / 2_000 == pytest.approx(share, abs=0.04)
     assert plans[0].probabilities[0] == pytest.approx(size[plans[0].order[0]])
@@ -131,7 +131,55 @@ def test_several_systems_are_drawn_for_by_the_sum_of_what_they_weigh() -> None:
     plan = LabelPlan.make(pool, METRIC, seed=1)
     assert plan.contrasts == ((0, 1), (0, 2))
     assert [plan.names(each) for each in (0, 1)] == [("a", "b"), ("a", "c")]
-    assert plan.drawing == pytest.approx(np.abs(plan.weights).sum(axis=0))
+    assert plan.reach == pytest.approx(np.abs(plan.weights).sum(axis=0))
     assert plan.alpha == pytest.approx(0.025)
     every = LabelPlan.make(pool, METRIC, seed=1, contrasts=[(1, 2)])
     assert every.weights[0] == pytest.approx(plan.weights[1] - plan.weights[0])
+
+
+def _wide_pool():
+    """Six queries of four documents each, the second ranking turned around."""
+    lists = {f"q{number}": "abcd" for number in range(6)}
+    turned = {query: docs[::-1] for query, docs in lists.items()}
+    return pool_of({"old": _ranking(**lists), "new": _ranking(**turned)}, 3)
+
+
+def test_of_a_random_sample_every_pair_is_equally_likely() -> None:
+    pool = _wide_pool()
+    plans = [LabelPlan.make(pool, METRIC, seed=seed, mode="random") for seed in range(2_000)]
+    size = len(plans[0].order)
+    first = Counter(int(plan.order[0]) for plan in plans)
+    assert set(first) == set(plans[0].order.tolist())
+    for count in first.values():
+        assert count / len(plans) == pytest.approx(1 / size, abs=0.02)
+    assert plans[0].probabilities == pytest.approx(1 / (size - np.arange(size)))
+
+
+def test_a_query_is_drawn_with_all_of_its_pairs() -> None:
+    pool = _wide_pool()
+    plans = [LabelPlan.make(pool, METRIC, seed=seed, mode="query") for seed in range(1_000)]
+    for plan in plans[:20]:
+        owners = pool.query[plan.order]
+        assert [len(set(owners[plan.draw == draw])) for draw in range(6)] == [1] * 6
+        assert len(set(owners[np.flatnonzero(np.diff(plan.draw, prepend=-1))])) == 6
+        # Drawn last, one of one.
+        assert plan.probabilities[-1] == 1
+        assert plan.probabilities[0] == pytest.approx(1 / 6)
+    first = Counter(int(pool.query[plan.order[0]]) for plan in plans)
+    assert len(first) == 6
+    assert all(count / 1_000 == pytest.approx(1 / 6, abs=0.05) for count in first.values())
+    # Within a query in a random order too, so that it tells no rank.
+    documents = Counter(pool.doc_ids[plan.order[0]] for plan in plans)
+    assert max(documents.values()) < 400
+
+
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_what_is_known_is_not_drawn_in_any_mode(mode) -> None:
+    pool = _wide_pool()
+    known = np.where(pool.query == 2, 1.0, np.nan)
+    known[np.flatnonzero(pool.query == 3)[0]] = 0.0
+    plan = LabelPlan.make(pool, METRIC, seed=1, known=known, mode=mode)
+    assert not (~np.isnan(known))[plan.order].any()
+    assert plan.probabilities.shape == plan.order.shape
+    complete = LabelPlan.make(pool, METRIC, seed=1, known=np.ones(len(pool)), mode=mode)
+    assert len(complete.order) == len(complete.probabilities) == len(complete.draw) == 0

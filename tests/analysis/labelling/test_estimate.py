@@ -10,7 +10,7 @@ from rankdash.analysis.labelling.estimate import estimate, next_draw
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import DataError
-from tests.analysis.labelling.robot import real_pool, replay
+from tests.analysis.labelling.robot import judge, one_grade_off, real_pool, replay
 from tests.sets import SAMPLE
 
 METRIC = Additive.of("dcg@10", top=3)
@@ -103,6 +103,43 @@ def test_about_as_many_labels_are_needed_as_it_says(sample) -> None:
             assert found.needed <= len(plan.order) - 150
             ratios.append((found.needed + 150) / effort[seed])
     assert 0.6 < np.median(ratios) < 1.5
+
+
+def test_about_as_many_labels_are_saved_by_a_judge_as_it_says(sample) -> None:
+    """At the verdict with a judge, over many seeds: the labels so far and those saved are in the
+    median what people alone take, within a quarter."""
+    pool, labels = sample
+    grades = judge(labels, 0.6, METRIC.top, one_grade_off(labels, METRIC.top))
+    guess = Guess.from_gains(METRIC.gains(grades))
+    alone = replay(pool, METRIC, labels, 40).effort
+    helped = replay(pool, METRIC, labels, 40, guess).effort
+    assert np.median(helped) < 0.6 * np.median(alone)
+    said = []
+    for seed in range(40):
+        plan = LabelPlan.make(pool, METRIC, seed=seed)
+        given = _some(plan, labels, helped[seed])
+        (found,) = estimate(plan, given, guess)
+        assert found.settled
+        assert estimate(plan, given)[0].saved is None
+        said.append(found.labels + found.saved)
+    assert np.median(said) == pytest.approx(np.median(alone), rel=0.25)
+
+
+def test_a_judge_that_says_nothing_saves_nothing(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    rng = np.random.default_rng(1)
+    guessed = Guess.from_gains(METRIC.gains(rng.permutation(labels)))
+    (found,) = estimate(plan, _some(plan, labels, 200), guessed)
+    assert abs(found.saved) < 60
+    good = Guess.from_gains(METRIC.gains(labels))
+    # Nothing is saved before an interval, where all is labelled, or where nothing is guessed.
+    assert estimate(plan, _some(plan, labels, 30), good)[0].saved is None
+    assert estimate(plan, labels, good)[0].saved == 0
+    whole = LabelPlan.make(pool, METRIC, seed=1, mode="query")
+    given = _some(whole, labels, len(whole.order) // 2)
+    assert estimate(whole, given, good)[0].state in ("open", "settled")
+    assert estimate(whole, given, good)[0].saved is None
 
 
 def test_known_labels_count_in_full(sample) -> None:
@@ -205,3 +242,70 @@ def test_changing_a_label_back_gives_the_same_estimate(sample) -> None:
     assert estimate(plan, changed) != estimate(plan, given)
     changed[plan.order[3]] = given[plan.order[3]]
     assert estimate(plan, changed) == estimate(plan, given)
+
+
+def _in_full(plan: LabelPlan, labels, queries: int):
+    return _some(plan, labels, int((plan.draw < queries).sum()))
+
+
+def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1, mode="query")
+    (whole,) = estimate(plan, _in_full(plan, labels, 30))
+    for extra in (1, 3):
+        given = _some(plan, labels, whole.labels + extra)
+        assert estimate(plan, given)[0] == replace(whole, waiting=extra)
+    # By hand: the mean of the queries so far stands for the rest, by what they weigh.
+    path = replay(pool, METRIC, labels, 2, mode="query").path
+    assert whole.difference == pytest.approx(path.mean[1, 29], abs=1e-12)
+    assert whole.high - whole.difference == pytest.approx(path.half[1, 29], abs=1e-12)
+    assert estimate(plan, _in_full(plan, labels, 19))[0].state == "too_early"
+    assert whole.state in ("open", "settled")
+
+
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_with_all_labels_every_mode_is_exact(sample, mode) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1, mode=mode)
+    (weighed,) = estimate(LabelPlan.make(pool, METRIC, seed=1), labels)
+    (found,) = estimate(plan, labels)
+    assert found == weighed
+
+
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_known_labels_count_in_full_in_every_mode(sample, mode) -> None:
+    """Half of the labels were there before; over 200 seeds the estimate is right on average."""
+    pool, labels = sample
+    known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
+    truth = float((LabelPlan.make(pool, METRIC, seed=1).weights[0] * METRIC.gains(labels)).sum())
+    errors = []
+    for seed in range(200):
+        plan = LabelPlan.make(pool, METRIC, seed=seed, known=known, mode=mode)
+        given = _in_full(plan, labels, 40 if mode == "random" else 8)
+        errors.append(estimate(plan, given)[0].difference - truth)
+    assert np.mean(errors) == pytest.approx(0, abs=3.5 * np.std(errors) / 200**0.5)
+
+
+def test_about_as_many_labels_are_needed_as_it_says_where_queries_are_drawn(sample) -> None:
+    pool, labels = sample
+    effort = replay(pool, METRIC, labels, 40, mode="query").effort
+    ratios = []
+    for seed in range(40):
+        plan = LabelPlan.make(pool, METRIC, seed=seed, mode="query")
+        (found,) = estimate(plan, _in_full(plan, labels, 50))
+        if found.needed:
+            assert found.needed <= len(plan.order) - found.labels
+            until = int((plan.draw < effort[seed]).sum())
+            ratios.append((found.needed + found.labels) / until)
+    assert 0.6 < np.median(ratios) < 1.5
+
+
+def test_for_queries_like_these_a_draw_of_queries_has_the_spread_of_queries(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1, mode="query")
+    (complete,) = estimate(plan, labels)
+    (found,) = estimate(plan, _in_full(plan, labels, 80))
+    classic = complete.like_these_high - complete.like_these_low
+    # Of half of the queries it is about the root of two wider.
+    width = found.like_these_high - found.like_these_low
+    assert 1.0 < width / classic < 2.0

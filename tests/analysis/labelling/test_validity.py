@@ -78,3 +78,28 @@ def test_a_judge_that_alone_names_the_wrong_system_costs_at_most_a_tenth_more_la
     assert not found.wrong.any()
     assert found.covered.mean() >= 0.93
     assert np.median(found.effort) <= 1.1 * np.median(alone.effort)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_judge_that_favours_one_of_two_equal_systems_makes_no_verdict(name: str) -> None:
+    pool, labels, metric = _setting(name)
+    same = without_difference(pool, metric, labels)
+    weights = LabelPlan.make(same, metric, seed=0).weights[0]
+    grades = judge(labels, 0.5, metric.top, favouring(labels, weights))
+    alone = (weights * metric.gains(grades)).sum()
+    found = replay(same, metric, labels, SEEDS, Guess.from_gains(metric.gains(grades)))
+    assert alone > 20 * abs(found.truth)
+    assert (found.verdicts != 0).any(axis=1).mean() <= 0.075
+    assert found.covered.mean() >= 0.93
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", ["random", "query"])
+def test_other_ways_to_draw_are_as_sure(name: str, mode) -> None:
+    pool, labels, metric = _setting(name)
+    found = replay(pool, metric, labels, SEEDS, mode=mode)
+    assert found.covered.mean() >= 0.93
+    assert found.wrong.mean() <= 0.01
+    assert found.unbiased(0.002)
+    same = replay(without_difference(pool, metric, labels), metric, labels, SEEDS, mode=mode)
+    assert (same.verdicts != 0).any(axis=1).mean() <= 0.075

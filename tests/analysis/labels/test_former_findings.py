@@ -31,6 +31,12 @@ from rankdash.i18n import finding_text, gettext, speaking
             {"label": 1.0},
             "所有标注都是 1。未标注的文档按不相关计。",
         ),
+        (
+            "The files give no first-stage ranking, so BM25 retrieved the best {depth} of all "
+            "{documents} documents for each query.",
+            {"depth": 48, "documents": 48},
+            "文件没有给出初排，因此由 BM25 从全部 48 篇文档中为每条查询最多召回 48 篇。",
+        ),
     ],
 )
 def test_a_message_as_it_was_worded_before_is_translated(template, params, said):

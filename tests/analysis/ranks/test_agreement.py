@@ -215,3 +215,26 @@ def test_pairs_of_systems_have_means_with_intervals():
     assert table.loc["x", "again"]["tau"] == table.loc["x", "again"]["tau_low"] == 1
     empty = pairwise({("x", "none"): frames["x", "y"].iloc[:0]}, StatisticsSettings())
     assert empty["tau"].isna().all()
+
+
+def test_ties_of_one_query_in_one_ranking_count():
+    orders = {"a": {"x": 3.0, "y": 2.0, "z": 1.0}, "b": {"x": 3.0, "y": 2.0, "z": 1.0}}
+    tied = {"a": orders["a"], "b": {"x": 1.0, "y": 1.0, "z": 0.0}}
+    for one, other in ((orders, tied), (tied, orders)):
+        found = agreement(made(one), made(other)).set_index("query_id")["tau"]
+        assert found["a"] == 1.0
+        assert found["b"] == pytest.approx(kendalltau([3, 2, 1], [1, 1, 0]).statistic)
+
+
+def test_a_query_without_a_common_document_has_no_tau_beside_lists_of_several_lengths():
+    one = {
+        "a": dict.fromkeys("x", 1.0),
+        **{q: dict(zip("stuvw", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True)) for q in "bc"},
+    }
+    del one["b"]["w"]
+    other = {"a": {"y": 1.0}, "b": {d: -v for d, v in one["b"].items()}}
+    other["c"] = {d: -v for d, v in one["c"].items()}
+    found = agreement(made(one), made(other))
+    assert found["tau"].tolist() == pytest.approx([np.nan, -1.0, -1.0], nan_ok=True)
+    assert found["common"].tolist() == [0, 4, 5]
+    assert found["rbo"][0] == 0.0

@@ -333,6 +333,13 @@ def test_of_two_causes_the_dearer_is_named():
     assert said[-1].doc_ids == ("c", "b", "e")
 
 
+@pytest.mark.parametrize(("after", "kinds"), [("rsxya", []), ("rsxa", ["worse_above"])])
+def test_what_was_lifted_is_a_cause_where_the_list_without_it_is_better(after, kinds):
+    """Without x alone, or y alone, a is still below the third place."""
+    _, said = told("rsaxy", after, dict.fromkeys("rsa", 1) | {"x": 0}, "recall@3")
+    assert [each.kind for each in said] == ["left", *kinds]
+
+
 def test_in_binary_metrics_a_document_below_the_threshold_is_judged_worse():
     for threshold, kinds in ((2, ["fell", "worse_above"]), (1, [])):
         _, said = told("ab", "ba", {"a": 2, "b": 1}, "mrr", threshold=threshold)

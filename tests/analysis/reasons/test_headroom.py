@@ -174,6 +174,21 @@ def test_a_shorter_list_of_the_candidates_does_not_pass_the_ceiling_of_whole_lis
     assert (row["to_win"], row["retriever"]) == pytest.approx((to_win, 0))
 
 
+def test_a_shorter_list_of_the_baseline_does_not_pass_the_ceiling_of_whole_lists_either():
+    labels = qrels(q={"a": 1})
+    found = split(ranking(q="abc"), ranking(q="a"), ranking(q="abc"), labels, "precision")
+    row = found.queries.iloc[0]
+    assert (row["ceiling"], row["to_win"], row["won"]) == pytest.approx((1, 2 / 3, -2 / 3))
+
+
+def test_no_list_is_more_precise_than_one_of_relevant_documents_alone():
+    """Three are relevant, of which the list of two holds one."""
+    labels = qrels(q={"a": 1, "x": 1, "y": 1})
+    lists = ranking(q="ab")
+    found = split(lists, lists, lists, labels, "precision")
+    assert (found.ceiling, found.perfect, found.retriever) == pytest.approx((0.5, 1, 0.5))
+
+
 @pytest.mark.parametrize(
     ("depth", "said", "recall"), [(1, 1, 0), (2, 2, 1 / 2), (3, None, 1), (4, None, 1)]
 )

@@ -324,6 +324,22 @@ def test_a_document_from_below_the_end_of_a_shorter_list_has_no_margin():
     assert np.isnan(row["margin"])
 
 
+@pytest.mark.parametrize(("before", "margin"), [("bca", 1.0), ("bcda", np.nan)])
+def test_the_score_at_its_old_place_is_of_the_same_list(before, margin):
+    """The last place of the challenger's list, and the one below, where another query begins."""
+    after = Ranking.from_lists([("q", list("abc"), [20.0, 17.0, 15.0]), ("r", ["a"], [1.0])])
+    assert reason(before, after, {"a": 1})["margin"] == pytest.approx(margin, nan_ok=True)
+
+
+def test_a_document_that_kept_its_place_has_no_margin_and_is_no_near_tie():
+    """Another relevant one rose above it, which adds to its own precision."""
+    row = reason("xyab", "xbay", {"a": 1, "b": 1}, "map")
+    assert (row["rank_before"], row["rank_after"]) == (3, 3)
+    assert row["delta"] > TIE_BAND
+    assert np.isnan(row["margin"])
+    assert row["reason"] != "near_tie"
+
+
 def test_the_evidence_is_what_overtook_the_main_document_best_first():
     labels = {"a": 3.0, "b": 0.0, "d": 3.0}
     measure, rules = parse_measure("ndcg@5"), Conventions()
@@ -337,6 +353,23 @@ def test_the_evidence_is_what_overtook_the_main_document_best_first():
     ranks = [(each.rank_before, each.rank_after) for each in found]
     np.testing.assert_array_equal(ranks, [(5, 2), (4, 3), (3, 4), (np.nan, 5)])
     np.testing.assert_array_equal([each.label for each in found], [3, np.nan, 0, np.nan])
+
+
+@pytest.mark.parametrize(("before", "after"), [("xyabc", "xbcya"), ("xbcya", "xyabc")])
+def test_the_main_document_moved_as_the_query_did_though_another_moved_more(before, after):
+    """A gain of 2.26 in two documents against a loss of 2 in one, and the other way around."""
+    row = reason(before, after, {"a": 4, "b": 2, "c": 2}, "dcg@3")
+    assert (row["doc_id"], abs(row["share"])) == ("b", pytest.approx(2 / np.log2(3)))
+    assert (row["delta"] > 0) == (row["share"] > 0) == (before == "xyabc")
+    assert max(row["gained"], row["lost"]) > min(row["gained"], row["lost"]) == pytest.approx(2)
+
+
+def test_a_document_that_is_gone_was_overtaken_by_all_that_stood_below_it():
+    labels = {"a": 2, "b": 0, "x": 2}
+    row = reason("xabcd", "xbcde", labels)
+    assert (row["doc_id"], *row[["worse", "unjudged", "other"]]) == ("a", 1, 3, 0)
+    cut = reason("xabcd", "xbcde", labels, "ndcg@3")
+    assert (cut["doc_id"], *cut[["worse", "unjudged", "other"]]) == ("a", 1, 1, 0)
 
 
 def test_without_a_main_document_nothing_overtook_it():
@@ -430,6 +463,22 @@ def test_a_document_is_truncated_where_at_most_half_of_it_was_read(read, full, e
     assert reason("abcdefgh", after, {"a": 1}, reading=cut)["reason"] == expected
 
 
+def test_a_document_that_rose_is_no_less_rescued_where_little_of_it_was_read():
+    after = ranked("abcdefgh")
+    cut = reading_of(after, {"a": (100, 400)})
+    assert reason("bcdefgha", after, {"a": 1}, reading=cut)["reason"] == "rescued"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [("ab", "abx", "already_ideal"), ("abx", "ab", "below_cutoff"), ("ab", "ba", "already_ideal")],
+)
+def test_already_ideal_is_said_of_the_baseline_by_its_own_candidates(before, after, expected):
+    """x is relevant and below the second place, in one of the lists."""
+    assert reason(before, after, {"a": 1, "x": 1}, "hit@2")["reason"] == "already_ideal"
+    assert reason(before, after, {"a": 1, "x": 1}, "recall@2")["reason"] == expected
+
+
 @pytest.mark.parametrize(("spec", "page"), [("ndcg@5", 5), ("ndcg@11", 11), ("ndcg", 10)])
 def test_a_document_is_buried_where_it_leaves_exactly_the_first_k_or_page(spec, page):
     def fell(start: int, end: int) -> str:
@@ -448,6 +497,15 @@ def test_gains_and_losses_of_exactly_the_tie_band_are_idle():
     case = "axbcde", "cxbade", {"a": 1, "b": 1, "c": 1}, "recall@2"
     assert reason(*case, tie_band=1 / 3)["reason"] == "idle"
     assert reason(*case, tie_band=0.3333)["reason"] == "mixed"
+
+
+@pytest.mark.parametrize(("tie_band", "expected"), [(0.3, "idle"), (0.29, "mixed")])
+def test_three_tenths_are_no_more_than_the_tie_band_of_three_tenths(tie_band, expected):
+    """Though the computer adds them up to 0.30000000000000004."""
+    assert 0.1 + 0.1 + 0.1 > 0.3
+    labels = dict.fromkeys("abcdefghij", 1)
+    row = reason("abcxdefghij", "defxabcghij", labels, "recall@4", tie_band=tie_band)
+    assert (row["reason"], row["gained"]) == (expected, pytest.approx(0.3))
 
 
 @pytest.mark.parametrize(("label", "told"), [(2, (0, 1, 1)), (1, (1, 1, 0)), (None, (0, 2, 0))])

@@ -210,3 +210,27 @@ def test_a_column_without_a_gain_or_a_loss_is_left_as_it_is():
     turned, sign = Columns.oriented(columns)
     assert sign.tolist() == [1.0, 1.0, -1.0]
     assert turned.values.T.tolist() == [[-0.25, -0.25, 0.5], [-0.5, 0.25, 0.25], [-0.4, 0.2, 0.3]]
+
+
+def test_a_mean_of_rounding_errors_is_0_and_none_lies_beyond_its_values():
+    """The largest value, of either sign, tells what an error of rounding is."""
+    for values in ([-0.5, 1000.0], [-1000.0, 0.5]):
+        columns = Columns.of(np.array(values)[:, None])
+        limit = bootstrap.TIE * 1000.0
+        means = np.array([[limit], [-limit], [1.01 * limit], [-1.01 * limit]])
+        found = columns.without_rounding_errors(means)[:, 0]
+        assert found.tolist() == [0.0, 0.0, 1.01 * limit, -1.01 * limit]
+        beyond = columns.without_rounding_errors(np.array([[-2000.0], [2000.0]]))[:, 0]
+        assert beyond.tolist() == values
+
+
+def test_columns_on_either_side_of_a_thousand_queries_get_what_they_get_alone():
+    values = np.random.default_rng(2).normal(size=(POISSON_FROM, 2))
+    values[0, 1] = np.nan
+    together = bootstrap_means(values, resamples=20)
+    assert np.isfinite(together).all()
+    assert np.array_equal(together[:, [0]], bootstrap_means(values[:, [0]], resamples=20))
+    assert np.array_equal(together[:, [1]], bootstrap_means(values[:, [1]], resamples=20))
+    turned, signs = Columns.oriented(np.array([[-2.0, 1.0, 0.5], [1.0, -1.0, 2.0]]))
+    assert signs.tolist() == [-1.0, 1.0, 1.0]
+    assert turned.values.tolist() == [[-1.0, -1.0, 0.5], [2.0, 1.0, 2.0]]

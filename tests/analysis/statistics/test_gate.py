@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.labelling.estimate import Estimate
 from rankdash.analysis.statistics.comparison import compare
 from rankdash.analysis.statistics.gate import (
     Condition,
@@ -311,3 +312,57 @@ def test_a_target_of_a_profile_that_no_order_reaches_does_not_count(of_profile, 
 def test_five_queries_are_enough(kind, limit):
     assert outcome(kind, limit, compared([2] * 5, [1] * 5)).reason == "met"
     assert outcome(kind, limit, compared([2] * 4, [1] * 4)).reason == "too_few"
+
+
+def test_a_condition_without_a_name_is_none():
+    for text in ("=0.5", " =0.5"):
+        with pytest.raises(SpecError, match="written name=number"):
+            parse_conditions(maxima=[text])
+    assert parse_conditions(maxima=[" failed = 0"])[0].subject == "failed"
+
+
+def test_other_rules_of_a_gate_are_those_asked_for():
+    found = settings_at(0.9, 100, seed=7, resamples=1000)
+    assert (found.seed, found.resamples) == (7, 1000)
+    assert found.level == pytest.approx(0.8)
+
+
+def drawn(state: str, difference: float, low: float, high: float) -> Estimate:
+    counts = {
+        "queries": 9,
+        "labels": 60,
+        "waiting": 0,
+        "known": 0,
+        "pairs": 100,
+        "needed": 10,
+        "saved": None,
+    }
+    ends = {"low": low, "high": high, "like_these_low": low, "like_these_high": high}
+    return Estimate("base", "up", "dcg@10", state, difference, level=0.95, **ends, **counts)
+
+
+@pytest.mark.parametrize(
+    ("state", "difference", "low", "reason"),
+    [
+        ("settled", 0.1, 0.02, "met"),
+        ("settled", 0.1, 0.0199, "unproven"),
+        ("open", 0.1, -0.01, "unproven"),
+        ("complete", 0.02, 0.02, "met"),
+        ("complete", 0.0199, 0.0199, "missed"),
+        ("too_early", 0.1, math.nan, "too_early"),
+    ],
+)
+def test_an_estimate_from_draws_is_held_to_its_lower_end(state, difference, low, reason):
+    condition = Condition("min-gain", "dcg@10", 0.02)
+    estimate = drawn(state, difference, low, difference + 0.08)
+    (found,) = decide([condition], compared([2] * 9, [2] * 9), "up", drawn={"dcg@10": estimate})
+    assert (found.reason, found.passed) == (reason, reason == "met")
+    assert (found.value, found.n, found.estimated) == (difference, 9, True)
+
+
+@pytest.mark.parametrize("kind", ["min", "min-gain", "max-hurt"])
+def test_what_draws_do_not_say_passes_nothing(kind):
+    known = {} if kind == "min-gain" else {"mrr@10": drawn("settled", 0.9, 0.8, 1.0)}
+    condition = Condition(kind, "mrr@10", 0.5)
+    (found,) = decide([condition], compared([2] * 9, [1] * 9), "up", drawn=known)
+    assert (found.reason, found.passed) == ("drawn", False)

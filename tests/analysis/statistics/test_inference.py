@@ -1,5 +1,6 @@
 """An interval is SciPy's on the same draws, and neither it nor a p hangs on other columns."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 from scipy import stats
 
 from rankdash.analysis.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
-from rankdash.analysis.statistics.inference import intervals, p_values
+from rankdash.analysis.statistics.inference import (
+    corrected_by_family,
+    intervals,
+    p_values,
+    relative_interval,
+)
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 RRS = [0, *(1 / rank for rank in range(1, 11))]
 STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}
@@ -103,3 +110,40 @@ def test_the_interval_of_a_loss_mirrors_that_of_the_gain_and_p_is_the_same(n):
     gain = measured("mrr@10", n, np.random.default_rng(3))[:, None]
     low, high, p = everything(gain)
     assert np.array_equal(everything(-gain), [-high, -low, p])
+
+
+def test_a_column_of_too_few_values_has_no_interval_and_no_p_beside_one_that_has():
+    columns = np.random.default_rng(4).normal(size=(FEWEST_QUERIES, 2))
+    columns[0, 1] = np.nan
+    low, high, p = everything(columns)
+    assert np.isfinite([low[0], high[0], p[0]]).all()
+    assert np.isnan([low[1], high[1], p[1]]).all()
+    assert np.isnan(everything(columns[:, [1]])).all()
+    few = np.ones(FEWEST_QUERIES - 1)
+    assert np.isnan(relative_interval(few, few, StatisticsSettings())).all()
+
+
+def test_the_seed_and_the_number_of_draws_are_those_of_the_settings():
+    columns = np.random.default_rng(5).normal(0.2, 1, size=(60, 1))
+    usual = StatisticsSettings(resamples=1000)
+    found = [
+        np.stack([*intervals(columns, each), p_values(columns, each)])
+        for each in (usual, replace(usual, seed=usual.seed + 1), replace(usual, resamples=2000))
+    ]
+    assert (found[0] != found[1]).all() and (found[0] != found[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "corrected", "made"),
+    [
+        ("all", [[0.08, 0.03], [np.nan, 0.12]], [[3, 3], [3, 3]]),
+        ("metric", [[0.04, 0.02], [np.nan, 0.12]], [[1, 2], [1, 2]]),
+    ],
+)
+def test_comparisons_are_corrected_over_all_or_within_their_metric(family, corrected, made):
+    """Holm's rule, of two challengers and two metrics, of which one pair was not compared."""
+    p = np.array([[0.04, 0.01], [np.nan, 0.12]])
+    settings = StatisticsSettings(family=family, correction="holm")
+    found, counts = corrected_by_family(p, settings)
+    assert np.allclose(found, corrected, equal_nan=True)
+    assert counts.tolist() == made

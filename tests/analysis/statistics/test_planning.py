@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rankdash.analysis.statistics import planning
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.planning import (
     _KINDS,
@@ -53,6 +54,19 @@ def planned(differences, settings=SETTINGS, **changes):
         (low[0], high[0]),
         **{"test": settings.test, "verdict_level": settings.level, **changes},
     )
+
+
+@pytest.mark.parametrize("test", ["t", "sign-flip", "wilcoxon"])
+def test_more_queries_than_are_anybodys_plan_are_not_told(monkeypatch, test):
+    """Also where only the rounding to two digits takes the number beyond."""
+    differences = _normal(20, 0.025, 0.15)
+    needed = planned(differences, test=test).likely
+    assert 200 < needed < planning.PRACTICAL
+    for most, told in ((2 * needed, needed), (needed - 1, None), (200, None)):
+        monkeypatch.setattr(planning, "PRACTICAL", most)
+        found = planned(differences, test=test)
+        # The true change may be smaller, but hardly none.
+        assert (found.likely, found.none_within) == (told, False)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -207,9 +221,10 @@ def test_the_smallest_detectable_difference_of_few_queries_is_that_of_the_t_dist
 
 
 @pytest.mark.parametrize(("test", "p_of"), [("t", paired_t_p), ("wilcoxon", wilcoxon_p)])
-def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of):
-    # So many that SciPy takes the normal distribution of ranks too.
-    differences = np.tile([-0.5, -0.2, -0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.0, 0.0], 8)
+@pytest.mark.parametrize("times", [3, 8])
+def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of, times):
+    # With ties SciPy takes the normal distribution of ranks too, and flips no signs.
+    differences = np.tile([-0.5, -0.2, -0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.0, 0.0], times)
     queries = _Queries(differences, test, 0.95, 1)
     more = np.array([[0, 1, 2, 0, 1, 3], [0, 0, 0, 0, 0, 7]])
     for row, p in zip(more, queries._p((queries._present + more).astype(float)), strict=True):

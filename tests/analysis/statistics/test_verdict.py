@@ -137,6 +137,44 @@ def test_a_gain_over_nothing_is_told_without_a_percentage():
     )
 
 
+EVENLY = (
+    "by the same amount for each of the 60 queries. Without spread there is no interval: other "
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"after": 0.6, "delta": 0.1},
+            f"better than BM25: NDCG@10 rises by 20.0%, from 0.500 to 0.600 (+0.100), {EVENLY}",
+        ),
+        (
+            {"after": 0.57, "delta": 0.07},
+            "better than BM25, but only by 14.0%, less than the minimum practically relevant gain "
+            f"of 15%: NDCG@10 rises from 0.500 to 0.570 (+0.070), {EVENLY}",
+        ),
+        (
+            {"before": 0.0, "after": 0.1, "delta": 0.1},
+            f"better than BM25: NDCG@10 rises from 0 to 0.100, {EVENLY}",
+        ),
+        (
+            {"after": 0.4, "delta": -0.1},
+            f"worse than BM25: NDCG@10 falls by 20.0%, from 0.500 to 0.400 (-0.100), {EVENLY}",
+        ),
+    ],
+)
+def test_equal_changes_have_no_spread_and_no_interval_is_told_of_them(changes, said):
+    delta = changes["delta"]
+    assert (
+        verdict(**changes, low=delta, high=delta).sentence == f"MiniLM is {said}queries may differ."
+    )
+    for other in ({"low": delta - 1e-9}, {"high": delta + 1e-9}):
+        assert (
+            "95% confidence" in verdict(**changes, **{"low": delta, "high": delta} | other).sentence
+        )
+
+
 def test_more_comparisons_are_why_more_queries_are_needed():
     alone = verdict(low=-0.01, plan=PLAN)
     among = verdict(low=-0.01, plan=PLAN, comparisons=3, corrected=True)

@@ -64,6 +64,12 @@ def test_a_curve_climbs_from_nothing_to_all_and_its_percentiles_lie_on_it():
     )
 
 
+@pytest.mark.parametrize(("n", "bars"), [(1, 0), (2, 0), (200, 2)])
+def test_a_bar_shows_an_interval_of_which_an_end_is_known(n, bars):
+    drawn = latency_ecdf.figure([curve(range(1, n + 1))], MARKS, INK, target_ms=500.0)
+    assert sum(trace.line.width == 9 for trace in drawn.data) == bars
+
+
 def test_p99_is_marked_from_1000_queries_on_and_never_before():
     few, many = (
         latency_ecdf.figure([curve(np.arange(1.0, n))], MARKS, INK, target_ms=9.0)

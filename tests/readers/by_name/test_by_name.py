@@ -238,7 +238,7 @@ def test_a_data_set_of_ir_datasets_is_read(tmp_path, capsys):
     pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
     beir_zip(tmp_path / "irds")
 
-    with pytest.warns(UserWarning, match="BM25 retrieved the best 6 of all 6 documents"):
+    with pytest.warns(UserWarning, match="BM25 retrieved up to 6 of all 6 documents"):
         data = rd.read("ir_datasets:beir/scifact/test")
 
     assert data.name == "beir scifact test"

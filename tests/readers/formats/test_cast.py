@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from rankdash.errors import LimitError
 from rankdash.loading import load
 from rankdash.readers import Source
+from rankdash.readers.formats import cast
+from rankdash.readers.parse.limits import ReadLimits
 
 SAID = [
     {
@@ -79,3 +82,48 @@ def test_other_lists_of_numbered_objects_are_no_topics():
     rows = [{"number": 1, "query": "a b", "document": "c d", "label": 1, "turn": "left"}]
     data = load([Source("rows.json", json.dumps(rows).encode())]).dataset
     assert list(data.queries["text"]) == ["a b"]
+
+
+TURNS = [{"number": 1, "utterance": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("outer", "matches"),
+    [
+        ([{"number": 1, "turn": TURNS}], True),
+        ([{"number": 1, "turns": TURNS}], True),
+        (["not", "a topic", {"number": 1, "turn": TURNS}, {"number": 2}], True),
+        ([{"turn": TURNS}], False),
+        ([{"number": 1, "turn": "left"}], False),
+        (["number"], False),
+        ([], False),
+        ({"number": 1, "turn": TURNS}, False),
+        (None, False),
+    ],
+)
+def test_topics_are_a_list_in_which_one_has_a_number_and_turns(outer, matches):
+    assert cast.matches(outer) == matches
+
+
+def test_what_is_no_topic_or_no_turn_is_passed_over():
+    topics = ["x", {"number": 3, "turn": ["y", {"number": 1, "utterance": ""}, *TURNS]}, 4]
+    table = cast.read(json.dumps(topics, indent=1), "x", ReadLimits())
+    assert table.frame.to_numpy().tolist() == [["3_1", "a", None, "1"]]
+    assert table.lines.tolist() == [11]
+
+
+def test_what_stands_alone_is_taken_before_what_was_said():
+    said = ["raw_utterance", "utterance", "resolved_utterance", "manual_rewritten_utterance"]
+    turns = [{"number": n, **{name: name for name in said[:n]}} for n in range(1, 5)]
+    table = cast.read(json.dumps([{"number": 1, "turns": turns}]), "x", ReadLimits())
+    assert table.frame["query"].tolist() == said
+
+
+@pytest.mark.parametrize("most", [2, 1])
+def test_turns_are_rows(most):
+    text = json.dumps([{"number": n, "turn": TURNS} for n in (1, 2)])
+    if most == 2:
+        assert len(cast.read(text, "x", ReadLimits(rows=most))) == 2
+    else:
+        with pytest.raises(LimitError, match="more than 1 row"):
+            cast.read(text, "x", ReadLimits(rows=most))

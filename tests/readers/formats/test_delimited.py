@@ -293,3 +293,61 @@ def test_rows_that_are_refused_count_as_rows_of_the_file(parse, most):
 )
 def test_a_first_row_like_the_others_is_no_header(first, rows, named):
     assert (delimited._header(first, rows) is not None) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("one,two", None),
+        ("query,label", ","),
+        ("one;two\nthree;four", ";"),
+        ("one two\nthree four", None),
+        ("query label\nthree four", " "),
+        # Names first, then rows of the same width, then the wider.
+        ("query|label,x,y\na|b,1,2\nc|d,3,4", "|"),
+        ("a|b,c\nd|e,f\ng|h", "|"),
+        ("a|b,c,d\ne|f,g,h", ","),
+        ("\n\r\none;two\nthree;four", ";"),
+        ("a_b-c.d\na_b-c.d", None),
+    ],
+)
+def test_which_character_separates(text, found):
+    assert sniff(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "names"),
+    [
+        ("query,label\na,1\nb,2\n", [2, 3], True),
+        ("query,label\na,1\n\nb,2\n", [2, 4], True),
+        ('query,label\n"a\nb",1\nb,2\n', [2, 4], True),
+        ("q1,d1,1\nq1,d2,0\nq2,d3,1\n", [1, 2, 3], False),
+        ("sep=,\nquery,label\na,1\n", [3], True),
+    ],
+)
+def test_a_row_is_called_by_its_line(text, lines, names):
+    table = delimited.read(text, ",", "x", ReadLimits())
+    assert (table.lines.tolist(), table.names) == (lines, names)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("limit", ["columns", "rows"])
+def test_as_many_columns_and_rows_as_allowed_are_read(limit, quoted):
+    text = "query,label\na,1\nb,2\n".replace("a", '"a"' if quoted else "a", 1)
+    assert len(delimited.read(text, ",", "x", ReadLimits(**{limit: 2}))) == 2
+    with pytest.raises(LimitError, match="more than 1 "):
+        delimited.read(text, ",", "x", ReadLimits(**{limit: 1}))
+
+
+def test_a_first_row_that_is_no_header_stays_a_row_where_marks_stand_in_it():
+    table = delimited.read('q1,"d1",1\nq1,d2,0\nq2\n', ",", "x", ReadLimits())
+    assert table.frame.to_numpy().tolist() == [["q1", "d1", "1"], ["q1", "d2", "0"]]
+    assert table.columns == ["column 1", "column 2", "column 3"]
+    assert (table.lines.tolist(), table.names) == ([1, 2], False)
+
+
+def test_rows_are_kept_block_by_block(monkeypatch):
+    monkeypatch.setattr(delimited, "_BLOCK", 2)
+    text = "query,label\n" + "".join(f'"q{n}",{n}\n' for n in range(5))
+    table = delimited.read(text, ",", "x", ReadLimits())
+    assert table.frame.to_numpy().tolist() == [[f"q{n}", str(n)] for n in range(5)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
 from rankdash.readers.formats import letor
 
@@ -45,3 +46,36 @@ def test_a_query_has_the_first_title_that_a_comment_gives_it():
 )
 def test_the_last_line_of_a_cut_file_is_refused_where_the_others_have_features(text, labels):
     assert list(letor.read(text, "x", ReadLimits()).frame["label"]) == labels
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("1 qid:1 1:2 # d1 of some source", "d1"),
+        ("1 qid:1 1:2 # inc = 1 docid = d2 prob = 0.1", "d2"),
+        ("1 qid:1 1:2 #DOCID=d3", "d3"),
+        ("1 qid:1 1:2", "1-1"),
+        ("1 qid:1 1:2 #", "1-1"),
+    ],
+)
+def test_the_comment_of_a_line_names_its_document(line, found):
+    table = letor.read(f"{line}\n0 qid:1 1:2 # other\n", "x", ReadLimits())
+    assert table.frame["doc_id"].tolist() == [found, "other"]
+    assert [finding.count for finding in table.findings] == ([1] if found == "1-1" else [])
+
+
+def test_documents_without_a_name_are_counted_by_query():
+    table = letor.read("1 qid:a 1:2\n0 qid:b 1:2\n\n0 qid:a 1:2\n", "x", ReadLimits())
+    assert table.frame["doc_id"].tolist() == ["a-1", "b-1", "a-2"]
+    assert table.lines.tolist() == [1, 2, 4]
+    assert table.findings[0].count == 3
+    assert table.wants == ("score",)
+    assert letor.read("1 qid:a # d\n", "x", ReadLimits()).wants == ()
+
+
+@pytest.mark.parametrize(("limit", "most"), [("rows", 2), ("columns", 2), ("field_chars", 3)])
+def test_limits_hold_at_their_number(limit, most):
+    text = "1 qid:abc 1:2 2:4 # d\n0 qid:abc 1:2 # e\n"
+    assert len(letor.read(text, "x", ReadLimits(**{limit: most}))) == 2
+    with pytest.raises(LimitError):
+        letor.read(text, "x", ReadLimits(**{limit: most - 1}))

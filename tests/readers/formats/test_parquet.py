@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, LimitError
 from rankdash.readers.formats import parquet
+from rankdash.readers.parse.limits import ReadLimits
 
 
 def written(frame: pd.DataFrame, **options: object) -> bytes:
@@ -111,3 +112,14 @@ def test_two_columns_of_one_name_are_refused(parse):
 )
 def test_whole_numbers_that_a_float_holds_exactly_are_written_whole(largest, texts):
     assert parquet._texts(pa.chunked_array([[largest, 1.0]])).to_pylist() == texts
+
+
+@pytest.mark.parametrize(("limit", "most"), [("rows", 2), ("columns", 3), ("field_chars", 4)])
+def test_as_much_as_allowed_is_read(limit, most):
+    columns = {"query": ["abcd", "b"], "doc_id": ["c", "d"], "label": [1, 0]}
+    data = written(pd.DataFrame(columns))
+    table = parquet.read(data, "x", ReadLimits(**{limit: most}))
+    assert table.lines.tolist() == [1, 2]
+    assert table.frame["label"].tolist() == ["1", "0"]
+    with pytest.raises(LimitError):
+        parquet.read(data, "x", ReadLimits(**{limit: most - 1}))

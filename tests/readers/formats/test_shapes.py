@@ -384,6 +384,12 @@ def test_answers_are_no_documents():
     ("data", "seen"),
     [
         ([{"alpha": 1, "beta": [1, 2]}], "alpha, beta"),
+        ({"alpha": {"beta": [1, 2]}, "gamma": "x"}, "alpha, gamma"),
+        ([{"alpha": {"beta": [1, 2]}, "gamma": at} for at in "xy"], "alpha, gamma"),
+        ({"alpha": {"beta": [1, 2]}, "gamma": "x", "delta": "y"}, "alpha, gamma, delta"),
+        ({"alpha": {"a": "m"}, "beta": {"b": "n"}}, "alpha, beta"),
+        ({"alpha": "x", "beta": "y"}, "alpha, beta"),
+        ({"query": Q1, "hits": {"total": 3}}, "query, hits"),
         ({"version": 3, "stuff": {"a": [1]}}, "version, stuff"),
         ([1, "x", {}], "1"),
         ([{"query": Q1, "document": "x y", "tags": ["m", "n"]}], "query, document, tags"),
@@ -397,6 +403,26 @@ def test_a_shape_that_is_not_known_is_told_with_its_keys_and_an_example(parse, d
     assert f"valid JSON, but its shape is not known. It holds: {seen}." in message
     assert '"retrieved": ["d3", "d1"]' in message
     assert "breaks" not in message
+
+
+def test_columns_of_lists_and_objects_are_not_asked_for_but_those_beside_them_are(parse):
+    rows = [
+        {"frage": "wer", "extra": {"a": at}, "seite": "ein Text", "tags": ["m", "n"], "urteil": at}
+        for at in (0, 1)
+    ]
+
+    with pytest.raises(MappingNeeded) as needed:
+        parse({"x.json": json.dumps(rows)})
+
+    assert needed.value.columns == ["frage", "seite", "urteil"]
+    given = {field: column for field, column in needed.value.guess.items() if column}
+    assert given == {"query": "frage", "document": "seite", "label": "urteil"}
+
+
+@pytest.mark.parametrize("data", [{}, [{}], [{}, {}]])
+def test_entries_without_a_key_are_no_rows(parse, data):
+    with pytest.raises(FormatError, match=r"^x\.json: The file holds no rows\."):
+        parse({"x.json": json.dumps(data)})
 
 
 def test_the_example_of_a_known_shape_is_one():

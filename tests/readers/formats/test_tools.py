@@ -211,6 +211,13 @@ def test_a_quepid_book_is_one_label_of_all_raters(parse, found):
     assert set(parsed.queries.columns) == {"query_id", "text"}
 
 
+def test_the_ratings_of_one_person_alone_need_no_rule(parse, codes, found):
+    parsed = parse({"book.csv": "query,docid,Bob\nstar wars,11,3\nrambo,7555,0\n"})
+    assert qrels(parsed) == {("star wars", "11", 3), ("rambo", "7555", 0)}
+    assert "Bob" in found(parsed, "read_as_raters").text
+    assert not {"annotators", "annotators_rule"} & codes(parsed)
+
+
 @pytest.mark.parametrize("column", ["0.25,0.5", "1200,300", "12a,13b"])
 def test_a_column_that_holds_no_ratings_makes_no_book_of_quepid(parse, column):
     first, second = column.split(",")
@@ -627,6 +634,9 @@ def test_arrow_beyond_the_limits_is_refused(parse):
     rows = [{"query": "a", "document": str(n), "label": 1} for n in range(9)]
     with pytest.raises(DataError, match="more than 5 rows"):
         parse({"x": arrow(rows)}, limits=ReadLimits(rows=5))
+    with pytest.raises(DataError, match="more than 2 columns"):
+        parse({"x": arrow(rows)}, limits=ReadLimits(columns=2))
+    assert len(parse({"x": arrow(rows)}, limits=ReadLimits(rows=9, columns=3)).qrels) == 9
 
 
 @pytest.mark.parametrize(
@@ -702,3 +712,21 @@ def test_a_document_of_rre_may_have_a_rating_in_place_of_a_gain(parse):
     entry = {"placeholders": {"$query": "fender"}, "relevant_documents": documents}
     parsed = parse({"x": json.dumps({"queries": [entry]})})
     assert qrels(parsed) == {("fender", "1", 2), ("fender", "2", 3)}
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("a/test-00000-of-00002.parquet", ("a", "test")),
+        ("a/Test-00000-of-00002.parquet", ("a", "test")),
+        ("a/TEST/0000.parquet", ("a", "test")),
+        ("a/test/data-00000-of-00002.arrow", ("a", "test")),
+        ("a/b/data-00000-of-00002.arrow", None),
+        ("a/test/corpus-00000-of-00002.parquet", None),
+        ("a/corpus-00000-of-00002.parquet", None),
+        ("a/b/0000.parquet", None),
+        ("a/test/rows.parquet", None),
+    ],
+)
+def test_the_folder_and_the_split_of_a_shard(file, place):
+    assert huggingface._place(file) == place

@@ -10,6 +10,7 @@ from rankdash.errors import FormatError, LimitError
 from rankdash.readers import ReadLimits, Source, read
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
+from rankdash.readers.parse.encoding import Decoded
 from rankdash.readers.parse.skipped_rows import Refusals
 
 RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
@@ -279,3 +280,68 @@ def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
     else:
         with pytest.raises(LimitError, match="more than 2 rows"):
             parse(files, limits=ReadLimits(rows=most))
+
+
+@pytest.mark.parametrize(
+    ("line", "run"),
+    [
+        ("q1 Q0 d1 1 2.5 x", True),
+        ("q1 any d1 1 2.5 x", True),
+        ("q1 Q0 d1 one 2.5 x", False),
+        ("q1 Q0 d1 1 high x", False),
+        ("q1 Q0 d1 1 2.5", True),
+        ("q1 q0 d1 one 2.5", True),
+        ("q1 0 d1 1 2.5", True),
+        ("q1 1 d1 1 2.5", False),
+        ("q1 Q0 d1 1 high", False),
+        ("q1 Q0 d1 1 2.5 x y", False),
+    ],
+)
+def test_a_line_of_a_run_has_numbers_where_they_belong(line, run):
+    assert trec._is_run(line.split()) == run
+
+
+@pytest.mark.parametrize(
+    ("cells", "plain"),
+    [
+        (["q1", "d1", "1"], True),
+        (["q" * 100, "d1", "1"], True),
+        (["q" * 101, "d1", "1"], False),
+        (["q1", "d" * 101, "1"], False),
+        (["q1", "d 1", "1"], False),
+        (["文", "d1", "1"], False),
+        (["q1", "d1", "one"], False),
+        (["q1", "d1", "1", "2"], False),
+    ],
+)
+def test_three_fields_are_two_short_ids_and_a_number(cells, plain):
+    assert trec._is_plain(cells) == plain
+
+
+@pytest.mark.parametrize(
+    ("cells", "qrels"),
+    [
+        ("q1 0 d1 1", True),
+        ("q1 12 d1 1", True),
+        ("q1 q1 d1 2.5", True),
+        ("q1 q1 d1 superb", False),
+        ("q1 0 d1 superb", True),
+        ("q1 7 d1 relevant", True),
+        ("q1 x d1 1", False),
+        ("q1 0 d1", False),
+    ],
+)
+def test_a_label_stands_behind_an_iteration(cells, qrels):
+    assert trec._is_qrels(cells.split()) == qrels
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_lines_and_limits_are_the_same_of_even_and_uneven_files(blank):
+    text = "q1 0 d1 1\n" + "\n" * blank + "q1 0 doc2 0\n"
+    table = trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=2, field_chars=4))
+    assert table.lines.tolist() == [1, 2 + blank]
+    assert table.frame.to_numpy().tolist() == [["q1", "d1", "1"], ["q1", "doc2", "0"]]
+    with pytest.raises(LimitError, match="more than 1 row"):
+        trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=1))
+    with pytest.raises(LimitError, match="A field has"):
+        trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(field_chars=3))

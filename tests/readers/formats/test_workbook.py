@@ -141,3 +141,19 @@ def test_a_sheet_with_a_header_alone_is_no_table(parse, rows, name):
 
     assert next(iter(parsed.formats)) == name
     assert len(parsed.qrels) == rows
+
+
+@pytest.mark.parametrize(("limit", "most"), [("rows", 4), ("columns", 3), ("field_chars", 8)])
+def test_as_much_of_a_workbook_as_allowed_is_read(limit, most):
+    rows = [("query", "document", "label"), ("abcdefgh", "x", 1), ("a", "y", 0), ("b", "x", 1)]
+    (table,) = read(workbook(Sheet=rows), "x", ReadLimits(**{limit: most}))
+    assert table.lines.tolist() == [2, 3, 4]
+    with pytest.raises(LimitError):
+        read(workbook(Sheet=rows), "x", ReadLimits(**{limit: most - 1}))
+
+
+def test_a_row_that_is_wider_than_the_header_is_refused_and_a_narrower_one_filled():
+    rows = [("query", "document", "label"), ("a", "x", 1, "more"), ("b",), (None, "y", 0, None)]
+    (table,) = read(workbook(Sheet=rows), "x", ReadLimits())
+    assert table.frame.to_numpy().tolist() == [["b", None, None], [None, "y", "0"]]
+    assert (table.lines.tolist(), table.refusals.count) == ([3, 4], 1)

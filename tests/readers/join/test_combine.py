@@ -527,6 +527,14 @@ def test_the_name_of_the_labels_goes_before_that_of_the_texts(parse):
     assert parse({**texts, "qrels.tsv": LABELS}).name == "clinic"
 
 
+def test_of_several_archives_none_is_the_data_set(parse, zipped):
+    """One gives the texts, the other the labels, which say what it is."""
+    texts = zipped({name: BEIR_FILES[name].encode() for name in ("corpus.jsonl", "queries.jsonl")})
+    labels = LABELS.encode()
+    assert parse({"a.zip": texts, "b.zip": zipped({"medquad.qrels": labels})}).name == "medquad"
+    assert parse({"clinic.zip": texts, "b.zip": zipped({"qrels": labels})}).name == "clinic"
+
+
 def test_two_rankings_of_one_stem_keep_both_their_names(parse):
     parsed = parse({"q": LABELS, "initial.trec": RANKING, "a.trec": RANKING, "a.txt": RANKING})
 
@@ -580,6 +588,86 @@ def test_two_files_of_first_stage_scores_are_two_systems_where_they_rank_the_sam
     assert len(parsed.candidates.query_ids) == (2 if systems else 2 + pairs.count("q") - 1)
 
 
+@pytest.mark.parametrize(
+    ("query", "document", "starts"),
+    [("query", "document", False), ("query", "doc_id", True), ("query_id", "document", True)],
+)
+def test_a_system_is_started_from_where_texts_to_make_a_first_stage_of_are_not_there(
+    parse, query, document, starts
+):
+    text = (
+        f"{query},{document},label,pred_scores_a\nsome words,a text,1,2.5\nsome words,b c,0,1.5\n"
+    )
+    parsed = parse({"x.csv": text})
+    assert (parsed.candidates is not None, len(parsed.rankings)) == (starts, 0 if starts else 1)
+
+
+def test_a_document_that_only_a_pair_speaks_of_is_listed_without_a_text(parse):
+    files = {
+        "queries.csv": "query_id,query\nq1,some words\n",
+        "corpus.csv": "doc_id,document\nd1,a text\n",
+        "pairs.csv": "query_id,doc_id\nq1,d1\nq1,d9\n",
+        "qrels": "q1 0 d1 1\n",
+    }
+    parsed = parse(files)
+    assert parsed.documents["doc_id"].tolist() == ["d1", "d9"]
+    assert parsed.documents["text"].isna().tolist() == [False, True]
+    assert parsed.pairs.to_numpy().tolist() == [["q1", "d1"], ["q1", "d9"]]
+
+
+@pytest.mark.parametrize(("wanted", "name"), [("b.zip", "inside"), ("b.run", "b"), ("b", "b")])
+def test_the_name_of_an_archive_is_no_name_of_a_file_beside_it(parse, found, zipped, wanted, name):
+    files = {"q": LABELS, "b.trec": RANKING, "b.zip": zipped({"inside.trec": RANKING.encode()})}
+    assert found(parse(files, first_stage=wanted), "first_stage").params["name"] == name
+
+
+def test_where_there_is_one_ranking_nobody_is_told_how_to_choose_another(parse, found):
+    alone = found(parse({"q": LABELS, "initial.trec": RANKING}), "first_stage")
+    assert (alone.text, alone.remedy) == ("initial is the first-stage ranking.", "")
+    two = found(parse({"q": LABELS, "initial.trec": RANKING, "b.trec": RANKING}), "first_stage")
+    assert two.remedy.startswith("To start from another ranking")
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen", "severity"),
+    [
+        (("first.csv", "other.csv"), "first", "note"),
+        (("other.csv", "first.csv"), "first", "note"),
+        (("a.csv", "b.csv"), "a", "warning"),
+    ],
+)
+def test_of_two_first_stages_beside_labels_the_one_called_so_is_taken(
+    parse, found, names, chosen, severity
+):
+    text = "query_id,query,doc_id,label,first_stage_score\nq1,text,d1,1,1.5\nq1,text,d2,0,1.2\n"
+    note = found(parse(dict.fromkeys(names, text)), "first_stage")
+    assert (note.params["name"], note.severity) == (chosen, severity)
+
+
+ROWS = "query_id,query,doc_id,document,label,score\nq1,gift,d1,a,1,2\nq1,gift,d2,b,0,1\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "systems"),
+    [
+        ("cohere_score,jina_score", "1,7 3,5", {"two/cohere_score": "d2", "two/jina_score": "d1"}),
+        ("cohere,jina", "0.1,0.7 0.3,0.5", {"two/cohere": "d2", "two/jina": "d1"}),
+        ("cohere_score", "1 3", {"two": "d2"}),
+        ("cohere", "0.1 0.3", {"two": "d2"}),
+        ("pred_scores_a,jina_score", "1,7 3,5", {"two": "d2"}),
+        ("page,year", "1,2024 2,2025", {}),
+        ("cohere_score", "high low", {}),
+    ],
+)
+def test_a_file_of_ids_and_scores_is_a_system_for_each_column(parse, columns, values, systems):
+    cells = zip(("d1", "d2"), values.split(), strict=True)
+    scores = f"query_id,doc_id,{columns}\n" + "".join(f"q1,{doc},{of}\n" for doc, of in cells)
+
+    found = parse({"rows.csv": ROWS, "two.csv": scores}).rankings
+
+    assert {name: each.documents_of("q1")[0][0] for name, each in found.items()} == systems
+
+
 @pytest.mark.parametrize(("run", "told"), [("q1", False), ("q9", True)])
 def test_ids_that_one_of_several_files_speaks_of_are_no_strangers(parse, codes, run, told):
     files = {
@@ -625,3 +713,13 @@ def test_an_id_is_made_for_a_text_where_labels_give_the_text_too(parse, labelled
     else:
         with pytest.raises(DataError, match="such as 'q1'"):
             parse(files)
+
+
+def test_a_pair_is_a_repeat_or_a_contradiction_and_never_both(parse, found):
+    labels = "q1 0 d1 1\nq1 0 d2 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\n"
+    parsed = parse({"qrels": labels, "run.trec": RANKING})
+    same, other = found(parsed, "duplicate_labels"), found(parsed, "conflicting_labels")
+    assert (same.count, same.line, same.examples) == (2, 3, (
+        "q1, d1: 1 (qrels, line 3)", "q1, d1: 1 (qrels, line 5)"
+    ))  # fmt: skip
+    assert other.examples == ("q1, d2: 1 (qrels, line 2); 0 (qrels, line 4)",)

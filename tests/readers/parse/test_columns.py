@@ -370,6 +370,8 @@ def test_what_a_score_is_follows_from_what_stands_beside_it(frame, fields):
         # Ids alone, of both sides: a table of queries alone holds their texts, however short.
         (cells(query="q1 q2", document="d1 d2"), {"query_id": "query", "doc_id": "document"}),
         (cells(query="q1 q2"), {"query": "query"}),
+        (cells(query_id="q r", query="q1 q2", doc_id="d e", document="d1 d2"),
+         {"query_id": "query_id", "query": "query", "doc_id": "doc_id", "document": "document"}),
     ],
 )  # fmt: skip
 def test_an_id_a_text_and_a_title_are_of_the_side_that_is_spoken_of(frame, fields):
@@ -415,3 +417,31 @@ def test_a_table_of_ids_and_texts_is_told_by_both_names(columns, found):
 )  # fmt: skip
 def test_what_values_and_not_names_decided_is_doubted(frame, told):
     assert doubts(fields_of(frame), frame) == told
+
+
+@pytest.mark.parametrize(
+    ("frame", "guessed"),
+    [
+        # Where a side has its ids, a column of words is no text of it.
+        (cells(query_id="q r", doc_id="d e", label="1 0", note=TEXT),
+         {"query_id": "query_id", "doc_id": "doc_id", "label": "label"}),
+        (cells(query_id="q r", label="1 0", note=TEXT),
+         {"query_id": "query_id", "document": "note", "label": "label"}),
+        (cells(doc_id="d e", label="1 0", note=TEXT),
+         {"query": "note", "doc_id": "doc_id", "label": "label"}),
+    ],
+)  # fmt: skip
+def test_words_are_guessed_to_be_of_a_side_that_has_nothing_else(frame, guessed):
+    assert {field: column for field, column in guess(frame).items() if column} == guessed
+
+
+@pytest.mark.parametrize(
+    ("score", "systems"),
+    [({}, {"x/pred_a", "x/pred_scores_b"}), ({"score": "pred_scores_b"}, {"x/pred_a"})],
+)
+def test_a_column_that_is_the_first_stage_is_no_system_beside_the_others(parse, score, systems):
+    text = "query,document,label,pred_a,pred_scores_b\nx y,a b,1,2.5,1.5\nx y,c d,0,1.5,2.5\n"
+    chosen = {"query": "query", "document": "document", "label": "label", "reranked": "pred_a"}
+    parsed = parse({"x.csv": text}, mapping={"x.csv": chosen | score})
+    assert set(parsed.rankings) == systems
+    assert (parsed.candidates is not None) == bool(score)

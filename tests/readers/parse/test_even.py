@@ -7,8 +7,8 @@ from rankdash.readers.parse.even import even_columns, has_empty
 
 
 def split(text: str, delimiter: str = ",", width: int = 2) -> list[list[str]] | None:
-    columns = even_columns(text, delimiter, width)
-    return None if columns is None else [column.to_pylist() for column in columns]
+    columns = even_columns(text.encode(), delimiter, width, range(width))
+    return None if columns is None else [column.to_pylist() for column in columns.values()]
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,8 @@ def test_even_text_is_split_into_what_is_written(text, columns):
         "a,b\n\n",
         "a,b\rc,d\r",
         "a,b\r\nc,d\r",
-        "a,\ud800\n",
     ],
-    ids=["fewer", "more", "blank", "blank first", "blank last", "old", "mixed", "half a character"],
+    ids=["fewer", "more", "blank", "blank first", "blank last", "old", "mixed"],
 )
 def test_other_text_is_left_to_who_reads_it_line_by_line(text):
     assert split(text) is None
@@ -50,6 +49,24 @@ def test_one_field_a_line_and_a_sign_that_is_not_ascii_are_left_too():
     assert split("a\nb\n", ",", 1) is None
     assert split("a，b\n", "，") is None
     assert split("a\tb\tc\n", "\t", 3) == [["a"], ["b"], ["c"]]
+
+
+def test_only_wanted_columns_are_kept_and_an_empty_cell_of_any_refuses_the_text():
+    found = even_columns(b"a,b,c\nd,,f\n", ",", 3, (2, 0))
+    assert {place: column.to_pylist() for place, column in found.items()} == {
+        2: ["c", "f"],
+        0: ["a", "d"],
+    }
+    assert even_columns(b"a,b,c\nd,,f\n", ",", 3, (2, 0), filled=True) is None
+    assert even_columns(b"a,b,c\nd,e,f\n", ",", 3, (2,), filled=True)[2].to_pylist() == ["c", "f"]
+
+
+def test_text_of_many_blocks_is_one_column_and_its_last_blank_line_is_seen():
+    lines = b"".join(b"q%d,%0600d\n" % (place, place) for place in range(20_000))
+    found = even_columns(lines, ",", 2, (0,))
+    assert found[0].to_pylist() == [f"q{place}" for place in range(20_000)]
+    assert even_columns(lines + b"\n", ",", 2, (0,)) is None
+    assert even_columns(lines + b"q\n", ",", 2, (0,)) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import rankdash as rd
 from rankdash.errors import FormatError
 from rankdash.loading import load
-from rankdash.readers import Source
+from rankdash.readers import Source, read
 from rankdash.readers.parse.skipped_rows import Refusals
 
 # Five questions of an FAQ. The search finds the answers of three among its first three, and those
@@ -230,7 +230,40 @@ def test_twenty_lines_are_named_and_dots_say_that_there_are_more(rows, ends):
     assert finding.line == 2
 
 
+def test_five_rows_are_shown_of_all_that_were_refused_for_one_reason():
+    """As two tables of one file may be refused for it."""
+    made = Refusals("x.csv")
+    made.add("bad_label", [2, 3, 4], ["a", "b", "c"])
+    made.add("bad_label", [5, 6, 7], ["d", "e", "f"])
+    made.add("no_query", [8], ["g"])
+    assert [each.examples for each in made.findings()] == [("a", "b", "c", "d", "e"), ("g",)]
+
+
 def test_the_first_line_is_named_in_whatever_order_rows_were_refused():
     with pytest.raises(FormatError) as stopped:
         refused(3).stop_if_most(3)
     assert stopped.value.line == 2
+
+
+@pytest.mark.parametrize("word", ["cannot tell", "Cannot Tell", "cannot_tell", "无法判断"])
+def test_what_cannot_be_told_is_no_label_and_no_bad_row(word):
+    text = f"query_id,doc_id,label\nq1,d1,2\nq1,d2,{word}\nq1,d3,0\n"
+    parsed = read([Source("labels.csv", text.encode())])
+    assert parsed.qrels["doc_id"].tolist() == ["d1", "d3"]
+    codes = {(each.severity, each.code) for each in parsed.findings}
+    assert ("note", "cannot_tell") in codes
+    assert not any(severity == "warning" for severity, _ in codes)
+
+
+def test_draws_are_noticed_only_where_both_columns_are_filled():
+    head = "query_id,doc_id,label,draw,probability\n"
+    drawn = head + "q1,d1,2,1,0.25\nq1,d2,0,2,0.5\nq1,d3,1,,\n"
+    found = [each for each in read([Source("a.csv", drawn.encode())]).findings
+             if each.code == "labels_drawn"]  # fmt: skip
+    assert [(each.severity, each.count) for each in found] == [("warning", 2)]
+    # A row that is refused was not drawn either: its document is empty.
+    refused = read([Source("a.csv", (drawn + "q1,,1,4,0.5\n").encode())]).findings
+    assert [each.count for each in refused if each.code == "labels_drawn"] == [2]
+    for text in (head + "q1,d1,2,,\n", head.replace("draw,", "") + "q1,d1,2,0.5\n"):
+        codes = {each.code for each in read([Source("a.csv", text.encode())]).findings}
+        assert "labels_drawn" not in codes

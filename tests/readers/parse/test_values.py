@@ -143,6 +143,13 @@ def test_a_person_is_asked_for_words_with_the_scale_filled_in(parse):
     assert asked(parse, ["4-Excellent", "1-Bad"]) == {"4-Excellent": 4, "1-Bad": 1}
 
 
+def test_words_are_asked_for_from_the_best_to_those_without_a_grade(parse):
+    labels = ["Meh", "Irrelevant", "Partial", "Exact", "Hm"] * 2
+    assert list(asked(parse, labels).items()) == [
+        ("Exact", 2), ("Partial", 1), ("Irrelevant", 0), ("Meh", None), ("Hm", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "labels", [["1", "0", "good"], ["yes", "no"], ["TRUE", "false"], ["1", "0"]]
 )

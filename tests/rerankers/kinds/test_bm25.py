@@ -58,6 +58,14 @@ def test_a_changed_text_is_scored_as_an_indexed_one_would_be(method):
     changed = {doc: f"{text} " for doc, text in DOCUMENTS.items()}
     assert scores_of(reranker, query, changed) == pytest.approx(indexed, rel=1e-5)
     assert len(set(indexed.values())) > 2
+    # A word that the query repeats counts as often for either.
+    twice = scores_of(reranker, f"{query} refund")
+    assert twice["d1"] > indexed["d1"]
+    assert scores_of(reranker, f"{query} refund", changed) == pytest.approx(twice, rel=1e-5)
+    # Long and short is a text beside the corpus, whatever else is asked about with it.
+    for doc in DOCUMENTS:
+        alone = scores_of(reranker, query, DOCUMENTS | {doc: changed[doc]})
+        assert alone == pytest.approx(indexed, rel=1e-5)
     without = scores_of(reranker, query, DOCUMENTS | {"d1": "How to return an item"})
     assert without["d1"] < indexed["d1"]
     assert without["d3"] == indexed["d3"]

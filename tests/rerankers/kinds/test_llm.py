@@ -14,7 +14,7 @@ from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
 from rankdash.rerankers.kinds.llm_pointwise import _together, expected_grade, log_odds
 from rankdash.rerankers.remote import chat, keys, prompts
 from rankdash.rerankers.settings import parse_settings
-from tests.rerankers.loopback import score
+from tests.rerankers.loopback import judge, score
 
 DOCUMENTS = [f"{'refund ' * (n % 3)}item number {n} {'x' * n}" for n in range(25)]
 QUERY = "get a refund for an item"
@@ -111,6 +111,12 @@ def test_documents_are_cut_and_the_model_is_told_to_be_brief(make, server, kind)
         assert body["max_tokens"] <= 10
         assert (body["model"], body["seed"]) == ("tiny", 7)
         assert "temperature" not in body
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_may_write_as_much_as_was_set(make, server, kind):
+    make(kind, answer_tokens=3000).score([ask(DOCUMENTS[:2])])
+    assert {body["max_tokens"] for _, _, body in server.seen} == {3000}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -343,6 +349,19 @@ def test_a_model_that_never_gives_an_order_fails_the_query(make, server):
     assert np.isnan(scored.scores).all()
 
 
+@pytest.mark.parametrize("odd", ["Order the 20 documents", "Order the 15 documents"])
+def test_one_window_with_an_order_is_enough(make, server, odd):
+    def reply(body):
+        prompt = body["messages"][-1]["content"]
+        return ("I like all of them.", {}) if odd in prompt else judge(prompt)
+
+    server.reply = reply
+    (scored,) = make("llm-listwise").score([ask()])
+    assert not scored.error
+    assert sorted(scored.scores) == list(range(25))
+    assert best_first(scored.scores) != list(range(25))
+
+
 def test_shuffles_are_averaged_and_their_agreement_is_noted(make, server):
     (scored,) = make("llm-listwise", shuffles=2, window=30).score([ask()])
     assert len(server.seen) == 3
@@ -399,6 +418,37 @@ def test_answers_without_a_letter_are_draws_and_counted(make, server):
     notes = [call.note for call in scored.calls]
     assert notes[0] == "unread: the model said 'both are good'"
     assert sum(map(bool, notes)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "scores"),
+    [
+        ("AB", [2.0, 1.0]),
+        ("BA", [1.0, 2.0]),
+        ("AA", [1.5, 1.5]),
+        ("A?", [1.5, 1.5]),
+        ("B?", [1.5, 1.5]),
+        ("?A", [1.5, 1.5]),
+        ("?B", [1.5, 1.5]),
+    ],
+)
+def test_a_pair_is_won_only_in_both_orders(make, server, answers, scores):
+    """The second answer is of the two the other way around."""
+    said = iter(answers)
+    server.reply = lambda body: (next(said), {})
+    (scored,) = make("llm-pairwise", concurrency=1).score([ask(DOCUMENTS[:2])])
+    assert (scored.scores.tolist(), scored.error) == (scores, "")
+
+
+@pytest.mark.parametrize("sort", ["all", "sliding"])
+def test_after_a_request_that_failed_no_other_is_paid_for(make, server, sort):
+    reranker = make("llm-pairwise", concurrency=1, sort=sort)
+    reranker.score([ask(DOCUMENTS[:2])])
+    server.fail({"status": 500, "text": "busy"})
+    (scored,) = reranker.score([ask(DOCUMENTS[:6])])
+    # The first pair, in both orders.
+    assert scored.error.startswith("requests that failed: 1 of 2: ")
+    assert len(scored.calls) == 2
 
 
 def test_a_model_that_never_chooses_fails_the_query(make, server):
@@ -482,3 +532,35 @@ def test_tokens_are_known_where_each_call_tells_them(billed, tokens):
     calls = [Call(0.0, 1.0, billed={} if n is None else {"prompt_tokens": n}) for n in billed]
     found = _together([(1.0, chat.Said("yes", {}, call)) for call in calls])
     assert (None if found.tokens is None else found.tokens.tolist()) == tokens
+
+
+@pytest.mark.parametrize(
+    ("usage", "billed"),
+    [
+        (
+            {"prompt_tokens": 7, "completion_tokens": 2},
+            {"prompt_tokens": 7, "completion_tokens": 2},
+        ),
+        ({"prompt_tokens": math.inf, "completion_tokens": 2}, {"completion_tokens": 2}),
+        ({"prompt_tokens": "7", "completion_tokens": math.nan}, {}),
+        (None, {}),
+    ],
+)
+def test_what_a_service_says_that_it_counted_is_kept_where_it_is_a_number(make, usage, billed):
+    free, dear = make("llm-pointwise"), make("llm-pointwise", price_in=5e5, price_out=1e6)
+    assert free._chat._billed({"usage": usage}) == billed
+    paid = billed.get("prompt_tokens", 0) / 2 + billed.get("completion_tokens", 0)
+    assert dear._chat._billed({"usage": usage}) == billed | ({"dollars": paid} if paid else {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x" * 60, f"the model said {'x' * 60!r}"),
+        ("x" * 61, f"the model said {'x' * 60 + '…'!r}"),
+        (" a \n b ", "the model said 'a b'"),
+        (" \n", "the model said nothing"),
+    ],
+)
+def test_what_a_model_said_is_shown_in_a_line_of_sixty_characters(text, said):
+    assert chat.unread(text) == said

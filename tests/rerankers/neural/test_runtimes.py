@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create
+from rankdash.rerankers import Corpus, Request, create, preparing
 from rankdash.rerankers.neural import calibration, export, runtimes
+from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
@@ -172,6 +173,7 @@ def test_a_graph_that_computes_something_else_is_not_used(
     cross_folder, reference, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    monkeypatch.setattr(BertGraph, "read", lambda purpose, folder: None)
     write = export._write_graph
 
     def other(module, card, path):
@@ -190,13 +192,31 @@ def test_a_graph_that_computes_something_else_is_not_used(
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_a_broken_export_is_made_again(cross_folder, reference, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("runtime", "once"), [("auto", ["exporting", "choosing"]), ("onnx", ["exporting"])]
+)
+def test_a_model_is_exported_and_its_runtime_chosen_once(
+    cross_folder, tmp_path, monkeypatch, runtime, once
+):
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    steps = []
+    with preparing.telling(steps.append):
+        prepared(cross_folder, runtime=runtime)
+        prepared(cross_folder, runtime=runtime)
+    assert steps == once
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_broken_export_is_made_again(cross_folder, reference, tmp_path, monkeypatch, direct):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    if not direct:
+        monkeypatch.setattr(BertGraph, "read", lambda purpose, folder: None)
     prepared(cross_folder, runtime="onnx")
     (folder,) = (tmp_path / "models").iterdir()
     (folder / "card.json").write_text("{")
     np.testing.assert_allclose(scores(prepared(cross_folder, runtime="onnx")), reference, atol=1e-5)
-    assert json.loads((folder / "card.json").read_text())["difference"] < 1e-5
+    difference = json.loads((folder / "card.json").read_text())["difference"]
+    assert math.isnan(difference) if direct else difference < 1e-5
 
 
 @pytest.mark.model

@@ -58,6 +58,15 @@ def test_two_windows_never_look_at_one_pair(workspace, dataset_id):
     assert plans.take(other, PAIRS, "two") == PAIRS[0]
 
 
+def test_a_pair_of_a_closed_window_is_free_at_once(workspace, dataset_id):
+    plans = LabelPlans(workspace)
+    plan = plans.begin(dataset_id, {}, "")
+    plans.take(plan, PAIRS, "one")
+    assert plans.take(plan, PAIRS, "two", gone=lambda owner: owner == "three") == PAIRS[1]
+    assert plans.take(plan, PAIRS, "two", gone=lambda owner: owner == "one") == PAIRS[0]
+    assert plans.take(plan, PAIRS, "one") == PAIRS[1]
+
+
 def test_a_pair_that_was_left_lying_is_free_again(workspace, dataset_id, monkeypatch):
     plans = LabelPlans(workspace)
     plan = plans.begin(dataset_id, {}, "")
@@ -84,6 +93,9 @@ def test_the_log_has_every_entry_in_order_and_from_any_revision(workspace, datas
     ]
     assert all(isinstance(each, Correction) for each in found)
     assert layer.log(dataset_id, before) == found[1:]
+    assert layer.log(dataset_id, 0, before) == found[:1]
+    assert layer.revision(dataset_id) == layer.layer(dataset_id).revision > before
+    assert layer.revision("another") == 0
     assert layer.log("another") == []
 
 
@@ -93,3 +105,20 @@ def test_a_plan_goes_with_its_data_set(workspace, dataset_id):
     plans.take(plan, PAIRS, "one")
     workspace.delete_dataset(dataset_id)
     assert plans.newest(dataset_id) is None
+
+
+def test_ends_of_pauses_are_kept_by_plan_and_person(workspace, dataset_id):
+    plans = LabelPlans(workspace)
+    plan, other = plans.begin(dataset_id, {}, ""), plans.begin(dataset_id, {}, "")
+    assert plans.resumed(plan) == {}
+    plans.resume(plan, "Ann")
+    plans.resume(plan, " Bo ")
+    plans.resume(plan, "Ann")
+    found = plans.resumed(plan)
+    assert {name: len(times) for name, times in found.items()} == {"Ann": 2, "Bo": 1}
+    assert found["Ann"] == sorted(found["Ann"])
+    assert plans.resumed(other) == {}
+    # Of a plan that was deleted meanwhile nothing is kept, and nothing fails.
+    workspace.delete_dataset(dataset_id)
+    plans.resume(plan, "Ann")
+    assert plans.resumed(plan) == {}

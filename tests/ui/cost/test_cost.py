@@ -15,15 +15,15 @@ from tests.stored import keep_lists, keep_rows
 BEFORE, AFTER = 72, 87
 
 
-def first_places(workspace: Workspace, before: int, after: int) -> tuple[str, str]:
-    """A data set of 100 queries and a run, with so many relevant documents in first place."""
+def first_places(workspace: Workspace, before: int, after: int, n: int = 100) -> tuple[str, str]:
+    """A data set of n queries and a run, with so many relevant documents in first place."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
         f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
-        for q in range(100)
+        for q in range(n)
         for d, score in ((0, 2 if q < before else 0), (1, 1))
     )
     dataset_id = keep_rows(workspace, rows, "Shop")
-    order = [("d0", "d1") if q < after else ("d1", "d0") for q in range(100)]
+    order = [("d0", "d1") if q < after else ("d1", "d0") for q in range(n)]
     lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
     return dataset_id, keep_lists(workspace, dataset_id, lists, "better.trec", "better").id
 
@@ -32,8 +32,8 @@ def first_places(workspace: Workspace, before: int, after: int) -> tuple[str, st
 def opened(workspace: Workspace, app: AppTest):
     """The Cost page on the published example: hit@1, $1 for 1,000 search units."""
 
-    def on(before: int = BEFORE, after: int = AFTER, **params: str) -> AppTest:
-        dataset_id, run_id = first_places(workspace, before, after)
+    def on(before: int = BEFORE, after: int = AFTER, n: int = 100, **params: str) -> AppTest:
+        dataset_id, run_id = first_places(workspace, before, after, n)
         prices = {"prices": [
             {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0,
              "source": "a test", "as_of": "2026-11-21"},
@@ -322,3 +322,15 @@ def test_a_single_query_has_an_answer_in_words(workspace: Workspace, app: AppTes
         assert not app.exception
         assert answer(app)
         assert not re.search(r"\b(nan|inf)\b", text(app), re.IGNORECASE)
+
+
+def test_few_queries_give_no_return_until_both_qualities_are_typed(opened):
+    app = opened(2, 4, n=4, part="simple")
+    assert "The gain is not known. Type the quality with and without reranking." in text(app)
+    assert "(gain − cost) / cost" not in text(app)
+    app.number_input(key="cost.quality_before").set_value(0.5).run()
+    assert "The gain is not known." in text(app)
+    app.number_input(key="cost.quality_after").set_value(0.6).run()
+    assert "The gain is not known." not in text(app)
+    # 100,000 searches at $0.01 and 20 %, for $1 for 1,000.
+    assert ">$200.00</td>" in text(app) and ">100.00%</td>" in text(app)

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from rankdash.study.costs import BASELINE, Choice
@@ -159,9 +160,37 @@ def test_a_scenario_is_saved_under_a_name_as_long_as_there_is_room(
     ],
 )
 def test_a_depth_is_recommended_where_one_helps(enough, best, start):
-    said = cost_sensitivity._recommended(study(), choice(), enough, best)
+    curve = SimpleNamespace(enough=enough, best=best, queries=5)
+    said = cost_sensitivity._recommended(study(), choice(), curve)
     assert said.startswith(start)
     assert ("down to rank 50." in said) is (enough == 5 and best == 50)
+
+
+@pytest.mark.parametrize(
+    ("queries", "start", "marked"),
+    [
+        (2, "**No depth is recommended:** 2 queries, where at least 5 are needed.", []),
+        (4, "**No depth is recommended:** 4 queries, where at least 5 are needed.", []),
+        (5, "**Rerank down to rank 1:**", ["best", "enough", "most"]),
+    ],
+)
+def test_fewer_than_five_queries_recommend_no_depth(paper, monkeypatch, queries, start, marked):
+    table = pd.DataFrame({"depth": [0, 1], "mean": [0.1, 0.2]})
+    curve = SimpleNamespace(enough=1, best=1, most=1, queries=queries, table=table)
+    found = SimpleNamespace(curve=curve, p95=(0.0, 1.0))
+    monkeypatch.setattr(cost_sensitivity.costs, "depths", lambda *_given: found)
+    monkeypatch.setattr(cost_sensitivity.costs, "listwise", lambda *_given: False)
+    monkeypatch.setattr(cost_sensitivity, "show", lambda *_given, **_more: None)
+    drawn_marks = []
+    chart = SimpleNamespace(
+        figure=lambda _table, _metric, marks, *_more, **_rest: drawn_marks.extend(marks),
+        alt=lambda *_given: "",
+    )
+    monkeypatch.setattr(cost_sensitivity, "depth", chart)
+    drawn = paper(cost_sensitivity)
+    cost_sensitivity.depths(study(), choice())
+    assert drawn.of("markdown")[0].startswith(start)
+    assert sorted(drawn_marks) == marked
 
 
 @pytest.mark.parametrize(

@@ -36,15 +36,18 @@ def read(app: AppTest) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def test_the_published_example_needs_no_run(opened):
-    steps, ways = read(opened())
+    app = opened()
+    steps, ways = read(app)
     assert steps == ["20.8333%", "$208.33", "$100.00", "108.33%"]
-    assert [cells[:7] for cells in ways.values()] == [
+    assert list(ways.values()) == [
         ["0.72", "0 ms", "$0.00", "–", "–", "–", "–"],
         ["0.87", "300 ms", "$1.00", "$208.33", "$100.00", "108.33%", "0.792"],
         ["0.87", "–", "$2.82", "$208.33", "$282.00", "-26.12%", "0.923"],
         ["0.87", "–", "$2.02", "$208.33", "$201.64", "3.32%", "0.865"],
     ]
     assert list(ways) == ["No reranker", "Cross-encoder", "LLM pointwise", "LLM listwise"]
+    [rests_on] = [each.value for each in app.caption if each.value.startswith("No reranker: ")]
+    assert [line.partition(":")[0] for line in rests_on.split("  \n")] == list(ways)
 
 
 def test_typed_numbers_take_the_place_of_the_example(opened):

@@ -9,7 +9,8 @@ from rankdash.errors import DataError, RefusedFilesError
 from rankdash.readers import MappingNeeded, WordsNeeded
 from rankdash.ui.data import uploads
 
-COLUMNS = MappingNeeded("a.csv", pd.DataFrame({"x": ["1"], "query": ["2"]}), "document")
+ROWS = pd.DataFrame({"x": ["1"], "query": ["how to return it"]})
+COLUMNS = MappingNeeded("a.csv", ROWS, "document")
 OTHER = MappingNeeded("b.csv", pd.DataFrame({"x": ["1"]}), "document")
 
 
@@ -54,14 +55,17 @@ def test_what_was_stored_is_opened_and_what_was_here_is_only_offered(
     assert (session[uploads._GENERATION], len(drawn.of("rerun"))) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("error", "longest"), [(DataError("x" * 5000), 600), (RefusedFilesError(
-        [DataError("x" * 5000), DataError("y")]), 1200)]
-)  # fmt: skip
-def test_what_is_refused_is_said_and_the_files_stay(drawn, session, error, longest):
-    uploads._settle(upload(), refuse(error))
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_refused_is_said_file_by_file_and_the_files_stay(drawn, session, count):
+    errors = [DataError("x" * 5000, file=f"{n}.csv") for n in range(count)]
+    uploads._settle(upload(), refuse(errors[0] if count == 1 else RefusedFilesError(errors)))
     [said] = drawn.of("error")
-    assert longest - 50 < len(said.replace("\\", "")) <= longest + 1
+    head, *lines = said.replace("\\", "").split("\n- ")
+    if count == 1:
+        head, lines = "", [head, *lines]
+    assert head == ("" if count == 1 else "Files that cannot be used: 3.")
+    assert [line[:6] for line in lines] == [f"{n}.csv:"[:6] for n in range(count)]
+    assert all(550 < len(line) <= 601 for line in lines)
     assert uploads._GENERATION not in session and not drawn.of("rerun")
 
 
@@ -196,10 +200,11 @@ def test_a_question_stands_in_place_of_the_field_for_files(
 
 @pytest.mark.parametrize("sent", [True, False])
 def test_columns_are_guessed_and_those_left_empty_are_not_in_the_file(drawn, session, sent):
-    starts = {}
+    starts, offered = {}, {}
 
-    def choose(label, _columns, index, format_func, key):
+    def choose(label, columns, index, format_func, key):
         starts[label] = (index, format_func(""))
+        offered[label] = columns
         return {"Query text": "query", "Document text": "x"}.get(label, "")
 
     drawn.__dict__["selectbox"] = choose
@@ -209,6 +214,8 @@ def test_columns_are_guessed_and_those_left_empty_are_not_in_the_file(drawn, ses
     # The third of what is offered, after none and x; what fits no column is none.
     assert starts["Query text"] == (2, "not in this file")
     assert starts["Document id"] == (0, "not in this file")
+    # Words that few rows share are no labels.
+    assert (offered["Label"], offered["Query text"]) == (["", "x"], ["", "x", "query"])
 
 
 ESCI = (word("E", 3.0, 1.0), word("S", 2.0, 0.1), word("C", 1.0, 0.01))

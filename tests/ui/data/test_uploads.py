@@ -268,13 +268,13 @@ def under_way(page) -> Held:
 def test_a_large_file_shows_how_far_it_is_and_is_stored_at_its_end(large, workspace):
     assert r"**Reading shop\.csv**" in [each.value for each in large.markdown]
     assert large.caption[0].value == (
-        "Step 1 of 3: reading rows · 1,250,000 rows read · 42 s so far · at most 30 s left for "
+        "Step 1 of 4: reading rows · 1,250,000 rows read · 42 s so far · at most 30 s left for "
         "this step"
     )
     assert next(each for each in large.button if each.label == "Read 1 file").disabled
     under_way(large).progress = Progress("storing", 2_000_000)
     large.run()
-    said = "Step 3 of 3: storing · 2,000,000 rows read · 42 s so far"
+    said = "Step 4 of 4: storing · 2,000,000 rows read · 42 s so far"
     assert large.caption[0].value == said
     assert large.button(key="upload.cancel").disabled
     assert workspace.datasets() == []

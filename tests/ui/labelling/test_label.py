@@ -1,6 +1,8 @@
 """The page Label as a person uses it: from two rankings without labels to a verdict."""
 
+import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +13,23 @@ from streamlit.testing.v1 import AppTest
 from rankdash.analysis.labelling.answers import labels_table
 from rankdash.loading import load
 from rankdash.readers import Source
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.ui.labelling import label_card, label_files, plan_form
+from rankdash.ui.labelling import label_files, label_keys, plan_form
 from rankdash.ui.labels import label_plan
+from rankdash.ui.state import server
 
 ROOT = Path(__file__).parents[3]
 QUERIES, DOCS = 12, 12
 HOSTILE = "<script>alert(1)</script> **bold** :red[x]"
 
 
-def _run(order) -> bytes:
+def _run(order, queries=range(QUERIES)) -> bytes:
     return "".join(
         f"q{query} Q0 q{query}d{doc} {rank} {50 - rank} s\n"
-        for query in range(QUERIES)
+        for query in queries
         for rank, doc in enumerate(order, start=1)
     ).encode()
 
@@ -32,18 +37,23 @@ def _run(order) -> bytes:
 @pytest.fixture
 def unlabelled(workspace) -> str:
     """Two rankings of twelve queries without a label, the second the first turned around."""
+    return kept(workspace, _run([*reversed(range(DOCS))]))
+
+
+def kept(workspace, second: bytes, *, text: str = f"{HOSTILE} question", title: str = "T") -> str:
+    """The id of a data set without labels. second: the ranking beside the first stage."""
     files = {
         "queries.jsonl": "".join(
-            json.dumps({"_id": f"q{n}", "text": f"question {n}"}) + "\n" for n in range(QUERIES)
+            json.dumps({"_id": f"q{n}", "text": f"question {n}"}) + "\n" for n in range(2 * QUERIES)
         ).encode(),
         "corpus.jsonl": "".join(
-            json.dumps({"_id": f"q{n}d{doc}", "title": f"T{doc}", "text": f"{HOSTILE} question"})
+            json.dumps({"_id": f"q{n}d{doc}", "title": title and f"{title}{doc}", "text": text})
             + "\n"
-            for n in range(QUERIES)
+            for n in range(2 * QUERIES)
             for doc in range(DOCS)
         ).encode(),
         "initial.trec": _run(range(DOCS)),
-        "turned.trec": _run([*reversed(range(DOCS))]),
+        "turned.trec": second,
     }
     loaded = load([Source(name, content) for name, content in files.items()], name="Two")
     workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
@@ -62,7 +72,7 @@ def opened(app, page: str, dataset_id: str, lang: str = "en"):
 @pytest.fixture
 def label(app, unlabelled, monkeypatch):
     """The page with a plan begun by Ann, whose keys count at once."""
-    monkeypatch.setattr(label_card, "_UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 0.0)
     monkeypatch.setattr(plan_form.secrets, "randbits", lambda _bits: 7)
     opened(app, "label", unlabelled)
     app.button(key="labelling.start").click().run()
@@ -139,6 +149,36 @@ def test_back_takes_the_label_back_and_shows_its_document(label, workspace, unla
     assert card(label) != first
 
 
+def test_back_goes_further_back_and_says_what_the_label_was(label, workspace, unlabelled):
+    cards = []
+    for grade in (1, 0):
+        cards.append(card(label))
+        press(label, f"grade.{grade}")
+    for shown, grade in zip(reversed(cards), (0, 1), strict=True):
+        press(label, "back")
+        assert card(label) == shown
+        was = [each.label for each in label.button if each.proto.type == "primary"]
+        assert was == [("not relevant", "relevant")[grade]]
+    assert Corrections(workspace).all(unlabelled) == []
+    press(label, "grade.1")
+    assert card(label) == cards[1]
+    assert not [each for each in label.button if each.proto.type == "primary"]
+
+
+def test_what_was_gone_back_to_is_of_its_data_set_and_its_person(label, workspace, unlabelled):
+    press(label, "grade.1")
+    press(label, "back")
+    first = card(label)
+    label.text_input(key="labelling.who").set_value("Bo").run()
+    assert card(label) == first
+    assert not [each for each in label.button if each.proto.type == "primary"]
+    other = kept(workspace, _run([*reversed(range(DOCS))], range(3)), text="other")
+    opened(label, "label", other)
+    label.button(key="labelling.start").click().run()
+    assert not label.exception
+    assert "other" in card(label)
+
+
 def test_back_leaves_what_somebody_else_said(label, workspace, unlabelled):
     first = card(label)
     pair = label_plan.current(unlabelled).plan.order[0]
@@ -164,6 +204,21 @@ def test_back_takes_ones_own_label_back_also_where_another_came_after(label, wor
     assert dict(zip(answered["rater"], answered["label"], strict=True)) == {"Ann": 1.0, "Bo": 0.0}
 
 
+def test_back_leaves_an_earlier_answer_of_ones_own_in_force(label, workspace, unlabelled):
+    """As from another window; each press takes one back."""
+    press(label, "grade.1")
+    [own] = Corrections(workspace).log(unlabelled)
+    for grade, who in ((0.0, "Bo"), (0.0, "Ann")):
+        Corrections(workspace).correct(unlabelled, own.pair, grade, who)
+    label.run()
+    press(label, "back")
+    answered = label_plan.current(unlabelled).answered.latest
+    assert dict(zip(answered["rater"], answered["label"], strict=True)) == {"Ann": 1.0, "Bo": 0.0}
+    press(label, "back")
+    answered = label_plan.current(unlabelled).answered.latest
+    assert dict(zip(answered["rater"], answered["label"], strict=True)) == {"Bo": 0.0}
+
+
 def test_a_card_that_is_shown_again_is_in_nobody_elses_hands(label, workspace, unlabelled):
     press(label, "grade.1")
     press(label, "back")
@@ -185,7 +240,7 @@ def test_back_works_after_a_reload(label, workspace, unlabelled):
 def test_a_key_for_a_document_that_nobody_can_have_read_counts_for_none(
     label, workspace, unlabelled, monkeypatch
 ):
-    monkeypatch.setattr(label_card, "_UNREAD_SECONDS", 1e9)
+    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 1e9)
     first = card(label)
     press(label, "grade.1")
     assert Corrections(workspace).log(unlabelled) == []
@@ -260,11 +315,11 @@ def test_the_file_has_every_label_with_its_draw_and_probability(label, workspace
     press(press(press(label, "grade.1"), "unsure"), "grade.0")
     found = label_plan.current(unlabelled)
     table = labels_table(found.plan, found.answered).sort_values("draw")
-    assert table["label"].tolist() == [1.0, 0.0]
-    assert table["draw"].tolist() == [1, 3]
-    chances = found.plan.probabilities[[0, 2]]
+    assert table["label"].tolist() == [1.0, "cannot tell", 0.0]
+    assert table["draw"].tolist() == [1, 2, 3]
+    chances = found.plan.probabilities[:3]
     np.testing.assert_allclose(table["probability"], chances, rtol=1e-12)
-    assert table["rater"].tolist() == ["Ann"] * 2
+    assert table["rater"].tolist() == ["Ann"] * 3
     assert pd.to_datetime(table["time"]).is_monotonic_increasing
 
 
@@ -313,3 +368,378 @@ def test_nothing_is_labelled_without_a_name(app, unlabelled):
     app.button(key="labelling.start").click().run()
     app.text_input(key="labelling.who").set_value("").run()
     assert not [each for each in app.button if "grade" in str(each.key)]
+
+
+def begin_again(app, dataset_id, **chosen):
+    """Open the form of a new plan, choose there, and begin."""
+    plan = label_plan.current(dataset_id).kept.id
+    app.session_state[f"label.another.{plan}"] = True
+    app.run()
+    for key, value in chosen.items():
+        if key == "guidelines":
+            app.text_area(key="labelling.guidelines").set_value(value)
+        elif key == "keep":
+            [found] = [each for each in app.radio if str(each.key).startswith("labelling.keep")]
+            found.set_value(value)
+        else:
+            app.selectbox(key=f"labelling.{key}").set_value(value)
+        app.run()
+    app.button(key="labelling.start").click().run()
+    assert not app.exception
+    assert not [each for each in app.button if each.key == "labelling.start"]
+    return app
+
+
+def note_field(app):
+    [found] = [each for each in app.text_input if str(each.key).startswith("labelling.note.")]
+    return found
+
+
+def test_a_note_is_kept_with_its_document_and_comes_back_with_it(label, workspace, unlabelled):
+    first = card(label)
+    name = note_field(label).key
+    note_field(label).set_value("two  questions, = one answer").run()
+    # Another field: the one that was typed in would take the keys.
+    assert note_field(label).key != name
+    assert note_field(label).value == "two questions, = one answer"
+    press(label, "grade.1")
+    assert note_field(label).value == ""
+    press(label, "back")
+    assert card(label) == first and note_field(label).value == "two questions, = one answer"
+    label.text_input(key="labelling.who").set_value("Bo").run()
+    assert note_field(label).value == ""
+
+
+def test_notes_are_in_the_file_also_of_documents_without_a_label(label, workspace, unlabelled):
+    note_field(label).set_value("=good").run()
+    press(label, "grade.1")
+    note_field(label).set_value("no idea").run()
+    press(label, "unsure")
+    table = pd.read_csv(io.BytesIO(label_files.table_bytes(unlabelled)))
+    said = dict(zip(table["note"], table["label"], strict=True))
+    assert said == {"Ann: =good": "1.0", "Ann: no idea": "cannot tell"}
+    assert list(table.columns)[:3] == ["query_id", "doc_id", "label"]
+
+
+def test_a_pause_hides_the_card_frees_it_for_others_and_counts_for_no_label(
+    label, workspace, unlabelled
+):
+    press(label, "grade.1")
+    shown = card(label)
+    press(label, "pause")
+    assert not [each for each in label.get("html") if "rd-query" in str(each.value)]
+    found = label_plan.current(unlabelled)
+    second = found.pair(int(found.plan.order[1]))
+    assert LabelPlans(workspace).take(found.kept.id, [second], "another window") == second
+    LabelPlans(workspace).take(found.kept.id, [], "another window")
+    label.button(key="labelling.continue").click().run()
+    assert card(label) == shown
+    assert list(label_plan.current(unlabelled).resumed) == ["Ann"]
+
+
+def test_guidelines_show_lists_and_emphasis_and_nothing_that_loads(label, unlabelled):
+    text = (
+        "# What counts\n- **direct** answers\n- <img src=x onerror=alert(1)>\n"
+        "![x](http://evil.example/x.png) [link](http://evil.example) http://evil.example :red[r]"
+    )
+    begin_again(label, unlabelled, guidelines=text)
+    [shown] = [str(each.value) for each in label.markdown if "What counts" in str(each.value)]
+    assert "#### What counts" in shown and "- **direct** answers" in shown
+    assert "\\<img src\\=x" in shown and "\\!\\[x\\](http" in shown and "\\:red\\[r" in shown
+    # An address is a link in Markdown wherever it stands as such.
+    assert "://" not in shown and ":\N{WORD JOINER}" not in shown.replace("\\:\N{WORD JOINER}", "")
+
+
+def test_a_changed_scale_is_asked_about_and_recorded(label, workspace, unlabelled):
+    press(press(label, "grade.1"), "grade.0")
+    begin_again(label, unlabelled, top=3)
+    found = label_plan.current(unlabelled)
+    assert (found.settings.top, found.settings.before, found.settings.keep) == (3.0, 1.0, True)
+    assert np.nansum(found.plan.known) == 1.0 and np.isfinite(found.plan.known).sum() == 2
+    assert any("changed from 0–1 to 0–3" in each.value for each in label.caption)
+    words = [each.label for each in label.button if ".grade." in str(each.key)]
+    assert words == ["not relevant", "slightly relevant", "relevant", "highly relevant"]
+    press(press(label, "grade.3"), "grade.1")
+    begin_again(label, unlabelled, top=1)
+    found = label_plan.current(unlabelled)
+    # The 3 is on no scale up to 1: its document is drawn again.
+    assert np.isfinite(found.plan.known).sum() == 3 and len(found.plan.order) == 141
+    begin_again(label, unlabelled, top=2, keep=False)
+    assert len(label_plan.current(unlabelled).plan.order) == 144
+    assert len(Corrections(workspace).all(unlabelled)) == 4
+
+
+def test_a_label_above_the_scale_from_elsewhere_is_said_and_not_counted(
+    label, workspace, unlabelled
+):
+    found = label_plan.current(unlabelled)
+    first = found.pair(int(found.plan.order[0]))
+    Corrections(workspace).correct(unlabelled, first, 3.0, "Bo")
+    label.run()
+    assert any("1 label is above the highest grade" in each.value for each in label.caption)
+    assert label_plan.current(unlabelled).answered.raters.sum() == 0
+
+
+def test_a_key_for_a_plan_that_was_replaced_is_not_stored_and_that_is_said(
+    label, workspace, unlabelled
+):
+    kept = LabelPlans(workspace).newest(unlabelled)
+    [key] = [each for each in label.button if "grade.1" in str(each.key)]
+    LabelPlans(workspace).begin(unlabelled, {**kept.settings, "top": 3.0}, "")
+    key.click().run()
+    assert not label.exception
+    assert Corrections(workspace).log(unlabelled) == []
+    assert any("A new labelling plan was started" in each.value for each in label.warning)
+    press(label, "grade.3")
+    assert not label.warning
+    assert Corrections(workspace).log(unlabelled)[0].label == 3.0
+
+
+def test_a_data_set_that_was_deleted_meanwhile_is_said(label, workspace, unlabelled):
+    [key] = [each for each in label.button if "grade.1" in str(each.key)]
+    workspace.delete_dataset(unlabelled)
+    key.click().run()
+    assert not label.exception
+    assert not [each for each in label.button if "grade" in str(each.key)]
+
+
+def test_people_are_those_of_the_last_key(label, unlabelled):
+    label.session_state["label.people"] = True
+    label.run()
+    assert any("Nobody has labelled yet." in each.value for each in label.caption)
+    press(label, "grade.1")
+    [table] = [str(each.value) for each in label.get("html") if "rd-table" in str(each.value)]
+    assert "<td class='rd-short'>Ann</td><td class='rd-short'>1</td>" in table
+
+
+def test_documents_open_elsewhere_are_not_called_done(label, workspace, unlabelled):
+    found = label_plan.current(unlabelled)
+    pairs = [found.pair(place) for place in found.plan.order.tolist()]
+    for pair in pairs[:-1]:
+        Corrections(workspace).correct(unlabelled, pair, 0.0, "Ann")
+    LabelPlans(workspace).take(found.kept.id, pairs[-1:], "another window")
+    label.run()
+    assert any("open in other windows" in each.value for each in label.info)
+    LabelPlans(workspace).take(found.kept.id, [], "another window")
+    label.button(key="labelling.again").click().run()
+    press(label, "grade.0")
+    assert label_plan.current(unlabelled).complete
+
+
+def test_all_documents_of_a_query_come_one_after_the_other(label, unlabelled):
+    begin_again(label, unlabelled, mode="query")
+    seen = []
+    for place in range(1, 13):
+        assert f"document {place} of 12" in card(label)
+        seen.append(query_of(label))
+        press(label, "grade.0")
+        if place < 12:
+            assert so_far(label) == ["0"] * place
+    assert len(set(seen)) == 1 and not so_far(label)
+    assert "document 1 of 12" in card(label)
+    assert query_of(label) not in seen
+
+
+def so_far(app) -> list[str]:
+    """The labels in the list of this query's."""
+    tables = [str(each.value) for each in app.get("html") if "rd-table" in str(each.value)]
+    return re.findall(r"<td class='rd-short'>(\d)</td></tr>", "".join(tables))
+
+
+def query_of(app) -> str:
+    return card(app).partition("class='rd-query'>")[2].partition("<")[0]
+
+
+def test_systems_are_named_in_the_language_of_the_reader(label, unlabelled):
+    assert "against First stage" in strip(label)
+    assert "与初排相比" in strip(opened(label, "label", unlabelled, "zh"))
+
+
+def test_the_form_says_what_there_is_to_label_before_it_is_begun(app, workspace, unlabelled):
+    opened(app, "label", unlabelled)
+    assert any("144 documents can change the result." in each.value for each in app.caption)
+    app.number_input(key="labelling.depth").set_value(3).run()
+    assert any("72 documents can change the result." in each.value for each in app.caption)
+    app.multiselect(key="labelling.challengers.first-stage").set_value([]).run()
+    assert not [each for each in app.button if each.key == "labelling.start"]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (_run(range(DOCS), range(QUERIES, 2 * QUERIES)), "The rankings have no query in common"),
+        (_run(range(DOCS)), "The rankings are the same within the first 10 of every query"),
+    ],
+)
+def test_rankings_that_no_label_can_tell_apart_are_refused_in_words(app, workspace, second, said):
+    opened(app, "label", kept(workspace, second))
+    assert any(said in each.value for each in app.error)
+    assert not [each for each in app.button if each.key == "labelling.start"]
+
+
+def test_queries_that_one_ranking_lacks_are_said_before_and_while_labelling(app, workspace):
+    found = kept(workspace, _run([*reversed(range(DOCS))], range(10, 2 * QUERIES)))
+    opened(app, "label", found)
+    facts = "24 documents can change the result. 22 queries are not in every ranking"
+    assert any(facts in each.value for each in app.caption)
+    app.button(key="labelling.start").click().run()
+    assert any("22 queries are not in every ranking" in each.value for each in app.caption)
+    assert any("the result comes with the last label" in each.value for each in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"), [("T", "(no text)"), ("", "(no title and no text; its id is q")]
+)
+def test_documents_without_a_text_are_said_and_can_be_labelled(app, workspace, title, shown):
+    found = kept(workspace, _run([*reversed(range(DOCS))]), text=" ", title=title)
+    opened(app, "label", found)
+    said = "144 of them have neither title nor text"
+    assert any(said in each.value for each in app.caption) == (not title)
+    app.button(key="labelling.start").click().run()
+    app.text_input(key="labelling.who").set_value("Ann").run()
+    assert shown in card(app)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_read_only_workspace_shows_the_plan_and_takes_no_label(
+    app, workspace, unlabelled, monkeypatch, begun
+):
+    if begun:
+        opened(app, "label", unlabelled)
+        app.button(key="labelling.start").click().run()
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    server.workspace.cache_clear()
+    opened(app, "label", unlabelled)
+    assert any("This workspace is read-only" in each.value for each in app.caption)
+    assert not app.button and not app.text_input and not app.error
+    assert bool([each for each in app.main.markdown if "turned" in str(each.value)]) == begun
+
+
+@pytest.mark.parametrize("changes", [{"top": 7.0}, {"metric": "ndcg@10"}, {"mode": "other"}])
+def test_a_plan_that_this_version_cannot_follow_has_ended(label, workspace, unlabelled, changes):
+    press(label, "grade.1")
+    last = LabelPlans(workspace).newest(unlabelled)
+    LabelPlans(workspace).begin(unlabelled, {**last.settings, **changes}, "")
+    label.run()
+    assert not label.exception
+    assert any("The last labelling plan has ended" in each.value for each in label.info)
+    assert any("1 has a label." in each.value for each in label.caption)
+    assert [each for each in label.button if each.key == "labelling.start"]
+
+
+def test_labels_of_an_hour_ago_and_a_window_left_open_lose_nothing(label, workspace, unlabelled):
+    """Another person labels the document that was left open; the key then is a second opinion."""
+    found = label_plan.current(unlabelled)
+    first = found.pair(int(found.plan.order[0]))
+    LabelPlans(workspace).take(found.kept.id, [first], "another", gone=lambda _owner: True)
+    Corrections(workspace).correct(unlabelled, first, 0.0, "Bo")
+    press(label, "grade.1")
+    answered = label_plan.current(unlabelled).answered
+    assert dict(zip(answered.latest["rater"], answered.latest["label"], strict=True)) == {
+        "Ann": 1.0,
+        "Bo": 0.0,
+    }
+    assert answered.labels[found.plan.order[0]] == 0.5
+
+
+def test_the_form_of_another_plan_offers_what_the_last_one_had(label, workspace, unlabelled):
+    last = LabelPlans(workspace).newest(unlabelled)
+    baseline, run = last.settings["systems"]
+    settings = {
+        **last.settings,
+        "systems": (run, baseline),
+        "metric": "precision@5",
+        "mode": "random",
+        "double": 0.2,
+    }
+    LabelPlans(workspace).begin(unlabelled, settings, "read first")
+    label.run()
+    begin_again(label, unlabelled, top=3)
+    found = LabelPlans(workspace).newest(unlabelled)
+    assert found.guidelines == "read first"
+    changed = {
+        "top": 3.0,
+        "before": 1.0,
+        "seed": found.settings["seed"],
+        "systems": [run, baseline],
+    }
+    assert found.settings == settings | changed
+
+
+# That no rank foretells.
+GRADES = (np.random.default_rng(3).random(QUERIES * DOCS) < 0.4).astype(float).tolist()
+
+
+def _judge(workspace, dataset_id, name, top=3, *, graded=True):
+    """A judge that gave every pair of the first ten of both rankings the grade of its document."""
+    judges, owner = StoredJudges(workspace), Owner()
+    pairs = [(f"q{query}", f"q{query}d{doc}") for query in range(QUERIES) for doc in range(DOCS)]
+    judge_id = judges.submit(
+        dataset_id=dataset_id, name=name, model="tiny", template="t", settings={"top": top},
+        top=top, systems=["a", "b"], depth=10, pairs=pairs,
+    )  # fmt: skip
+    if graded:
+        judges.claim(owner)
+        said = {"reason": "secret reason", "error": "", "kind": "", "answers": "[]"}
+        judges.keep(
+            judge_id,
+            owner,
+            [
+                {**said, "query_id": query, "doc_id": doc, "grade": float(GRADES[n])}
+                for n, (query, doc) in enumerate(pairs)
+            ],
+            {},
+        )
+        judges.finish(judge_id, owner, "done")
+    return judge_id
+
+
+def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(
+    app, unlabelled, workspace, monkeypatch
+):
+    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(plan_form.secrets, "randbits", lambda _bits: 7)
+    _judge(workspace, unlabelled, "Other scale", top=3)
+    judge_id = _judge(workspace, unlabelled, "Judge **A**", top=1)
+    _judge(workspace, unlabelled, "Not run", top=1, graded=False)
+    opened(app, "label", unlabelled)
+    (choice,) = [each for each in app.selectbox if each.label == "Judge"]
+    assert [each.partition(" · ")[0] for each in choice.options] == ["none", "Judge **A**"]
+    choice.set_value(judge_id).run()
+    app.button(key="labelling.start").click().run()
+    app.text_input(key="labelling.who").set_value("Ann").run()
+    labelling = label_plan.current(unlabelled)
+    assert labelling.settings.judge == judge_id
+    name, grades = labelling.judge
+    assert (name, set(grades)) == ("Judge **A**", {0.0, 1.0})
+    places = [map(int, doc.removeprefix("q").split("d")) for doc in labelling.plan.pool.doc_ids]
+    assert grades.tolist() == [GRADES[query * DOCS + doc] for query, doc in places]
+    drawn = " ".join(str(each.value) for kind in ("markdown", "caption", "text") for each in
+                     getattr(app, kind))  # fmt: skip
+    assert "secret reason" not in drawn
+    assert "Judge" not in drawn
+    # People label as the judge did, so that it saves labels.
+    order = labelling.plan.order
+    for place in order[:100].tolist():
+        pair = labelling.pair(place)
+        Corrections(workspace).correct(unlabelled, pair, float(grades[place]), "Ann")
+    app.run()
+    assert not app.exception
+    found = label_plan.current(unlabelled).status
+    assert found.saved > 0
+    said = " ".join(each.value for each in app.caption)
+    assert f"The judge Judge \\*\\*A\\*\\* has saved about {found.saved} labels so far" in said
+    StoredJudges(workspace).delete(judge_id)
+    app.run()
+    assert label_plan.current(unlabelled).judge is None
+
+
+def test_a_judge_of_another_scale_is_named_by_it(app, unlabelled, workspace):
+    hint = "the highest grade is that of the judge: 3."
+    opened(app, "label", unlabelled)
+    assert not [each for each in app.caption if hint in each.value]
+    _judge(workspace, unlabelled, "Graded", top=3)
+    app.run()
+    assert not app.exception
+    assert [each for each in app.caption if hint in each.value]
+    assert not [each for each in app.selectbox if each.label == "Judge"]

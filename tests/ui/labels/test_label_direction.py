@@ -1,5 +1,7 @@
 """Reversed labels on the page Data: put right by a button with all that belongs to them, undone."""
 
+from types import SimpleNamespace
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -8,6 +10,7 @@ from rankdash.loading import load
 from rankdash.readers import Source
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from rankdash.ui.labels import label_direction
 from tests.readers.join.test_reversed_labels import CRANQREL, FOUND, NOTE, RIGHT
 from tests.sets import ROOT
 
@@ -122,3 +125,59 @@ def test_labels_that_are_right_are_not_offered_to_be_reversed(app, stored):
     app.run()
     app.switch_page(str(ROOT / "pages" / "data.py")).run()
     assert not {"Reverse the labels", "Undo the reversal"} & buttons(app)
+
+
+@pytest.mark.parametrize(
+    ("grades", "corrected", "offered", "chosen"),
+    [
+        ((-1.0, 1.0, 4.0), (), (4.0, 5.0), 1),
+        ((1.0, 4.0), (), (4.0, 5.0), 0),
+        ((0.0, 4.0), (), (4.0, 5.0), 0),
+        ((-1.0, 4.9), (), (4.9, 5.9), 1),
+        ((-1.0, 5.0), (), (5.0, 6.0), 0),
+        ((-1.0, 4.0), (5.0, None), (5.0, 6.0), 0),
+        ((-2.0, -1.0), (None,), (0.0, 1.0), 1),
+    ],
+)
+def test_which_grade_means_not_relevant(paper, monkeypatch, grades, corrected, offered, chosen):
+    drawn = paper(label_direction)
+    asked = []
+
+    def selectbox(_title, options, index, format_func, **_settings):
+        asked.append((options, index, [format_func(each) for each in options]))
+        return options[index]
+
+    drawn.selectbox = selectbox
+    found = SimpleNamespace(all=lambda _id: [SimpleNamespace(label=each) for each in corrected])
+    monkeypatch.setattr(label_direction, "Corrections", lambda _store: found)
+    monkeypatch.setattr(label_direction, "workspace", lambda: None)
+    kept = SimpleNamespace(label_values=list(grades))
+    monkeypatch.setattr(label_direction.stored, "dataset", lambda _id: kept)
+    bars = [SimpleNamespace(low=each, high=each, count=1) for each in grades]
+    label_direction._offer("shop", SimpleNamespace(label_histogram=bars))
+    ((options, index, shown),) = asked
+    assert (options, index) == (offered, chosen)
+    assert shown[0] == f"{offered[0]:g}" and shown[1].endswith("(no document has it)")
+
+
+@pytest.mark.parametrize(
+    ("at", "suspected", "only_shown", "parts"),
+    [
+        (None, True, False, ["offer"]),
+        (None, True, True, []),
+        (None, False, False, []),
+        (5.0, True, False, ["caption", "button"]),
+        (5.0, False, True, ["caption"]),
+    ],
+)
+def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
+    paper, monkeypatch, at, suspected, only_shown, parts
+):
+    drawn = paper(label_direction)
+    monkeypatch.setattr(label_direction, "read_only", lambda: only_shown)
+    monkeypatch.setattr(
+        label_direction, "_offer", lambda *_a: drawn.drawn.append(("offer", None, {}))
+    )
+    label_direction.draw("shop", SimpleNamespace(reversed_at=at, suspected_best=suspected))
+    kinds = [kind for kind, _first, _settings in drawn.drawn]
+    assert [kind for kind in kinds if kind != "container"] == parts

@@ -237,3 +237,11 @@ def test_a_price_by_the_hour_takes_no_throughput_with_failures():
 
     assert served(LEVELS[0], failing) == (50.0, "concurrent")
     assert served(failing) == (3.0, "listed")
+
+
+@pytest.mark.parametrize(("timed", "boxes"), [(1, 0), (4, 0), (5, 1)])
+def test_a_box_needs_as_many_queries_as_a_p95(app, save, timed, boxes):
+    save("MiniLM", np.where(np.arange(QUERIES) < timed, 10.0 + np.arange(QUERIES), np.nan))
+    page = open_page(app, "latency")
+    needed = "A system needs 5 timed queries for a box." in said(page)
+    assert (needed, "Whiskers: 5% to 95%" in said(page)) == (not boxes, bool(boxes))

@@ -44,6 +44,28 @@ def test_a_proven_change_has_a_colour_and_another_is_grey(
     assert (card.proto.color, card.proto.direction) == (colour, points)
 
 
+@pytest.mark.parametrize(("worthwhile", "small"), [("0.02", False), ("0.5", True)])
+def test_a_proven_gain_too_small_to_matter_has_its_colour_too(
+    app, stored, workspace, worthwhile, small
+):
+    """In three of four queries the relevant document is one place higher, a gain of a fifth."""
+    lists = []
+    for q in range(16):
+        docs = [f"d{d}" for d in range(4)]
+        at = q % 4
+        docs[max(at - 1, 0)], docs[at] = docs[at], docs[max(at - 1, 0)]
+        lists.append((f"q{q}", docs, [4.0, 3.0, 2.0, 1.0]))
+    keep_lists(workspace, stored, lists, "slight")
+    ids = {row.name: row.id for row in workspace.runs(stored)}
+    app.query_params["data"], app.query_params["system"] = stored, ids["slight"]
+    app.query_params["base"], app.query_params["worthwhile"] = FIRST_STAGE, worthwhile
+    app.run()
+    assert not app.exception
+    assert any("only by" in str(each.value) for each in app.main.markdown) == small
+    card = next(each for each in app.metric if each.label == "NDCG@10")
+    assert (card.proto.color, card.proto.direction) == (Metric.BLUE, Metric.UP)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -347,11 +347,11 @@ def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_i
 @pytest.mark.parametrize(
     ("order", "marked"),
     [
-        ("hurt", {"delta": "change ↑"}),
-        ("helped", {"delta": "change ↓"}),
-        ("lowest", {"before": "B ↑"}),
-        ("latency", {"latency_ms": "ms ↓"}),
-        ("-text", {"query": "query ↓"}),
+        ("hurt", {"delta": "↑ change"}),
+        ("helped", {"delta": "↓ change"}),
+        ("lowest", {"before": "↑ B"}),
+        ("latency", {"latency_ms": "↓ ms"}),
+        ("-text", {"query": "↓ query"}),
     ],
 )
 def test_the_column_that_the_list_goes_by_has_an_arrow(order, marked):

@@ -244,6 +244,19 @@ def test_the_clicked_cell_and_the_price_are_in_the_link(app, stored):
     assert in_address(app, "cell") == ["2–3", "1"]
 
 
+@pytest.mark.parametrize(("documents", "n"), [("all", QUERIES // 2), ("relevant", 0)])
+def test_a_cell_lists_the_documents_that_it_counts(app, decided, documents, n):
+    """What the relevant ones overtook is not relevant itself."""
+    app.session_state["shifts.counts"] = True
+    words = said(open_page(app, "rank_shifts", cell=["1", "2–3"], documents=documents))
+    assert f"**From 1 to 2–3**: {n} documents" in words
+    tables = [each.value for each in app.dataframe]
+    (counts,) = [each for each in tables if "2–3" in each.columns]
+    assert counts.loc["1", "2–3"] == n
+    listed = [each for each in tables if "up" in each.columns]
+    assert [len(each) for each in listed] == [n] * bool(n)
+
+
 @pytest.mark.parametrize(
     ("cell", "paid"), [(["9", "1"], "much"), (["1"], "-1"), (["1", "1", "1"], "nan")]
 )

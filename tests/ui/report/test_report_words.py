@@ -35,7 +35,8 @@ def test_a_preview_is_empty_where_a_section_would_be(monkeypatch):
     ("money", "page"),
     [(None, "cost"), (SimpleNamespace(chosen=False), "cost"), (SimpleNamespace(chosen=True), "")],
 )
-def test_cost_that_nobody_set_is_break_even_only(money, page):
+def test_cost_that_nobody_set_is_break_even_only(money, page, monkeypatch):
+    monkeypatch.setattr(report_preview, "is_known", lambda _study, system: system == "b")
     found = report_preview._money(study(money=money))
     assert found.page == page
     assert found.summary.startswith("Break-even only") is bool(page)

@@ -1,5 +1,6 @@
 """Jobs that ended while a person watched, and those that cannot go on here."""
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -68,7 +69,8 @@ def test_a_job_whose_reranker_is_gone_is_removed_and_hides_nothing(started, work
 def job(**changes: object) -> SimpleNamespace:
     usual = {"id": "a", "grid": None, "state": "queued", "stage": "", "cancelling": False,
              "pairs_done": 0, "pairs_total": 0, "done": 0, "total": 0, "failed": 0,
-             "rate_pairs_s": None, "seconds_left": None, "dataset_id": "shop"}  # fmt: skip
+             "rate_pairs_s": None, "seconds_left": None, "started": None,
+             "dataset_id": "shop"}  # fmt: skip
     return SimpleNamespace(**(usual | changes))
 
 
@@ -87,7 +89,8 @@ def test_the_variants_of_a_grid_stand_together_until_all_are_done():
         ({"state": "running", "stage": "scoring"}, "scoring"),
         ({"state": "running", "stage": "scoring", "cancelling": True},
          "cancelling after the current batch"),
-        ({"state": "running", "stage": "loading"}, "loading model, warming up"),
+        ({"state": "running", "stage": "loading"}, "loading the model · –"),
+        ({"state": "running", "stage": "warming"}, "warming up · –"),
         ({"state": "running", "stage": "timing"}, "all scored; measuring the throughput"),
         ({"state": "running"}, "starting"),
         ({"state": "queued", "stage": "scoring"}, "waiting for its turn"),
@@ -96,6 +99,12 @@ def test_the_variants_of_a_grid_stand_together_until_all_are_done():
 )  # fmt: skip
 def test_a_job_says_what_it_does(row, said):
     assert job_list._state(job(**row)) == said
+
+
+def test_a_step_of_the_preparation_says_how_long_it_has_gone_on():
+    since = (datetime.now(UTC) - timedelta(hours=2, minutes=5)).isoformat()
+    row = job(state="running", stage="exporting", started=since)
+    assert job_list._state(row) == "exporting the model to ONNX, once for each model · 2 h 5 min"
 
 
 @pytest.mark.parametrize(

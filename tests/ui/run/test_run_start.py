@@ -8,8 +8,9 @@ from rankdash.errors import SettingError
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs.jobs import Timing
 from rankdash.runs.variants import DEPTH
-from rankdash.ui.run import run_form, settings_form
+from rankdash.ui.run import run_form
 from rankdash.ui.run.run_form import FormPlan
+from rankdash.ui.runs import settings_form
 
 
 def kind(name: str = "bm25", group: str = "local", **more: object) -> SimpleNamespace:

@@ -17,11 +17,11 @@ from rankdash.ui.run import (
     run_estimate,
     run_form,
     run_list,
-    settings_form,
     timing_form,
     variants_form,
 )
 from rankdash.ui.run.run_form import FormPlan
+from rankdash.ui.runs import settings_form
 from rankdash.ui.runs.run_records import Record
 
 PLAN = FormPlan(depth=None, sample=None, queries=4, pairs=40)

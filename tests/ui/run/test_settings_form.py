@@ -7,7 +7,7 @@ def _form() -> None:
     import streamlit as st
 
     from rankdash.rerankers import get
-    from rankdash.ui.run.settings_form import draw
+    from rankdash.ui.runs.settings_form import draw
 
     st.text(draw(get("cross-encoder"), "latin")["model"])
 
@@ -30,7 +30,7 @@ def _cascade() -> None:
     import streamlit as st
 
     from rankdash.rerankers import get
-    from rankdash.ui.run.settings_form import draw
+    from rankdash.ui.runs.settings_form import draw
 
     st.text(draw(get("cascade"), "latin")["second"])
 
@@ -48,7 +48,7 @@ def _chinese() -> None:
     import streamlit as st
 
     from rankdash.rerankers import get
-    from rankdash.ui.run.settings_form import draw
+    from rankdash.ui.runs.settings_form import draw
 
     for name in ("cross-encoder", "bi-encoder"):
         st.text(draw(get(name), "zh")["model"])

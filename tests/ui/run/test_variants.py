@@ -82,7 +82,7 @@ def test_a_run_that_is_being_cancelled_says_so_and_is_cancelled_once(run_form, w
     (job,) = jobs.list(workspace, stored)
     Queue(workspace).claim(Owner())
     run_form.run()
-    assert "loading model, warming up" in said(run_form)
+    assert "loading the model · " in said(run_form)
     assert not button(run_form, "Cancel").disabled
     button(run_form, "Cancel").click().run()
     run_form.run()

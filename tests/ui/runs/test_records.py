@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.ranking.measured import Measured
-from rankdash.ui.run import run_estimate, variants_form
-from rankdash.ui.runs import key_field
+from rankdash.ui.run import variants_form
+from rankdash.ui.runs import cost_line, key_field
 from rankdash.ui.runs.run_records import Record, reranker_title, settings_in_words
 
 
@@ -94,7 +94,7 @@ def test_what_is_missing_names_what_can_be_done_here(offered, fixed, remedy):
      (99_900, "100,000"), (1_240_000, "1,200,000")],
 )  # fmt: skip
 def test_an_estimate_has_two_figures(tokens, said):
-    assert run_estimate._round(tokens) == said
+    assert cost_line.rounded(tokens) == said
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_the_menu_is_in_the_order_of_work(app, stored, language, heads):
     open_page(app, "overview", lang=language)
     links = [each.proto.page.rpartition("/")[2] for each in app.sidebar.get("page_link")]
     assert links == [
-        *("data", "run", "label", "", "queries", "rank_shifts", "latency"),
+        *("data", "run", "label", "judge", "", "queries", "rank_shifts", "latency"),
         *("cost", "report", "history"),
     ]
     assert [each.value for each in app.sidebar.caption][:3] == heads

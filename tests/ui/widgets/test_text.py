@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from rankdash.ui.widgets import text
-from rankdash.ui.widgets.text import html_safe, markdown_safe, shortened
+from rankdash.ui.widgets.text import html_safe, markdown_safe, paragraphs_safe, shortened
 
 HOSTILE = (
     "![x](http://evil.example/a.png) <script>alert(1)</script> [a](javascript:b) `c` $d$ "
@@ -71,22 +71,21 @@ def test_rows_of_a_grid_are_as_high_as_the_longest_name_needs(names, height):
     assert text.name_rows(names) == height
 
 
-def test_a_long_name_wraps_in_a_table_and_a_short_one_stays_on_its_line():
-    long = "<b>" + "n" * 117
-    table = text.table_html(("system", "value"), [(long, "0.5"), ("BM25 without stemming", "1")])
-    first, second = re.findall("<td(.*?)>(.*?)</td><td", table)
-    assert first == ("", "&lt;b&gt;" + "n" * 117)
-    assert second == (" class='rd-short'", "BM25 without stemming")
-    assert "first-child" not in table
+def test_cells_wrap_between_words_numbers_and_intervals_never_and_long_ones_anywhere():
+    cells = {
+        "0.617 … 0.714 ": "rd-short", "x" * 14: "rd-short", "x" * 15: "rd-brief",
+        "BM25 without stemming": "rd-brief", "x" * 26: "rd-brief", "x" * 27: None,
+        "重" * 7: "rd-short", "重" * 8: "rd-brief", "重" * 14: None, "<b>" + "n" * 117: None,
+    }  # fmt: skip
+    table = text.table_html(("system",), [(cell,) for cell in cells])
+    found = re.findall(r"<td(?: class='(.*?)')?>(.*?)</td>", table)
+    assert {html.unescape(said): kind or None for kind, said in found} == cells
+    assert "&lt;b&gt;n" in table
 
 
-def test_a_cell_of_twelve_signs_stays_on_its_line_and_an_empty_column_is_left_out():
-    table = text.table_html(
-        ("system", "value", "none", "some"),
-        [("a", "x" * 12, "", ""), ("b", "x" * 13, "", "y")],
-    )
-    cells = re.findall("<td(.*?)>(.*?)</td>", table)
-    assert [bool(kind) for kind, said in cells if said.startswith("x")] == [True, False]
+def test_an_empty_column_is_left_out():
+    rows = [("a", "x", "", ""), ("b", "x", "", "y")]
+    table = text.table_html(("system", "value", "none", "some"), rows)
     heads = [said for _kind, said in re.findall("<th(.*?)>(.*?)</th>", table)]
     assert heads == ["system", "value", "some"]
 
@@ -97,3 +96,22 @@ def test_names_that_were_cut_are_listed_in_full_and_escaped():
     long = "*" * 159 + "a"
     assert text.name_safe(long) == "\\*" * 159 + "a"
     assert text.name_safe("*" * 161).count("*") == 160 - 1
+
+
+def test_paragraphs_keep_headings_lists_and_emphasis_and_nothing_else():
+    own = f"# Title\n\n1. one *two*\n- three **four**\n  - five\n\n> said\n\n{HOSTILE}\nnext line"
+    rendered = MarkdownIt("gfm-like").render(paragraphs_safe(own))
+    tags = {"h4", "ol", "ul", "li", "em", "strong", "blockquote", "p", "br"}
+    assert set(re.findall(r"</?([a-z0-9]+)", rendered)) == tags
+    assert rendered.count("<strong>") == 2 and "<h4>Title</h4>" in rendered
+    assert "<br />\nnext line" in rendered
+    for address in ("http://evil.example", "www.evil.example", "me@evil.example"):
+        assert paragraphs_safe(address).replace("\\", "") != address
+
+
+@given(st.text(st.sampled_from("ab1 \n\t#*-_.>)(+![]<`~|:$&\\/=@\"'"), max_size=60))
+def test_no_paragraph_holds_what_loads_or_links(text):
+    rendered = MarkdownIt("gfm-like").render(paragraphs_safe(text))
+    assert set(re.findall(r"<([a-z]+)", rendered)) <= {
+        *("p", "br", "h", "ul", "ol", "li", "em", "strong", "blockquote", "hr", "pre", "code")
+    }

@@ -1,9 +1,10 @@
-"""`label`: which documents to label, and what the labels say so far, for any front end."""
+"""What `label plan`, `next`, `add` and `status` do."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.labelling.additive import ADDITIVE, Additive
+from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import (
+    CANNOT_TELL,
     COLUMNS,
     Answered,
     labels_table,
     next_pairs,
 )
-from rankdash.analysis.labelling.draws import LEVEL, LabelPlan
+from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.status import LabelStatus, status
 from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
-from rankdash.cli.arguments import DONE, Parser, add_label_rules, columns_of
+from rankdash.analysis.labels.labelling import as_in, drawn_to_label
+from rankdash.cli.arguments import DONE, columns_of
 from rankdash.cli.output import (
     csv_line,
     one_line,
@@ -35,130 +38,20 @@ from rankdash.cli.output import (
     warn,
     write,
 )
-from rankdash.cli.rankings import names_of
+from rankdash.cli.rankings import labels_of, names_of
 from rankdash.errors import DataError, SpecError
-from rankdash.readers import Source, read, read_beside, sources_at
+from rankdash.ranking.ragged import Integers
+from rankdash.readers import read, read_beside, sources_at
 from rankdash.readers.rated import read_rated
+from rankdash.reporting.exports.trec import qrels_bytes
 from rankdash.words.verdict_chips import effort_sentence, estimate_sentence
+
+ORDERS = ("draws", "effect")
 
 _NAMELESS = "(no name)"
 
 
-def add(parser: Parser) -> None:
-    parser.description = (
-        "Label to the verdict: say which documents to label next so that few labels settle which "
-        "ranking is better, take the labels, and say how sure the answer is. Every action but plan "
-        "reads the plan, one file with all draws and answers; answers are only ever appended."
-    )
-    actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
-    for name, help_line, put in (
-        ("plan", "make a plan from rankings", _add_plan),
-        ("next", "say which pairs to label next", _add_next),
-        ("add", "add labels to a plan", _add_add),
-        ("status", "say what the labels say so far", _add_status),
-    ):
-        action = actions.add_parser(name, help=help_line)
-        if name != "plan":
-            action.add_argument("plan", metavar="PLAN", help="the file that `label plan` wrote")
-        put(action)
-        if name != "next":
-            add_label_rules(action)
-        action.formats(("text", "json"))
-
-
-def _add_plan(parser: Parser) -> None:
-    parser.description = (
-        "Pool the rankings and draw the order in which pairs of query and document are to be "
-        "labelled, each with a known probability."
-    )
-    parser.several(
-        "--run",
-        "FILE",
-        "the rankings, in any form that is read; at least two. Each is compared with the first",
-        also=("--runs",),
-        required=True,
-    )
-    parser.option(
-        "--metric",
-        "SPEC",
-        f"a sum over documents with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
-        default="dcg@10",
-    )
-    parser.number("--top", "the highest label of the scale, such as 3 for grades 0 to 3")
-    parser.number(
-        "--threshold", "the lowest label that is relevant (default: %(default)g)", default=1.0
-    )
-    parser.option("--qrels", "FILE", "labels that are there already; they are not asked for again")
-    parser.flag("--all-pairs", "compare every ranking with every other")
-    parser.number(
-        "--confidence",
-        "the confidence of all intervals together, at every look (default: %(default)s)",
-        default=LEVEL,
-    )
-    parser.number(
-        "--seed", "the same seed draws the same order (default: %(default)s)", kind=int, default=1
-    )
-    parser.option("--out", "FILE", "the plan to write; an existing file is kept", required=True)
-    parser.set_defaults(command=_plan)
-
-
-def _add_next(parser: Parser) -> None:
-    parser.description = (
-        "Say which pairs to label next. Nothing in it tells which system ranks a document, or "
-        "where. All who ask before an answer is added get the same pairs."
-    )
-    parser.option("--rater", "NAME", "who labels (default: nobody's name)", default="")
-    parser.number("--count", "how many pairs at most (default: %(default)s)", kind=int, default=1)
-    parser.number(
-        "--double",
-        "the share of pairs that a second rater gets too, from 0 to 1 (default: 0)",
-        default=0.0,
-    )
-    parser.several("--data", "PATH", "files with the texts of queries and documents")
-    parser.set_defaults(command=_next)
-
-
-def _add_add(parser: Parser) -> None:
-    parser.description = (
-        "Add the labels of a file, or one label. Without --rater, a column rater, annotator or who "
-        "says whose each is. A later label of a rater replaces an earlier one for the same pair."
-    )
-    parser.add_argument(
-        "labels",
-        metavar="LABELS",
-        nargs="?",
-        help="a file of labels, in any form that is read; - is standard input",
-    )
-    parser.option("--query", "ID", "for one label: the id of its query")
-    parser.option("--doc", "ID", "for one label: the id of its document")
-    parser.number("--label", "for one label: the label")
-    parser.flag("--cannot-tell", "for one label: that it cannot be told")
-    parser.option("--rater", "NAME", "who labelled (default: nobody's name)", default="")
-    parser.set_defaults(command=_add)
-
-
-def _add_status(parser: Parser) -> None:
-    parser.description = (
-        "Say what the labels say so far: the difference with an interval that holds however often "
-        "one looks, whether it is settled, and how many labels more it takes. Queries without a "
-        "relevant document count as 0."
-    )
-    parser.option(
-        "--judge",
-        "FILE",
-        "grades of a judge, such as a language model, on the same scale; they lower how many "
-        "labels are needed, and cannot make the answer wrong",
-    )
-    parser.option(
-        "--out",
-        "FILE",
-        "also write the labels as CSV, with the draw, its probability, rater and time; replaced if "
-        "it exists; - is standard output",
-    )
-    parser.set_defaults(command=_status)
-
-
-def _plan(arguments: argparse.Namespace) -> int:
+def make(arguments: argparse.Namespace) -> int:
     target = target_of(arguments.out)
     if target.exists():
         raise DataError(
@@ -168,7 +61,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         )
     joined = read_beside((), names_of(arguments.run), columns=columns_of(arguments.columns))
     warn(joined.findings)
-    qrels = None if arguments.qrels is None else _labels_of(arguments.qrels, arguments)
+    qrels = None if arguments.qrels is None else labels_of(arguments.qrels, arguments)
     if arguments.top is None and qrels is None:
         raise SpecError(
             "The highest label of the scale is missing.",
@@ -192,12 +85,14 @@ def _plan(arguments: argparse.Namespace) -> int:
         else (),
         known=known,
         level=arguments.confidence,
+        mode=arguments.mode,
     )
     content = write_plan(plan)
     # Never over a plan that somebody else made in between.
     with target.open("xb") as stream:
         stream.write(content)
     numbers = {
+        "mode": plan.mode,
         "systems": list(pool.systems),
         "queries": len(pool.query_ids),
         "excluded_queries": list(pool.excluded),
@@ -220,12 +115,21 @@ def _plan(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _next(arguments: argparse.Namespace) -> int:
+def draw(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
     if not 0 <= arguments.double <= 1:
         raise SpecError("--double is a share from 0 to 1, such as 0.1.")
     done, most = Answered.of(plan.pool, answers), max(arguments.count, 0)
-    pairs = next_pairs(plan, done, arguments.rater, most, doubled=arguments.double)
+    largest = arguments.order == "effect"
+    pairs = next_pairs(plan, done, arguments.rater, most, doubled=arguments.double, largest=largest)
+    if largest:
+        sys.stderr.write(
+            "warning: Largest effect first is no random sample: a difference computed from such "
+            "labels is biased. The estimate counts each once the draws before it have a "
+            "label.\n"
+        )
+    if arguments.out is not None:
+        return _fill_in(plan, pairs, arguments)
     ids = plan.pool.index[pairs]
     cards = [{"query_id": query, "doc_id": doc} for query, doc in ids]
     if arguments.data:
@@ -239,6 +143,32 @@ def _next(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _fill_in(plan: LabelPlan, pairs: Integers, arguments: argparse.Namespace) -> int:
+    """Write the pairs as a file to fill in."""
+    target = target_of(arguments.out)
+    spare_the_input(target, [arguments.plan, *arguments.data])
+    none = pd.Series(dtype=object)
+    queries, documents = none, none
+    if arguments.data:
+        parsed = read(sources_at(arguments.data))
+        queries = parsed.queries.set_index("query_id")["text"]
+        table = parsed.documents.set_index("doc_id").fillna("")
+        documents = (table["title"] + " " + table["text"]).str.strip()
+        bare = int((documents.reindex(plan.pool.doc_ids[pairs]).fillna("") == "").sum())
+        _say_bare(bare, len(pairs))
+    write(_csv(drawn_to_label(plan, pairs, queries, documents)), target)
+    if arguments.out != "-":
+        sys.stdout.write(f"Pairs to label: {len(pairs):,}. Written: {place_name(target)}\n")
+    return DONE
+
+
+def _say_bare(bare: int, pairs: int) -> None:
+    if bare:
+        sys.stderr.write(
+            f"warning: Documents without a text in these files: {bare:,} of {pairs:,}.\n"
+        )
+
+
 def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[str, str]]:
     parsed = read(sources_at(data))
     queries = parsed.queries.set_index("query_id")["text"]
@@ -249,6 +179,8 @@ def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[s
         found = None if table is None else table.get(name)
         return found if isinstance(found, str) else ""
 
+    bare = sum(not text(documents["text"], card["doc_id"]) for card in cards)
+    _say_bare(bare, len(cards))
     return [
         {
             "query_id": card["query_id"],
@@ -261,22 +193,46 @@ def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[s
     ]
 
 
-def _add(arguments: argparse.Namespace) -> int:
+def take(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
-    new = _new_answers(arguments)
+    new = _as_in(plan, _new_answers(arguments))
     inside = _inside(plan, new, arguments.labels or "")
-    kept = new[inside]
+    kept = _without_known(plan, new[inside])
     # Refused before anything is written: a plan has one scale.
     plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
     _append(Path(arguments.plan), write_answers(kept))
     found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
-    numbers = {"added": len(kept), "ignored": int((~inside).sum()), **found.numbers()}
+    numbers = {"added": len(kept), "ignored": len(new) - len(kept), **found.numbers()}
     if arguments.format == "json":
         return _json(numbers)
-    ignored = f", {numbers['ignored']:,} for other pairs ignored" if numbers["ignored"] else ""
+    ignored = (
+        f", {numbers['ignored']:,} for other pairs or known before ignored"
+        if numbers["ignored"]
+        else ""
+    )
     sys.stdout.write(f"Labels added: {len(kept):,}{ignored}.\n")
     _say(found)
     return DONE
+
+
+def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with ids as the plan spells them, where a file for a spreadsheet changed them."""
+    found = table.copy()
+    for at, name in enumerate(("query_id", "doc_id")):
+        own = as_in(table[name], set(plan.pool.index.levels[at]))
+        found[name] = np.array(
+            [new or old for new, old in zip(own, table[name], strict=True)], dtype=object
+        )
+    return found
+
+
+def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows but for what nobody said anew: labels that were there before the plan, as the file
+    of its labels has them."""
+    places = plan.pool.index.get_indexer(pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]))
+    said = (plan.known[places] != table["label"]) | (table["rater"] != "")
+    found: pd.DataFrame = table[said]
+    return found
 
 
 def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
@@ -304,36 +260,22 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
         )
     now = datetime.now(UTC).isoformat(timespec="seconds")
     if one:
+        if not arguments.cannot_tell and not math.isfinite(arguments.label):
+            raise SpecError(
+                "--label is no number: {label}.",
+                remedy="Give a grade of the plan's scale, or --cannot-tell.",
+                label=str(arguments.label),
+            )
         label = np.nan if arguments.cannot_tell else arguments.label
         table = pd.DataFrame([[*pair, label]], columns=list(COLUMNS[:3]))
         return table.assign(rater=arguments.rater, time=now)
     sources = sources_at([arguments.labels])
     rated = read_rated(sources[0]) if len(sources) == 1 and not arguments.rater else None
     if rated is None:
-        table = _labels_of(arguments.labels, arguments, sources)
+        table = labels_of(arguments.labels, arguments, sources)
         return table.assign(rater=arguments.rater, time=now)
     warn(rated[1])
     return rated[0]
-
-
-def _labels_of(
-    file: str, arguments: argparse.Namespace, sources: Sequence[Source] = ()
-) -> pd.DataFrame:
-    """query_id, doc_id and label of a file, read by the rules that are given."""
-    parsed = read(
-        sources or sources_at([file]),
-        columns=columns_of(arguments.columns),
-        conflict=arguments.conflict,
-        worst_label=arguments.worst_label,
-    )
-    warn(parsed.findings)
-    if not len(parsed.qrels):
-        raise DataError(
-            "The file holds no labels.",
-            remedy="Give rows of query, document and label.",
-            file=file,
-        )
-    return parsed.qrels[["query_id", "doc_id", "label"]]
 
 
 def _append(file: Path, content: bytes) -> None:
@@ -346,18 +288,18 @@ def _append(file: Path, content: bytes) -> None:
         stream.write(content)
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def tell(arguments: argparse.Namespace) -> int:
     plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
     judge = None
     if arguments.judge is not None:
-        grades = _labels_of(arguments.judge, arguments)
+        grades = labels_of(arguments.judge, arguments)
         judge = plan.pool.aligned(grades[_inside(plan, grades, arguments.judge)])
     answered = Answered.of(plan.pool, answers)
     found = status(plan, answered, judge)
     if arguments.out is not None:
         target = target_of(arguments.out)
         spare_the_input(target, [arguments.plan, *filter(None, [arguments.judge])])
-        write(_labels_csv(plan, answered).encode("utf-8", "replace"), target)
+        write(_file_of(labels_table(plan, answered), target.suffix), target)
         if arguments.out == "-":
             return DONE
     if arguments.format == "json":
@@ -366,16 +308,31 @@ def _status(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _labels_csv(plan: LabelPlan, answered: Answered) -> str:
-    table = labels_table(plan, answered)
+def _file_of(labels: pd.DataFrame, ending: str) -> bytes:
+    """The labels as CSV, or as TREC qrels, which hold no draws and nothing that cannot be told."""
+    if ending != ".qrels":
+        return _csv(labels)
+    told = labels[labels["label"] != CANNOT_TELL]
+    return qrels_bytes(told.astype({"label": np.float64}))
+
+
+def _csv(table: pd.DataFrame) -> bytes:
     rows = table.astype(object).where(table.notna(), "").itertuples(index=False)
-    return "".join([csv_line(table.columns), *(csv_line(map(str, row)) for row in rows)])
+    lines = [csv_line(table.columns), *(csv_line(map(str, row)) for row in rows)]
+    return "".join(lines).encode("utf-8", "replace")
 
 
 def _say(found: LabelStatus) -> None:
     for each in found.estimates:
         sys.stdout.write(one_line(estimate_sentence(each)) + "\n")
     sys.stdout.write(one_line(effort_sentence(found)) + "\n")
+    if found.saved:
+        sys.stdout.write(
+            f"With the judge, about {found.saved:,} labels fewer than without it so far; the "
+            "result rests on people's labels.\n"
+            if found.saved > 0
+            else f"The judge has cost about {-found.saved:,} labels so far.\n"
+        )
     for rater in found.raters:
         sys.stdout.write(
             f"{one_line(rater.name) or _NAMELESS}: {rater.answers:,} answers, "
@@ -384,13 +341,13 @@ def _say(found: LabelStatus) -> None:
     for agreement in found.agreements:
         kappa = agreement.unweighted
         names = " and ".join(one_line(name) or _NAMELESS for name in agreement.raters)
-        sys.stdout.write(
-            one_line(
-                f"{names}: kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f}) on "
-                f"{kappa.pairs:,} pairs, the same label on {kappa.agree:.0%}"
-            )
-            + "\n"
+        value = (
+            "no kappa, since both gave one label only"
+            if math.isnan(kappa.kappa)
+            else f"kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
         )
+        pairs = "1 pair" if kappa.pairs == 1 else f"{kappa.pairs:,} pairs"
+        sys.stdout.write(f"{names}: {value} on {pairs}, the same label on {kappa.agree:.0%}\n")
 
 
 def _json(value: dict[str, Any] | Iterable[Any]) -> int:

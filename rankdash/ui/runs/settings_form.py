@@ -1,4 +1,4 @@
-"""A form for any reranker, drawn from the schema that the reranker declares."""
+"""A form for any reranker or judge, drawn from the schema that it declares."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 import streamlit as st
 from babel import Locale
 
-from rankdash.i18n import enumerated, finding_text, number
+from rankdash.i18n import enumerated, finding_text, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language as reader_language
-from rankdash.rerankers import RerankerKind, SettingSpec
+from rankdash.rerankers import Configured, SettingSpec
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.text import markdown_safe
@@ -22,7 +22,7 @@ _LINE_PIXELS = 26
 _COARSE_FROM = 100
 
 
-def draw(kind: RerankerKind, language: str) -> dict[str, str | int | float | bool]:
+def draw(kind: Configured, language: str) -> dict[str, str | int | float | bool]:
     """One widget per setting, three a row and longer texts below; returns name → value.
 
     What suits nearly everyone as it is stays behind "More settings". language: of the queries; a
@@ -33,7 +33,7 @@ def draw(kind: RerankerKind, language: str) -> dict[str, str | int | float | boo
     place = kind.name if language == "latin" else f"{kind.name}.{language}"
     values = _rows(place, [spec for spec in specs if not spec.advanced])
     for warning in misfit(values, language):
-        text = f"{finding_text(warning)} {_(warning.remedy, **warning.params)}"
+        text = paragraph([finding_text(warning), _(warning.remedy, **warning.params)])
         st.warning(markdown_safe(text, 400), icon=":material/translate:")
     advanced = [spec for spec in specs if spec.advanced]
     if advanced:

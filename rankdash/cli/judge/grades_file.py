@@ -1,0 +1,183 @@
+"""A judge's grades as a file that grows while the judge is asked, and that later runs go on with.
+
+Rows are appended batch by batch; a later row of a pair replaces an earlier one. At the end the file
+is written anew with one row for each pair.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rankdash.cli.output import csv_line
+from rankdash.errors import DataError
+from rankdash.rerankers.judging.judge import Judge
+from rankdash.runs.judging.asking import JudgedPair
+from rankdash.runs.usage import Usage
+from rankdash.spreadsheet import restored
+from rankdash.store.rows import now
+
+COLUMNS = (
+    *("query_id", "doc_id", "grade", "error", "kind", "reason", "grades"),
+    *("judge", "model", "template", "top", "time", "calls", "billed"),
+)
+_IDENTITY = ("model", "template", "top")
+
+Row = dict[str, Any]
+Pair = tuple[str, str]
+
+
+@dataclass
+class GradesFile:
+    """The grades of one judge, in memory and in the file.
+
+    rows: pair → its row. used: what all calls came to, those of earlier attempts included.
+    """
+
+    path: Path
+    name: str
+    judge: Judge
+    rows: dict[Pair, Row] = field(default_factory=dict)
+    used: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def open(cls, path: Path, name: str, judge: Judge) -> GradesFile:
+        """The file with what is in it already.
+
+        Raises DataError for an ending that is not known, for a file of something else, and for one
+        of another judge: another model, prompt or scale.
+        """
+        if path.suffix not in (".csv", ".jsonl"):
+            raise DataError(
+                "The name of the file must end in .csv or .jsonl.",
+                remedy="For example: --out grades.csv",
+                file=str(path),
+            )
+        found = cls(path, name, judge)
+        if not path.exists() or not path.stat().st_size:
+            found._write([])
+            return found
+        own = found._identity
+        for line, row in enumerate(_rows(path), 2 if path.suffix == ".csv" else 1):
+            if any(str(row[each]) != str(own[each]) for each in _IDENTITY):
+                raise DataError(
+                    "This file has the grades of another judge: model {model}, prompt {prompt}.",
+                    remedy="Give --out another name, or ask that judge: it has the same model, "
+                    "prompt, guidelines and scale.",
+                    file=str(path),
+                    line=line,
+                    model=str(row["model"]),
+                    prompt=str(row["template"]),
+                )
+            found._take(row)
+        # What a program that died left unfinished is not in it any more.
+        found._write(found.rows.values())
+        return found
+
+    def pending(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Those of the pairs that were not asked about yet, or, where all were, those without a
+        grade: so many failures in a row would look like an outage."""
+        lost = [pair for pair in pairs if pair in self.rows and self.rows[pair]["grade"] is None]
+        return [pair for pair in pairs if pair not in self.rows] or lost
+
+    def add(self, batch: Sequence[JudgedPair]) -> None:
+        """Append a batch, in one write."""
+        rows = [self._row(pair) for pair in batch]
+        with self.path.open("ab", buffering=0) as stream:
+            stream.write("".join(map(self._line, rows)).encode("utf-8", "replace"))
+        for row in rows:
+            self._take(row)
+
+    def close(self, order: Iterable[Pair]) -> None:
+        """Write one row for each pair, those of `order` first and in that order."""
+        places = dict.fromkeys([pair for pair in order if pair in self.rows])
+        self._write(self.rows[pair] for pair in places | dict.fromkeys(self.rows))
+
+    @property
+    def _identity(self) -> Row:
+        return {
+            "model": self.judge.model, "template": self.judge.template_hash, "top": self.judge.top
+        }  # fmt: skip
+
+    def _take(self, row: Row) -> None:
+        pair, usage = (row["query_id"], row["doc_id"]), Usage(**row["billed"])
+        self.used += usage
+        before = self.rows.get(pair)
+        if before is not None:
+            # It was asked before: what that cost stays in the sum.
+            total = Usage(**before["billed"]) + usage
+            row = {**row, "billed": asdict(total), "calls": total.calls}
+        self.rows[pair] = row
+
+    def _row(self, pair: JudgedPair) -> Row:
+        usage = Usage.of(pair.calls)
+        answer = pair.answer
+        return {
+            "query_id": pair.query_id,
+            "doc_id": pair.doc_id,
+            "grade": answer.grade if answer.graded else None,
+            "error": answer.error,
+            "kind": answer.kind,
+            "reason": answer.reason,
+            "grades": [each.grade if each.graded else None for each in pair.answers],
+            "judge": self.name,
+            **self._identity,
+            "time": now(),
+            "calls": usage.calls,
+            "billed": asdict(usage),
+        }
+
+    def _line(self, row: Mapping[str, Any]) -> str:
+        if self.path.suffix == ".jsonl":
+            return json.dumps({name: row[name] for name in COLUMNS}) + "\n"
+        cells = dict(row) | {name: json.dumps(row[name]) for name in ("grades", "billed")}
+        cells["grade"] = "" if row["grade"] is None else f"{row['grade']:g}"
+        return csv_line(str(cells[name]) for name in COLUMNS)
+
+    def _write(self, rows: Iterable[Row]) -> None:
+        """The whole file, or the one before where this program dies."""
+        heading = [csv_line(COLUMNS)] if self.path.suffix == ".csv" else []
+        text = "".join([*heading, *map(self._line, rows)])
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        beside.write_bytes(text.encode("utf-8", "replace"))
+        beside.replace(self.path)
+
+
+def _rows(path: Path) -> list[Row]:
+    """Raises DataError for a file of something else."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    whole = text[: text.rfind("\n") + 1]
+    try:
+        if path.suffix == ".jsonl":
+            return [_checked(json.loads(line)) for line in whole.splitlines()]
+        table = list(csv.reader(io.StringIO(whole)))
+        if not table or tuple(table[0]) != COLUMNS:
+            raise ValueError
+        # A row that was being written when the program died lacks cells.
+        rows = [row for row in table[1:] if len(row) == len(COLUMNS)]
+        return [_checked(_from_cells(row)) for row in rows]
+    except (ValueError, TypeError, KeyError, AttributeError, csv.Error) as problem:
+        raise DataError(
+            "This is no file of grades that `rankdash judge run` wrote.",
+            remedy="Give --out another name.",
+            file=str(path),
+        ) from problem
+
+
+def _from_cells(cells: Sequence[str]) -> Row:
+    row: Row = dict(zip(COLUMNS, map(restored, cells), strict=True))
+    row["grade"] = float(row["grade"]) if row["grade"] else None
+    return row | {name: json.loads(row[name]) for name in ("grades", "billed")}
+
+
+def _checked(row: Row) -> Row:
+    Usage(**row["billed"])
+    if row["grade"] is None and not row["error"]:
+        raise ValueError
+    return {name: row[name] for name in COLUMNS}

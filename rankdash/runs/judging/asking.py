@@ -1,0 +1,182 @@
+"""Ask a judge about pairs of query and document: several at once, handed on in small batches."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from rankdash.dataset import Dataset
+from rankdash.rerankers.base import Call
+from rankdash.rerankers.judging.answers import Answer
+from rankdash.rerankers.judging.judge import Judge, no_text
+from rankdash.runs.runner import Cancelled
+from rankdash.store.jobs.judges import MOST_UNKEPT
+
+_BATCH_SECONDS = 1.0
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Question:
+    """A pair with its texts; a text that there is not is ""."""
+
+    query_id: str
+    doc_id: str
+    query: str
+    document: str
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """What came of a pair.
+
+    answer: the grade and its reason, or why there is none. answers: each repeat. calls: the
+    requests that were made for it now.
+    """
+
+    query_id: str
+    doc_id: str
+    answer: Answer
+    answers: tuple[Answer, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
+class AnswerStore(Protocol):
+    """Where answers are kept for later judges, as in `rankdash.store.score_cache.ScoreCache`."""
+
+    def read_answers(self, fingerprint: str, asked: Sequence[tuple[str, str]]) -> list[str]: ...
+
+    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None: ...
+
+
+def questions(dataset: Dataset, pairs: Sequence[tuple[str, str]]) -> list[Question]:
+    """(query id, document id) pairs with the texts that the data set has of them."""
+    queries, documents = dict(dataset.query_text()), dict(dataset.document_text())
+    return [
+        Question(query, doc, str(queries.get(query, "")), str(documents.get(doc, "")))
+        for query, doc in pairs
+    ]
+
+
+def ask(
+    judge: Judge,
+    pairs: Sequence[Question],
+    *,
+    on_batch: Callable[[list[JudgedPair]], None],
+    cache: AnswerStore | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Ask about every pair, as many at once as the judge's settings say.
+
+    on_batch: called about once a second with what has come, in the order in which it came; at no
+        time have more than `MOST_UNKEPT` pairs been begun that it has not been given.
+    cache: where answers are kept; those that were read are, failures never.
+    cancelled: asked a few times a second. clock: seconds, monotonic.
+
+    Whatever ends it, the pairs that were asked by then are handed on first.
+
+    Raises UnavailableError where the endpoint refuses every request alike, and Cancelled.
+    """
+    judge.prepare()
+    work = _Asking(judge, cache, on_batch)
+    todo = iter(work.known(pairs))
+    pool = ThreadPoolExecutor(judge.concurrency, thread_name_prefix="judge")
+    flushed, stop = clock(), False
+    try:
+        while True:
+            stop = stop or cancelled() or work.problem is not None
+            if not stop:
+                work.begin(todo, pool)
+            elif work.ready:
+                # What is under way may take a while, and a worker that has to end is not patient.
+                work.flush()
+            if not work.under_way:
+                break
+            work.collect(_LOOK_SECONDS)
+            if work.full or clock() - flushed >= _BATCH_SECONDS:
+                work.flush()
+                flushed = clock()
+    finally:
+        work.flush()
+        pool.shutdown(wait=False, cancel_futures=True)
+    if work.problem is not None:
+        raise work.problem
+    if stop:
+        raise Cancelled
+
+
+class _Asking:
+    """What is under way, and what came and was not handed on yet."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        cache: AnswerStore | None,
+        on_batch: Callable[[list[JudgedPair]], None],
+    ) -> None:
+        self._judge, self._cache, self._on_batch = judge, cache, on_batch
+        self._fingerprint = judge.fingerprint()
+        self._cached: dict[tuple[str, str], tuple[Answer, ...]] = {}
+        self.under_way: dict[Future[JudgedPair], Question] = {}
+        self.ready: list[tuple[Question, JudgedPair]] = []
+        self.problem: BaseException | None = None
+
+    def known(self, pairs: Sequence[Question]) -> Sequence[Question]:
+        """The pairs, once what is cached of them is looked up."""
+        if self._cache is not None:
+            texts = [(pair.query, pair.document) for pair in pairs]
+            kept = self._cache.read_answers(self._fingerprint, texts)
+            self._cached = {
+                text: tuple(Answer(**each) for each in json.loads(answers))
+                for text, answers in zip(texts, kept, strict=True)
+                if answers
+            }
+        return pairs
+
+    @property
+    def full(self) -> bool:
+        return len(self.ready) + len(self.under_way) >= MOST_UNKEPT
+
+    def begin(self, todo: Iterator[Question], pool: ThreadPoolExecutor) -> None:
+        """Keep as many pairs under way as are allowed at once."""
+        while len(self.under_way) < self._judge.concurrency and not self.full:
+            pair = next(todo, None)
+            if pair is None:
+                return
+            self.under_way[pool.submit(self._ask, pair)] = pair
+
+    def collect(self, seconds: float) -> None:
+        """Wait for the next answer, at most so long, and take all that have come."""
+        for future in wait(self.under_way, seconds, FIRST_COMPLETED).done:
+            pair = self.under_way.pop(future)
+            problem = future.exception()
+            if problem is None:
+                self.ready.append((pair, future.result()))
+            else:
+                self.problem = self.problem or problem
+
+    def flush(self) -> None:
+        """Hand on what has come."""
+        batch, self.ready = self.ready, []
+        if not batch:
+            return
+        self._on_batch([judged for _, judged in batch])
+        fresh = [
+            (pair.query, pair.document, json.dumps([asdict(each) for each in graded]))
+            for pair, judged in batch
+            if judged.calls and (graded := [each for each in judged.answers if each.graded])
+        ]
+        if self._cache is not None and fresh:
+            self._cache.write_answers(self._fingerprint, fresh)
+
+    def _ask(self, pair: Question) -> JudgedPair:
+        cached = self._cached.get((pair.query, pair.document), ())
+        found = no_text(pair.query, pair.document) or self._judge.grade(
+            pair.query, pair.document, cached
+        )
+        return JudgedPair(pair.query_id, pair.doc_id, found.answer, found.answers, found.calls)

@@ -1,0 +1,100 @@
+"""Judges as a server sees them: what one would be asked and cost, and queueing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.errors import SettingError
+from rankdash.rerankers.judging.judge import Judge
+from rankdash.rerankers.remote.estimates import Estimate
+from rankdash.rerankers.settings import SettingValue
+from rankdash.runs.judging.asking import Question
+from rankdash.runs.plan import drawn
+from rankdash.store import Workspace
+from rankdash.store.jobs.judges import StoredJudges
+
+# So many pairs tell what the others cost.
+_LOOKED_AT = 400
+_SEED = 7
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """A wish for a judge.
+
+    name: as people call it; "" for the name of its model. systems: what the rankings are called
+    whose first `depth` documents make the pairs. pairs: (query id, document id).
+    """
+
+    dataset_id: str
+    settings: Mapping[str, SettingValue]
+    systems: Sequence[str]
+    depth: int
+    pairs: Sequence[Pair] = field(repr=False)
+    name: str = ""
+
+
+def submit(workspace: Workspace, request: JudgeRequest, judge_id: str | None = None) -> str:
+    """Queue a judge and return its id. Nobody is asked here.
+
+    judge_id: where the worker was given a key for it before; None for a new one.
+
+    Raises SettingError for settings that cannot be used, DataError where there is no pair, and
+    StoreError for an unknown data set.
+    """
+    judge = Judge(request.settings)
+    return StoredJudges(workspace).submit(
+        dataset_id=request.dataset_id,
+        name=request.name.strip() or judge.model,
+        model=judge.model,
+        template=judge.template_hash,
+        settings=judge.settings,
+        top=judge.top,
+        systems=request.systems,
+        depth=request.depth,
+        pairs=request.pairs,
+        judge_id=judge_id,
+    )
+
+
+def pairs_of(pool: LabelPool, queries: int | None = None, seed: int = 0) -> list[Pair]:
+    """The (query id, document id) pairs of a pool, by query.
+
+    queries: so many of its queries, drawn at random with the seed, with all of their pairs; None
+    for all. Raises SettingError where it is under 1.
+    """
+    if queries is not None and queries < 1:
+        raise SettingError(
+            "A sample needs at least 1 query, not {size}.",
+            remedy="Leave the sample empty to take all queries.",
+            size=queries,
+        )
+    chosen = np.isin(pool.query_ids, drawn(pool.query_ids, seed)[:queries])
+    index = pool.index[chosen[pool.query]]
+    return [(str(query), str(doc)) for query, doc in index]
+
+
+def estimate(judge: Judge, pairs: Sequence[Question]) -> Estimate:
+    """What a judge would cost at most, from a sample of the pairs; cached ones cost nothing."""
+    asked = [pair for pair in pairs if pair.query.strip() and pair.document.strip()]
+    if not asked:
+        return Estimate(0, 0.0)
+    places = np.random.default_rng(_SEED).permutation(len(asked))[:_LOOKED_AT]
+    sample = [(asked[place].query, asked[place].document) for place in places]
+    return judge.estimate(sample).scaled(len(asked) / len(sample))
+
+
+def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:
+    """How long so many calls take about; NaN where nothing tells it.
+
+    before: calls a second of an earlier judge with the same model; None where there is none.
+    """
+    limit = float(judge.settings["per_minute"]) / 60
+    rates = [rate for rate in (limit, before or 0.0) if rate > 0]
+    return calls / min(rates) if rates else float("nan")

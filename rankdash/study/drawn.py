@@ -1,0 +1,41 @@
+"""A study whose labels came by draws: what they say is an estimate, and its means are none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+
+from rankdash.analysis.labelling.drawn_labels import status_of_draws
+from rankdash.analysis.labelling.status import LabelStatus
+from rankdash.study.study import Study
+
+
+def with_draws(study: Study, draws: pd.DataFrame) -> Study:
+    """The study with the estimates of its labels; as it is where every document has a label that a
+    metric looks at.
+
+    draws: query_id, doc_id, cannot_tell, draw and probability of the labels; NaN for those that
+    were there before. What cannot be told counts as not relevant.
+    """
+    ids = ["query_id", "doc_id"]
+    once = draws.drop_duplicates(ids)
+    untold = once[once["cannot_tell"]].assign(label=0.0)
+    drawn = pd.concat([study.dataset.qrels.merge(once, on=ids, how="left"), untold])
+    drawn = drawn.drop_duplicates(ids, ignore_index=True)
+    found = status_of_draws(
+        {study.name(system): study.ranking(system) for system in study.chosen},
+        drawn,
+        study.specs,
+        threshold=study.conventions.threshold,
+        level=study.statistics.level,
+    )
+    if found is not None and found.complete and _all_labelled(study):
+        return study
+    return replace(study, labelling=found or LabelStatus("weight", (), 0, (), (), math.nan))
+
+
+def _all_labelled(study: Study) -> bool:
+    judged = f"judged@{study.cutoff or 10}"
+    return all(study.evaluate(each, (judged,)).mean(judged) == 1 for each in study.chosen)

@@ -1,0 +1,325 @@
+"""A study with a judge: its verdict, people's, and the judge's corrected by people's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.judging.agreement import Favour, JudgeAgreement, agreement, lifted_by
+from rankdash.analysis.judging.circularity import Circularity, circular
+from rankdash.analysis.judging.corrected import Corrected, correct
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.labelling.additive import ADDITIVE
+from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
+from rankdash.analysis.statistics.pairs import paired
+from rankdash.analysis.statistics.significance import corrected as corrected_p
+from rankdash.analysis.statistics.verdict import Kind, is_proven
+from rankdash.errors import DataError
+from rankdash.metrics import evaluate
+from rankdash.metrics import judge as join
+from rankdash.ranking.build import coded
+from rankdash.ranking.ragged import Flags, Floats
+from rankdash.study.study import Study
+
+# Where a metric reads whole lists.
+_DEPTH = 10
+DOCUMENT_LENGTH = "document_length"
+LENGTHS = ("short", "medium", "long")
+"""Thirds of the judged documents by their length."""
+
+
+@dataclass(frozen=True)
+class JudgedVerdict:
+    """What a judge and people say of a challenger together.
+
+    three: the mean change by people, by the judge and corrected. p: of the corrected change, for
+    all challengers; NaN where there is none. kind: by the corrected change; "too_few" where people
+    labelled too few queries. incomplete: queries in which the judge lacks a grade within the
+    cutoff: it says nothing of them. labelled: the share of the documents of people's queries,
+    within the cutoff, that have a label; NaN without such queries. drawn: whether the labels came
+    by draws.
+    """
+
+    judge: str
+    challenger: str
+    three: Corrected
+    p: float
+    kind: Kind
+    incomplete: int
+    labelled: float
+    drawn: bool
+
+
+def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
+    """Challenger → what may be said of it by the metric of the study.
+
+    People's queries are those that have labels, which are taken to be a random sample. Where labels
+    came by draws of whole queries, they are those that are labelled in full, and the mean is over
+    the queries that the two rank differently, of which they are a sample, 0 where nothing is
+    relevant; where labels came by draws of pairs, or a metric needs labels that were not drawn,
+    there are none.
+    """
+    found = {challenger: _three(study, judge, challenger) for challenger in study.challengers}
+    raw = [each.three.corrected.p for each in found.values()]
+    after = corrected_p(raw, study.statistics.correction)
+    return {
+        challenger: JudgedVerdict(
+            judge=judge.name,
+            challenger=challenger,
+            three=each.three,
+            p=p,
+            kind=_kind(study, each, p),
+            incomplete=each.incomplete,
+            labelled=each.labelled,
+            drawn=study.labelling is not None,
+        )
+        for (challenger, each), p in zip(found.items(), after, strict=True)
+    }
+
+
+def _kind(study: Study, found: _Three, p: float) -> Kind:
+    change = found.three.corrected
+    if not study.measures_quality:
+        return "descriptive"
+    if not found.three.enough:
+        return "too_few"
+    if not is_proven(change.low, change.high, p, study.statistics.level):
+        return "unproven"
+    if change.high < 0:
+        return "worse"
+    return "better" if change.mean >= study.statistics.worthwhile * found.before else "small"
+
+
+@dataclass(frozen=True)
+class _Three:
+    """The change in three ways; before: the baseline's mean over people's queries. incomplete,
+    labelled: as of a `JudgedVerdict`."""
+
+    three: Corrected
+    before: float
+    incomplete: int
+    labelled: float
+
+
+def _three(study: Study, judge: Judgements, challenger: str) -> _Three:
+    if study.labelling is None:
+        key = study.key("judge corrected", study.baseline, challenger, study.spec, judge.id)
+        return study.once((*key, study.statistics.level), lambda: _made(study, judge, challenger))
+    # Of a query that was drawn, what stands at the same rank in both has no label: whether it is
+    # relevant is not known, but that nothing changes by it is.
+    rules = replace(study.conventions, no_relevant="count")
+    return _made(replace(study, conventions=rules), judge, challenger)
+
+
+def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
+    pool = _pool(study, challenger)
+    asked = pd.Index(pool.query_ids).isin(judge.table["query_id"].unique())
+    own = _labelled(study, pool)
+    people = study.pairs(challenger).set_index("query_id").reindex(pool.query_ids)
+    judged, whole = _by_judge(study, judge, challenger, pool)
+    # What nobody looked at says nothing.
+    chosen = (asked | own) & _drawable(study, pool)
+    three = correct(
+        people["delta"].to_numpy()[chosen],
+        np.where(whole, judged, np.nan)[chosen],
+        labelled=own[chosen],
+        level=study.statistics.level,
+    )
+    compared = people[own].dropna(subset="delta")
+    known = ~np.isnan(pool.aligned(study.dataset.qrels))[own[pool.query]]
+    labelled = float(known.mean()) if len(known) else math.nan
+    return _Three(three, float(compared["before"].mean()), int((asked & ~whole).sum()), labelled)
+
+
+def _pool(study: Study, challenger: str) -> LabelPool:
+    """Empty where the two share no query, which a comparison says by itself."""
+    sides = {side: study.ranking(side) for side in (study.baseline, challenger)}
+    try:
+        return pool_of(sides, study.measure.k or _DEPTH)
+    except DataError:
+        none = np.zeros(0, dtype=object)
+        nowhere = np.zeros((len(sides), 0))
+        return LabelPool(tuple(sides), none, np.zeros(0, dtype=np.int64), none, nowhere)
+
+
+def _labelled(study: Study, pool: LabelPool) -> Flags:
+    """(Q,) whether people labelled the whole query."""
+    if study.labelling is None:
+        found: Flags = pd.Index(pool.query_ids).isin(list(study.dataset.labels["query_id"].texts))
+        return found
+    none = np.zeros(len(pool.query_ids), dtype=bool)
+    # Of pairs, all of those that a query needs may be there in the end only.
+    if study.labelling.mode != "query" and not study.labelling.complete:
+        return none
+    labels = study.dataset.qrels
+    drawn = _complete(pool, labels, _differs(pool)) & _drawable(study, pool)
+    # What stands at the same rank in both was not drawn, and only sums do not need it.
+    whole = study.measure.metric.name in ADDITIVE or not (drawn & ~_complete(pool, labels)).any()
+    return drawn if whole else none
+
+
+def _drawable(study: Study, pool: LabelPool) -> Flags:
+    """(Q,) whether the query could be drawn: with draws, one that both rank the same could not."""
+    if study.labelling is None:
+        return np.ones(len(pool.query_ids), dtype=bool)
+    differs: Flags = np.bincount(pool.query, _differs(pool), len(pool.query_ids)) > 0
+    return differs
+
+
+def _differs(pool: LabelPool) -> Flags:
+    """(N,) whether the two systems rank the pair differently."""
+    found: Flags = pool.ranks[0] != pool.ranks[1]
+    return found
+
+
+def _complete(pool: LabelPool, labels: pd.DataFrame, of: Flags | None = None) -> Flags:
+    """(Q,) whether every pair of the query has a label. of: (N,) the pairs that need one; None:
+    all."""
+    lacking = np.isnan(pool.aligned(labels))
+    if of is not None:
+        lacking &= of
+    whole: Flags = np.bincount(pool.query, lacking, len(pool.query_ids)) == 0
+    return whole
+
+
+def _by_judge(
+    study: Study, judge: Judgements, challenger: str, pool: LabelPool
+) -> tuple[Floats, Flags]:
+    """(Q,) the changes by the judge's grades, and whether it graded the whole query."""
+    rows = judge.graded
+    labels = {name: coded(rows[name]) for name in ("query_id", "doc_id")}
+    grades = labels | {"label": rows["label"].to_numpy(dtype=np.float64)}
+    before, after = (
+        evaluate(
+            join(study.ranking(side), grades, study.conventions),
+            [study.spec],
+            study.conventions,
+            study.excluded(side),
+        )
+        for side in (study.baseline, challenger)
+    )
+    found = paired(before, after, study.spec).set_index("query_id")["delta"]
+    return found.reindex(pool.query_ids).to_numpy(), _complete(pool, rows)
+
+
+def agreed(study: Study, judge: Judgements) -> JudgeAgreement:
+    """The judge beside people's labels of the study."""
+    return study.once(
+        study.key("judge agreement", judge.id),
+        lambda: agreement(judge, study.dataset.qrels, threshold=study.conventions.threshold),
+    )
+
+
+def agreement_groups(study: Study, judge: Judgements) -> pd.DataFrame:
+    """The rows of `JudgeAgreement.by_group` by label and grade, by each kind of queries (`by` is
+    its name), by the length of documents and, for each challenger (`by` is its id), by which system
+    ranks a document higher (`group` is its id)."""
+
+    def make() -> pd.DataFrame:
+        kinds = {name: study.grouping(name) for name in study.segments}
+        lengths = {DOCUMENT_LENGTH: _document_lengths(study, judge)}
+        lifted = {each: _lifted(study, each) for each in study.challengers}
+        return agreed(study, judge).by_group(kinds | lengths | lifted)
+
+    key = study.key("judge groups", study.baseline, study.challengers, study.spec, judge.id)
+    return study.once(key, make)
+
+
+def favours(study: Study, judge: Judgements) -> dict[str, Favour]:
+    """Challenger → how far the judge errs in its favour."""
+
+    def make() -> dict[str, Favour]:
+        found = agreed(study, judge)
+        return {
+            challenger: found.favours(_lifted(study, challenger), challenger, study.baseline)
+            for challenger in study.challengers
+        }
+
+    key = study.key("judge favours", study.baseline, study.challengers, study.spec, judge.id)
+    return study.once(key, make)
+
+
+def circularity(study: Study, judge: Judgements) -> list[Circularity]:
+    """The systems of the study, by id, that the judge is or shares a maker with."""
+    made_of = {system: _texts(study, system) for system in study.chosen}
+    return circular(judge.model or judge.name, made_of)
+
+
+def numbers(study: Study) -> dict[str, Any] | None:
+    """All that the study's judge says, for JSON: unrounded, None where there is no value; None
+    where the study has no judge."""
+    judge = study.judge
+    if judge is None:
+        return None
+    favoured = favours(study, judge)
+    overall = agreed(study, judge).overall.drop(["by", "group"])
+    return {
+        "judge": judge.name,
+        "model": judge.model,
+        "pairs": len(judge),
+        "failed": judge.failed,
+        "agreement": _plain({str(name): value for name, value in overall.items()}),
+        "circular": [study.name(each.system) for each in circularity(study, judge)],
+        "verdicts": {
+            study.name(challenger): {
+                "kind": found.kind,
+                "people": _plain(vars(found.three.people)),
+                "judge": _plain(vars(found.three.judge)),
+                "corrected": _plain(vars(found.three.corrected)),
+                "favours": _plain(
+                    vars(favoured[challenger]) | {"challenger": study.name(challenger)}
+                ),
+            }
+            | _plain(
+                {
+                    "p_corrected": found.p,
+                    "weight": found.three.weight,
+                    "worth": found.three.worth,
+                    "saved": found.three.saved,
+                    "others": found.three.others,
+                    "incomplete": found.incomplete,
+                }
+            )
+            for challenger, found in verdicts(study, judge).items()
+        },
+    }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Python's own numbers, None for NaN."""
+    own = {
+        name: getattr(value, "item", lambda value=value: value)() for name, value in values.items()
+    }
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in own.items()
+    }
+
+
+def _texts(study: Study, system: str) -> list[str]:
+    """What says which model a system is: its name, its kind and the texts of its settings."""
+    run = study.run(system)
+    own = [study.name(system)]
+    if run is None:
+        return own
+    return [*own, run.reranker, *(each for each in run.settings.values() if isinstance(each, str))]
+
+
+def _lifted(study: Study, challenger: str) -> pd.Series:
+    return lifted_by(_pool(study, challenger), challenger, study.baseline)
+
+
+def _document_lengths(study: Study, judge: Judgements) -> pd.Series:
+    """The third of each judged pair's document by its length in characters; missing without
+    texts."""
+    pairs = judge.table[["query_id", "doc_id"]]
+    lengths = study.dataset.document_text().str.len().reindex(pairs["doc_id"])
+    ranks = lengths.where(lengths > 0).rank(pct=True).to_numpy()
+    thirds = np.array(LENGTHS, dtype=object)[np.searchsorted((1 / 3, 2 / 3), ranks).clip(0, 2)]
+    thirds[np.isnan(ranks)] = None
+    return pd.Series(thirds, index=pd.MultiIndex.from_frame(pairs))

@@ -1,0 +1,171 @@
+"""Judges under way: how far each is, what failed, what it cost, and what can be done about it."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.i18n import duration, moment, ngettext, number
+from rankdash.i18n import gettext as _
+from rankdash.rerankers.judging.judge import KINDS, OWN
+from rankdash.store.jobs.judges import JudgeRow, StoredJudges
+from rankdash.ui.runs import cost_line, key_field
+from rankdash.ui.state import stored_judges
+from rankdash.ui.state.server import read_only, worker, workspace
+from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.words.failures import kind_of_failure, problem
+
+_REFRESH_SECONDS = 1.0
+# The choice of the widget, and what it is put to before it is drawn again.
+_SHOWN, _NEXT = "judge.shown", "judge.next"
+
+
+def show(judge_id: str) -> None:
+    """The page is about this judge from now on."""
+    st.session_state[_NEXT] = judge_id
+
+
+def chosen(dataset_id: str) -> JudgeRow | None:
+    """The judge that the page is about: the newest unless another is chosen; None for none."""
+    rows = stored_judges.rows(dataset_id)
+    if not rows:
+        return None
+    ids = list(reversed(rows))
+    if _NEXT in st.session_state:
+        st.session_state[_SHOWN] = st.session_state.pop(_NEXT)
+    if st.session_state.get(_SHOWN) not in ids:
+        st.session_state[_SHOWN] = ids[0]
+    if len(ids) > 1:
+        st.selectbox(
+            _("Judge"),
+            ids,
+            format_func=lambda each: f"{rows[each].name} · {moment(rows[each].created)}",
+            key=_SHOWN,
+        )
+    return rows[st.session_state[_SHOWN]]
+
+
+def draw(row: JudgeRow) -> None:
+    """The card of a judge; polls once a second while it is live."""
+
+    @st.fragment(run_every=_REFRESH_SECONDS if row.live else None)
+    def card() -> None:
+        now = stored_judges.rows(row.dataset_id).get(row.id)
+        if now is None or (row.live and not now.live):
+            st.rerun(scope="app")
+        if now.live and not read_only():
+            worker().ensure()
+        with st.container(border=True):
+            text, action = st.columns([4, 1], vertical_alignment="center")
+            text.write(f"**{name_safe(now.name)}** · {_state(now)}")
+            text.caption(" · ".join(_identity(now)))
+            _progress(now, text)
+            if not read_only():
+                _actions(now, text, action)
+
+    card()
+
+
+def _state(row: JudgeRow) -> str:
+    if row.cancelling:
+        return _("cancelling after the current batch")
+    return {
+        "queued": _("waiting for its turn"),
+        "running": _("asking"),
+        "done": _("done"),
+        "failed": _("failed"),
+        "cancelled": _("cancelled"),
+        "interrupted": _("interrupted"),
+    }[row.state]
+
+
+def _identity(row: JudgeRow) -> list[str]:
+    """What makes it this judge and no other."""
+    said = [_("grades 0 to {top}", top=row.top), moment(row.created)]
+    if row.template:
+        said.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
+    if row.model:
+        said.insert(0, _("model {model}", model=markdown_safe(row.model, 80)))
+    return said
+
+
+def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
+    asked = row.graded + row.failed
+    parts = [
+        ngettext("{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(asked, 0))
+    ]
+    if row.failed:
+        parts.append(ngettext("{n} without a grade", "{n} without a grade", row.failed))
+    if row.state == "running" and row.seconds_left is not None:
+        parts.append(_("{time} left", time=duration(row.seconds_left)))
+    if row.live or row.open:
+        text.progress(min(1.0, asked / row.total), text=" · ".join(parts))
+    else:
+        text.write(" · ".join(parts))
+    if row.failed:
+        kinds = StoredJudges(workspace()).failures(row.id)
+        said = [f"{kind_of_failure(kind)}: {number(count, 0)}" for kind, count in kinds.items()]
+        text.caption(" · ".join(said))
+    if row.settings:
+        text.caption(" · ".join(_bill(row)))
+    if row.error is not None:
+        text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+
+
+def _bill(row: JudgeRow) -> list[str]:
+    """What its calls came to so far."""
+    billed = row.usage.get("billed", {})
+    parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]
+    if "prompt_tokens" in billed:
+        parts.append(_("{n} tokens read", n=number(billed["prompt_tokens"], 0)))
+    if "completion_tokens" in billed:
+        parts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
+    if "dollars" in billed:
+        parts.append(cost_line.dollars(billed["dollars"]))
+    if row.unsettled and not row.live:
+        parts.append(
+            ngettext(
+                "answers to up to {n} pair were lost with the worker, and may be billed too",
+                "answers to up to {n} pairs were lost with the worker, and may be billed too",
+                row.unsettled,
+            )
+        )
+    return parts
+
+
+def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> None:
+    judges = StoredJudges(workspace())
+    if row.live:
+        if action.button(
+            _("Cancel"),
+            key=f"judge.cancel.{row.id}",
+            icon=":material/cancel:",
+            disabled=row.cancelling,
+        ):
+            judges.cancel(row.id)
+            st.rerun(scope="app")
+        return
+    if row.can_resume:
+        with text:
+            found = key_field.draw(KINDS[OWN], row.settings, f"judge.{row.id}", fixed=True)
+        label = _("Resume") if row.open else _("Ask again")
+        if action.button(label, key=f"judge.resume.{row.id}", icon=":material/resume:"):
+            if found.missing:
+                text.error(found.missing, icon=":material/key_off:")
+                return
+            if found.keys:
+                worker().hand_over(row.id, found.keys)
+            judges.resume(row.id)
+            worker().ensure()
+            st.rerun(scope="app")
+    if action.button(_("Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"):
+        dialogs.delete(
+            _("Delete this judge?"),
+            [
+                name_safe(row.name),
+                ngettext("{n} grade is lost.", "{n} grades are lost.", row.graded),
+                _("Labels that people gave stay."),
+            ],
+            lambda: judges.delete(row.id),
+        )

@@ -1,0 +1,176 @@
+"""Pairs of query and document to read: where judge and people differ, and texts that speak to a
+judge."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, plain, signed
+from rankdash.rerankers.judging.addressed import addresses_judge
+from rankdash.store.jobs.judges import JudgeRow
+from rankdash.study.judging import agreed
+from rankdash.study.study import Study
+from rankdash.ui.state import stored_judges
+from rankdash.ui.state.cache import cache
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.words.failures import in_words
+
+_MOST, _LONGEST, _CELL = 500, 5_000, 200
+
+
+def draw(study: Study, row: JudgeRow) -> None:
+    judge = stored_judges.judgements(row)
+    _repeats(row)
+    differing = agreed(study, judge).disagreements
+    if len(differing):
+        fold(
+            ngettext(
+                "{n} pair that people and the judge grade differently",
+                "{n} pairs that people and the judge grade differently",
+                len(differing),
+            ),
+            "judge.differing",
+            ":material/compare_arrows:",
+            lambda: _read(study, row, differing, "differing"),
+        )
+    flagged = cache(
+        ("judge flags", study.dataset.id, row.id, row.total), lambda: _flags(study, row)
+    )
+    if len(flagged):
+        st.warning(
+            ngettext(
+                "{n} pair has a text that speaks to a judge, such as an order to give a high "
+                "grade. Read it: its grade may not be the judge's own.",
+                "{n} pairs have a text that speaks to a judge, such as an order to give a high "
+                "grade. Read them: their grades may not be the judge's own.",
+                len(flagged),
+            ),
+            icon=":material/flag:",
+        )
+        fold(
+            _("Texts that speak to a judge"),
+            "judge.flagged",
+            ":material/flag:",
+            lambda: _read(study, row, flagged, "flagged"),
+        )
+    _failures(study, row)
+
+
+def _repeats(row: JudgeRow) -> None:
+    found = stored_judges.repeats(row)
+    if found is None or not found.pairs:
+        return
+    st.caption(
+        _(
+            "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa between "
+            "its repeats {kappa}.",
+            n=found.repeats,
+            same=percent(found.same),
+            kappa=number(found.kappa, 2),
+        )
+    )
+
+
+def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
+    """A table of pairs, and the one that is chosen in full."""
+    data, shown = study.dataset, pairs.head(_MOST)
+    names = data.names_of(shown["doc_id"])
+    columns = {
+        _("Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],
+        _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+        _("Judge"): shown["grade"],
+    }
+    if "label" in shown:
+        columns |= {_("People"): shown["label"], _("Judge less people"): shown["difference"]}
+    chosen = st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"judge.{key}.{row.id}",
+        column_config={
+            _("Judge less people"): st.column_config.NumberColumn(format="%+g"),
+            **dict.fromkeys((_("Judge"), _("People")), st.column_config.NumberColumn(format="%g")),
+        },
+    )
+    if len(pairs) > len(shown):
+        st.caption(_("The first {n} are shown.", n=number(_MOST, 0)))
+    places = chosen["selection"]["rows"]
+    if not places:
+        st.caption(_("Choose a row to read the pair and the judge's reason."))
+        return
+    _pair(study, row, shown.iloc[places[0]])
+
+
+def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
+    """Texts as they are: nothing in them is markup."""
+    data = study.dataset
+    said = stored_judges.grades(row)
+    own = said[(said["query_id"] == pair["query_id"]) & (said["doc_id"] == pair["doc_id"])]
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.caption(_("Query"))
+        st.text(data.query_names[pair["query_id"]])
+        st.caption(_("Document"))
+        st.text(str(data.document_text().get(pair["doc_id"], ""))[:_LONGEST])
+    with right:
+        if "label" in pair:
+            st.caption(
+                _(
+                    "People: {label}, judge: {grade} ({difference})",
+                    label=plain(pair["label"]),
+                    grade=plain(pair["grade"]),
+                    difference=signed(pair["difference"], 0),
+                )
+            )
+        for answer in [each for answers in own["answers"] for each in answers]:
+            grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
+            st.caption(_("The judge's reason, grade {grade}", grade=grade))
+            st.text(answer["reason"] or in_words(answer["error"]))
+
+
+def _flags(study: Study, row: JudgeRow) -> pd.DataFrame:
+    """query_id, doc_id and grade of the pairs of which a text speaks to a judge."""
+    pairs = stored_judges.grades(row)[["query_id", "doc_id", "grade"]]
+    documents = study.dataset.document_text().reindex(pairs["doc_id"].unique()).fillna("")
+    queries = study.dataset.query_text().reindex(pairs["query_id"].unique()).fillna("")
+    speaking = {
+        key: {each for each, text in texts.items() if addresses_judge(str(text))}
+        for key, texts in (("doc_id", documents), ("query_id", queries))
+    }
+    flagged = pairs["doc_id"].isin(speaking["doc_id"]) | pairs["query_id"].isin(
+        speaking["query_id"]
+    )
+    return pairs[flagged].reset_index(drop=True)
+
+
+def _failures(study: Study, row: JudgeRow) -> None:
+    said = stored_judges.grades(row)
+    lost = said[(said["grade"].isna()) & (said["kind"] != "")]
+    if not len(lost):
+        return
+
+    def table() -> None:
+        shown = lost.head(_MOST)
+        names = study.dataset.names_of(shown["doc_id"])
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    _("Query"): [
+                        study.dataset.query_names[query][:_CELL] for query in shown["query_id"]
+                    ],
+                    _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+                    _("Reason"): [in_words(error) for error in shown["error"]],
+                }
+            ),
+            hide_index=True,
+        )
+
+    fold(
+        ngettext("{n} pair without a grade", "{n} pairs without a grade", len(lost)),
+        "judge.failures",
+        ":material/error:",
+        table,
+    )

@@ -1,0 +1,186 @@
+"""What a judge is worth: the verdict three ways, its agreement with people, and warnings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.analysis.judging.agreement import GRADE, LABEL, JudgeAgreement
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.labelling.kappa import Kappa
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, plain
+from rankdash.reporting import figures
+from rankdash.store.jobs.judges import JudgeRow
+from rankdash.study.judging import (
+    DOCUMENT_LENGTH,
+    agreed,
+    agreement_groups,
+)
+from rankdash.study.study import Study
+from rankdash.ui.labels import judged_verdict, label_plan
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address, stored_judges
+from rankdash.ui.state.cache import shared
+from rankdash.ui.widgets.text import table_html
+
+_NONE = "–"
+
+
+def draw(study: Study, row: JudgeRow) -> None:
+    judge = stored_judges.judgements(row)
+    judged = replace(label_plan.under_way(study), judge=judge)
+    if study.challengers:
+        st.subheader(_("Verdict"), anchor=False)
+        _beside(row)
+        for challenger in study.challengers:
+            shared(judged_verdict.draw, judged, challenger)
+            judged_verdict.curve(judged, challenger)
+    st.subheader(_("Agreement with people"), anchor=False)
+    found = agreed(judged, judge)
+    if not len(found.pairs):
+        st.info(
+            _("People have labelled none of the documents that the judge graded."),
+            icon=":material/info:",
+        )
+        st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+        return
+    _agreement(found)
+    _groups(judged, judge)
+
+
+def _beside(row: JudgeRow) -> None:
+    """Whether this judge's verdict is shown beside people's elsewhere."""
+
+    def changed() -> None:
+        address.choose(view.JUDGE, row.id if st.session_state[key] else None)
+
+    key = f"judge.beside.{row.id}"
+    st.toggle(
+        _("Show this verdict on Overview and in the report"),
+        value=address.one(view.JUDGE) == row.id,
+        key=key,
+        on_change=changed,
+    )
+
+
+def _agreement(found: JudgeAgreement) -> None:
+    overall = found.overall
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.html(_matrix(found.unweighted))
+        st.caption(_("Rows: people's label. Columns: the judge's grade."))
+    with right:
+        pairs = ngettext("{n} pair", "{n} pairs", len(found.pairs))
+        queries = ngettext("{n} query", "{n} queries", int(overall["queries"]))
+        st.markdown(
+            _(
+                "People and the judge both graded {pairs} of {queries}.",
+                pairs=pairs,
+                queries=queries,
+            )
+        )
+        st.html(
+            table_html(
+                [_("Measure"), _("value"), _("{level} interval", level=percent(0.95))],
+                [
+                    [_("kappa"), *_kappa(found.unweighted)],
+                    [_("kappa, quadratic"), *_kappa(found.quadratic)],
+                    [_("same grade"), percent(overall["agree"]), ""],
+                    [_("judge higher"), percent(overall["over"]), ""],
+                    [_("judge lower"), percent(overall["under"]), ""],
+                    [_("relevant by people"), percent(overall["people_relevant"]), ""],
+                    [_("relevant by the judge"), percent(overall["judge_relevant"]), ""],
+                ],
+            )
+        )
+        if found.binary:
+            st.caption(
+                _(
+                    "The scales differ, so both are compared as relevant (1) or not (0), from {n} "
+                    "on.",
+                    n=plain(found.threshold),
+                )
+            )
+        st.caption(
+            _(
+                "Agreement alone is no licence: a judge that agrees well and favours one system "
+                "turns a verdict around."
+            )
+        )
+
+
+def _kappa(found: Kappa) -> list[str]:
+    if math.isnan(found.kappa):
+        return [_NONE, _NONE]
+    interval = _NONE if math.isnan(found.low) else f"{found.low:.2f} … {found.high:.2f}"
+    return [f"{found.kappa:.2f}", interval]
+
+
+def _matrix(found: Kappa) -> str:
+    grades = [plain(grade) for grade in found.grades]
+    rows = [
+        [grade, *(number(count, 0) for count in counts)]
+        for grade, counts in zip(grades, found.table.tolist(), strict=True)
+    ]
+    return table_html(["", *grades], rows)
+
+
+def _groups(study: Study, judge: Judgements) -> None:
+    table = agreement_groups(study, judge)
+    shown = pd.DataFrame(
+        {
+            _("By"): [_by(study, each) for each in table["by"]],
+            _("Group"): [
+                _group(study, by, group)
+                for by, group in zip(table["by"], table["group"], strict=True)
+            ],
+            _("Pairs"): table["pairs"],
+            _("Same grade"): table["agree"],
+            _("Judge higher"): table["over"],
+            _("Judge lower"): table["under"],
+            _("Judge less people"): table["difference"],
+            _("Kappa"): table["kappa"],
+        }
+    )
+    share = st.column_config.NumberColumn(format="percent")
+    shares = (_("Same grade"), _("Judge higher"), _("Judge lower"))
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={
+            **dict.fromkeys(shares, share),
+            _("Judge less people"): st.column_config.NumberColumn(
+                format="%+.2f", help=_("Mean difference in grades.")
+            ),
+            _("Kappa"): st.column_config.NumberColumn(format="%.2f"),
+        },
+    )
+
+
+def _by(study: Study, name: str) -> str:
+    titles = {
+        LABEL: _("people's label"),
+        GRADE: _("judge's grade"),
+        DOCUMENT_LENGTH: _("length of the document"),
+    }
+    if name in study.challengers:
+        return _("ranked higher by")
+    if name in titles or name in study.dataset.segments:
+        return titles.get(name, name)
+    return _(figures.DERIVED[name].title)
+
+
+def _group(study: Study, by: str, group: object) -> str:
+    if by in study.challengers:
+        return study.name(str(group))
+    if by in (LABEL, GRADE):
+        return plain(float(str(group)))
+    lengths = {"short": _("short"), "medium": _("medium"), "long": _("long")}
+    if by == DOCUMENT_LENGTH:
+        return lengths[str(group)]
+    value = str(group)
+    return value if by in study.dataset.segments else _(value)

@@ -1,0 +1,107 @@
+"""What a person labels on: the result so far, the next document with its keys, and the people."""
+
+from __future__ import annotations
+
+import uuid
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from rankdash.analysis.labelling.answers import next_pairs
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number
+from rankdash.store.notes.corrections import Pair
+from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.ui.labelling import label_card, label_keys, people
+from rankdash.ui.labelling.label_keys import PAUSED, REPLACED
+from rankdash.ui.labels import estimate_strip, label_plan
+from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.sidebar import view
+from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets.lazy_expander import fold
+
+# Of this process: others know nothing of its windows.
+_SERVER = uuid.uuid4().hex
+# More than can be in other people's hands.
+_AHEAD = 200
+
+
+@st.fragment
+def draw(dataset_id: str, plan_id: str, who: str) -> None:
+    """Each key draws only this anew. plan_id: of the plan that the rest of the page is about."""
+    labelling = label_plan.current(dataset_id)
+    if labelling is None:
+        st.rerun()
+    if labelling.kept.id != plan_id:
+        st.session_state[REPLACED] = True
+        st.rerun()
+    # Who labels waits for the card, and not for the result above it.
+    strip = st.container()
+    if read_only():
+        st.caption(_("This workspace is read-only: nothing can be added to it here."))
+    elif not who:
+        st.caption(_("Type your name to begin: it is stored with each label."))
+    elif PAUSED in st.session_state:
+        LabelPlans(workspace()).take(plan_id, [], _owner())
+        label_keys.paused(labelling, who)
+    else:
+        _next_card(labelling, who)
+    with strip:
+        estimate_strip.draw(labelling)
+    fold(_("People"), "label.people", ":material/group:", lambda: people.draw(labelling))
+
+
+def _next_card(labelling: Labelling, who: str) -> None:
+    plans, again = LabelPlans(workspace()), label_keys.taken_back(labelling, who)
+    pair: Pair | None
+    if again is not None:
+        pair, is_open = again[0], True
+        plans.take(labelling.kept.id, [pair], _owner())
+    else:
+        places = next_pairs(
+            labelling.plan, labelling.answered, who, _AHEAD, doubled=labelling.settings.double
+        )
+        offered = map(labelling.pair, places.tolist())
+        pair = plans.take(labelling.kept.id, offered, _owner(), gone=_is_closed)
+        is_open = len(places) > 0
+    if pair is None:
+        _nothing_left(labelling, who, is_open)
+        return
+    label_keys.appears(pair)
+    label_card.draw(labelling, pair)
+    label_keys.draw(labelling, pair, who)
+    if labelling.settings.mode == "query":
+        label_card.query_so_far(labelling, pair[0], who)
+
+
+def _owner() -> str:
+    """This window: a reload is another one."""
+    context = get_script_run_ctx()
+    return f"{_SERVER}.{context.session_id if context else ''}"
+
+
+def _is_closed(owner: str) -> bool:
+    server, _dot, session = owner.partition(".")
+    own = server == _SERVER and runtime.exists()
+    return own and not runtime.get_instance().is_active_session(session)
+
+
+def _nothing_left(labelling: Labelling, who: str, is_open: bool) -> None:
+    """is_open: whether others have the last documents before them."""
+    if is_open:
+        st.info(
+            _(
+                "The documents that are left are open in other windows. One that is not labelled "
+                "there is free again after ten minutes."
+            ),
+            icon=":material/hourglass_empty:",
+        )
+        st.button(_("Look again"), key="labelling.again", icon=":material/refresh:")
+        return
+    mine = sum(each.answers for each in labelling.status.raters if each.name == who)
+    st.success(
+        _("No document is left for you. Labelled by you: {n}.", n=number(mine, 0)),
+        icon=":material/done_all:",
+    )
+    st.page_link(view.page("overview"), label=_("Overview"), icon=":material/arrow_forward:")

@@ -1,0 +1,71 @@
+"""The verdict on a challenger by people, by a judge, and by the judge corrected by people."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from rankdash.analysis.judging.corrected import MeanChange
+from rankdash.i18n import gettext as _
+from rankdash.i18n import number, paragraph, percent, signed
+from rankdash.reporting import figures
+from rankdash.study.judging import verdicts
+from rankdash.study.study import Study
+from rankdash.ui.sidebar import view
+from rankdash.ui.widgets import plotly_chart
+from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.ui.widgets.text import markdown_safe, table_html
+from rankdash.words.verdict_chips import (
+    change_interval,
+    judge_caveats,
+    judged_sentence,
+    three_ways,
+    worth_sentence,
+)
+
+_NONE = "–"
+
+
+def draw(study: Study, challenger: str) -> None:
+    """The sentence, the three ways, what the judge is worth, and what to keep in mind. The study
+    has a judge."""
+    if study.judge is None:
+        return
+    found = verdicts(study, study.judge)[challenger]
+    st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
+    said = [judged_sentence(study, found), worth_sentence(found.three)]
+    st.write(markdown_safe(paragraph([each for each in said if each]), 800))
+    left, right = st.columns(2, gap="large")
+    with left:
+        interval = _("{level} interval", level=percent(study.statistics.level))
+        rows = [_change(title, change) for title, change in three_ways(found.three)]
+        st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
+    with right:
+        _chart(figures.three_ways(study, challenger), f"judge.three.{challenger}")
+    for caveat in judge_caveats(study, found):
+        st.caption(f":material/info: {markdown_safe(caveat, 400)}")
+
+
+def curve(study: Study, challenger: str) -> None:
+    """How much more of people's queries would narrow the interval, where that can be said."""
+    drawn = figures.label_curve(study, challenger)
+    if drawn is not None:
+        fold(
+            _("What labelling more queries would bring"),
+            f"judge.curve.{challenger}",
+            ":material/show_chart:",
+            lambda: _chart(drawn, f"judge.curve.{challenger}.chart"),
+        )
+
+
+def _chart(drawn: figures.Drawing | None, key: str) -> None:
+    if drawn is not None:
+        plotly_chart.draw(drawn, key=key)
+
+
+def _change(title: str, change: MeanChange) -> list[str]:
+    if math.isnan(change.mean):
+        return [title, _NONE, _NONE, number(change.n, 0)]
+    interval = change_interval(change.low, change.high)
+    return [title, signed(change.mean, 4), interval, number(change.n, 0)]

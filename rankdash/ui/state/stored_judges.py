@@ -1,0 +1,48 @@
+"""The judges that the workspace holds, and their grades, read once for all sessions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from rankdash.analysis.judging.agreement import Repeats, repeated
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.store.jobs.judges import JudgeRow, StoredJudges
+from rankdash.ui.state.cache import cache
+from rankdash.ui.state.server import workspace
+from rankdash.ui.state.stored import stored
+
+
+def rows(dataset_id: str) -> dict[str, JudgeRow]:
+    """id → judge, oldest first; those that wait or run included."""
+    found = StoredJudges(workspace()).rows(stored(dataset_id))
+    return {row.id: row for row in found}
+
+
+def grades(row: JudgeRow) -> pd.DataFrame:
+    """One row for each pair, as `StoredJudges.grades` gives them."""
+    # What it said only changes with these.
+    key = ("judge grades", row.id, row.graded, row.failed, row.started or "", row.finished or "")
+    return cache(key, lambda: StoredJudges(workspace()).grades(row.id))
+
+
+def repeats(row: JudgeRow) -> Repeats | None:
+    """How far the judge agrees with itself; None where each pair was asked once."""
+    asked = int(row.settings.get("repeats", 1))
+    if asked < 2:
+        return None
+    said = grades(row)
+    tables = []
+    for place in range(asked):
+        own = [
+            answers[place]["grade"] if place < len(answers) else None for answers in said["answers"]
+        ]
+        table = said[["query_id", "doc_id"]].assign(grade=np.array(own, dtype=np.float64))
+        tables.append(table.assign(error=np.where(table["grade"].isna(), "no grade", "")))
+    scale = (0.0, float(row.top))
+    return repeated([Judgements(row.name, scale, table) for table in tables])
+
+
+def judgements(row: JudgeRow) -> Judgements:
+    """The same as the statistics take them."""
+    return Judgements(row.name, (0.0, float(row.top)), grades(row), row.model)

@@ -1,0 +1,225 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
+
+from rankdash.analysis.judging.agreement import agreement, lifted_by, repeated
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.labelling.kappa import cohen_kappa
+from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.statistics.clusters import clustered_reach
+from rankdash.ranking.ranking import Ranking
+
+
+def judged(rows, scale=(0, 3), name="Judge A") -> Judgements:
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "grade"])
+    failed = table["grade"].isna()
+    return Judgements(name, scale, table.assign(error=np.where(failed, "timeout", "")))
+
+
+def labelled(rows) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+
+
+def random_pairs(queries: int, each: int, seed: int = 1):
+    rng = np.random.default_rng(seed)
+    ids = [(f"q{q}", f"d{d}") for q in range(queries) for d in range(each)]
+    label = rng.integers(0, 4, len(ids)).astype(float)
+    grade = np.where(rng.random(len(ids)) < 0.6, label, rng.integers(0, 4, len(ids)))
+    table = labelled([(*pair, value) for pair, value in zip(ids, label, strict=True)])
+    rows = [(*pair, value) for pair, value in zip(ids, grade, strict=True)]
+    return judged(rows), table, label.astype(int), grade.astype(int)
+
+
+@pytest.mark.parametrize(("queries", "each"), [(2, 6), (40, 1), (30, 20)])
+def test_matrix_and_kappa_are_those_of_scikit_learn(queries: int, each: int) -> None:
+    judge, labels, label, grade = random_pairs(queries, each)
+    # The order of rows does not matter.
+    found = agreement(judge, labels.sample(frac=1, random_state=3), threshold=2)
+    assert (found.unweighted.table == confusion_matrix(label, grade)).all()
+    for ours, theirs in (("unweighted", None), ("quadratic", "quadratic")):
+        expected = cohen_kappa_score(label, grade, weights=theirs)
+        assert getattr(found, ours).kappa == pytest.approx(expected, abs=1e-12)
+    expected = cohen_kappa_score(label >= 2, grade >= 2)
+    assert found.relevant.kappa == pytest.approx(expected, abs=1e-12)
+    row = found.overall
+    assert row["people_relevant"] == pytest.approx((label >= 2).mean())
+    assert row["judge_relevant"] == pytest.approx((grade >= 2).mean())
+    assert row["over"] == pytest.approx((grade > label).mean())
+    assert row["under"] == pytest.approx((grade < label).mean())
+    assert row["agree"] == pytest.approx((grade == label).mean())
+    assert row["difference"] == pytest.approx((grade - label).mean())
+    assert (row["queries"], row["pairs"]) == (queries, queries * each)
+
+
+ROWS = [
+    ("a", "1", 3.0, 3.0),
+    ("a", "2", 0.0, 1.0),
+    ("a", "3", 1.0, 0.0),
+    ("b", "1", 0.0, 3.0),
+    ("b", "2", 2.0, 2.0),
+    ("c", "1", 1.0, 3.0),
+]
+
+
+def small(**fields):
+    judge = judged([(query, doc, grade) for query, doc, _, grade in ROWS])
+    return agreement(judge, labelled([row[:3] for row in ROWS]), threshold=1, **fields)
+
+
+def test_groups_by_label_by_grade_by_query_and_by_pair() -> None:
+    groups = {
+        "language": pd.Series({"a": "one", "b": "other", "c": None, "never judged": "one"}),
+        "length": pd.Series({("a", "2"): "long", ("b", "1"): "long", ("b", "9"): "short"}),
+    }
+    table = small().by_group(groups)
+    counts = {(row.by, row.group): (row.queries, row.pairs) for row in table.itertuples()}
+    assert counts == {
+        ("label", 0.0): (2, 2),
+        ("label", 1.0): (2, 2),
+        ("label", 2.0): (1, 1),
+        ("label", 3.0): (1, 1),
+        ("grade", 0.0): (1, 1),
+        ("grade", 1.0): (1, 1),
+        ("grade", 2.0): (1, 1),
+        ("grade", 3.0): (3, 3),
+        ("language", "one"): (1, 3),
+        ("language", "other"): (1, 2),
+        ("length", "long"): (2, 2),
+    }
+    row = table.set_index(["by", "group"]).loc[("grade", 3.0)]
+    assert (row["agree"], row["over"], row["under"]) == pytest.approx((1 / 3, 2 / 3, 0))
+    assert row["people_relevant"] == pytest.approx(2 / 3)
+    assert np.isnan(row["kappa"])
+    assert table.set_index("group").loc["one", "difference"] == pytest.approx(0.0)
+
+
+def test_pairs_that_disagree_come_furthest_apart_first() -> None:
+    found = small().disagreements
+    assert found[["query_id", "doc_id", "difference"]].to_numpy().tolist() == [
+        ["b", "1", 3.0],
+        ["c", "1", 2.0],
+        ["a", "2", 1.0],
+        ["a", "3", -1.0],
+    ]
+
+
+def test_pairs_that_only_one_side_has_do_not_count() -> None:
+    judge = judged([("a", "1", 3.0), ("a", "2", np.nan), ("a", "9", 0.0)])
+    labels = labelled([("a", "1", 3.0), ("a", "2", 0.0), ("b", "1", 2.0)])
+    found = agreement(judge, labels, threshold=1)
+    assert found.pairs[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "1"]]
+    assert found.without_grade == 2
+
+
+def test_nothing_in_common_has_no_numbers() -> None:
+    found = agreement(judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1)
+    assert found.overall["pairs"] == 0
+    assert np.isnan(found.unweighted.kappa)
+    assert np.isnan(found.overall["difference"])
+    assert found.by_group().empty
+    assert found.disagreements.empty
+
+
+@pytest.mark.parametrize(
+    ("labels", "scale", "binary"),
+    [((0, 1), (0, 3), True), ((0, 1), (0, 1), False), ((0, 4), (0, 3), True), ((0, 2), (0, 3), 0)],
+)
+def test_other_scales_are_compared_as_relevant_or_not(labels, scale, binary) -> None:
+    low, high = labels
+    rows = [("a", "1", high), ("a", "2", low), ("b", "1", high), ("b", "2", high)]
+    grades = [("a", "1", scale[1]), ("a", "2", 0), ("b", "1", 1), ("b", "2", 0)]
+    found = agreement(judged(grades, scale), labelled(rows), threshold=1)
+    assert found.binary == binary
+    if binary:
+        assert found.unweighted.grades.tolist() == [0, 1]
+        assert found.unweighted.table.tolist() == [[1, 0], [1, 2]]
+        assert found.disagreements["difference"].tolist() == [-1.0]
+        assert found.overall["difference"] == -0.25
+
+
+def ranking(lists) -> Ranking:
+    return Ranking.from_lists(
+        (query, docs, [-float(place) for place in range(len(docs))]) for query, docs in lists
+    )
+
+
+def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
+    queries = [f"q{n}" for n in range(12)]
+    pool = pool_of(
+        {
+            "first": ranking((query, ["a", "b", "c"]) for query in queries),
+            "reranked": ranking((query, ["b", "a", "c"]) for query in queries),
+        },
+        2,
+    )
+    lifted = lifted_by(pool, "reranked", "first")
+    assert lifted[("q0", "a")] == "first"
+    assert lifted[("q0", "b")] == "reranked"
+    rows = [
+        (query, *(("a", 2.0, 2.0) if doc == "a" else ("b", 1.0, 2.0 + (n % 3 == 0))))
+        for n, query in enumerate(queries)
+        for doc in "ab"
+    ]
+    judge = judged([(query, doc, grade) for query, doc, _, grade in rows])
+    found = agreement(judge, labelled([row[:3] for row in rows]), threshold=1)
+    favour = found.favours(lifted, "reranked", "first")
+    assert favour.difference == pytest.approx(4 / 3)
+    assert favour.proven
+    assert favour.low < 4 / 3 < favour.high
+    # As the t interval of a difference of a mean that varies and one that does not.
+    spread = np.std([2.0 if n % 3 == 0 else 1.0 for n in range(12)], ddof=1)
+    assert favour.high - 4 / 3 == pytest.approx(2.200985 * spread / 12**0.5, rel=1e-6)
+    table = found.by_group({"lifted": lifted}).set_index(["by", "group"])
+    assert table.loc[("lifted", "reranked"), "over"] == 1.0
+    assert table.loc[("lifted", "first"), "over"] == 0.0
+
+
+def test_nobody_is_favoured_where_one_side_has_no_pair() -> None:
+    lifted = pd.Series({("a", "1"): "reranked", ("b", "1"): "reranked", ("z", "1"): "first"})
+    found = small().favours(lifted, "reranked", "first")
+    assert np.isnan(found.difference)
+    assert not found.proven
+
+
+def test_the_interval_of_a_clustered_mean() -> None:
+    rng = np.random.default_rng(8)
+    values = rng.random(30)
+    alone = 2.04523 * values.std(ddof=1) / 30**0.5
+    assert clustered_reach(values, np.arange(30), 0.95) == pytest.approx(alone, rel=1e-5)
+    # Pairs that only repeat their query say no more than the query.
+    again, owners = np.repeat(values, 7), np.repeat(np.arange(30), 7)
+    assert clustered_reach(again, owners, 0.95) == pytest.approx(alone, rel=1e-5)
+    assert np.isnan(clustered_reach(values, np.zeros(30, dtype=int), 0.95))
+
+
+def test_kappa_over_queries_holds_that_of_many_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(9)
+
+    def drawn(queries: int, *, clustered: bool = True):
+        owners = np.repeat(np.arange(queries), 8)
+        # A judge that is right about whole queries or not.
+        good = (rng.random(queries) < 0.5)[owners]
+        label = rng.integers(0, 4, len(good)).astype(float)
+        grade = np.where(good | (rng.random(len(good)) < 0.2), label, rng.integers(0, 4, len(good)))
+        return cohen_kappa(label, grade, "quadratic", clusters=owners if clustered else None)
+
+    truth = drawn(50_000).kappa
+    found, apart = ([drawn(30, clustered=each) for _ in range(600)] for each in (True, False))
+    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in found]) <= 0.98
+    # As if pairs had been drawn one by one.
+    assert np.mean([each.low <= truth <= each.high for each in apart]) < 0.85
+
+
+def test_repeats_of_a_judge() -> None:
+    first = judged([("a", "1", 3), ("a", "2", 0), ("a", "3", 1), ("b", "1", 2)])
+    second = judged([("b", "1", 2), ("a", "1", 3), ("a", "2", 1), ("a", "3", np.nan)])
+    third = judged([("a", "1", 3), ("a", "2", 1), ("b", "1", 2)])
+    found = repeated([first, second, third])
+    assert (found.repeats, found.pairs) == (3, 3)
+    assert found.same == pytest.approx(2 / 3)
+    expected = cohen_kappa_score([3, 0, 2], [3, 1, 2])
+    assert found.kappa == pytest.approx((1 + 2 * expected) / 3, abs=1e-12)
+    none = repeated([first, judged([("z", "1", 0)])])
+    assert none.pairs == 0
+    assert np.isnan(none.same)

@@ -1,0 +1,271 @@
+import importlib.util
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, correct
+from tests.analysis.judging.simulated import held, judges, narrower, resampled
+from tests.sets import SAMPLE
+
+NAN = float("nan")
+
+
+def sample(n: int, others: int, seed: int = 1, noise: float = 0.5, slope: float = 0.8):
+    """Changes by people, of the first n queries, and by a judge, of all."""
+    rng = np.random.default_rng(seed)
+    judge = rng.normal(0.1, 0.4, n + others)
+    people = slope * judge - 0.05 + noise * rng.normal(0, 0.4, n + others)
+    people[n:] = NAN
+    return people, judge
+
+
+def ppi(h, f, others, weight: float) -> tuple[float, float, float]:
+    """The estimate of PPI++ and the two parts of its standard error, as published."""
+    estimate = weight * others.mean() + (h - weight * f).mean()
+    return (
+        estimate,
+        weight * others.std() / len(others) ** 0.5,
+        (h - weight * f).std() / len(h) ** 0.5,
+    )
+
+
+def error_of(imputed: float, rectified: float, h, others: int) -> float:
+    """What our standard error makes of the two: unbiased variances, and two unseen queries."""
+    n = len(h)
+    residual = (n * n * rectified**2 + 2 * h.var(ddof=1)) / n
+    return math.sqrt(residual / n + imputed**2 * others / (others - 1))
+
+
+@pytest.mark.parametrize(("n", "others"), [(10, 3), (20, 40), (60, 140), (200, 5_000)])
+def test_estimate_and_error_are_those_of_ppi(n: int, others: int) -> None:
+    people, judge = sample(n, others)
+    found = correct(people, judge, level=0.95)
+    h, f, rest = people[:n], judge[:n], judge[n:]
+    weight = np.cov(h, f, ddof=0)[0, 1] / f.var() / (1 + n / others)
+    assert found.weight == pytest.approx(weight, abs=1e-12)
+    assert 0 < weight < 1
+    estimate, imputed, rectified = ppi(h, f, rest, weight)
+    assert found.corrected.mean == pytest.approx(estimate, abs=1e-12)
+    error = error_of(imputed, rectified, h, others)
+    assert found.corrected.error == pytest.approx(error, abs=1e-12)
+    reach = stats.t.ppf(0.975, n - 1) * error
+    assert (found.corrected.low, found.corrected.high) == pytest.approx(
+        (estimate - reach, estimate + reach), abs=1e-12
+    )
+    assert found.corrected.p == pytest.approx(2 * stats.t.sf(abs(estimate) / error, n - 1))
+
+
+# It needs a compiler of its own and statsmodels, which rankdash has no other use for.
+@pytest.mark.skipif(importlib.util.find_spec("ppi_py") is None, reason="ppi_python is not here")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("n", "others"), [(10, 30), (40, 20), (60, 140), (200, 5_000)])
+def test_the_same_by_the_package_of_its_authors(n: int, others: int) -> None:
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
+    people, judge = sample(n, others)
+    h, f, rest = people[:n], judge[:n], judge[n:]
+    found = correct(people, judge, level=0.95)
+    estimate = ppi_mean_pointestimate(h, f, rest, lam=found.weight)
+    assert found.corrected.mean == pytest.approx(np.ravel(estimate)[0], abs=1e-9)
+    low, high = (np.ravel(end)[0] for end in ppi_mean_ci(h, f, rest, 0.05, lam=found.weight))
+    _, imputed, rectified = ppi(h, f, rest, found.weight)
+    theirs = (high - low) / 2 / stats.norm.ppf(0.975)
+    assert math.hypot(imputed, rectified) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_people_alone_have_the_t_interval() -> None:
+    people, judge = sample(12, 30)
+    found = correct(people, judge, level=0.9).people
+    expected = stats.ttest_1samp(people[:12], 0)
+    low, high = expected.confidence_interval(0.9)
+    assert (found.low, found.high, found.p) == pytest.approx((low, high, expected.pvalue))
+    assert found.n == 12
+
+
+def test_judge_alone_is_over_all_of_its_queries() -> None:
+    people, judge = sample(12, 30)
+    judge[[3, 20]] = NAN
+    found = correct(people, judge, level=0.95).judge
+    assert found.mean == pytest.approx(np.nanmean(judge))
+    assert found.error == pytest.approx(stats.sem(judge[~np.isnan(judge)]))
+    assert found.n == 40
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, FEWEST_PEOPLE - 1])
+def test_few_queries_of_peoples_give_no_corrected_number(n: int) -> None:
+    people, judge = sample(n, 50)
+    found = correct(people, judge, level=0.95)
+    assert not found.enough
+    assert math.isnan(found.corrected.mean)
+    assert math.isnan(found.worth)
+    assert math.isnan(found.saved)
+    assert found.curve() == []
+    assert found.judge.n == 50 + n
+    assert math.isnan(found.people.low) == (n < 2)
+
+
+def unhelpful(kind: str):
+    people, judge = sample(20, 40)
+    if kind == "nothing graded":
+        judge[:] = NAN
+    elif kind == "all the same":
+        judge[:] = 0.3
+    elif kind == "the other way round":
+        judge *= -1
+    elif kind == "no other queries":
+        people, judge = people[:20], judge[:20]
+    elif kind == "one other query":
+        people, judge = people[:21], judge[:21]
+    elif kind == "graded only where people did":
+        judge[20:] = NAN
+    return people, judge
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "nothing graded",
+        "all the same",
+        "the other way round",
+        "no other queries",
+        "one other query",
+    ],
+)
+def test_a_judge_that_is_no_help_leaves_what_people_say(kind: str) -> None:
+    found = correct(*unhelpful(kind), level=0.95)
+    assert found.weight == 0
+    assert found.corrected == found.people
+    assert (found.worth, found.saved) == (1, 0)
+    for _, alone, both in found.curve():
+        assert both == alone
+
+
+def test_a_judge_without_grades_elsewhere_moves_nothing() -> None:
+    found = correct(*unhelpful("graded only where people did"), level=0.95)
+    # Its mean is that of the queries that it graded, so that the correction is nothing.
+    assert found.corrected.mean == pytest.approx(found.people.mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("change", [0.0, 0.1, -0.3])
+def test_equal_changes_have_no_spread(change: float) -> None:
+    judge = np.random.default_rng(1).normal(size=50)
+    people = np.full(50, change + 0.2) - 0.2
+    people[15:] = NAN
+    found = correct(people, judge, level=0.95)
+    assert found.people == found.corrected
+    assert found.people.error == 0
+    assert found.people.low == found.people.high == pytest.approx(change)
+    assert math.isnan(found.people.p)
+    assert math.isnan(found.worth)
+    perfect = correct(people, np.full(50, change), level=0.95)
+    assert perfect.judge.error == 0
+    assert perfect.corrected.error == 0
+
+
+def test_a_perfect_judge_counts_in_full_but_for_what_is_not_seen() -> None:
+    _, judge = sample(20, 100_000)
+    people = judge.copy()
+    people[20:] = NAN
+    found = correct(people, judge, level=0.95)
+    assert found.weight == pytest.approx(1, abs=1e-3)
+    assert found.corrected.mean == pytest.approx(judge.mean(), abs=1e-3)
+    # Two of twenty queries unseen: a tenth of the variance is left.
+    assert found.worth == pytest.approx(10, rel=0.01)
+    assert found.saved == pytest.approx(180, rel=0.01)
+
+
+def test_a_constant_error_of_the_judge_changes_nothing() -> None:
+    people, judge = sample(30, 200)
+    found, moved = (correct(people, judge + by, level=0.95) for by in (0.0, 0.7))
+    assert moved.judge.mean == pytest.approx(found.judge.mean + 0.7)
+    assert moved.corrected.mean == pytest.approx(found.corrected.mean, abs=1e-12)
+    assert moved.corrected.error == pytest.approx(found.corrected.error, abs=1e-12)
+
+
+def test_changes_the_other_way_round_give_the_mirror_image() -> None:
+    people, judge = sample(15, 60)
+    found, mirrored = correct(people, judge, level=0.95), correct(-people, -judge, level=0.95)
+    assert mirrored.corrected.low == pytest.approx(-found.corrected.high)
+    assert mirrored.corrected.high == pytest.approx(-found.corrected.low)
+
+
+def test_the_order_of_queries_changes_nothing() -> None:
+    people, judge = sample(15, 60)
+    order = np.random.default_rng(3).permutation(75)
+    found, shuffled = (
+        correct(people[rows], judge[rows], level=0.95) for rows in (np.arange(75), order)
+    )
+    assert shuffled.corrected.mean == pytest.approx(found.corrected.mean, abs=1e-12)
+    assert shuffled.corrected.error == pytest.approx(found.corrected.error, abs=1e-12)
+
+
+def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
+    people, judge = sample(20, 60)
+    labelled = np.arange(80) < 24
+    people[20:24] = NAN
+    found = correct(people, judge, labelled=labelled, level=0.95)
+    assert found.people.mean == pytest.approx(people[:20].mean())
+    assert found.people.error == pytest.approx(stats.sem(people[:20]))
+    assert found.people.n == found.corrected.n == 20
+    assert found.others == 56
+
+
+def test_a_mean_over_queries_with_a_value_is_held_where_some_have_none() -> None:
+    """A third of the queries have nothing relevant, which the judge mostly sees too."""
+    rng = np.random.default_rng(2)
+    size = 4_000
+    judge = rng.normal(0.1, 0.4, size)
+    people = np.where(rng.random(size) < 0.3, NAN, 0.8 * judge + rng.normal(0.1, 0.2, size))
+    judge[np.isnan(people) & (rng.random(size) < 0.8)] = NAN
+    truth = np.nanmean(people)
+    found = []
+    for _ in range(300):
+        rows = rng.integers(0, size, 240)
+        own = np.arange(240) < 40
+        seen = np.where(own, people[rows], NAN)
+        found.append(correct(seen, judge[rows], labelled=own, level=0.95))
+    assert held(found, "corrected", truth) >= 0.93
+    assert np.mean([each.corrected.mean for each in found]) == pytest.approx(truth, abs=0.01)
+    assert narrower(found) < 0.8
+
+
+def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:
+    people, judge = sample(20, 180)
+    found = correct(people, judge, level=0.95)
+    curve = found.curve()
+    counts, alone, both = (list(each) for each in zip(*curve, strict=True))
+    assert counts[0] == 20
+    assert counts[-1] == 200
+    assert counts == sorted(set(counts))
+    assert alone[0] == pytest.approx(found.people.high - found.people.mean)
+    assert both[0] == pytest.approx(found.corrected.high - found.corrected.mean)
+    assert alone == sorted(alone, reverse=True)
+    assert both == sorted(both, reverse=True)
+    assert both[0] < 0.9 * alone[0]
+    assert all(ours <= theirs for ours, theirs in zip(both, alone, strict=True))
+    # With all labelled there is nothing left for the judge.
+    assert both[-1] == alone[-1]
+
+
+def test_the_curve_says_what_more_queries_bring() -> None:
+    first, more = (sample(n, 400 - n, seed=4) for n in (40, 120))
+    expected = {count: both for count, _, both in correct(*first, level=0.95).curve()}
+    near = min(expected, key=lambda count: abs(count - 120))
+    found = correct(*more, level=0.95).corrected
+    assert (found.high - found.low) / 2 == pytest.approx(expected[near], rel=0.15)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_the_interval_holds_the_truth_whatever_the_judge(place: int) -> None:
+    """A small part of tests/benchmarks/judging.py."""
+    judged = list(judges(SAMPLE.name, "by_title", "ndcg@10", strengths=(0.6,)))
+    judged += list(judges(SAMPLE.name, "by_title", "mrr@10", strengths=(0.8,)))[:1]
+    each = judged[place]
+    found: list[Corrected] = resampled(each, 30, 500, 600)
+    assert held(found, "people", each.truth) >= 0.92
+    assert held(found, "corrected", each.truth) >= 0.92
+    assert narrower(found) <= (0.8 if each.kappa >= 0.5 else 1.02)
+    if each.kind == "favours the challenger":
+        assert held(found, "judge", each.truth) == 0

@@ -1,0 +1,154 @@
+"""What a file of labels says whose draws are in it, without its plan."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.answers import Answered, labels_table, no_answers
+from rankdash.analysis.labelling.drawn_labels import status_of_draws
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.estimate import estimate
+from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.ranking.ranking import Ranking
+
+QUERIES, DOCS = 30, 8
+RNG = np.random.default_rng(12)
+LABELS = {
+    (f"q{query}", f"d{doc}"): float(RNG.integers(0, 4)) * (RNG.random() < 0.6)
+    for query in range(QUERIES)
+    for doc in range(DOCS)
+}
+
+
+def _ranking(seed: int) -> Ranking:
+    order = np.random.default_rng(seed)
+    return Ranking.from_lists(
+        (
+            f"q{query}",
+            [f"d{doc}" for doc in order.permutation(DOCS)],
+            [-float(place) for place in range(DOCS)],
+        )
+        for query in range(QUERIES)
+    )
+
+
+SYSTEMS = {"old": _ranking(1), "new": _ranking(2), "third": _ranking(3)}
+
+
+def _plan(names, spec="dcg@5", **settings) -> LabelPlan:
+    metric = Additive.of(spec, top=3)
+    pool = pool_of({name: SYSTEMS[name] for name in names}, metric.k)
+    return LabelPlan.make(pool, metric, seed=4, **settings)
+
+
+def _labelled(plan: LabelPlan, places) -> pd.DataFrame:
+    """The file's table after the pairs at these places of the order were labelled."""
+    pairs = plan.order[places]
+    table = pd.DataFrame(
+        {
+            "query_id": plan.pool.query_ids[plan.pool.query[pairs]],
+            "doc_id": plan.pool.doc_ids[pairs],
+        }
+    )
+    table["label"] = [LABELS[pair] for pair in table.itertuples(index=False, name=None)]
+    answers = pd.concat([no_answers(), table.assign(rater="ann", time="")])
+    return labels_table(plan, Answered.of(plan.pool, answers)).astype({"label": float})
+
+
+def _told(names, table, specs=("dcg@5",), level=0.95):
+    rankings = {name: SYSTEMS[name] for name in names}
+    return status_of_draws(rankings, table, specs, threshold=1.0, level=level)
+
+
+def _same(found, wanted) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        for name in ("baseline", "challenger", "metric", "state", "labels", "waiting", "known"):
+            assert getattr(one, name) == getattr(other, name), name
+        for name in ("difference", "low", "high", "like_these_low"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), nan_ok=True)
+
+
+@pytest.mark.parametrize("mode", ["weight", "random", "query"])
+@pytest.mark.parametrize("spec", ["dcg@5", "precision@3", "rbp@5"])
+@pytest.mark.parametrize("done", [1.0, 0.6, 0.2])
+def test_the_estimate_is_that_of_the_plan(mode, spec, done) -> None:
+    plan = _plan(["old", "new"], spec, mode=mode)
+    table = _labelled(plan, np.arange(int(done * len(plan.order))))
+    found = _told(["old", "new"], table, (spec,))
+    # In precision all pairs that weigh anything weigh the same.
+    assert found.mode == mode or (mode == "random" and spec == "precision@3")
+    labels = plan.pool.aligned(table)
+    _same(found.estimates, estimate(plan, labels))
+
+
+@pytest.mark.parametrize("mode", ["weight", "random", "query"])
+def test_labels_of_later_draws_wait(mode) -> None:
+    plan = _plan(["old", "new"], mode=mode)
+    table = _labelled(plan, np.r_[np.arange(150), np.arange(155, 160)])
+    (found,) = _told(["old", "new"], table).estimates
+    (wanted,) = estimate(plan, plan.pool.aligned(table))
+    assert found.waiting >= 5
+    _same([found], [wanted])
+
+
+def test_labels_that_were_there_before_count_in_full() -> None:
+    bare = _plan(["old", "new"])
+    ids = zip(bare.pool.query_ids[bare.pool.query], bare.pool.doc_ids, strict=True)
+    every = np.array([LABELS[pair] for pair in ids])
+    known = np.where(np.arange(len(bare.pool)) % 3, np.nan, every)
+    plan = _plan(["old", "new"], known=known)
+    table = _labelled(plan, np.arange(60))
+    assert table["draw"].isna().sum() == (~np.isnan(known)).sum()
+    (wanted,) = estimate(plan, plan.pool.aligned(table))
+    assert wanted.known > 0
+    _same(_told(["old", "new"], table).estimates, [wanted])
+
+
+@pytest.mark.parametrize("asked", ["ndcg@5", "dcg@5", "map, ndcg@5", "dcg@4", "ndcg@8"])
+def test_the_metric_is_told_from_the_probabilities(asked) -> None:
+    plan = _plan(["old", "new"], "precision@5")
+    table = _labelled(plan, np.arange(60))
+    (found,) = _told(["old", "new"], table, asked.split(", ")).estimates
+    assert found.metric == "precision@5"
+
+
+def test_the_baseline_may_be_either() -> None:
+    plan = _plan(["old", "new"])
+    table = _labelled(plan, np.arange(120))
+    (one,), (other,) = (_told(names, table).estimates for names in (["old", "new"], ["new", "old"]))
+    assert one.difference == pytest.approx(-other.difference)
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+
+
+def test_a_plan_for_several_is_told_with_all_of_them() -> None:
+    names = ["old", "new", "third"]
+    for contrasts in ((), [(0, 1), (0, 2), (1, 2)]):
+        plan = _plan(names, contrasts=contrasts)
+        table = _labelled(plan, np.arange(120))
+        _same(_told(names, table).estimates, estimate(plan, plan.pool.aligned(table)))
+        # Of two of them alone the probabilities are others.
+        assert _told(["old", "new"], table) is None
+
+
+def test_a_plan_for_one_is_told_among_several() -> None:
+    plan = _plan(["old", "third"])
+    table = _labelled(plan, np.arange(120))
+    (found,) = _told(["old", "new", "third"], table).estimates
+    assert (found.baseline, found.challenger) == ("old", "third")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda table: table.assign(probability=table["probability"] * 1.001),
+        lambda table: table[table["draw"] != 1],
+        lambda table: table.assign(draw=table["draw"].iloc[::-1].to_numpy()),
+        lambda table: table.assign(doc_id=["elsewhere", *table["doc_id"].iloc[1:]]),
+    ],
+)
+def test_what_is_no_plan_of_these_rankings_gives_no_estimate(spoil) -> None:
+    table = _labelled(_plan(["old", "new"]), np.arange(60))
+    assert _told(["old", "new"], spoil(table)) is None
+    assert _told(["new", "third"], table) is None

@@ -1,0 +1,140 @@
+"""Labelling by keys: blind, two people at once, and a server that is killed meanwhile."""
+
+import json
+from dataclasses import asdict
+
+from playwright.sync_api import TimeoutError as Late
+from playwright.sync_api import expect
+
+from rankdash.loading import load
+from rankdash.readers import Source
+from rankdash.store import Workspace
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.labels.label_plan import LabelSettings
+
+from .conftest import serving, visiting
+
+QUERIES, DOCS, EACH = 6, 12, 4
+SYSTEM, SCORE, DOC = "zebra", "7316.25", "rankedat"
+HOSTILE = "- **be strict** ![x](http://evil.example/x.png) <img src=http://evil.example/y.png>"
+CARD = ".rd-label"
+
+
+def _run(order) -> str:
+    """Scores and ids that tell the place in a ranking to whoever sees them."""
+    return "".join(
+        f"q{query} Q0 {DOC}{doc}of{query} {place} {SCORE}{99 - place} s\n"
+        for query in range(QUERIES)
+        for place, doc in enumerate(order, start=1)
+    )
+
+
+def _begun(workspace: Workspace) -> str:
+    """A data set without labels, and a plan for its two rankings."""
+    texts = {
+        f"{DOC}{doc}of{query}": f"about {chr(97 + doc)} and {chr(97 + query)}"
+        for query in range(QUERIES)
+        for doc in range(DOCS)
+    }
+    files = {
+        "queries.jsonl": [{"_id": f"q{n}", "text": f"ask {n}"} for n in range(QUERIES)],
+        "corpus.jsonl": [{"_id": doc, "text": text} for doc, text in texts.items()],
+    }
+    sources = [
+        Source(name, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+        for name, rows in files.items()
+    ]
+    sources += [
+        Source("initial.trec", _run(range(DOCS)).encode()),
+        Source(f"{SYSTEM}.trec", _run([*reversed(range(DOCS))]).encode()),
+    ]
+    loaded = load(sources, name="Blind")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    [run] = loaded.runs
+    workspace.save_run(run)
+    settings = LabelSettings((FIRST_STAGE, run.id), "dcg@10", 1.0, 1.0, seed=3)
+    LabelPlans(workspace).begin(loaded.dataset.id, asdict(settings), HOSTILE)
+    return loaded.dataset.id
+
+
+def _enter(visit, dataset_id: str, name: str) -> None:
+    visit.open(f"label?data={dataset_id}")
+    field = visit.page.get_by_label("Your name, stored with each label")
+    field.fill(name)
+    field.press("Enter")
+    expect(visit.page.locator(CARD)).to_be_visible()
+
+
+def _press(visit, key: str) -> str:
+    """The words of the card that a key was for; its label is acknowledged when this returns."""
+    shown = visit.page.locator(CARD).inner_text()
+    while True:
+        visit.page.keyboard.press(key)
+        try:
+            visit.page.wait_for_function(
+                "([card, shown]) => document.querySelector(card)?.innerText !== shown",
+                arg=[CARD, shown],
+                timeout=2_000,
+            )
+        except Late:
+            # Too early for a key, or a slow machine; the key of a card counts for that card only.
+            continue
+        return shown
+
+
+def test_robots_label_blind_together_and_lose_nothing_when_the_server_is_killed(browser, tmp_path):
+    home = tmp_path / "home"
+    workspace = Workspace(home)
+    dataset_id = _begun(workspace)
+    with (
+        serving(home) as app,
+        visiting(browser, app) as ann,
+        visiting(browser, app) as bo,
+    ):
+        frames: list[bytes] = []
+        for visit in (ann, bo):
+            visit.page.on("websocket", lambda socket: _listen(socket, frames))
+        _enter(ann, dataset_id, "Ann")
+        _enter(bo, dataset_id, "Bo")
+        answered: dict[str, tuple[float, str]] = {}
+        for turn in range(EACH):
+            for visit, who in ((ann, "Ann"), (bo, "Bo")):
+                page = visit.page
+                keys = page.locator("[class*='st-key-labelling-']").all()
+                parts = [each.inner_html() for each in (page.locator(CARD), *keys)]
+                assert not any(SYSTEM in part for part in (*parts, page.url))
+                # The strip tells the names of the systems, and nothing of a document.
+                whole = page.content() + page.url
+                assert DOC not in whole and SCORE not in whole
+                label = (turn + len(who)) % 2
+                shown = _press(visit, str(label))
+                # No window ever gets what the other one got.
+                assert shown not in answered
+                answered[shown] = float(label), who
+        expect(ann.page.get_by_text("be strict")).to_be_visible()
+        assert ann.page.locator("a[href*=evil], img[src*=evil]").count() == 0
+        assert frames and not [each for each in frames if DOC.encode() in each]
+        assert not [each for each in frames if SCORE.encode() in each]
+        app.process.kill()
+        app.process.join()
+    queries = workspace.dataset(dataset_id).query_names
+    texts = workspace.dataset(dataset_id).document_text()
+    stored = {
+        f"Query {queries[each.query_id]} Document {texts[each.doc_id]}": (each.label, each.who)
+        for each in Corrections(workspace).all(dataset_id)
+    }
+    assert {" ".join(card.split()): given for card, given in answered.items()} == stored
+    with serving(home) as app, visiting(browser, app) as ann:
+        _enter(ann, dataset_id, "Ann")
+        ann.sees(f"{2 * EACH} of the {QUERIES * DOCS} documents")
+        assert ann.page.locator(CARD).inner_text() not in answered
+
+
+def _listen(socket, frames: list[bytes]) -> None:
+    def kept(payload: str | bytes) -> None:
+        frames.append(payload if isinstance(payload, bytes) else payload.encode())
+
+    socket.on("framereceived", kept)
+    socket.on("framesent", kept)

@@ -1,0 +1,175 @@
+"""A graph made from a model's files, against the same model by PyTorch; what is left to PyTorch."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from rankdash.rerankers.neural import open_model, runtimes
+from rankdash.rerankers.neural.batches import Batching, compute, compute_each
+from rankdash.rerankers.neural.bert_graph import BertGraph
+from rankdash.rerankers.neural.export import sample_rows
+from rankdash.rerankers.neural.model_files import locate
+
+PAIR = [
+    *("a refund, Please", "the CAT naïve", "退款 an order", "[MASK] zzz [SEP]", ""),
+    "a\u00a0b\u200b\ufffd\tc\x00d",
+]
+
+
+def changed(folder, to, file, **values):
+    """A copy of a model with some values of a JSON file changed; None takes one out."""
+    copy = shutil.copytree(folder, to / "copy")
+    told = json.loads((copy / file).read_text()) if (copy / file).is_file() else {}
+    kept = {name: value for name, value in {**told, **values}.items() if value is not None}
+    (copy / file).write_text(json.dumps(kept))
+    return copy
+
+
+def by_pytorch(purpose, folder):
+    """Model, module and card of a folder by PyTorch."""
+    loading = open_model._Loading(purpose, folder, "cpu", lambda model: None)
+    return loading.loaded("float32")
+
+
+def agrees(purpose, folder, tmp_path, runtime="onnx"):
+    graph = BertGraph.read(purpose, folder)
+    model, module, card = by_pytorch(purpose, folder)
+    assert dataclasses.replace(graph.card, difference=0.0) == card
+    backend = open_model._copied(model.tokenizer.backend_tokenizer)
+    for text in PAIR:
+        for pair in ((text,), (text, PAIR[0])):
+            one, other = graph.tokenizer.encode(*pair), backend.encode(*pair)
+            assert (one.ids, one.type_ids) == (other.ids, other.type_ids)
+    path = tmp_path / "model.onnx"
+    assert np.isnan(graph.write(path))
+    rows = sample_rows(card, graph.tokenizer.get_vocab_size(), 12, 60)
+    types = [(np.arange(len(row)) > len(row) // 2).astype(np.int64) for row in rows]
+    results = []
+    for each in (
+        runtimes.open_exported(runtime, path, card.inputs),
+        runtimes.Torch("torch", module, "cpu", card.inputs),
+    ):
+        how = each.forward, Batching(120, card.padding)
+        if purpose == "tokens":
+            results.append(np.concatenate(compute_each(rows, types, *how)))
+        else:
+            results.append(compute(rows, types, *how))
+    found, expected = results
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=5e-6 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+def test_a_cross_encoder_gives_the_logits_of_pytorch(cross_folder, tmp_path, runtime):
+    agrees("pair", cross_folder, tmp_path, runtime)
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls"])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_bi_encoder_gives_the_vectors_of_pytorch(bi_folder, tmp_path, mode, normalized):
+    folder = changed(
+        bi_folder, tmp_path, "1_Pooling/config.json",
+        pooling_mode_mean_tokens=mode == "mean", pooling_mode_cls_token=mode == "cls",
+    )  # fmt: skip
+    if normalized:
+        modules = json.loads((folder / "modules.json").read_text())
+        kind = "sentence_transformers.models.Normalize"
+        modules.append({"idx": 2, "name": "2", "path": "2_Normalize", "type": kind})
+        (folder / "modules.json").write_text(json.dumps(modules))
+    agrees("text", folder, tmp_path)
+
+
+def test_the_tokens_of_a_text_are_those_of_pytorch(bi_folder, tmp_path):
+    agrees("tokens", bi_folder, tmp_path)
+
+
+@pytest.mark.model
+def test_the_packaged_model_gives_the_vectors_of_pytorch(tmp_path):
+    agrees("text", locate("all-MiniLM-L6-v2", "sentence-transformers"), tmp_path)
+
+
+def test_weights_in_16_bits_are_those_in_32(cross_folder, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    folder = shutil.copytree(cross_folder, tmp_path / "half")
+    file = folder / "model.safetensors"
+    save_file({name: each.astype(np.float16) for name, each in load_file(file).items()}, file)
+    agrees("pair", folder, tmp_path)
+
+
+def test_prompts_and_lengths_are_those_that_pytorch_finds(bi_folder, tmp_path):
+    told = {
+        "prompts": {"query": "q: ", "passage": "p: ", "other": "o"},
+        "default_prompt_name": None,
+    }
+    folder = changed(bi_folder, tmp_path, "config_sentence_transformers.json", **told)
+    (folder / "sentence_bert_config.json").write_text("{}")
+    agrees("text", folder, tmp_path)
+    assert BertGraph.read("text", folder).card.prompts == {"query": "q: ", "document": "p: "}
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("config.json", {"is_decoder": True}),
+        ("config.json", {"model_type": "roberta"}),
+        ("config.json", {"auto_map": {"AutoModel": "own.Model"}}),
+        ("config.json", {"hidden_size": 64}),
+        ("config.json", {"num_hidden_layers": 1}),
+        ("config.json", {"num_hidden_layers": 3}),
+        ("config.json", {"layer_norm_eps": None}),
+        ("tokenizer_config.json", {"do_lower_case": False}),
+        ("tokenizer_config.json", {"tokenizer_class": "XLMRobertaTokenizer"}),
+        ("tokenizer_config.json", {"model_input_names": ["input_ids"]}),
+        ("tokenizer_config.json", {"model_max_length": None}),
+        ("modules.json", {}),
+    ],
+)
+def test_whatever_is_not_bert_as_published_is_left_to_pytorch(cross_folder, tmp_path, file, values):
+    assert BertGraph.read("pair", cross_folder) is not None
+    assert BertGraph.read("pair", changed(cross_folder, tmp_path, file, **values)) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
+        ("1_Pooling/config.json", {"include_prompt": False}),
+        ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}),
+        ("sentence_bert_config.json", {"do_lower_case": True}),
+        ("sentence_bert_config.json", {"backend": "other"}),
+    ],
+)
+def test_unusual_vectors_are_left_to_pytorch(bi_folder, tmp_path, file, values):
+    assert BertGraph.read("text", bi_folder).pooling == "mean"
+    assert BertGraph.read("text", changed(bi_folder, tmp_path, file, **values)) is None
+
+
+def test_other_modules_classes_and_weights_are_left_to_pytorch(
+    bi_folder, cross_folder, classifier_folder, tmp_path
+):
+    from safetensors.numpy import load_file, save_file
+
+    assert BertGraph.read("pair", classifier_folder) is None
+    assert BertGraph.read("text", cross_folder) is None
+    assert BertGraph.read("pair", bi_folder) is None
+    for name, change in (
+        ("more", lambda tensors: tensors | {"adapter.weight": np.zeros(2, np.float32)}),
+        ("fewer", lambda tensors: dict(list(tensors.items())[1:])),
+    ):
+        folder = shutil.copytree(cross_folder, tmp_path / name)
+        save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors")
+        assert BertGraph.read("pair", folder) is None
+    (folder / "model.safetensors").write_bytes(b"\x00" * 30)
+    assert BertGraph.read("pair", folder) is None
+    dense = shutil.copytree(bi_folder, tmp_path / "dense")
+    modules = json.loads((dense / "modules.json").read_text())
+    modules.append({"idx": 2, "name": "2", "path": "2", "type": "sentence_transformers.Dense"})
+    (dense / "modules.json").write_text(json.dumps(modules))
+    assert BertGraph.read("text", dense) is None

@@ -1,0 +1,63 @@
+import threading
+
+import pytest
+
+from rankdash.runs.judging.wish import JudgeRequest, submit
+from rankdash.runs.judging.work import Judging
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.leases import Owner
+from tests.rerankers.loopback import running
+
+
+@pytest.fixture
+def server():
+    with running() as made:
+        yield made
+
+
+@pytest.fixture
+def settings(server):
+    return {
+        "model": "tiny",
+        "base_url": server.url,
+        "key_variable": "none",
+        "retries": 0,
+        "read_s": 20.0,
+    }
+
+
+@pytest.fixture
+def dataset(workspace, make_dataset):
+    """Four queries with five documents each; d7 has no text."""
+    made = make_dataset(queries=4, documents=8, depth=5, doc_text={"d7": " "})
+    workspace.save_dataset(made)
+    return made
+
+
+@pytest.fixture
+def pairs(dataset):
+    return [
+        (query, doc)
+        for query in dataset.queries["query_id"]
+        for doc in dataset.candidates.documents_of(query)[0]
+    ]
+
+
+@pytest.fixture
+def add(workspace, dataset, settings, pairs):
+    def added(name="", asked=None, **changes):
+        chosen = pairs if asked is None else asked
+        wish = JudgeRequest(dataset.id, {**settings, **changes}, ["a", "b"], 5, chosen, name)
+        return submit(workspace, wish)
+
+    return added
+
+
+@pytest.fixture
+def rows(workspace):
+    return StoredJudges(workspace)
+
+
+@pytest.fixture
+def judging(workspace):
+    return Judging(workspace, Owner(), threading.Event())

@@ -1,0 +1,139 @@
+"""The loop that asks: batches that never hold too much, whatever ends it."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.errors import SettingError, UnavailableError
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.judging.judge import Judge
+from rankdash.runs.judging.asking import Question, ask
+from rankdash.runs.judging.wish import estimate, pairs_of, seconds_of
+from rankdash.runs.runner import Cancelled
+from rankdash.store.jobs.judges import MOST_UNKEPT
+
+
+def questions(count):
+    return [Question(f"q{n // 10}", f"d{n}", "a refund", f"refund {n}") for n in range(count)]
+
+
+def taken(batches):
+    return sorted(int(pair.doc_id[1:]) for batch in batches for pair in batch)
+
+
+def test_no_more_is_under_way_or_unkept_than_may_be_lost(settings, server):
+    batches, kept, most = [], [0], [0]
+
+    def reply(body):
+        with server.lock:
+            most[0] = max(most[0], len(server.seen) - kept[0])
+        return "So.\nGrade: 1", {}
+
+    def keep(batch):
+        batches.append(batch)
+        kept[0] += len(batch)
+
+    server.reply = reply
+    # A clock that stands: batches come by their size alone.
+    ask(Judge({**settings, "concurrency": 8}), questions(350), on_batch=keep, clock=lambda: 0.0)
+    assert taken(batches) == list(range(350))
+    assert len(batches) >= 4
+    assert most[0] <= MOST_UNKEPT
+    assert server.most_at_once > 1
+
+
+def test_a_clock_that_runs_hands_on_early(settings):
+    batches, ticks = [], itertools.count()
+    ask(
+        Judge({**settings, "concurrency": 1}),
+        questions(12),
+        on_batch=batches.append,
+        clock=lambda: float(next(ticks)),
+    )
+    assert taken(batches) == list(range(12))
+    assert len(batches) == 12
+
+
+def test_a_cancelled_run_hands_on_what_was_asked(settings, server):
+    stop, batches = threading.Event(), []
+
+    def reply(body):
+        if len(server.seen) >= 5:
+            stop.set()
+        return "So.\nGrade: 1", {}
+
+    server.reply = reply
+    with pytest.raises(Cancelled):
+        ask(
+            Judge({**settings, "concurrency": 2}),
+            questions(50),
+            on_batch=batches.append,
+            cancelled=stop.is_set,
+        )
+    assert len(taken(batches)) == len(server.seen) < 50
+
+
+def test_an_endpoint_that_goes_away_ends_the_run_and_loses_nothing(settings, server):
+    batches = []
+
+    def reply(body):
+        if len(server.seen) >= 7:
+            server.key = "sk-new"
+        return "So.\nGrade: 1", {}
+
+    server.reply = reply
+    with pytest.raises(UnavailableError, match="401"):
+        ask(Judge({**settings, "concurrency": 1}), questions(30), on_batch=batches.append)
+    assert taken(batches) == list(range(7))
+
+
+def test_one_slow_answer_does_not_hold_up_the_others(settings, server):
+    batches, free = [], threading.Event()
+
+    def reply(body):
+        if "refund 0\n" in body["messages"][1]["content"]:
+            assert free.wait(60)
+        elif len(server.seen) >= 40:
+            free.set()
+        return "So.\nGrade: 1", {}
+
+    server.reply = reply
+    ask(Judge({**settings, "concurrency": 2}), questions(40), on_batch=batches.append)
+    assert taken(batches) == list(range(40))
+
+
+@pytest.fixture
+def pool():
+    lists = [("q1", ["a", "b", "c"], [3.0, 2, 1]), ("q2", ["d", "e", "a"], [3.0, 2, 1])]
+    other = [("q1", ["c", "b", "a"], [3.0, 2, 1]), ("q2", ["d", "f", "a"], [3.0, 2, 1])]
+    return pool_of({"x": Ranking.from_lists(lists), "y": Ranking.from_lists(other)}, 2)
+
+
+def test_the_pairs_are_those_of_the_label_pool(pool):
+    every = {("q1", "a"), ("q1", "b"), ("q1", "c"), ("q2", "d"), ("q2", "e"), ("q2", "f")}
+    assert set(pairs_of(pool)) == every
+    assert len(pairs_of(pool)) == 6
+    drawn = {seed: pairs_of(pool, 1, seed) for seed in range(8)}
+    assert {tuple(sorted(pairs)) for pairs in drawn.values()} == {
+        tuple(sorted(pair for pair in every if pair[0] == query)) for query in ("q1", "q2")
+    }
+    assert set(pairs_of(pool, 2)) == every
+    with pytest.raises(SettingError, match="at least 1"):
+        pairs_of(pool, 0)
+
+
+def test_cost_and_time_before(settings):
+    judge = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
+    asked = [*questions(1000), Question("q", "d", "a", " ")]
+    found = estimate(judge, asked)
+    assert found.calls == 2000
+    whole = judge.estimate([(pair.query, pair.document) for pair in questions(1000)])
+    assert found.tokens_in == pytest.approx(whole.tokens_in, rel=0.01)
+    assert found.dollars == pytest.approx(found.tokens_in * 1e-6)
+    assert seconds_of(judge, 2000) == 1000
+    assert seconds_of(judge, 2000, 0.5) == 4000
+    assert np.isnan(seconds_of(Judge(settings), 10))
+    assert estimate(judge, []).calls == 0

@@ -1,0 +1,286 @@
+"""Judges in a worker: counted, kept, cancelled, resumed, and apart from people's labels."""
+
+import threading
+
+import pytest
+
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.errors import DataError, SettingError, StoreError
+from rankdash.runs.judging.work import Judging
+from rankdash.runs.key_pipe import Handover, line
+from rankdash.store.jobs.judges import MOST_UNKEPT, NOT_ASKED, StoredJudges
+from rankdash.store.jobs.leases import Owner
+from rankdash.store.notes.corrections import Corrections
+
+
+def say(grade):
+    return lambda body: (f"A reason.\nGrade: {grade}", {})
+
+
+def test_a_judge_grades_every_pair_and_tells_what_it_cost(
+    add, rows, judging, server, dataset, pairs
+):
+    judge_id = add("Mine", price_in=1.0, price_out=2.0)
+    row = rows.row(judge_id)
+    assert (row.state, row.graded, row.failed, row.total, row.open) == ("queued", 0, 0, 20, 20)
+    assert set(rows.grades(judge_id)["error"]) == {NOT_ASKED}
+    assert judging.serve()
+    assert not judging.serve()
+    row, found = rows.row(judge_id), rows.grades(judge_id)
+    without = [doc for _, doc in pairs].count("d7")
+    assert without > 0
+    assert (row.state, row.graded, row.failed, row.open) == ("done", 20 - without, without, 0)
+    assert list(zip(found["query_id"], found["doc_id"], strict=True)) == pairs
+    lost = found[found["doc_id"] == "d7"]
+    assert lost["grade"].isna().all()
+    assert set(lost["error"]) == {"the document has no text"}
+    assert rows.failures(judge_id) == {"no_text": without}
+    graded = found[found["doc_id"] != "d7"]
+    # "ask q0" and "text of d0" share no word.
+    assert set(graded["grade"]) == {0.0}
+    assert set(graded["reason"]) == {"Shared words: 0."}
+    assert graded["answers"].iloc[0] == [
+        {"grade": 0.0, "reason": "Shared words: 0.", "error": "", "kind": ""}
+    ]
+    assert (row.name, row.model, row.top, row.systems, row.depth) == (
+        *("Mine", "tiny", 3), ("a", "b"), 5,
+    )  # fmt: skip
+    # The server's own count.
+    assert row.usage["calls"] == len(server.seen) == 20 - without
+    read = sum(len("".join(m["content"] for m in body["messages"])) // 4
+               for _, _, body in server.seen)  # fmt: skip
+    assert row.usage["billed"]["prompt_tokens"] == read
+    written = row.usage["billed"]["completion_tokens"]
+    assert row.usage["billed"]["dollars"] == pytest.approx(read * 1e-6 + written * 2e-6)
+    assert row.unsettled == 0
+    table = Judgements(row.name, (0, row.top), found)
+    assert (len(table), table.failed) == (20, without)
+
+
+def test_what_fails_is_missing_by_kind_and_is_asked_again_by_a_resume(
+    add, rows, judging, server, workspace, dataset
+):
+    replies = iter(["So.\nGrade: 1"] * 4 + ["Hm."] * 3 + ["So.\nGrade: 9"] + ["So.\nGrade: 2"] * 99)
+    server.reply = lambda body: (next(replies), {})
+    judge_id = add(concurrency=1)
+    server.fail({}, {"status": 500}, {"status": 429}, {"html": True})
+    judging.serve()
+    row = rows.row(judge_id)
+    without = rows.failures(judge_id).pop("no_text")
+    assert rows.failures(judge_id) == {
+        "unreadable": 5,
+        "rate_limit": 1,
+        "server_error": 1,
+        "no_text": without,
+    }
+    assert (row.state, row.failed, row.graded) == ("done", 7 + without, 13 - without)
+    found = rows.grades(judge_id)
+    assert not (found["grade"] == 0).any()
+    assert found.loc[found["kind"] == "rate_limit", "error"].item() == (
+        "the service answered 429: told to say 429"
+    )
+    before = row.usage
+    assert row.can_resume
+    rows.resume(judge_id)
+    judging.serve()
+    row = rows.row(judge_id)
+    assert (row.state, row.failed, row.graded) == ("done", without, 20 - without)
+    assert row.usage["calls"] == before["calls"] + 7 == len(server.seen)
+    assert row.usage["noted"] == 4
+    assert Corrections(workspace).revision(dataset.id) == 0
+
+
+def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest(
+    add, rows, judging, server, pairs
+):
+    asked = []
+
+    def reply(body):
+        asked.append(body)
+        if len(asked) == 6:
+            rows.cancel(judge_id)
+            # The worker hears of it with its next beat.
+            rows_seen.wait(30)
+        return "So.\nGrade: 1", {}
+
+    rows_seen = threading.Event()
+    beat = StoredJudges.beat
+
+    def beating(self, *args):
+        going = beat(self, *args)
+        if not going:
+            rows_seen.set()
+        return going
+
+    server.reply = reply
+    judge_id = add(concurrency=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(StoredJudges, "beat", beating)
+        judging.serve()
+    row = rows.row(judge_id)
+    assert row.state == "cancelled"
+    assert 6 <= row.graded < 15
+    assert row.usage["calls"] == row.graded == len(server.seen)
+    assert row.unsettled == 0
+    kept = rows.grades(judge_id).set_index(["query_id", "doc_id"])["grade"].dropna()
+    server.reply = say(2)
+    rows.resume(judge_id)
+    judging.serve()
+    row, grades = rows.row(judge_id), rows.grades(judge_id).set_index(["query_id", "doc_id"])
+    assert row.state == "done"
+    assert grades.loc[kept.index, "grade"].tolist() == kept.tolist() == [1.0] * len(kept)
+    texts = [pair for pair in pairs if pair[1] != "d7"]
+    assert len(server.seen) == len(texts)
+
+
+def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_been_charged(
+    add, rows, judging, workspace, server
+):
+    judge_id = add()
+    dead = Owner(host="elsewhere")
+    rows.claim(dead)
+    pair = {
+        "query_id": "q0",
+        "grade": 2.0,
+        "reason": "r",
+        "error": "",
+        "kind": "",
+        "answers": "[]",
+        "doc_id": rows.pending(judge_id)[0][1],
+    }
+    assert rows.keep(judge_id, dead, [pair], {"calls": 3})
+    rows.interrupt(dead.token)
+    row = rows.row(judge_id)
+    assert (row.state, row.graded, row.unsettled) == ("interrupted", 1, MOST_UNKEPT)
+    rows.resume(judge_id)
+    judging.serve()
+    row = rows.row(judge_id)
+    assert (row.state, row.unsettled) == ("done", MOST_UNKEPT)
+    assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
+    assert row.usage["calls"] == 3 + len(server.seen)
+    # It is not its own any more.
+    assert not rows.keep(judge_id, dead, [{**pair, "grade": 0.0}], {})
+    assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
+
+
+def test_a_refused_key_fails_the_judge_and_nothing_is_lost(add, rows, judging, server):
+    judge_id = add()
+    server.key = "sk-other"
+    judging.serve()
+    row = rows.row(judge_id)
+    assert row.state == "failed"
+    assert "refused the request (401)" in str(row.error)
+    server.key = ""
+    rows.resume(judge_id)
+    judging.serve()
+    assert rows.row(judge_id).state == "done"
+
+
+def test_a_judge_without_a_grade_has_failed(add, rows, judging, server):
+    server.reply = lambda body: ("评分：2", {})
+    judge_id = add()
+    judging.serve()
+    row = rows.row(judge_id)
+    assert row.state == "failed"
+    assert "Pairs that the judge graded: none of 20" in str(row.error)
+    assert "评分：2" in str(row.error)
+
+
+def test_the_same_question_is_asked_once(add, rows, judging, server, workspace):
+    first = add()
+    judging.serve()
+    asked = len(server.seen)
+    again = add("again")
+    judging.serve()
+    assert len(server.seen) == asked
+    grades = [rows.grades(each)[["grade", "reason"]] for each in (first, again)]
+    assert grades[0].equals(grades[1])
+    assert rows.row(again).usage == {"calls": 0, "failed": 0, "billed": {}, "noted": 0}
+    three = add("three", repeats=3)
+    judging.serve()
+    # One of three is cached.
+    assert len(server.seen) == 3 * asked
+    kept = rows.grades(three)["answers"]
+    assert {len(answers) for answers in kept} == {0, 3}
+    add("other", guidelines="Other ones.")
+    judging.serve()
+    assert len(server.seen) == 4 * asked
+
+
+def test_failures_are_not_cached(add, rows, judging, server):
+    server.reply = lambda body: ("So.\nGrade: 2" if len(server.seen) > 5 else "Hm.", {})
+    add(concurrency=1)
+    judging.serve()
+    before = len(server.seen)
+    second = add()
+    judging.serve()
+    assert len(server.seen) == before + 5
+    assert set(rows.failures(second)) == {"no_text"}
+
+
+def test_several_judges_are_apart_and_go_with_their_data_set(
+    add, rows, judging, workspace, dataset, server
+):
+    one, two = add("one"), add("two", guidelines="x")
+    judging.serve()
+    assert [row.name for row in rows.rows(dataset.id)] == ["one", "two"]
+    assert rows.row(one).template != rows.row(two).template
+    rows.rename(two, "  two\n B ")
+    assert rows.row(two).name == "two B"
+    with pytest.raises(DataError, match="needs a name"):
+        rows.rename(two, " \n")
+    rows.delete(two)
+    with pytest.raises(StoreError, match="There is no judge"):
+        rows.row(two)
+    assert len(rows.grades(two)) == 0
+    workspace.delete_dataset(dataset.id)
+    assert rows.rows() == []
+    assert len(rows.grades(one)) == 0
+
+
+def test_a_judge_that_is_deleted_while_it_runs_stops(add, rows, workspace, server):
+    stopping = threading.Event()
+    judging = Judging(workspace, Owner(), stopping)
+
+    def reply(body):
+        if len(server.seen) == 3:
+            rows.delete(judge_id)
+        return "So.\nGrade: 1", {}
+
+    server.reply = reply
+    judge_id = add(concurrency=1)
+    judging.serve()
+    assert rows.rows() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "says"),
+    [
+        ({"asked": []}, DataError, "There is no pair"),
+        ({"prompt": "no places"}, SettingError, "must contain"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_refused_before_it_is_queued(add, rows, changes, error, says):
+    with pytest.raises(error, match=says):
+        add(**changes)
+    assert rows.rows() == []
+
+
+def test_a_typed_key_goes_to_the_endpoint_and_into_no_file(
+    add, rows, workspace, server, monkeypatch, dataset
+):
+    monkeypatch.delenv("RACK_API_KEY", raising=False)
+    server.key = "sk-typed-4711"
+    handover = Handover()
+    judge_id = add(key_variable="RACK_API_KEY")
+    handover.feed(line(judge_id, {"RACK_API_KEY": "sk-typed-4711"}))
+    Judging(workspace, Owner(), threading.Event(), handover).serve()
+    assert rows.row(judge_id).state == "done"
+    assert {headers["Authorization"] for _, headers, _ in server.seen} == {"Bearer sk-typed-4711"}
+    files = [file for file in workspace.root.rglob("*") if file.is_file()]
+    assert not any(b"sk-typed" in file.read_bytes() for file in files)
+    # It is not held for the next one.
+    again = add(key_variable="RACK_API_KEY", guidelines="x")
+    Judging(workspace, Owner(), threading.Event(), handover).serve()
+    assert rows.row(again).state == "failed"
+    assert "The key of the service is missing" in str(rows.row(again).error)

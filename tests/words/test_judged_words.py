@@ -1,0 +1,120 @@
+"""What is said of a judge and people together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.judging.corrected import correct
+from rankdash.analysis.judging.judgements import Judgements
+from rankdash.loading import load
+from rankdash.readers import sources_from_path
+from rankdash.study.judging import JudgedVerdict
+from rankdash.words.verdict_chips import (
+    judge_caveats,
+    judged_lines,
+    judged_sentence,
+    three_ways,
+    worth_sentence,
+)
+from tests.sets import SAMPLE
+from tests.study.test_study import study_of
+
+
+@pytest.fixture(scope="module")
+def study():
+    return study_of(load(sources_from_path(SAMPLE)).dataset, 1)
+
+
+def verdict(study, kind: str, n: int = 20, others: int = 100, noise: float = 0.3, **fields):
+    rng = np.random.default_rng(1)
+    judge = rng.normal(0.1, 0.4, n + others)
+    people = judge + noise * rng.normal(0, 0.4, n + others)
+    people[n:] = np.nan
+    usual = {"judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "incomplete": 0}
+    three = correct(people, judge, level=0.95)
+    return JudgedVerdict(
+        **usual, three=three, kind=kind, **({"drawn": False, "labelled": 1.0} | fields)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("better", "by 1 is better than First stage: NDCG@10 "),
+        (
+            "small",
+            "by 1 is better than First stage, but by less than the minimum practically relevant "
+            "gain: NDCG@10 ",
+        ),
+        ("worse", "by 1 is worse than First stage: NDCG@10 "),
+        ("unproven", "Not proven that by 1 differs from First stage: NDCG@10 "),
+    ],
+)
+def test_each_verdict_says_by_whom_and_how_surely(study, kind, said) -> None:
+    found = verdict(study, kind)
+    change = found.three.corrected
+    sentence = judged_sentence(study, found)
+    ends = f"{change.low:+.3f} … {change.high:+.3f}"
+    assert sentence == (
+        f"{said}{change.mean:+.4f} (95% {ends}), by the judge Judge A, corrected by people's "
+        "labels of 20 queries."
+    )
+
+
+def test_what_is_missing_for_a_verdict(study) -> None:
+    assert judged_sentence(study, verdict(study, "too_few", n=7)) == (
+        "No verdict by the judge Judge A: people labelled 7 queries with a value, and at least 10 "
+        "are needed to correct a judge."
+    )
+    drawn = judged_sentence(study, verdict(study, "too_few", n=0, drawn=True))
+    assert drawn.startswith("No verdict by the judge Judge A: these labels are of single documents")
+    assert judged_sentence(study, verdict(study, "descriptive")) == "no verdict"
+
+
+def test_what_the_judge_saves(study) -> None:
+    three = verdict(study, "better").three
+    assert worth_sentence(three) == (
+        f"The judge is worth {three.worth:.1f} times the labels: without it, about "
+        f"{three.saved:.0f} more queries would have to be labelled for the same certainty."
+    )
+    useless = replace(three, weight=0.0, corrected=three.people)
+    assert worth_sentence(useless).endswith(
+        "so this is people's verdict: its changes do not follow theirs."
+    )
+    everything = verdict(study, "better", others=0).three
+    assert worth_sentence(everything).endswith(
+        "so this is people's verdict: they labelled all of its queries."
+    )
+    assert worth_sentence(verdict(study, "too_few", n=5).three) == ""
+
+
+def test_the_three_ways_stand_in_one_order(study) -> None:
+    three = verdict(study, "better").three
+    assert three_ways(three) == [
+        ("people alone", three.people),
+        ("judge alone", three.judge),
+        ("corrected by people", three.corrected),
+    ]
+
+
+def test_a_study_without_a_judge_says_nothing(study) -> None:
+    assert judged_lines(study) == []
+
+
+def test_what_is_not_labelled_and_what_is_assumed_is_said(study) -> None:
+    def caveats(kind="better", **fields):
+        return judge_caveats(judged, verdict(study, kind, **fields))
+
+    table = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    judged = replace(study, judge=Judgements("Judge A", (0.0, 3.0), table))
+    sample = "People's queries are taken to be a random sample of all."
+    partly = (
+        "Of the documents that the two systems rank first in people's queries, 11% have a label; "
+        "the others count as not relevant."
+    )
+    assert sample in caveats() and partly not in caveats()
+    assert partly in caveats(labelled=0.114)
+    assert not [each for each in caveats(labelled=0.996) if "have a label" in each]
+    assert partly not in caveats(labelled=0.114, drawn=True)
+    assert sample not in caveats("too_few", n=5)
