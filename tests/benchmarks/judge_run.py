@@ -29,13 +29,16 @@ from rankdash.store import Workspace
 from rankdash.store.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges
 from tests.rerankers.loopback import Server, running
 
-READ_S = 1.0
+# Far more than an answer takes on a busy machine.
+READ_S = 4.0
+# The time of an answer, so that a worker is killed long before it is done.
+SLOW = {"slow": 0.03}
 A_QUERY = 20
 SCORES = list(range(A_QUERY, 0, -1))
 FAILS = {
     "rate_limit": {"status": 429, "headers": {"retry-after-ms": "5"}},
     "server_error": {"status": 500},
-    "time_out": {"hang": 2 * READ_S, "cut": True},
+    "time_out": {"hang": READ_S + 1, "cut": True},
     "unreadable": "I cannot judge that.",
     "language": "文档回答了查询。\n评分：2",
 }
@@ -101,7 +104,7 @@ def trial(home: Path, pairs: int, kills: int) -> Outcome:
         for turn in range(kills):
             worker = WorkerProcess(workspace)
             worker.ensure()
-            _wait(rows, judge_id, (turn + 1) * pairs // (kills + 1))
+            _wait(rows, judge_id, (turn + 1) * pairs // (kills + 3))
             worker._process.kill()
             worker.stop()
             rows.resume(judge_id)
@@ -131,7 +134,7 @@ def _misbehave(server: Server) -> tuple[Counter[str], dict[str, int], set[str]]:
         prompt = body["messages"][-1]["content"]
         asked.add(prompt)
         found = FAILS.get(fate(prompt), {})
-        return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) and found else SLOW
 
     def reply(body):
         prompt = body["messages"][-1]["content"]

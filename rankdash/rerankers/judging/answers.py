@@ -50,7 +50,7 @@ def read_answer(said: Said, top: int) -> Answer:
     line may name another grade: of an answer in any other form no grade is taken.
     """
     if said.error:
-        return Answer(math.nan, error=said.error, kind=_kind(said.call, said.error))
+        return unanswered(said.call, said.error)
     # Halves of characters and ends of texts are in no file and no database.
     text = said.text.encode("utf-8", "replace").decode().replace("\0", " ")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -69,6 +69,12 @@ def read_answer(said: Said, top: int) -> Answer:
     else:
         return Answer(float(last[1]), reason)
     return Answer(math.nan, reason, error, "unreadable")
+
+
+def unanswered(call: Call, error: str = "") -> Answer:
+    """What there is instead of an answer; error: why, where the call does not say it."""
+    error = error or call.error
+    return Answer(math.nan, error=error, kind=_kind(call, error))
 
 
 def combined(answers: Sequence[Answer], how: Combine) -> Answer:

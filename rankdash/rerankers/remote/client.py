@@ -109,6 +109,7 @@ class _Outcome:
             None where there is no sense in another.
     shared: whether the others wait as well.
     gone:   whether the service may not be there at all, or not for this key.
+    absent: whether nobody took the request.
     """
 
     status: int
@@ -119,6 +120,15 @@ class _Outcome:
     shared: bool = False
     too_large: bool = False
     gone: bool = False
+    absent: bool = False
+
+
+class GoneError(UnavailableError):
+    """The service has gone: nobody is there, or request after request fails. call: the last."""
+
+    def __init__(self, template: str, *, remedy: str, call: Call, host: str) -> None:
+        super().__init__(template, remedy=remedy, host=host, reason=call.error.rstrip("."))
+        self.call = call
 
 
 class Client:
@@ -184,7 +194,6 @@ class Client:
             attempts += 1
             outcome = self._attempt(path, content, budget)
         error = outcome.error and self._in_words(outcome, attempts)
-        self._keep_count(outcome, error)
         call = Call(
             start=start,
             end=self._clock.now(),
@@ -196,6 +205,7 @@ class Client:
             queue_ms=_milliseconds(outcome.headers, _QUEUE_TIME),
             error=error,
         )
+        self._keep_count(outcome, call)
         return Reply(outcome.answer, call, error, outcome.too_large)
 
     def _attempt(self, path: str, content: bytes, budget: Budget) -> _Outcome:
@@ -208,9 +218,8 @@ class Client:
             ) as response:
                 body = _read(response, budget)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:
-            return _Outcome(
-                0, error=f"there is no connection ({self.redact(str(error))})", pause=0.0, gone=True
-            )
+            reason = f"there is no connection ({self.redact(str(error))})"
+            return _Outcome(0, error=reason, pause=0.0, gone=True, absent=True)
         except httpx.TimeoutException:
             return _Outcome(0, error=f"time-out: no answer within {read:.3g} s")
         except httpx.DecodingError as error:
@@ -280,16 +289,16 @@ class Client:
         backoff = min(_FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), _LONGEST_BACKOFF_SECONDS)
         return backoff * (1 + self._clock.jitter()) / 2
 
-    def _keep_count(self, outcome: _Outcome, error: str) -> None:
+    def _keep_count(self, outcome: _Outcome, call: Call) -> None:
         with self._lock:
             if outcome.answer is not None:
                 self._answered, self._gone = True, 0
                 return
             self._gone = self._gone + 1 if outcome.gone else 0
-            down = outcome.gone and outcome.status != _TOO_MANY
-            lost = self._gone >= _GONE_AFTER or (down and not self._answered)
+            # An error may be the first request's own, a resumed run's above all.
+            lost = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
         if lost:
-            raise UnavailableError(
+            raise GoneError(
                 "The service at {host} keeps failing: {reason}."
                 if outcome.status
                 else "The service at {host} cannot be reached: {reason}.",
@@ -298,8 +307,8 @@ class Client:
                 if outcome.status == _TOO_MANY
                 else "Check that it runs and that the base URL is right; resume continues from "
                 "here.",
+                call=call,
                 host=urlsplit(self._base).netloc,
-                reason=error.rstrip("."),
             )
 
     def _in_words(self, outcome: _Outcome, attempts: int) -> str:

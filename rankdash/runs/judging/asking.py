@@ -7,17 +7,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from rankdash.dataset import Dataset
 from rankdash.rerankers.base import Call
-from rankdash.rerankers.judging.answers import Answer
+from rankdash.rerankers.judging.answers import Answer, unanswered
 from rankdash.rerankers.judging.judge import Judge, no_text
+from rankdash.rerankers.remote.client import GoneError
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.judges import MOST_UNKEPT
 
 _BATCH_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
+_SERVER_ERROR = 500
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def ask(
     cache: where answers are kept; those that were read are, failures never.
     cancelled: asked a few times a second. clock: seconds, monotonic.
 
-    Whatever ends it, the pairs that were asked by then are handed on first.
+    Whatever ends it, the pairs that were asked by then are handed on first. An endpoint that
+    answers one request after the other with an error of its own has gone, unless at most
+    `MOST_UNKEPT` pairs are left: those may each fail whenever they are asked.
 
     Raises UnavailableError where the endpoint refuses every request alike, and Cancelled.
     """
@@ -122,12 +126,14 @@ class _Asking:
         self._judge, self._cache, self._on_batch = judge, cache, on_batch
         self._fingerprint = judge.fingerprint()
         self._cached: dict[tuple[str, str], tuple[Answer, ...]] = {}
+        self._left = 0
         self.under_way: dict[Future[JudgedPair], Question] = {}
         self.ready: list[tuple[Question, JudgedPair]] = []
         self.problem: BaseException | None = None
 
     def known(self, pairs: Sequence[Question]) -> Sequence[Question]:
         """The pairs, once what is cached of them is looked up."""
+        self._left = len(pairs)
         if self._cache is not None:
             texts = [(pair.query, pair.document) for pair in pairs]
             kept = self._cache.read_answers(self._fingerprint, texts)
@@ -157,8 +163,17 @@ class _Asking:
             problem = future.exception()
             if problem is None:
                 self.ready.append((pair, future.result()))
+            elif self._may_be_its_own(problem):
+                answer = unanswered(problem.call)
+                judged = JudgedPair(pair.query_id, pair.doc_id, answer, (answer,), (problem.call,))
+                self.ready.append((pair, judged))
             else:
                 self.problem = self.problem or problem
+            self._left -= 1
+
+    def _may_be_its_own(self, problem: BaseException) -> TypeGuard[GoneError]:
+        answered = isinstance(problem, GoneError) and problem.call.status >= _SERVER_ERROR
+        return answered and self._left <= MOST_UNKEPT
 
     def flush(self) -> None:
         """Hand on what has come."""

@@ -241,6 +241,16 @@ def test_a_service_that_goes_away_ends_the_run_after_a_few_queries(make, server)
     assert len(server.seen) == 1 + 5
 
 
+@pytest.mark.parametrize("fault", [{"status": 500}, {"cut": True}])
+def test_a_query_that_always_fails_is_no_service_that_has_gone_even_if_it_is_the_first(
+    make, server, fault
+):
+    reranker = make(retries=1, concurrency=1)
+    server.fail(fault, fault)
+    answers = reranker.score([ask(name="first"), ask(name="second")])
+    assert [bool(answer.error) for answer in answers] == [True, False]
+
+
 def test_a_quota_that_is_used_up_ends_the_run_and_not_every_query(make, server):
     reranker = make(retries=0, concurrency=1)
     server.fail(*[{"status": 429}] * 20)

@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.errors import DataError, SettingError, StoreError
+from rankdash.runs.judging.wish import JudgeRequest, submit
 from rankdash.runs.judging.work import Judging
 from rankdash.runs.key_pipe import Handover, line
 from rankdash.store.jobs.judges import MOST_UNKEPT, NOT_ASKED, StoredJudges
@@ -88,6 +89,48 @@ def test_what_fails_is_missing_by_kind_and_is_asked_again_by_a_resume(
     assert row.usage["calls"] == before["calls"] + 7 == len(server.seen)
     assert row.usage["noted"] == 4
     assert Corrections(workspace).revision(dataset.id) == 0
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_pairs_that_fail_whenever_they_are_asked_do_not_hold_up_the_others(
+    add, rows, judging, server, pairs, concurrency
+):
+    """They come first, and are all that is left to a resume."""
+    server.fault_of = lambda body: (
+        {} if "ask q3\n" in body["messages"][1]["content"] else {"status": 500}
+    )
+    asked = [pair for pair in pairs if pair[1] != "d7"]
+    good = sum(query == "q3" for query, _ in asked)
+    assert good >= 4
+    assert len(asked) - good > 8
+    judge_id = add(asked=asked, concurrency=concurrency)
+    for _ in range(2):
+        assert judging.serve()
+        row = rows.row(judge_id)
+        assert (row.state, row.graded, row.failed) == ("done", good, len(asked) - good)
+        assert rows.failures(judge_id) == {"server_error": len(asked) - good}
+        rows.resume(judge_id)
+
+
+def test_an_endpoint_that_fails_from_some_pair_on_ends_the_judge(
+    add, rows, judging, server, workspace, make_dataset
+):
+    """With so many pairs left that asking all would be a waste."""
+    many = make_dataset(queries=30, documents=8, depth=5)
+    workspace.save_dataset(many)
+    server.fault_of = lambda body: {"status": 503} if len(server.seen) > 10 else {}
+    settings = {
+        "model": "tiny", "base_url": server.url, "key_variable": "none",
+        "retries": 0, "concurrency": 1,
+    }  # fmt: skip
+    asked = [
+        (q, doc) for q in many.queries["query_id"] for doc in many.candidates.documents_of(q)[0]
+    ]
+    judge_id = submit(workspace, JudgeRequest(many.id, settings, ["a"], 5, asked))
+    judging.serve()
+    row = rows.row(judge_id)
+    assert (row.state, row.graded, row.failed, len(server.seen)) == ("failed", 10, 4, 15)
+    assert "keeps failing: the service answered 503" in str(row.error)
 
 
 def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest(
