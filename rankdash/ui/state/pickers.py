@@ -30,6 +30,10 @@ any       it reports a noted value, behind  nothing: nobody moved it; unsent
 under w.  a person moves it, behind         that is chosen; unsent, as what was sent is yet to come
 any       it reports, gone back             nothing: the address says more; unsent
 ========  ================================  =====================================================
+
+A click that comes while the one before is being handled ends that run of the script wherever it
+stands, and is handled beside it in another thread. So changes are heard one at a time, the older
+first, and one that was cut short is heard when the widget is next drawn.
 """
 
 from __future__ import annotations
@@ -37,13 +41,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 
 from rankdash.i18n import enumerated
 from rankdash.ui.state import address, language
@@ -55,6 +61,8 @@ _PAGE = "address.page"
 _UNSENT = "address.unsent"
 # Widget → where it stood when it was put elsewhere, until the browser is known to have heard of it.
 _UNDER_WAY = "address.sent"
+# Who hears what was changed, one at a time.
+_TURNS = "address.turns"
 # When what going back or forward shows was last sent, and how long it may be under way.
 _BACK = "address.back"
 _UNDER_WAY_S = 5.0
@@ -172,7 +180,18 @@ def show(
     learns what the run before sent.
     """
 
+    turns = _turns()
+
     def heard() -> None:
+        with turns.lock:
+            try:
+                hear()
+            except (RerunException, StopException):
+                turns.cut_short.add(key)
+                raise
+            turns.cut_short.discard(key)
+
+    def hear() -> None:
         behind = _behind()
         if _gone_back() or (behind and st.session_state[key] in _under_way().get(key, ())):
             # Nobody moved it: the browser had not heard yet of what it was put to.
@@ -188,6 +207,9 @@ def show(
         if not behind:
             _under_way().clear()
 
+    if key in turns.cut_short and key in st.session_state:
+        heard()
+        st.rerun()
     takes = inspect.signature(draw).parameters
     hears = {"on_select" if "on_select" in takes else "on_change": heard}
     again = language.changed() or key in _unsent()
@@ -239,6 +261,19 @@ def _note_going_back() -> None:
     """What the person went back to is on its way: as a run begins, and again as it ends."""
     if _gone_back():
         st.session_state[_BACK] = time.monotonic()
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """The changes of a session that are heard, and the widgets at which one was cut short."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    cut_short: set[str] = field(default_factory=set)
+
+
+def _turns() -> _Turns:
+    turns: _Turns = st.session_state.setdefault(_TURNS, _Turns())
+    return turns
 
 
 def _under_way() -> dict[str, list[Any]]:

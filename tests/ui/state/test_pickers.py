@@ -1,9 +1,11 @@
 """Widgets that show what is chosen, for a browser that lags behind: the tables of `pickers`, row by
 row, without a browser."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException, StopException
 
 from rankdash.ui.state import pickers
 
@@ -123,6 +125,62 @@ def test_after_going_back_the_address_says_more_than_a_widget(widget, lag):
     assert widget.chosen == []
     widget.session["w"] = "a"
     assert widget.draw("a") is None
+
+
+def test_changes_are_heard_one_at_a_time_though_their_runs_overlap(session, lag):
+    """The older one is still being kept when the newer one comes, in another thread."""
+    kept, heard, begun, free = [], [], threading.Event(), threading.Event()
+
+    def drawn(value=UNSET, key="", on_change=None):
+        heard.append(on_change)
+
+    def keep():
+        value = session["w"]
+        if value == "b":
+            begun.set()
+            assert free.wait(60)
+        kept.append(value)
+
+    pickers.show(drawn, "w", "a", keep)()
+    older, newer = (threading.Thread(target=heard[0]) for _ in range(2))
+    session["w"] = "b"
+    older.start()
+    assert begun.wait(60)
+    session["w"] = "c"
+    newer.start()
+    # Where it need not wait, it is done by then, and what is kept last is wrong.
+    newer.join(0.5)
+    free.set()
+    older.join()
+    newer.join()
+    assert kept == ["b", "c"]
+
+
+@pytest.mark.parametrize("cut", [StopException, lambda: RerunException(RerunData())])
+def test_a_change_that_was_cut_short_is_heard_when_the_widget_is_next_drawn(
+    session, lag, monkeypatch, cut
+):
+    kept, heard, again = [], [], [cut()]
+
+    def drawn(value=UNSET, key="", on_change=None):
+        heard.append(on_change)
+
+    def keep():
+        for problem in again:
+            raise problem
+        kept.append(session["w"])
+
+    monkeypatch.setattr(pickers.st, "rerun", lambda: kept.append("rerun"))
+    pickers.show(drawn, "w", "a", keep)()
+    session["w"] = "b"
+    with pytest.raises(type(again[0])):
+        heard[0]()
+    again.clear()
+    assert kept == []
+    pickers.show(drawn, "w", "a", keep)()
+    assert kept == ["b", "rerun"]
+    pickers.show(drawn, "w", "b", keep)()
+    assert kept == ["b", "rerun"]
 
 
 @pytest.mark.parametrize(("value", "given"), [(None, {"value": None}), (0.0, {}), ("", {})])
