@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from itertools import islice
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -21,20 +19,11 @@ from rankdash.ranking.coded import alike, places_in
 from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
+from rankdash.text_language import language_of
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
 # As much of a text as tells it from others.
 _OPENING = 80
-# So many queries show in which letters all are written; the first letter after those of Latin.
-_READ = 200
-_AFTER_LATIN = "\u0250"
-_SCRIPTS = {
-    "han": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"),
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "hangul": re.compile("[\uac00-\ud7af]"),
-}
-# Japanese is Chinese characters with at least this share of kana among them.
-_KANA = 0.1
 
 
 class Tables(NamedTuple):
@@ -324,23 +313,6 @@ def _content(values: Any) -> tuple[bytes, ...]:
         # Texts lie there end to end: as a million strings they would take a second to join.
         texts.buffers()[2].to_pybytes()[:size] if size else b"",
     )
-
-
-def language_of(texts: Iterable[str]) -> str:
-    """The language of texts as far as the letters of the first ones tell: "zh", "ja" or "ko";
-    "latin" for all that are written in Latin letters, or have none; "other" for the rest."""
-    letters = [each for each in "".join(islice(texts, _READ)) if each.isalpha()]
-    if 2 * sum(each < _AFTER_LATIN for each in letters) >= len(letters):
-        return "latin"
-    shares = {
-        name: sum(bool(script.match(each)) for each in letters) / len(letters)
-        for name, script in _SCRIPTS.items()
-    }
-    if shares["kana"] >= _KANA:
-        return "ja"
-    if 2 * shares["han"] > 1:
-        return "zh"
-    return "ko" if 2 * shares["hangul"] > 1 else "other"
 
 
 def _checked(

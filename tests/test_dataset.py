@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset, language_of
+from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
+from rankdash.text_language import language_of
 
 
 def tables() -> dict[str, pd.DataFrame]:

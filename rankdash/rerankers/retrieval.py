@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rankdash.dataset import language_of
 from rankdash.errors import RankdashError, UnavailableError
 from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
@@ -28,6 +27,7 @@ from rankdash.rerankers.neural.known_models import fitting
 from rankdash.rerankers.neural.model_files import PACKAGED, require_packages
 from rankdash.rerankers.settings import parse_settings
 from rankdash.shipped import python_path
+from rankdash.text_language import language_of
 
 Retriever = Literal["bm25", "bi-encoder", "fused"]
 

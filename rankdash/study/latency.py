@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis import latency
-from rankdash.analysis.latency import Apart, Fit, LatencySummary, Ratio, TokenLengths, summarize
+from rankdash.analysis.latency import Apart, Fit, LatencySummary, Ratio, summarize
 from rankdash.analysis.statistics.bootstrap import FloatArray
+from rankdash.analysis.token_lengths import TokenLengths
+from rankdash.analysis.token_lengths import token_lengths as lengths_of
 from rankdash.ranking.ranking import Run
 from rankdash.study.study import Study
 
@@ -109,4 +111,4 @@ def token_lengths(study: Study, system: str) -> TokenLengths | None:
     reading = None if run is None else run.reading
     if reading is None:
         return None
-    return study.once(("token lengths", system), lambda: latency.token_lengths(reading))
+    return study.once(("token lengths", system), lambda: lengths_of(reading))

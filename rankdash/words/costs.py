@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeVar, cast
+from typing import Literal, cast
 
 from rankdash.analysis.statistics.verdict import has_width
 from rankdash.i18n import (
@@ -21,49 +21,15 @@ from rankdash.i18n import (
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import meets
 from rankdash.study.costs import Choice
-from rankdash.value.assumptions import MONTHS_PER_YEAR, Assumptions
+from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
 from rankdash.words.latency import without_p95
 from rankdash.words.money import money
+from rankdash.words.periods import Period
 from rankdash.words.verdict_chips import sentence
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]
-
-_Amount = TypeVar("_Amount", float | None, End)
-
-
-@dataclass(frozen=True)
-class Period:
-    """What amounts are for. months: how many; the rest are titles in the reader's language."""
-
-    months: int
-    name: str
-    cost: str
-    value: str
-    net: str
-
-    def of(self, monthly: Amount) -> Amount:
-        """The same for this period."""
-        return Amount(
-            self._times(monthly.value),
-            self._times(monthly.low),
-            self._times(monthly.high),
-            monthly.reason,
-        )
-
-    def _times(self, amount: _Amount) -> _Amount:
-        return amount if amount is None or isinstance(amount, str) else amount * self.months
-
-
-def month() -> Period:
-    return Period(1, _("a month"), _("cost a month"), _("value a month"), _("net a month"))
-
-
-def year() -> Period:
-    return Period(
-        MONTHS_PER_YEAR, _("a year"), _("cost a year"), _("value a year"), _("net a year")
-    )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 import pytest
 
 from rankdash.analysis.latency import ecdf, fit, summarize
-from rankdash.analysis.latency import token_lengths as lengths_of
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.analysis.ranks.margins import by_margin
 from rankdash.analysis.ranks.shifts import Moves
@@ -18,6 +17,7 @@ from rankdash.analysis.ranks.transitions import flow
 from rankdash.analysis.ranks.transitions import move_sizes as sizes_of
 from rankdash.analysis.ranks.transitions import transitions as counts_of
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.token_lengths import token_lengths as lengths_of
 from rankdash.charts import style
 from rankdash.charts.cost import break_even, crossover, depth, frontier, tornado
 from rankdash.charts.latency import (

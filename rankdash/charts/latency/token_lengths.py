@@ -6,7 +6,7 @@ import math
 
 import plotly.graph_objects as go
 
-from rankdash.analysis.latency import TokenLengths
+from rankdash.analysis.token_lengths import TokenLengths
 from rankdash.charts import draw, style
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext

@@ -13,9 +13,9 @@ from rankdash.study.costs import Choice, choices
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.words import costs
 from rankdash.words.costs import MoneyContext
 from rankdash.words.html import html_safe
+from rankdash.words.periods import month
 from rankdash.words.verdict_chips import interval
 
 DASH = "–"
@@ -54,7 +54,7 @@ class Draft:
             hit=hit_title(study),
             level=study.statistics.level,
             baseline=study.name(study.baseline),
-            period=costs.month(),
+            period=month(),
             safe=str,
             assumed=not self.money.chosen,
         )

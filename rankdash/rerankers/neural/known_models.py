@@ -38,8 +38,8 @@ class KnownModel:
     encoder: bool = False
 
     def reads(self, language: str) -> bool:
-        """Whether it was trained for a language, given as `dataset.language_of` does. Those in
-        Latin letters are not told apart."""
+        """Whether it was trained for a language, given as `language_of` does. Those in Latin
+        letters are not told apart."""
         if language == "latin":
             return any(code not in _NOT_LATIN for code in self.languages)
         return "multi" in self.languages or language in self.languages

@@ -18,8 +18,9 @@ from rankdash.ui.widgets.text import name_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount
 from rankdash.words import assumptions, costs
-from rankdash.words.costs import MoneyContext, Period, month, year
+from rankdash.words.costs import MoneyContext
 from rankdash.words.money import money
+from rankdash.words.periods import Period, month, year
 
 _MONTH, _YEAR = "month", "year"
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.latency import ecdf, fit, summarize
-from rankdash.analysis.latency import token_lengths as lengths_of
+from rankdash.analysis.token_lengths import token_lengths as lengths_of
 from rankdash.charts import style
 from rankdash.charts.latency import (
     latency_ecdf,
