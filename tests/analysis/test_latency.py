@@ -20,8 +20,8 @@ from rankdash.analysis.latency import (
     paired_ratio,
     repeats_deviation,
     summarize,
-    token_lengths,
 )
+from rankdash.analysis.token_lengths import token_lengths
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
 
