@@ -8,6 +8,7 @@ from rankdash.ui.labels import new_labels
 from rankdash.ui.sidebar import empty_page
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.state.stored import damage
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Data"))
@@ -33,9 +34,9 @@ if not read_only() and not uploads.asking():
     )
 if stored:
     chosen = address.one("data")
-    if chosen:
+    if chosen and damage(chosen) is None:
         check_view.draw(chosen, blocking_said=chosen == blocked)
-    if chosen and not read_only():
+    if chosen and damage(chosen) is None and not read_only():
         fold(
             _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)
         )

@@ -1,4 +1,5 @@
-"""`workspace`: data sets with all that belongs to them, to and from one file; the repair."""
+"""`workspace`: data sets with all that belongs to them, to and from one file; the repair; the
+check of its files."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rankdash import __version__, sharing
-from rankdash.cli.arguments import DONE, Parser
+from rankdash.cli.arguments import DONE, INCOMPLETE, Parser
 from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn
 from rankdash.errors import DataError
 from rankdash.readers import name_of
@@ -83,6 +84,13 @@ def add(parser: Parser) -> None:
         "as it is.",
     )
     mend.set_defaults(command=_repair)
+    check = actions.add_parser(
+        "check",
+        help="say which files of data sets and runs have changed since they were written",
+        description="Read every table of the workspace and compare it with the hash that it "
+        "carries. Nothing is changed. What is damaged is named, and ends the command with 1.",
+    )
+    check.set_defaults(command=_check)
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -150,6 +158,22 @@ def _repair(_arguments: argparse.Namespace) -> int:
         lines.append(f"The old database is in {done.trash} for 30 days")
     sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
     return DONE
+
+
+def _check(_arguments: argparse.Namespace) -> int:
+    """Name what is damaged on standard output."""
+    workspace = Workspace.open()
+    stored = {"datasets": workspace.datasets(), "runs": workspace.runs()}
+    found = [
+        f"{row.name}: {error}"
+        for kind, rows in stored.items()
+        for row in rows
+        if (error := workspace.damage(kind, row.id)) is not None
+    ]
+    sys.stdout.writelines(f"{printable(line)}\n" for line in found)
+    checked = sum(map(len, stored.values()))
+    sys.stderr.write(f"Data sets and runs checked: {checked:,}. Damaged: {len(found):,}.\n")
+    return INCOMPLETE if found else DONE
 
 
 def _chosen(workspace: Workspace, names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rankdash.errors import StoreError
+from rankdash.errors import Phrase, StoreError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -39,9 +39,10 @@ def in_words(file: Path) -> Iterator[None]:
 def damaged(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} is damaged: {reason}",
-        remedy="Delete the data set or run it belongs to and add it again.",
+        remedy="Put it back from a copy, add the files of its data set again, or delete the data "
+        "set or run it belongs to.",
         file=str(file),
-        reason=first_sentence(reason),
+        reason=reason if isinstance(reason, Phrase) else first_sentence(reason),
     )
 
 

@@ -1,13 +1,20 @@
-"""Parquet files: written under another name and renamed, so a reader sees all of one or nothing."""
+"""Parquet files: written under another name and renamed, so a reader sees all of one or nothing.
+
+Each carries the SHA-256 of all its other bytes, in its own metadata, so that it goes along wherever
+the file is copied; a file that does not fit it is damaged.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +23,7 @@ import pyarrow.parquet as pq
 from msgspec import convert
 
 from rankdash.dataset import Dataset
+from rankdash.errors import DataError, Phrase
 from rankdash.ranking.build import text_array
 from rankdash.ranking.coded import alike, objects
 from rankdash.ranking.measured import Measured
@@ -25,6 +33,12 @@ from rankdash.store.failures import damaged, in_words
 
 TIES = b"rankdash.ties"
 
+_HASH = b"rankdash.sha256"
+_DIGITS = 64
+# Parquet ends with the metadata, how long it is (4 bytes), and a mark (4 bytes).
+_END = 8
+_MARK = b"PAR1"
+_CHUNK = 1 << 20
 
 DATASET_PARTS = ("queries", "documents", "qrels")
 """The tables of a data set beside its ranking."""
@@ -33,13 +47,30 @@ CANDIDATES, RANKING = "candidates", "ranking"
 """The name of the ranking of a data set, and of a run."""
 
 
+def ranking_parts(name: str) -> tuple[str, str, str]:
+    """The tables of a ranking: rows, queries, documents."""
+    return name, f"{name}-queries", f"{name}-documents"
+
+
+PARTS = {
+    "datasets": (*DATASET_PARTS, *ranking_parts(CANDIDATES)),
+    "runs": ("queries", *ranking_parts(RANKING)),
+}
+"""The tables that every data set and run has."""
+
+
 def write_table(file: Path, table: Any) -> None:
     """Write an Arrow table. The data is on the disk before the name is."""
     part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
     with in_words(file):
         try:
-            with part.open("wb") as target:
-                pq.write_table(table, target, compression="zstd", write_page_checksum=True)
+            with part.open("w+b") as target:
+                with pq.ParquetWriter(
+                    target, table.schema, compression="zstd", write_page_checksum=True
+                ) as writer:
+                    writer.write_table(table)
+                    writer.add_key_value_metadata({_HASH: b"0" * _DIGITS})
+                _seal(target)
                 target.flush()
                 os.fsync(target.fileno())
             part.replace(file)
@@ -50,10 +81,82 @@ def write_table(file: Path, table: Any) -> None:
 
 def read_table(file: Path) -> Any:
     """Read an Arrow table. Raises StoreError where the file is missing or damaged."""
-    with in_words(file):
+    refuse_changed(file)
+    with as_stored(file):
         return pq.read_table(
             file, memory_map=False, page_checksum_verification=True, partitioning=None
         )
+
+
+def refuse_changed(file: Path) -> None:
+    """Raise StoreError where a file is cut short or does not fit the hash that it carries. One of a
+    version that wrote none passes."""
+    with in_words(file), file.open("rb") as source:
+        size = source.seek(0, os.SEEK_END)
+        source.seek(max(size - _END, 0))
+        if not source.read().endswith(_MARK):
+            raise damaged(file, Phrase("it is cut short."))
+        place = _place_of_hash(source, size)
+        if place is None:
+            return
+        source.seek(place)
+        if source.read(_DIGITS) != _hash_around(source, place):
+            raise damaged(file, Phrase("it has changed since it was written."))
+
+
+def _seal(target: BinaryIO) -> None:
+    """Put the hash of a file into the place that was kept for it."""
+    place = _place_of_hash(target, target.seek(0, os.SEEK_END))
+    assert place is not None  # noqa: S101 - it was written a moment ago
+    own = _hash_around(target, place)
+    target.seek(place)
+    target.write(own)
+
+
+def _place_of_hash(source: BinaryIO, size: int) -> int | None:
+    """Where the digits of the hash begin in a Parquet file; None where it has none."""
+    source.seek(max(size - _END, 0))
+    begin = size - _END - int.from_bytes(source.read(4), "little")
+    if begin < 0:
+        return None
+    source.seek(begin)
+    metadata = source.read(size - begin)
+    at = metadata.rfind(_HASH)
+    # Between the name and the digits are two bytes of Thrift: type and length.
+    place = begin + at + len(_HASH) + 2
+    return place if at >= 0 and place + _DIGITS <= size else None
+
+
+def _hash_around(source: BinaryIO, place: int) -> bytes:
+    """The SHA-256, as digits, of all of a file but the digits at `place`."""
+    found = hashlib.sha256()
+    source.seek(0)
+    left = place
+    while left and (chunk := source.read(min(_CHUNK, left))):
+        found.update(chunk)
+        left -= len(chunk)
+    source.seek(place + _DIGITS)
+    while chunk := source.read(_CHUNK):
+        found.update(chunk)
+    return found.hexdigest().encode()
+
+
+@contextmanager
+def as_stored(file: Path) -> Iterator[None]:
+    """Turn what the content of `file` raises inside the block into a StoreError."""
+    try:
+        with in_words(file):
+            yield
+    except (DataError, ValueError, LookupError, TypeError, ArithmeticError) as error:
+        raise damaged(file, str(error)) from error
+
+
+def refuse_changed_folder(folder: Path, kind: str) -> None:
+    """The same for all tables of a data set or run; one that is missing is refused too. kind:
+    "datasets" or "runs"."""
+    names = {f"{part}.parquet" for part in PARTS[kind]}
+    for name in sorted(names.union(each.name for each in folder.glob("*.parquet"))):
+        refuse_changed(folder / name)
 
 
 def write_frame(file: Path, frame: pd.DataFrame) -> None:
@@ -62,7 +165,9 @@ def write_frame(file: Path, frame: pd.DataFrame) -> None:
 
 
 def read_frame(file: Path) -> pd.DataFrame:
-    return cast(pd.DataFrame, read_table(file).to_pandas())
+    table = read_table(file)
+    with as_stored(file):
+        return cast(pd.DataFrame, table.to_pandas())
 
 
 def write_dataset(folder: Path, dataset: Dataset) -> None:
@@ -70,6 +175,17 @@ def write_dataset(folder: Path, dataset: Dataset) -> None:
     for name in DATASET_PARTS:
         write_frame(folder / f"{name}.parquet", getattr(dataset, name))
     write_ranking(folder, CANDIDATES, dataset.candidates)
+
+
+def read_dataset(folder: Path, name: str, first_stage: str) -> Dataset:
+    """What `write_dataset` wrote."""
+    with as_stored(folder):
+        return Dataset(
+            name,
+            *(read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS),
+            read_ranking(folder, CANDIDATES),
+            first_stage=first_stage,
+        )
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -102,13 +218,11 @@ def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
 
 def read_ranking(folder: Path, name: str) -> Ranking:
     file = folder / f"{name}.parquet"
-    ranking = ranking_of(
-        read_table(file),
-        read_table(folder / f"{name}-queries.parquet"),
-        read_table(folder / f"{name}-documents.parquet"),
-    )
+    tables = [read_table(folder / f"{part}.parquet") for part in ranking_parts(name)]
+    with as_stored(file):
+        ranking = ranking_of(*tables)
     if ranking is None:
-        raise damaged(file, "its rows do not fit its queries and documents.")
+        raise damaged(file, Phrase("its rows do not fit its queries and documents."))
     return ranking
 
 
@@ -146,8 +260,9 @@ def read_reading(folder: Path, rows: int) -> Reading | None:
         return None
     counts = read_table(file)
     if len(counts) != rows:
-        raise damaged(file, "its rows do not fit the ranking.")
-    return Reading(_column(counts, "read"), _column(counts, "full"))
+        raise damaged(file, Phrase("its rows do not fit the ranking."))
+    with as_stored(file):
+        return Reading(_column(counts, "read"), _column(counts, "full"))
 
 
 def write_measured(folder: Path, run: Run) -> None:
@@ -164,10 +279,8 @@ def read_measured(folder: Path) -> Measured | None:
     file = folder / "measured.parquet"
     if not file.exists():
         return None
-    try:
+    with as_stored(file):
         return measured_of(read_table(file))
-    except (ValueError, LookupError) as error:
-        raise damaged(file, str(error)) from error
 
 
 def measured_of(table: Any) -> Measured:

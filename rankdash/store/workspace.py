@@ -30,7 +30,7 @@ from pathlib import Path
 import platformdirs
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, StoreError
+from rankdash.errors import Phrase, StoreError
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Run
 from rankdash.store import backups, folders, records, trash
@@ -49,11 +49,15 @@ from rankdash.store.rows import (
 )
 from rankdash.store.score_cache import ScoreCache
 from rankdash.store.tables import (
+    RANKING,
+    as_stored,
     read_calls,
+    read_dataset,
     read_frame,
     read_measured,
     read_ranking,
     read_reading,
+    refuse_changed_folder,
     write_dataset,
     write_run,
 )
@@ -83,6 +87,7 @@ class Workspace:
 
     def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.root = root
+        self._sound: set[Path] = set()
         if not read_only:
             with in_words(root):
                 root.mkdir(parents=True, exist_ok=True)
@@ -130,24 +135,32 @@ class Workspace:
     ) -> str:
         """Store a data set and its check report; return its id.
 
-        The same content is stored once: saving it again changes nothing, not even the name.
+        The same content is stored once: saving it again changes nothing, not even the name, but
+        for files that are damaged; those go to the trash.
         source: where it came from, such as "sample" or "upload".
         """
         with self.database.reading() as db:
-            if db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset.id,)).fetchone():
-                return dataset.id
+            there = db.execute("SELECT folder FROM datasets WHERE id = ?", (dataset.id,)).fetchone()
+        if there and self.damage("datasets", dataset.id) is None:
+            return dataset.id
         folder = self.new_folder("datasets", dataset.id)
         try:
             write_dataset(folder, dataset)
             values = dataset_values(dataset, source, report_json)
             with self.database.writing(durable=True) as db:
                 added = insert(db, "datasets", values | {"folder": self.named(folder)})
+                if not added and there:
+                    moved = (self.named(folder), dataset.id, there["folder"])
+                    change = "UPDATE datasets SET folder = ? WHERE id = ? AND folder = ?"
+                    added = db.execute(change, moved).rowcount > 0
         except BaseException:
             self.remove(folder)
             raise
         if not added:
             # Another process stored the same content first.
             self.remove(folder)
+        elif there:
+            folders.sweep(self.root, [there["folder"]], ())
         self.keep_records()
         return dataset.id
 
@@ -163,20 +176,22 @@ class Workspace:
         """The stored data set, equal to what was saved."""
         row = self._row("datasets", dataset_id)
         folder = self.root / row["folder"]
-        try:
-            dataset = Dataset(
-                row["name"],
-                read_frame(folder / "queries.parquet"),
-                read_frame(folder / "documents.parquet"),
-                read_frame(folder / "qrels.parquet"),
-                read_ranking(folder, "candidates"),
-                first_stage=row["first_stage"],
-            )
-        except DataError as error:
-            raise damaged(folder, str(error)) from error
+        dataset = read_dataset(folder, row["name"], row["first_stage"])
         if dataset.id != dataset_id:
-            raise damaged(folder, "its content is not what was saved.")
+            raise damaged(folder, Phrase("its content is not what was saved."))
         return dataset
+
+    def damage(self, kind: str, key: str) -> StoreError | None:
+        """What is wrong with the files of a data set or run; None where nothing is. They are read
+        once, as long as they are sound. kind: "datasets" or "runs"."""
+        folder = self.root / self._row(kind, key)["folder"]
+        if folder not in self._sound:
+            try:
+                refuse_changed_folder(folder, kind)
+            except StoreError as error:
+                return error
+            self._sound.add(folder)
+        return None
 
     def check_report(self, dataset_id: str) -> str:
         """The JSON of the check report that was saved with a data set."""
@@ -240,23 +255,24 @@ class Workspace:
         """The stored run, equal to what was saved."""
         row = self._row("runs", run_id)
         folder = self.root / row["folder"]
-        ranking = read_ranking(folder, "ranking")
-        return Run(
-            id=run_id,
-            name=row["name"],
-            dataset_id=row["dataset_id"],
-            ranking=ranking,
-            reranker=row["reranker"],
-            queries=read_frame(folder / "queries.parquet"),
-            settings=json.loads(row["settings"]),
-            machine=json.loads(row["machine"]),
-            depth=row["depth"],
-            load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
-            created=row["created"],
-            reading=read_reading(folder, len(ranking)),
-            measured=read_measured(folder),
-            calls=read_calls(folder),
-        )
+        ranking = read_ranking(folder, RANKING)
+        with as_stored(folder):
+            return Run(
+                id=run_id,
+                name=row["name"],
+                dataset_id=row["dataset_id"],
+                ranking=ranking,
+                reranker=row["reranker"],
+                queries=read_frame(folder / "queries.parquet"),
+                settings=json.loads(row["settings"]),
+                machine=json.loads(row["machine"]),
+                depth=row["depth"],
+                load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
+                created=row["created"],
+                reading=read_reading(folder, len(ranking)),
+                measured=read_measured(folder),
+                calls=read_calls(folder),
+            )
 
     def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
         """The machine of a stored run and what it measured, without its tables: for a list."""

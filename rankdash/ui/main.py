@@ -5,7 +5,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
-from rankdash.ui.sidebar import deleted_view, repair_view, sharing_link, sidebar, view
+from rankdash.ui.sidebar import damaged_view, deleted_view, repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets import narrow
 
@@ -67,9 +67,14 @@ link = sharing_link.begin()
 try:
     # A click that came with a page of what is gone must not act on another data set.
     if gone is None or not deleted_view.dataset(gone):
-        if analysis:
+        damaged = damaged_view.dataset()
+        if not damaged:
+            damaged_view.runs()
+        if analysis and not damaged:
             deleted_view.runs()
-        page.run()
+        # On Data it can be added again or deleted.
+        if not damaged or page.url_path == "data":
+            page.run()
 except StopException:
     # An empty state: nothing more is to come, and what was drawn is all there is.
     pickers.shown()

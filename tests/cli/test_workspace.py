@@ -115,6 +115,19 @@ def test_a_repair_says_what_came_back(run, home, filled):
     assert sorted(row.name for row in home("first").datasets()) == ["Help", "Shop"]
 
 
+def test_a_check_names_what_changed_and_nothing_else(run, filled):
+    done = run("workspace", "check")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "Data sets and runs checked: 2. Damaged: 0.\n"
+    (file,) = filled.root.glob(f"datasets/{filled.datasets()[1].id}-*/documents.parquet")
+    content = file.read_bytes()
+    file.write_bytes(content[:9] + bytes([content[9] ^ 4]) + content[10:])
+    done = run("workspace", "check")
+    assert (done.code, done.out.count("\n")) == (1, 1)
+    assert done.out.startswith(f"{filled.datasets()[1].name}: The workspace file {file} is damaged")
+    assert done.err == "Data sets and runs checked: 2. Damaged: 1.\n"
+
+
 def test_a_folder_of_something_else_is_refused(run, tmp_path, monkeypatch):
     (tmp_path / "project" / "runs" / "bert").mkdir(parents=True)
     (tmp_path / "project" / "runs" / "bert" / "model.bin").write_bytes(b"weights")

@@ -153,7 +153,7 @@ def test_a_damaged_table_is_named(workspace, stored, harm):
             content[4:60] = bytes(byte ^ 0x55 for byte in content[4:60])
         file.write_bytes(content)
     for load in (lambda: workspace.dataset(stored.id), lambda: workspace.run("run-1")):
-        with pytest.raises(StoreError, match=r"\.parquet is damaged: .*Delete the data set or run"):
+        with pytest.raises(StoreError, match=r"\.parquet is damaged: .*delete the data set or run"):
             load()
 
 

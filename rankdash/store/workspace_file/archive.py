@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 from rankdash.errors import StoreError
 from rankdash.store.failures import in_words
 from rankdash.store.rows import now
-from rankdash.store.tables import CANDIDATES, DATASET_PARTS, RANKING
+from rankdash.store.tables import PARTS
 from rankdash.store.workspace import Workspace
 from rankdash.store.workspace_file.workspace_zip import Packer
 
@@ -83,11 +83,6 @@ def pack(
     )
 
 
-def ranking_parts(name: str) -> tuple[str, str, str]:
-    """The tables of a ranking: rows, queries, documents."""
-    return name, f"{name}-queries", f"{name}-documents"
-
-
 def without_paths(value: Any) -> Any:
     """The same with the last step of every path on this machine only, and without what an address
     says before "@"."""
@@ -126,7 +121,7 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None
     about |= {"notes": notes, "corrections": corrections, "label_notes": remarks, "plan": plan}
     about |= {"judges": judges}
     packer.add_json(f"datasets/{dataset_id}/about.json", about)
-    for name in (*DATASET_PARTS, *ranking_parts(CANDIDATES)):
+    for name in PARTS["datasets"]:
         _copy(workspace.root / row["folder"], name, packer, f"datasets/{dataset_id}")
 
 
@@ -200,7 +195,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
     about["explanations"] = [dict(each) for each in explained]
     packer.add_json(f"runs/{run_id}/about.json", about)
     folder = workspace.root / row["folder"]
-    for name in ("queries", *ranking_parts(RANKING)):
+    for name in PARTS["runs"]:
         _copy(folder, name, packer, f"runs/{run_id}")
     for name in MEASURED_PARTS:
         if (folder / f"{name}.parquet").exists():

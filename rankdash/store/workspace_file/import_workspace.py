@@ -26,6 +26,7 @@ from rankdash.store.tables import (
     DATASET_PARTS,
     RANKING,
     measured_of,
+    ranking_parts,
     write_dataset,
     write_run,
 )
@@ -37,7 +38,6 @@ from rankdash.store.workspace_file.archive import (
     SETTINGS,
     VERSION,
     Progress,
-    ranking_parts,
 )
 from rankdash.store.workspace_file.json_parts import (
     Contents,

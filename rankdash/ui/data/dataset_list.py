@@ -14,7 +14,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import address, deleted
+from rankdash.ui.state import address, deleted, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe, name_rows
@@ -45,8 +45,9 @@ def draw(rows: Sequence[DatasetRow]) -> None:
     st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
     if not read_only():
         _change(chosen, rows)
-    corrections_list.draw(chosen.id)
-    corrections_list.exports(chosen.id)
+    if stored.damage(chosen.id) is None:
+        corrections_list.draw(chosen.id)
+        corrections_list.exports(chosen.id)
 
 
 def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:

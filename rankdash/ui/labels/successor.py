@@ -26,20 +26,20 @@ def keep_beside(
     corrected: Callable[[float], float] = float,
 ) -> None:
     """Save `made` with the runs, notes and corrected labels of the data set `old`, and open it. The
-    old one stays, so nothing is lost.
+    old one stays, so nothing is lost, and so does a run whose files are damaged.
 
     noticed: what the check report says beside its own findings. name: what a new data set is
     called; one that is there already keeps its name. corrected: a corrected label as it is there.
     """
-    runs = [workspace().run(row.id) for row in workspace().runs(old)]
-    report = check(made, noticed, {run.name: run.ranking for run in runs})
+    runs = [(row, workspace().run(row.id)) for row in stored.rows(old).values()]
+    report = check(made, noticed, {run.name: run.ranking for _row, run in runs})
     there = {row.id: row.name for row in workspace().datasets()}
     new = workspace().save_dataset(made, source="upload", report_json=report.to_json())
     if new not in there:
         workspace().rename_dataset(new, names.free(name, there.values()))
     if new != old:
         known = {_origin(row) for row in workspace().runs(new)}
-        for run, row in zip(runs, workspace().runs(old), strict=True):
+        for row, run in runs:
             if _origin(row) not in known:
                 own = digest([new.encode(), run.id.encode()])
                 workspace().save_run(replace(run, id=own, dataset_id=new))

@@ -33,7 +33,7 @@ _NAME_WIDTH, _NAME_COLUMNS = 270, 35
 
 def draw(dataset_id: str) -> None:
     st.subheader(_("Runs"), anchor=False)
-    rows = sorted(workspace().runs(dataset_id), key=lambda row: row.created, reverse=True)
+    rows = list(stored.rows(dataset_id).values())[::-1]
     if not rows:
         st.caption(
             _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")

@@ -83,7 +83,7 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
         # both: the first stage is in every one, and the next may have a pinned baseline.
         clears=address.OF_A_DATA_SET,
     )
-    if dataset_id and analysis:
+    if dataset_id and analysis and stored.damage(dataset_id) is None:
         _draw_comparison(dataset_id)
         comparison_settings.draw(stored.dataset(dataset_id).label_values)
     if dataset_id is None:
@@ -92,7 +92,10 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
 
 def _draw_comparison(dataset_id: str) -> None:
     systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
-    deleted.note_runs(dataset_id, {each: system.name for each, system in systems.items()})
+    set_apart = {each: name for each, (name, _error) in stored.damaged(dataset_id).items()}
+    deleted.note_runs(
+        dataset_id, {each: system.name for each, system in systems.items()} | set_apart
+    )
     pinned = Pins(workspace()).of(dataset_id)
     baseline = pickers.pick_one(
         "base",

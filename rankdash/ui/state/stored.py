@@ -16,6 +16,7 @@ import pandas as pd
 
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.dataset import Dataset
+from rankdash.errors import StoreError
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.store import RunRow
 from rankdash.store.notes.corrections import Corrections
@@ -72,9 +73,22 @@ def run(run_id: str) -> Run:
 
 
 def rows(dataset_id: str) -> dict[str, RunRow]:
-    """id → what the workspace lists of each finished run, oldest first."""
+    """id → what the workspace lists of each finished run, oldest first; without those whose files
+    are damaged."""
     found = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
-    return {row.id: row for row in found}
+    return {row.id: row for row in found if workspace().damage("runs", row.id) is None}
+
+
+def damage(dataset_id: str) -> StoreError | None:
+    """What is wrong with the files of a data set; None where nothing is."""
+    return workspace().damage("datasets", stored(dataset_id))
+
+
+def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
+    """id → name, and what is wrong with its files, of each run that `rows` is without."""
+    every = workspace().runs(stored(dataset_id))
+    found = {row.id: (row.name, workspace().damage("runs", row.id)) for row in every}
+    return {each: (name, error) for each, (name, error) in found.items() if error is not None}
 
 
 def systems(dataset_id: str) -> dict[str, System]:

@@ -27,11 +27,13 @@ def shop(monkeypatch):
     def of(*rows, notes=None, pinned=None, remarks=(), runtimes=(), shown_only=False):
         store = SimpleNamespace(
             runs=lambda _id: rows,
+            damage=lambda _kind, _id: None,
             rename_run=lambda *given: done.append(given),
             delete_run=lambda each: done.append(("delete", each)),
         )
         record = SimpleNamespace(remarks=lambda: remarks, runtimes=runtimes)
-        monkeypatch.setattr(run_list, "workspace", lambda: store)
+        for module in (run_list, run_list.stored):
+            monkeypatch.setattr(module, "workspace", lambda: store)
         monkeypatch.setattr(run_list, "_study", lambda _id: None)
         monkeypatch.setattr(run_list, "read_only", lambda: shown_only)
         monkeypatch.setattr(run_list, "RunNotes",

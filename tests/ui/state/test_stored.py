@@ -42,12 +42,17 @@ def test_corrected_labels_are_in_a_revision_and_the_uploaded_ones_beside_it(work
 
 def test_runs_are_in_the_order_in_which_they_were_made(monkeypatch):
     rows = [SimpleNamespace(id=each, name=each, created=day) for each, day in
-            (("a", "2026-11-03"), ("b", "2026-11-01"), ("c", "2026-11-02"))]  # fmt: skip
+            (("a", "2026-11-03"), ("b", "2026-11-01"), ("c", "2026-11-02"),
+             ("d", "2026-11-01"))]  # fmt: skip
     asked = []
-    store = SimpleNamespace(runs=lambda dataset_id: asked.append(dataset_id) or rows)
+    store = SimpleNamespace(
+        runs=lambda dataset_id: asked.append(dataset_id) or rows,
+        damage=lambda kind, each: "changed" if (kind, each) == ("runs", "d") else None,
+    )
     monkeypatch.setattr(stored, "workspace", lambda: store)
     assert list(stored.rows("shop+3")) == ["b", "c", "a"]
     assert asked == ["shop"]
+    assert stored.damaged("shop+3") == {"d": ("d", "changed")}
 
 
 @pytest.mark.parametrize("text", ["", "{}"])
