@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from rankdash import outfile
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.matching import match_labels
@@ -348,7 +349,7 @@ def report(
             judge=judge,
         )
     study = replace(study, check=check(data, (), {}))
-    target.write_bytes(report.html(study, front))
+    outfile.write(target, report.html(study, front))
     return target
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankdash import outfile
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.spreadsheet import defused
@@ -95,12 +96,12 @@ def exact(value: float) -> str:
 
 
 def write(content: bytes, target: Path) -> None:
-    """To a file, or to standard output where the target is "-". Raises OSError."""
+    """To a file, or to standard output where the target is "-". Raises what `replacing` raises."""
     if str(target) == STANDARD:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
     else:
-        target.write_bytes(content)
+        outfile.write(target, content)
 
 
 def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:

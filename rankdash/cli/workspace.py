@@ -7,7 +7,6 @@ import argparse
 import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +15,7 @@ from rankdash import __version__, sharing
 from rankdash.cli.arguments import DONE, INCOMPLETE, Parser
 from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn
 from rankdash.errors import DataError
+from rankdash.outfile import replacing
 from rankdash.readers import name_of
 from rankdash.store import Workspace
 
@@ -106,13 +106,8 @@ def _export(arguments: argparse.Namespace) -> int:
             stream.seek(0)
             shutil.copyfileobj(stream, sys.stdout.buffer)
         return _exported(len(chosen), size, target)
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with part.open("wb") as stream:
-            sharing.export(workspace, stream, __version__, chosen, _progress)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(target) as stream:
+        sharing.export(workspace, stream, __version__, chosen, _progress)
     return _exported(len(chosen), target.stat().st_size, target)
 
 

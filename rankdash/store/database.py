@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rankdash.errors import StoreError
 from rankdash.store.backups import today
-from rankdash.store.failures import in_words
-from rankdash.store.migrations import migrate, refuse_other_versions
+from rankdash.store.failures import family_of, in_words, is_full
+from rankdash.store.migrations import MIGRATIONS, migrate, refuse_other_versions, version_of
 
 READ_ONLY = StoreError(
     "This workspace is open for reading only: nothing in it can be changed.",
@@ -19,6 +19,11 @@ READ_ONLY = StoreError(
 
 # Longer than any of our transactions, so a wait that ends here means something else is wrong.
 BUSY_SECONDS = 10.0
+
+_NOTHING_BESIDE = {
+    *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
+}
 
 
 class Database:
@@ -47,14 +52,18 @@ class Database:
             with self.reading() as db:
                 refuse_other_versions(db, file)
             return
-        with in_words(file), closing(self._connect("mode=rwc")) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            prepare(db, file)
+        try:
+            with in_words(file), closing(self._connect("mode=rwc")) as db:
+                db.execute("PRAGMA journal_mode = WAL")
+                prepare(db, file)
+        except StoreError as error:
+            if not is_full(error) or not self._is_current(prepare):
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Rows come as `sqlite3.Row`."""
-        with in_words(self.file), closing(self._connect(self._access)) as db:
+        with in_words(self.file), closing(open_for_reading(self.file, self._access)) as db:
             yield db
 
     @contextmanager
@@ -89,6 +98,14 @@ class Database:
         if before != self._day and not self._each_day():
             self._day = ""
 
+    def _is_current(self, prepare: Callable[[sqlite3.Connection, Path], None]) -> bool:
+        """Whether the file can be read as it is: a full disk is no reason to hide what is there."""
+        try:
+            with self.reading() as db:
+                return prepare is migrate and version_of(db) == len(MIGRATIONS)
+        except StoreError:
+            return False
+
     @property
     def _access(self) -> str:
         if not self._read_only:
@@ -97,21 +114,52 @@ class Database:
         return access_to(self.file)
 
     def _connect(self, access: str) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            f"{self.file.absolute().as_uri()}?{access}",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-        )
-        db.row_factory = sqlite3.Row
+        db = _opened(self.file, access)
         try:
             db.execute("PRAGMA foreign_keys = ON")
-            if not self._read_only:
-                db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error:
             db.close()
             raise
         return db
+
+
+def open_for_reading(file: Path, access: str) -> sqlite3.Connection:
+    """A connection that only reads. Raises sqlite3.Error where there is none to be had.
+
+    Where SQLite cannot keep its files beside the database, on a full disk or one that is mounted
+    for reading, the database is read without them, with what the log holds. Nobody can write to it
+    then but a program that was at it before the disk was full.
+    """
+    try:
+        return _answering(_opened(file, access))
+    except sqlite3.OperationalError as error:
+        if family_of(error) not in _NOTHING_BESIDE:
+            raise
+    db = _opened(file, "mode=ro&vfs=unix-none")
+    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return _answering(db)
+
+
+def _opened(file: Path, access: str) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{file.absolute().as_uri()}?{access}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+    )
+    db.row_factory = sqlite3.Row
+    return db
+
+
+def _answering(db: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        # The first question is what opens the files.
+        db.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def access_to(file: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from rankdash.errors import Phrase, StoreError
+from rankdash.outfile import FULL
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 
 HOME_REMEDY = "Set RANKDASH_HOME to an empty or new folder."
 _DELETED = "It may have been deleted in another window; choose another."
+
+_FULL_DISK = "There is no room left on the disk to write {file}: {free} MB are free."
+# SQLite keeps less beside a database as long as nothing is written.
+_LEAST_ROOM = 1_000_000
 
 # The low byte of an SQLite error code is its family.
 _FAMILY = 0xFF
@@ -70,13 +75,32 @@ def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
     return str(row["dataset_id"])
 
 
+def is_full(error: StoreError) -> bool:
+    """Whether it was raised because the disk is full."""
+    return error.template == _FULL_DISK
+
+
 def _full(file: Path) -> StoreError:
     return StoreError(
-        "There is no room left on the disk to write {file}.",
+        _FULL_DISK,
         remedy="Free some space, or set RANKDASH_HOME to an empty or new folder on another disk, "
-        "and try again.",
+        "and try again. Until then the workspace can be looked at, exported to another disk, and "
+        "data sets and runs can be deleted.",
         file=str(file),
+        free=f"{(_free(file) or 0) / 1e6:,.1f}",
     )
+
+
+def _free(file: Path) -> int | None:
+    """The bytes that are free on the disk of a file; None where that cannot be found out."""
+    for folder in file.parents:
+        try:
+            return shutil.disk_usage(folder).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return None
 
 
 def _refused(file: Path, reason: str) -> StoreError:
@@ -100,7 +124,7 @@ def _missing(file: Path) -> StoreError:
 
 def _from_system(file: Path, error: OSError) -> StoreError:
     named = Path(error.filename) if isinstance(error.filename, str) else file
-    if error.errno in _FULL:
+    if error.errno in FULL:
         return _full(named)
     if error.errno in _REFUSED:
         return _refused(named, error.strerror or str(error))
@@ -116,8 +140,11 @@ def _from_system(file: Path, error: OSError) -> StoreError:
 
 
 def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
-    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _FAMILY
-    if family == sqlite3.SQLITE_FULL:
+    family = family_of(error)
+    # SQLite does not always say why it could not make or enlarge a file.
+    files = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    free = _free(file) if family in files else None
+    if family == sqlite3.SQLITE_FULL or (free is not None and free < _LEAST_ROOM):
         return _full(file)
     if family in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return _refused(file, str(error))
@@ -147,8 +174,12 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite says that the content of a file is wrong, and not that it cannot be had."""
-    family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _FAMILY
-    return family in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return family_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def family_of(error: sqlite3.Error) -> int:
+    """The kind of an error of SQLite, such as SQLITE_IOERR, without its details."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _FAMILY
 
 
 def _gone(file: Path) -> bool:

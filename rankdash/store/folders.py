@@ -8,6 +8,7 @@ are ever moved or deleted: by the form of the name, and by a file that nothing e
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -22,6 +23,8 @@ from rankdash.store.failures import HOME_REMEDY, in_words
 
 DATABASE = "rankdash.sqlite"
 BACKUPS = "backups"
+_RESERVE, _RESERVE_BYTES = f"{DATABASE}-reserve", 2_000_000
+_ROOM_FOR_RESERVE = 10 * _RESERVE_BYTES
 
 # Beside the tables: the first once a row names the folder, the second before that, and after.
 RECORD, UNFINISHED = "rankdash-record.json", "rankdash-unfinished"
@@ -103,6 +106,31 @@ def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None
     if found:
         with suppress(OSError):
             trash.to_trash(root, found)
+
+
+def on_read_only_disk(root: Path) -> bool:
+    """Whether the workspace is on a disk that is mounted for reading."""
+    if not hasattr(os, "statvfs"):
+        return False
+    with suppress(OSError):
+        return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+    return False
+
+
+def keep_reserve(root: Path) -> None:
+    """Hold some room of the disk, so that something can be deleted when it is full: a delete needs
+    room itself."""
+    file = root / _RESERVE
+    with suppress(OSError):
+        if not file.exists() and shutil.disk_usage(root).free > _ROOM_FOR_RESERVE:
+            # No disk stores this as nothing.
+            file.write_bytes(os.urandom(_RESERVE_BYTES))
+
+
+def release_reserve(root: Path) -> None:
+    """Give the room back that `keep_reserve` holds."""
+    with in_words(root / _RESERVE):
+        (root / _RESERVE).unlink(missing_ok=True)
 
 
 def refuse_foreign(root: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rankdash.errors import Phrase, StoreError
 from rankdash.store import backups, folders, records
-from rankdash.store.database import BUSY_SECONDS, access_to
+from rankdash.store.database import access_to, open_for_reading
 from rankdash.store.failures import first_sentence, in_words, is_damage
 from rankdash.store.migrations import MIGRATIONS, version_of
 
@@ -49,10 +49,10 @@ def _looked_into(
     root: Path, found: Mapping[str, list[Path]], *, ours: bool, read_only: bool
 ) -> StoreError | None:
     file = root / folders.DATABASE
-    address = f"{file.absolute().as_uri()}?{access_to(file) if read_only else 'mode=rw'}"
+    access = access_to(file) if read_only else "mode=rw"
     with in_words(file):
         try:
-            with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as db:
+            with closing(open_for_reading(file, access)) as db:
                 if not backups.is_sound(db):
                     return _damaged(root, Phrase("its pages do not fit together."))
                 version = version_of(db)

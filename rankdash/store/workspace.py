@@ -24,7 +24,7 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -35,7 +35,7 @@ from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Run
 from rankdash.store import backups, folders, records, trash
 from rankdash.store.database import Database
-from rankdash.store.failures import damaged, in_words, no_dataset, no_run
+from rankdash.store.failures import damaged, in_words, is_full, no_dataset, no_run
 from rankdash.store.health import examine
 from rankdash.store.repair import Repaired, rebuild, repair
 from rankdash.store.rows import (
@@ -106,19 +106,22 @@ class Workspace:
             self.keep_records()
             self._sweep()
             trash.empty_trash(root)
+            folders.keep_reserve(root)
 
     @classmethod
     def open(cls, path: Path | None = None) -> Workspace:
         """Open the workspace in `path`, making it where there is none.
 
         Without a path it is the folder in the environment variable RANKDASH_HOME, or else one in
-        the user's data directory. It is read-only where RANKDASH_READ_ONLY is set to 1.
+        the user's data directory. It is read-only where RANKDASH_READ_ONLY is set to 1, and on a
+        disk that is mounted for reading.
         """
         if path is None:
             home = os.environ.get(HOME_VARIABLE, "")
             path = Path(home) if home else Path(platformdirs.user_data_dir("rankdash", False))
+        path = path.expanduser().absolute()
         read_only = os.environ.get(READ_ONLY_VARIABLE, "").strip().casefold() not in _NO
-        return cls(path.expanduser().absolute(), read_only=read_only)
+        return cls(path, read_only=read_only or folders.on_read_only_disk(path))
 
     def repair(self) -> Repaired | None:
         """Make the database anew from what is left; None where another process did meanwhile. What
@@ -202,21 +205,17 @@ class Workspace:
 
     def delete_dataset(self, dataset_id: str) -> None:
         """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
-        with self.database.writing() as db:
+
+        def found(db: sqlite3.Connection) -> list[str]:
             row = self._find(db, "datasets", dataset_id)
-            gone = [row["folder"]]
-            gone += [
-                run["folder"]
-                for run in db.execute("SELECT folder FROM runs WHERE dataset_id = ?", (dataset_id,))
-            ]
-            for named in gone:
-                records.withdraw(self.root / named)
-            gone += [
-                f"jobs/{job['id']}"
-                for job in db.execute("SELECT id FROM jobs WHERE dataset_id = ?", (dataset_id,))
-            ]
-            db.execute("DELETE FROM datasets WHERE id = ?", (dataset_id,))
-        folders.remove(self.root, gone)
+            rows = db.execute(
+                "SELECT folder FROM runs WHERE dataset_id = ? "
+                "UNION ALL SELECT 'jobs/' || id FROM jobs WHERE dataset_id = ?",
+                (dataset_id, dataset_id),
+            )
+            return [row["folder"], *(each["folder"] for each in rows)]
+
+        self._delete(found, [("DELETE FROM datasets WHERE id = ?", dataset_id)])
 
     def save_run(self, run: Run) -> str:
         """Store a run of a stored data set; return its id. A run with the same id is replaced."""
@@ -284,12 +283,37 @@ class Workspace:
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run and the record of the job that made it."""
-        with self.database.writing() as db:
-            row = self._find(db, "runs", run_id)
-            records.withdraw(self.root / row["folder"])
-            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-            db.execute("DELETE FROM jobs WHERE id = ? AND state = 'done'", (run_id,))
-        folders.remove(self.root, [row["folder"]])
+        self._delete(
+            lambda db: [self._find(db, "runs", run_id)["folder"]],
+            [
+                ("DELETE FROM runs WHERE id = ?", run_id),
+                ("DELETE FROM jobs WHERE id = ? AND state = 'done'", run_id),
+            ],
+        )
+
+    def _delete(
+        self, found: Callable[[sqlite3.Connection], list[str]], rows: Sequence[tuple[str, str]]
+    ) -> None:
+        """Delete rows, and then the folders that are `found`."""
+
+        def delete() -> list[str]:
+            with self.database.writing() as db:
+                gone = found(db)
+                for named in gone:
+                    if not named.startswith("jobs/"):
+                        records.withdraw(self.root / named)
+                for statement, key in rows:
+                    db.execute(statement, (key,))
+            return gone
+
+        try:
+            gone = delete()
+        except StoreError as error:
+            if not is_full(error):
+                raise
+            folders.release_reserve(self.root)
+            gone = delete()
+        folders.remove(self.root, gone)
 
     def setting(self, key: str) -> str | None:
         """A value kept with `set_setting`; None where there is none."""

@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_nothing_behind(workspace, make_dataset, tmp_path, py
 
 def test_no_room_for_the_database(workspace, stored, tmp_path, python):
     target = Workspace.open(tmp_path / "target")
-    said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 1000).communicate(
+    said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 3000).communicate(
         timeout=300
     )
     assert "rankdash.sqlite" in said, failed

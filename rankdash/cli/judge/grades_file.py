@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rankdash import outfile
 from rankdash.cli.output import csv_line
 from rankdash.errors import DataError
 from rankdash.rerankers.judging.judge import Judge
@@ -144,9 +144,7 @@ class GradesFile:
         """The whole file, or the one before where this program dies."""
         heading = [csv_line(COLUMNS)] if self.path.suffix == ".csv" else []
         text = "".join([*heading, *map(self._line, rows)])
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        beside.write_bytes(text.encode("utf-8", "replace"))
-        beside.replace(self.path)
+        outfile.write(self.path, text.encode("utf-8", "replace"))
 
 
 def _rows(path: Path) -> list[Row]:

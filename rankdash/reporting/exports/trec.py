@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.errors import DataError
+from rankdash.outfile import replacing
 from rankdash.ranking.ranking import Ranking
 
 # What trec_eval splits a line at; an ideographic space may stand in an id.
@@ -24,16 +24,11 @@ def write_run(ranking: Ranking, path: Path, tag: str) -> None:
     equal, not there or too close for single precision, in which trec_eval holds them, they are
     moved down just enough. The file appears when it is complete.
 
-    Raises DataError where an id cannot stand in the format, OSError where nothing can be written.
+    Raises DataError where an id cannot stand in the format, and what `replacing` raises.
     """
     _refuse_ids(ranking)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_lines(ranking, tag))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.writelines(line.encode("utf-8", "replace") for line in _lines(ranking, tag))
 
 
 def run_bytes(ranking: Ranking, tag: str) -> bytes:
