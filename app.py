@@ -4,12 +4,19 @@ import os
 import sys
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from rankdash.shipped import INTERFACE
 from rankdash.store.workspace import READ_ONLY_VARIABLE
+from rankdash.ui.state.guard import Guard
 from rankdash.ui.state.server import lifespan, on_script_error
 
 if "--read-only" in sys.argv[1:]:
     os.environ[READ_ONLY_VARIABLE] = "1"
 
-app = st.App(INTERFACE, lifespan=lifespan, on_script_error=on_script_error)
+app = st.App(
+    INTERFACE,
+    lifespan=lifespan,
+    middleware=[Middleware(Guard)],
+    on_script_error=on_script_error,
+)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+import urllib.error
 import urllib.request
 import venv
 import zipfile
@@ -188,6 +189,13 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
         )
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/tools/rank/") as page:
             assert b"<title>" in page.read()
+        for host, path in (("other.example", ""), ("localhost", "_stcore/metrics")):
+            asked = urllib.request.Request(
+                f"http://127.0.0.1:{port}/tools/rank/{path}", headers={"Host": host}
+            )
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(asked)
+            assert refused.value.code == (404 if path else 421)
     finally:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)

@@ -12,6 +12,7 @@ import socket
 import sys
 from typing import NoReturn
 
+from rankdash import allowed
 from rankdash.cli.arguments import DONE, INTERRUPTED, Parser, UsageError
 from rankdash.shipped import APP
 from rankdash.store.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
@@ -36,6 +37,24 @@ def add(parser: Parser) -> None:
     parser.option(
         "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
     )
+    parser.several(
+        "--allow-host",
+        "NAME",
+        "a name under which the dashboard is reached, as that of a proxy; requests under another "
+        "are refused (also: RANKDASH_HOSTS)",
+    )
+    parser.several(
+        "--allow-key",
+        "VARIABLE",
+        "where other machines reach the dashboard: a variable whose key its visitors may use, such "
+        "as COHERE_API_KEY (also: RANKDASH_KEYS; default: none)",
+    )
+    parser.several(
+        "--allow-service",
+        "HOST",
+        "where other machines reach the dashboard: a host that runs may ask, and no other (also: "
+        "RANKDASH_SERVICES; default: every host with a public address)",
+    )
     parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
     parser.option(
         "--home", "FOLDER", "the workspace (default: RANKDASH_HOME, or your user data directory)"
@@ -59,6 +78,13 @@ def serve(arguments: argparse.Namespace) -> int:
         _refuse_what_cannot_listen(arguments.host or _LOOPBACK, arguments.port or 0)
     if arguments.home is not None:
         os.environ[HOME_VARIABLE] = arguments.home
+    for variable, added in (
+        (allowed.HOSTS, arguments.allow_host),
+        (allowed.KEYS, arguments.allow_key),
+        (allowed.SERVICES, arguments.allow_service),
+    ):
+        if added:
+            os.environ[variable] = ",".join([os.environ.get(variable, ""), *added])
     if arguments.read_only:
         os.environ[READ_ONLY_VARIABLE] = "1"
     # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so

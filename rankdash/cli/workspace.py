@@ -158,16 +158,17 @@ def _repair(_arguments: argparse.Namespace) -> int:
 def _check(_arguments: argparse.Namespace) -> int:
     """Name what is damaged on standard output."""
     workspace = Workspace.open()
-    stored = {"datasets": workspace.datasets(), "runs": workspace.runs()}
+    stored = [
+        *(("datasets", row.id, row.name) for row in workspace.datasets()),
+        *(("runs", row.id, row.name) for row in workspace.runs()),
+    ]
     found = [
-        f"{row.name}: {error}"
-        for kind, rows in stored.items()
-        for row in rows
-        if (error := workspace.damage(kind, row.id)) is not None
+        f"{name}: {error}"
+        for kind, key, name in stored
+        if (error := workspace.damage(kind, key)) is not None
     ]
     sys.stdout.writelines(f"{printable(line)}\n" for line in found)
-    checked = sum(map(len, stored.values()))
-    sys.stderr.write(f"Data sets and runs checked: {checked:,}. Damaged: {len(found):,}.\n")
+    sys.stderr.write(f"Data sets and runs checked: {len(stored):,}. Damaged: {len(found):,}.\n")
     return INCOMPLETE if found else DONE
 
 

@@ -177,12 +177,17 @@ def write_dataset(folder: Path, dataset: Dataset) -> None:
     write_ranking(folder, CANDIDATES, dataset.candidates)
 
 
-def read_dataset(folder: Path, name: str, first_stage: str) -> Dataset:
+def read_dataset(folder: Path, name: str, first_stage: Any) -> Dataset:
     """What `write_dataset` wrote."""
     with as_stored(folder):
+        queries, documents, qrels = (
+            read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS
+        )
         return Dataset(
             name,
-            *(read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS),
+            queries,
+            documents,
+            qrels,
             read_ranking(folder, CANDIDATES),
             first_stage=first_stage,
         )

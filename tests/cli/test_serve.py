@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import __version__
+from rankdash import __version__, allowed
 from rankdash.shipped import APP
 
 
@@ -50,6 +50,16 @@ def test_what_is_given_reaches_the_server(run, starts, tmp_path: Path):
         "--server.headless=true",
     ]
     assert (os.environ["RANKDASH_HOME"], os.environ["RANKDASH_READ_ONLY"]) == (home, "1")
+
+
+def test_what_is_allowed_reaches_the_server_and_its_worker(run, starts, monkeypatch):
+    for name in (allowed.HOSTS, allowed.KEYS, allowed.SERVICES):
+        monkeypatch.setenv(name, "before" if name == allowed.HOSTS else "")
+    run("serve", "--allow-host", "a.example", "B.example", "--allow-host", "c", "--allow-key", "K")
+    assert allowed.names(allowed.HOSTS) == {"before", "a.example", "b.example", "c"}
+    assert allowed.names(allowed.KEYS) == {"k"}
+    assert allowed.names(allowed.SERVICES) == frozenset()
+    assert starts == [["streamlit", "run", str(APP)]]
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_said(run, starts):

@@ -131,12 +131,37 @@ class GoneError(UnavailableError):
         self.call = call
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How a service is reached: its base URL, and what is sent with each request so that the
+    service is still the one of its name where the URL has the address that its name led to."""
+
+    base: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def to(cls, place: Place) -> _Way:
+        address, parts = place.address, urlsplit(place.base_url)
+        if address is None:
+            return cls(place.base_url)
+        host = f"[{address}]" if ":" in address else address
+        own = host if parts.port is None else f"{host}:{parts.port}"
+        return cls(
+            parts._replace(netloc=own).geturl(),
+            {"Host": place.host},
+            {"sni_hostname": parts.hostname},
+        )
+
+
 class Client:
     """Sends JSON to one service. Safe to use from several threads."""
 
     def __init__(self, place: Place, policy: Policy, clock: Clock) -> None:
-        """Raises UnavailableError where a key is missing."""
+        """Raises UnavailableError where a key is missing, and SettingError for a host that may not
+        be asked."""
         self._base, self._variable = place.base_url, place.variable
+        self._to = _Way.to(place)
         self._key = key = place.find()
         self._policy, self._clock = policy, clock
         self._gate = Gate(policy.per_minute, clock)
@@ -214,7 +239,12 @@ class Client:
         limits = httpx.Timeout(read, connect=min(self._policy.connect_s, left))
         try:
             with self._http.stream(
-                "POST", self._base + path, content=content, timeout=limits
+                "POST",
+                self._to.base + path,
+                content=content,
+                timeout=limits,
+                headers=self._to.headers,
+                extensions=self._to.extensions,
             ) as response:
                 body = _read(response, budget)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:

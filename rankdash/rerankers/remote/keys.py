@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
+from rankdash.allowed import address_of, may_read_key
 from rankdash.errors import SettingError, UnavailableError
 from rankdash.redaction import MARK, redact
 
@@ -130,6 +131,14 @@ class Place:
         typed = _given.get() or {}
         value = next((typed[name].strip() for name in self._names if name in typed), "")
         value = value or _variable(self.set_variable)
+        if not value and self.withheld:
+            raise UnavailableError(
+                "The key of the service is missing: this server does not let its visitors use the "
+                "one in {variable}.",
+                remedy="Type a key of your own into the form, or ask whoever starts the server to "
+                "allow it: --allow-key {variable}, or RANKDASH_KEYS.",
+                variable=self.withheld,
+            )
         if not value and not self.allowed and any(map(_variable, self._names)):
             raise UnavailableError(
                 "The key of the service is missing: the one in {variable} is sent to {home} only.",
@@ -165,7 +174,23 @@ class Place:
     def set_variable(self) -> str:
         """The variable of this process that has the key; "" where none has, or may be used."""
         names = self._names if self.allowed else ()
+        return next((name for name in names if _variable(name) and may_read_key(name)), "")
+
+    @property
+    def withheld(self) -> str:
+        """The variable of this process that has the key, where it is not for visitors; else ""."""
+        names = self._names if self.allowed and not self.set_variable else ()
         return next((name for name in names if _variable(name)), "")
+
+    @property
+    def host(self) -> str:
+        """The host that is asked, and that the key is sent to, with its port."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def address(self) -> str | None:
+        """As `rankdash.allowed.address_of` for the base URL, and raises what that raises."""
+        return address_of(self.base_url, own=_variable(_ADDRESSES.get(self.variable, "")))
 
     @property
     def allowed(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 import streamlit as st
 
+from rankdash.allowed import may_read_key
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
@@ -44,15 +44,31 @@ def draw(kind: Configured, settings: Settings, name: str, *, fixed: bool = False
         needed.
     """
     place = _place(kind, settings)
-    if place is None or not place.variable:
+    if place is None:
+        return Found()
+    host = markdown_safe(place.host, 80)
+    if not place.variable:
+        st.caption(f":material/key_off: {_('Requests go to {host} without a key.', host=host)}")
         return Found()
     secret = _secret(place)
     if secret:
-        st.caption(_("The key comes from the secrets of this server: {name}.", name=place.variable))
+        st.caption(
+            _(
+                "The key comes from the secrets of this server: {name}. It is sent to {host} with "
+                "each request.",
+                name=place.variable,
+                host=host,
+            )
+        )
         return Found({place.variable: secret})
     if place.in_environment:
         st.caption(
-            _("The key comes from the environment of this server: {name}.", name=place.set_variable)
+            _(
+                "The key comes from the environment of this server: {name}. It is sent to {host} "
+                "with each request.",
+                name=place.set_variable,
+                host=host,
+            )
         )
         return Found()
     # Of this address: at another one a key may well be needed.
@@ -75,7 +91,7 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
 
     ready: whether a run could start when the page was drawn.
     """
-    host = markdown_safe(urlsplit(place.base_url).netloc, 80)
+    host = markdown_safe(place.host, 80)
     free = tick is not None and st.session_state.get(tick, False)
     if not free:
         st.text_input(
@@ -166,7 +182,8 @@ def _place(kind: Configured, settings: Settings) -> Place | None:
 
 def _secret(place: Place) -> str:
     """From secrets.toml. The worker, which began before the file was read, has to be given it."""
-    if not place.allowed or not st.secrets.load_if_toml_exists():
+    readable = place.allowed and may_read_key(place.variable)
+    if not readable or not st.secrets.load_if_toml_exists():
         return ""
     value = st.secrets.get(place.variable, "")
     return value.strip() if isinstance(value, str) else ""

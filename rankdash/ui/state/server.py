@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import importlib
-import ipaddress
 import logging
+import os
 import sys
 import webbrowser
 from collections.abc import AsyncIterator
@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from rankdash import allowed
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
@@ -65,6 +66,9 @@ def reopen() -> None:
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     """Start the worker with the server and end it with the server; a workspace that is only shown
     needs none."""
+    if allowed.names(allowed.HOSTS) or not allowed.is_loopback(_address()):
+        # The worker, which is started next, is told by it.
+        os.environ[allowed.SHARED] = allowed.YES
     try:
         if not read_only():
             samples.open_once(workspace())
@@ -89,11 +93,11 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
 
 def _announce() -> None:
     """Print the address, and open it in a browser where there is one and nobody declined it."""
-    host, port = str(st.get_option("server.address")), st.get_option("server.port")
+    host, port = _address(), st.get_option("server.port")
     shown = "localhost" if host in _EVERY else f"[{host}]" if ":" in host else host
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     url = f"{scheme}://{shown}:{port}/{str(st.get_option('server.baseUrlPath')).strip('/')}"
-    if not _only_from_here(host):
+    if not allowed.is_loopback(host):
         sys.stderr.write(
             f"warning: Every machine that reaches {host} can open the dashboard and change its "
             "workspace. Put a login in front of it, or start it with --read-only.\n"
@@ -104,11 +108,9 @@ def _announce() -> None:
         webbrowser.open(url)
 
 
-def _only_from_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _address() -> str:
+    """What the server is bound to."""
+    return str(st.get_option("server.address"))
 
 
 def on_script_error(error: Exception) -> bool:

@@ -105,7 +105,7 @@ def test_a_key_in_the_environment_is_named_and_not_asked_for(form, hand, monkeyp
     monkeypatch.setenv("COHERE_API_KEY", KEY)
     app = form("endpoint")
     assert not [field for field in app.text_input if field.key == "key.endpoint"]
-    assert "from the environment of this server: COHERE_API_KEY" in said(app)
+    assert "from the environment of this server: COHERE_API_KEY. It is sent to 127" in said(app)
     assert KEY not in said(app)
     start(app).click().run()
     assert hand.keys == {}
@@ -119,7 +119,7 @@ def test_a_key_in_the_secrets_is_given_to_the_worker(form, hand, monkeypatch, wo
     monkeypatch.setattr(type(st.secrets), "get", lambda self, name, other=None: {
         "COHERE_API_KEY": KEY}.get(name, other))  # fmt: skip
     app = form("endpoint")
-    assert "from the secrets of this server: COHERE_API_KEY" in said(app)
+    assert "from the secrets of this server: COHERE_API_KEY. It is sent to " in said(app)
     start(app).click().run()
     assert list(hand.keys.values()) == [{"COHERE_API_KEY": KEY}]
 

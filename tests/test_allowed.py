@@ -1,0 +1,135 @@
+"""What others who reach a server may use of its machine, and what the list of its names lets in."""
+
+import socket
+
+import pytest
+
+from rankdash import allowed
+from rankdash.errors import SettingError, UnavailableError
+from rankdash.rerankers.remote import keys
+from rankdash.rerankers.remote.call_settings import Clock, Policy
+from rankdash.rerankers.remote.client import Client
+from rankdash.rerankers.remote.keys import Place
+from tests.rerankers.loopback import running
+
+PRIVATE = [
+    "127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+    "0.0.0.0", "100.64.0.1", "[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]",
+    "[::ffff:127.0.0.1]", "localhost", "224.0.0.1", "2130706433", "0x7f.1", "[2002:a00:1::]",
+]  # fmt: skip
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """A server that others reach, with these lists."""
+
+    def with_lists(keys="", services=""):
+        monkeypatch.setenv(allowed.SHARED, allowed.YES)
+        monkeypatch.setenv(allowed.KEYS, keys)
+        monkeypatch.setenv(allowed.SERVICES, services)
+
+    return with_lists
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """Host → its addresses, in place of the name service."""
+
+    def lead(**found):
+        known = {host.replace("_", "."): where for host, where in found.items()}
+
+        def ask(host, _port):
+            if host not in known:
+                raise socket.gaierror("unknown")
+            return [(0, 0, 0, "", (each, 0)) for each in known[host]]
+
+        monkeypatch.setattr(socket, "getaddrinfo", ask)
+
+    return lead
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_a_private_address_is_asked_from_this_machine_alone(shared, monkeypatch, host):
+    monkeypatch.delenv(allowed.SHARED, raising=False)
+    assert allowed.address_of(f"http://{host}:8080/v1") is None
+    shared()
+    with pytest.raises(SettingError, match="private"):
+        allowed.address_of(f"http://{host}:8080/v1")
+
+
+def test_a_name_is_judged_by_all_of_its_addresses(shared, names):
+    shared()
+    names(
+        open_example=["8.8.8.8", "2606:4700::1111"],
+        both_example=["8.8.8.8", "10.0.0.1"],
+    )
+    assert allowed.address_of("https://open.example/v1") == "8.8.8.8"
+    with pytest.raises(SettingError, match=r"both\.example: its address is private"):
+        allowed.address_of("https://both.example/v1")
+    with pytest.raises(UnavailableError, match=r"gone\.example was not found"):
+        allowed.address_of("https://gone.example/v1")
+
+
+def test_a_list_holds_alone(shared, names):
+    shared(services="tei.internal, API.example")
+    names()
+    assert allowed.address_of("http://tei.internal:8080") is None
+    assert allowed.address_of("https://api.example") is None
+    for url in ("https://8.8.8.8", "http://other.internal", "https://api.example@8.8.8.8/"):
+        with pytest.raises(SettingError, match="may not ask"):
+            allowed.address_of(url)
+    shared(services="*")
+    assert allowed.address_of("http://10.0.0.1") is None
+
+
+def test_what_the_environment_names_itself_is_asked(shared, monkeypatch):
+    shared()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://10.0.0.7:8000/v1")
+    assert Place("OPENAI_API_KEY", "http://10.0.0.7:8000/v1").address is None
+    with pytest.raises(SettingError):
+        _ = Place("OPENAI_API_KEY", "http://10.0.0.8:8000/v1").address
+
+
+def test_a_key_is_for_visitors_where_it_is_listed(shared, monkeypatch):
+    place = Place("RACK_API_KEY", "https://8.8.8.8")
+    monkeypatch.setenv("RACK_API_KEY", "secret")
+    assert place.set_variable == "RACK_API_KEY"
+    shared()
+    assert (place.set_variable, place.in_environment) == ("", False)
+    with pytest.raises(UnavailableError, match=r"does not let its visitors.*--allow-key RACK_API"):
+        place.find()
+    with keys.given({"RACK_API_KEY": "typed"}):
+        assert place.find().header == "Bearer typed"
+    shared(keys="COHERE_API_KEY rack_api_key")
+    assert place.find().header == "Bearer secret"
+
+
+def test_the_other_name_of_a_key_needs_to_be_listed_too(shared, monkeypatch):
+    monkeypatch.setenv("CO_API_KEY", "secret")
+    place = Place("COHERE_API_KEY", "https://api.cohere.com")
+    shared(keys="COHERE_API_KEY")
+    assert place.set_variable == ""
+    shared(keys="CO_API_KEY")
+    assert place.set_variable == "CO_API_KEY"
+
+
+def test_a_host_that_may_not_be_asked_gets_no_request(shared):
+    shared()
+    with running() as server, pytest.raises(SettingError, match="private"):
+        Client(Place("", server.url), Policy(), Clock())
+    assert server.seen == []
+
+
+def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(monkeypatch):
+    monkeypatch.setattr(keys, "address_of", lambda _url, own: "127.0.0.1")
+    with running() as server:
+        port = server.server_address[1]
+        # Were the name asked again, nothing would answer.
+        client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
+        body = {"query": "a", "texts": ["a", "b"]}
+        reply = client.post("/rerank", body, client.budget(), lambda _answer: {})
+        client._http.close()
+    assert reply.error == ""
+    ((path, headers, _body),) = server.seen
+    sent = {name.lower(): value for name, value in headers.items()}
+    assert (path, sent["host"]) == ("/rerank", f"rerank.invalid:{port}")

@@ -1,0 +1,87 @@
+"""Under which names the server answers, and that its metrics are closed."""
+
+import asyncio
+
+import pytest
+import streamlit as st
+
+from rankdash import allowed
+from rankdash.ui.state.guard import Guard
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """What a request gets: "passed", or the status; of a web socket "passed" or "closed"."""
+    options = {"server.address": "127.0.0.1"}
+    monkeypatch.setattr(st, "get_option", options.get)
+    for name in (allowed.HOSTS, allowed.METRICS):
+        monkeypatch.delenv(name, raising=False)
+
+    def asked(*hosts, bound="127.0.0.1", kind="http", path="/"):
+        options["server.address"] = bound
+        sent = []
+
+        async def app(scope, receive, send):
+            sent.append({"type": "passed"})
+
+        async def receive():
+            return {"type": f"{kind}.connect"}
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": kind, "path": path, "headers": [(b"host", h.encode()) for h in hosts]}
+        asyncio.run(Guard(app)(scope | {"method": "GET"}, receive, send))
+        first = sent[0]
+        return first.get("status") or first["type"].replace("websocket.close", "closed")
+
+    return asked
+
+
+OWN = ["localhost", "LOCALHOST:8501", "app.localhost", "127.0.0.1:8501", "127.1.2.3", "[::1]:8501"]
+FOREIGN = ["evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example",
+           "evil.example.", "", "xn--lcalhost-0za", "[::1].evil.example:80"]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", OWN)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_this_machine_is_answered(ask, host, kind):
+    assert ask(host, kind=kind) == "passed"
+    assert ask(host, kind=kind, bound="0.0.0.0") == "passed"
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize("bound", ["127.0.0.1", "localhost", "0.0.0.0", "192.168.1.5"])
+def test_a_foreign_name_is_refused(ask, host, bound):
+    assert ask(host, bound=bound) == 421
+    assert ask(host, kind="websocket", bound=bound) == "closed"
+
+
+def test_no_host_and_one_of_two_that_is_foreign_are_refused(ask):
+    assert ask() == 421
+    assert ask("localhost", "evil.example") == 421
+
+
+def test_a_server_for_others_answers_under_its_addresses(ask):
+    assert ask("192.168.1.5:8501") == 421
+    for bound in ("0.0.0.0", "::", "192.168.1.5"):
+        assert ask("192.168.1.5:8501", bound=bound) == "passed"
+        assert ask("[fd00::5]", bound=bound) == "passed"
+    assert ask("rack7", bound="rack7") == "passed"
+
+
+def test_names_that_are_listed_are_answered(ask, monkeypatch):
+    monkeypatch.setenv(allowed.HOSTS, "Search.example.org, other")
+    for host in ("search.example.org", "SEARCH.example.org:443", "other"):
+        assert ask(host) == ask(host, kind="websocket") == "passed"
+    assert ask("example.org") == 421
+    monkeypatch.setenv(allowed.HOSTS, "*")
+    assert ask("example.org") == "passed"
+
+
+def test_metrics_are_closed_unless_asked_for(ask, monkeypatch):
+    for path in ("/_stcore/metrics", "/rankdash/_stcore/metrics", "/_stcore/metrics/"):
+        assert ask("localhost", path=path) == 404
+    assert ask("localhost", path="/_stcore/health") == "passed"
+    monkeypatch.setenv(allowed.METRICS, "1")
+    assert ask("localhost", path="/_stcore/metrics") == "passed"
