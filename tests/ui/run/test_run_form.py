@@ -105,7 +105,8 @@ def test_a_key_in_the_environment_is_named_and_not_asked_for(form, hand, monkeyp
     monkeypatch.setenv("COHERE_API_KEY", KEY)
     app = form("endpoint")
     assert not [field for field in app.text_input if field.key == "key.endpoint"]
-    assert "from the environment of this server: COHERE_API_KEY. It is sent to 127" in said(app)
+    assert "from the environment of this server: COHERE_API_KEY. It is sent to " in said(app)
+    assert "api.cohere.com" in said(app).replace("\\", "")
     assert KEY not in said(app)
     start(app).click().run()
     assert hand.keys == {}
