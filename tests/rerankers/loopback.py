@@ -248,6 +248,8 @@ def _spoiled(rows: list[dict], fault: dict, score_key: str) -> list[dict]:
         rows = [*rows[:-1], {score_key: 1.0}]
     if "nan" in fault:
         rows = [*rows[:-1], {**rows[-1], score_key: math.nan}]
+    if "digits" in fault:
+        rows = [*rows[:-1], {**rows[-1], score_key: 10 ** (fault["digits"] - 1)}]
     if "null" in fault:
         rows = [*rows[:-1], {**rows[-1], score_key: None}]
     return rows

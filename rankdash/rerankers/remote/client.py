@@ -41,6 +41,7 @@ _TOO_MANY = 429
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_BACKOFF_SECONDS = 20.0
 _TEXT_LIMIT = 300
+_MOST_DIGITS = 300
 _LOOKED_AT = 20_000
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 # 424 is what TEI says when its model process failed.
@@ -270,7 +271,7 @@ class Client:
         kept = {name.lower(): value for name, value in headers.items()}
         if 200 <= status < 300:
             try:
-                return _Outcome(status, json.loads(body), kept)
+                return _Outcome(status, json.loads(body, parse_int=_whole), kept)
             except (ValueError, RecursionError):
                 error = f"the answer is not JSON: {self._clean(body)}"
                 return _Outcome(status, headers=kept, error=error, pause=0.0)
@@ -365,6 +366,11 @@ def _read(response: httpx.Response, budget: Budget) -> bytes | None:
         if size > LARGEST_ANSWER_BYTES or budget.left <= 0:
             return None
     return b"".join(parts)
+
+
+def _whole(digits: str) -> float:
+    """A whole number of an answer; infinite where it has more digits than any score or count."""
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
 def _said(text: str) -> str:

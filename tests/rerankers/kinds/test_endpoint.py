@@ -137,6 +137,8 @@ def test_a_base_url_may_end_with_the_beginning_of_the_path(base, path):
         ({"no_index": 1}, "no index", 1),
         ({"nan": 1}, "not a number", 1),
         ({"null": 1}, "not a number", 1),
+        ({"digits": 400}, "not a number", 1),
+        ({"digits": 4000}, "not a number", 1),
         ({"answer": {"results": "none"}}, "has no results", 5),
         ({"answer": ["x"]}, "has no results", 5),
         ({"answer": {"results": [1, None, {"index": True, "relevance_score": 1}]}}, "index", 5),
