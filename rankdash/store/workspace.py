@@ -187,7 +187,7 @@ class Workspace:
     def damage(self, kind: str, key: str) -> StoreError | None:
         """What is wrong with the files of a data set or run; None where nothing is. They are read
         once, as long as they are sound. kind: "datasets" or "runs"."""
-        folder = self.root / self._row(kind, key)["folder"]
+        folder = self.root / self._row(kind, key, "folder")["folder"]
         if folder not in self._sound:
             try:
                 refuse_changed_folder(folder, kind)
@@ -195,6 +195,10 @@ class Workspace:
                 return error
             self._sound.add(folder)
         return None
+
+    def name(self, kind: str, key: str) -> str:
+        """What a data set or run is called now. kind: "datasets" or "runs"."""
+        return str(self._row(kind, key, "name")["name"])
 
     def check_report(self, dataset_id: str) -> str:
         """The JSON of the check report that was saved with a data set."""
@@ -344,13 +348,15 @@ class Workspace:
         """Delete a folder that no row names."""
         folders.remove(self.root, [self.named(folder)])
 
-    def _row(self, table: str, key: str) -> sqlite3.Row:
+    def _row(self, table: str, key: str, columns: str = "*") -> sqlite3.Row:
         with self.database.reading() as db:
-            return self._find(db, table, key)
+            return self._find(db, table, key, columns)
 
-    def _find(self, db: sqlite3.Connection, table: str, key: str) -> sqlite3.Row:
+    def _find(
+        self, db: sqlite3.Connection, table: str, key: str, columns: str = "*"
+    ) -> sqlite3.Row:
         row: sqlite3.Row | None = db.execute(
-            f"SELECT * FROM {table} WHERE id = ?",  # noqa: S608 - the table is named by us
+            f"SELECT {columns} FROM {table} WHERE id = ?",  # noqa: S608 - both are named by us
             (key,),
         ).fetchone()
         if row is None:

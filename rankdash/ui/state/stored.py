@@ -39,9 +39,11 @@ def with_corrections(dataset_id: str, revision: int) -> str:
 
 def dataset(dataset_id: str) -> Dataset:
     base, _at, revision = dataset_id.partition(_REVISION)
+    # A name is no content: whoever renames it makes no other data set.
+    name = workspace().name("datasets", base)
     if not revision:
-        return cache(("dataset", base), lambda: workspace().dataset(base))
-    return cache(("dataset", dataset_id), lambda: _corrected(base, int(revision)))
+        return cache(("dataset", base, name), lambda: workspace().dataset(base))
+    return cache(("dataset", dataset_id, name), lambda: _corrected(base, int(revision)))
 
 
 def _corrected(dataset_id: str, revision: int) -> Dataset:
@@ -69,7 +71,8 @@ def _check_report(dataset_id: str) -> CheckReport | None:
 
 
 def run(run_id: str) -> Run:
-    return cache(("run", run_id), lambda: workspace().run(run_id))
+    name = workspace().name("runs", run_id)
+    return cache(("run", run_id, name), lambda: workspace().run(run_id))
 
 
 def rows(dataset_id: str) -> dict[str, RunRow]:
