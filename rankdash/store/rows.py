@@ -14,6 +14,7 @@ import numpy as np
 from rankdash.dataset import Dataset
 from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Run
+from rankdash.store.failures import no_dataset, no_run
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,18 @@ def run_values(run: Run) -> dict[str, object]:
         "p95_ms": _known(p95),
         "pairs_per_second": _known(rate),
     }
+
+
+def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sqlite3.Row:
+    """The row of a data set or run. Raises StoreError where there is none. table: "datasets" or
+    "runs"."""
+    row: sqlite3.Row | None = db.execute(
+        f"SELECT {columns} FROM {table} WHERE id = ?",  # noqa: S608 - both are named by us
+        (key,),
+    ).fetchone()
+    if row is None:
+        raise no_dataset(key) if table == "datasets" else no_run(key)
+    return row
 
 
 def insert(

@@ -24,7 +24,7 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import platformdirs
@@ -33,9 +33,9 @@ from rankdash.dataset import Dataset
 from rankdash.errors import Phrase, StoreError
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Run
-from rankdash.store import backups, folders, records, trash
+from rankdash.store import backups, deletes, folders, records, trash
 from rankdash.store.database import Database
-from rankdash.store.failures import damaged, in_words, is_full, no_dataset, no_run
+from rankdash.store.failures import damaged, in_words
 from rankdash.store.health import examine
 from rankdash.store.repair import Repaired, rebuild, repair
 from rankdash.store.rows import (
@@ -43,6 +43,7 @@ from rankdash.store.rows import (
     RunRow,
     dataset_row,
     dataset_values,
+    find,
     insert,
     run_row,
     run_values,
@@ -209,17 +210,7 @@ class Workspace:
 
     def delete_dataset(self, dataset_id: str) -> None:
         """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
-
-        def found(db: sqlite3.Connection) -> list[str]:
-            row = self._find(db, "datasets", dataset_id)
-            rows = db.execute(
-                "SELECT folder FROM runs WHERE dataset_id = ? "
-                "UNION ALL SELECT 'jobs/' || id FROM jobs WHERE dataset_id = ?",
-                (dataset_id, dataset_id),
-            )
-            return [row["folder"], *(each["folder"] for each in rows)]
-
-        self._delete(found, [("DELETE FROM datasets WHERE id = ?", dataset_id)])
+        deletes.delete_dataset(self.root, self.database, dataset_id)
 
     def save_run(self, run: Run) -> str:
         """Store a run of a stored data set; return its id. A run with the same id is replaced."""
@@ -228,7 +219,7 @@ class Workspace:
         try:
             write_run(folder, run)
             with self.database.writing(durable=True) as db:
-                self._find(db, "datasets", run.dataset_id)
+                find(db, "datasets", run.dataset_id)
                 replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
                 if replaced:
                     records.withdraw(self.root / replaced["folder"])
@@ -287,37 +278,7 @@ class Workspace:
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run and the record of the job that made it."""
-        self._delete(
-            lambda db: [self._find(db, "runs", run_id)["folder"]],
-            [
-                ("DELETE FROM runs WHERE id = ?", run_id),
-                ("DELETE FROM jobs WHERE id = ? AND state = 'done'", run_id),
-            ],
-        )
-
-    def _delete(
-        self, found: Callable[[sqlite3.Connection], list[str]], rows: Sequence[tuple[str, str]]
-    ) -> None:
-        """Delete rows, and then the folders that are `found`."""
-
-        def delete() -> list[str]:
-            with self.database.writing() as db:
-                gone = found(db)
-                for named in gone:
-                    if not named.startswith("jobs/"):
-                        records.withdraw(self.root / named)
-                for statement, key in rows:
-                    db.execute(statement, (key,))
-            return gone
-
-        try:
-            gone = delete()
-        except StoreError as error:
-            if not is_full(error):
-                raise
-            folders.release_reserve(self.root)
-            gone = delete()
-        folders.remove(self.root, gone)
+        deletes.delete_run(self.root, self.database, run_id)
 
     def setting(self, key: str) -> str | None:
         """A value kept with `set_setting`; None where there is none."""
@@ -350,22 +311,11 @@ class Workspace:
 
     def _row(self, table: str, key: str, columns: str = "*") -> sqlite3.Row:
         with self.database.reading() as db:
-            return self._find(db, table, key, columns)
-
-    def _find(
-        self, db: sqlite3.Connection, table: str, key: str, columns: str = "*"
-    ) -> sqlite3.Row:
-        row: sqlite3.Row | None = db.execute(
-            f"SELECT {columns} FROM {table} WHERE id = ?",  # noqa: S608 - both are named by us
-            (key,),
-        ).fetchone()
-        if row is None:
-            raise no_dataset(key) if table == "datasets" else no_run(key)
-        return row
+            return find(db, table, key, columns)
 
     def _rename(self, table: str, key: str, name: str) -> None:
         with self.database.writing() as db:
-            self._find(db, table, key)
+            find(db, table, key)
             db.execute(
                 f"UPDATE {table} SET name = ? WHERE id = ?",  # noqa: S608 - the table is named by us
                 (name, key),
@@ -389,7 +339,7 @@ class Workspace:
             try:
                 # With the lock: it may be deleted or renamed meanwhile.
                 with self.database.writing() as db:
-                    row = self._find(db, kind, key)
+                    row = find(db, kind, key)
                     records.keep(self.root / row["folder"], kind, row)
             except StoreError as error:
                 _log.warning("No record of %s %s: %s", kind, key, error)
