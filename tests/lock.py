@@ -1,0 +1,121 @@
+"""The whole tree of packages that was tested, written from the environment that runs this.
+
+    python -m tests.lock
+
+writes `requirements.lock`, which pip takes as constraints with `requirements.txt` and
+`tests/requirements.txt`; `requirements.hashes`, the same with the SHA-256 of the files for CPython
+3.11 on Linux with x86-64; and docs/licenses.md.
+"""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+LOCK, HASHES, LICENSES = (
+    ROOT / "requirements.lock",
+    ROOT / "requirements.hashes",
+    ROOT / "docs" / "licenses.md",
+)
+# Its builds for processors alone and for graphics cards have one version and two contents.
+_BUILDS = {"torch"}
+_HEAD = "# Written by `python -m tests.lock`.\n"
+# The classifiers of a licence begin with it.
+_CLASSIFIER = "License :: OSI Approved :: "
+
+
+def named(file: Path) -> list[str]:
+    """The requirements of a file and of those that it names."""
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            found += named(file.parent / line[3:])
+        elif line and not line.startswith(("#", "-")):
+            found.append(line)
+    return found
+
+
+def tree() -> dict[str, Distribution]:
+    """Name → what is installed, of all that the tests need, by their own requirements."""
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
+    wanted = [Requirement(line) for line in named(ROOT / "tests" / "requirements.txt")]
+    while wanted:
+        requirement = wanted.pop()
+        name = canonicalize_name(requirement.name)
+        made = found.setdefault(name, distribution(name))
+        for extra in {"", *requirement.extras} - {done for each, done in seen if each == name}:
+            seen.add((name, extra))
+            needs = map(Requirement, made.requires or ())
+            wanted += [
+                each for each in needs if not each.marker or each.marker.evaluate({"extra": extra})
+            ]
+    return dict(sorted(found.items()))
+
+
+def public(made: Distribution) -> str:
+    """The version without what one index adds to it."""
+    return made.version.partition("+")[0]
+
+
+def license_of(made: Distribution) -> str:
+    """What a package says of its licence, in a line."""
+    about = made.metadata
+    expression = about.get("License-Expression") or about.get("License") or ""
+    classified = [
+        each.removeprefix(_CLASSIFIER)
+        for each in about.get_all("Classifier", [])
+        if each.startswith(_CLASSIFIER)
+    ]
+    first = expression.strip().splitlines()[0].strip() if expression.strip() else ""
+    short = first if len(first) <= 60 else ""
+    return (short or ", ".join(classified) or first[:60]).replace("|", "/")
+
+
+def lock(found: dict[str, Distribution]) -> str:
+    return _HEAD + "".join(f"{name}=={public(made)}\n" for name, made in found.items())
+
+
+def licenses(found: dict[str, Distribution]) -> str:
+    rows = "".join(f"| {n} | {public(made)} | {license_of(made)} |\n" for n, made in found.items())
+    return (
+        "# Licences\n\nThe packages that `requirements.lock` names, those of the tests included, "
+        "and what each says of its licence. Written by `python -m tests.lock`.\n\n"
+        f"| Package | Version | Licence |\n|---|---|---|\n{rows}"
+    )
+
+
+def hashes(found: dict[str, Distribution]) -> str:
+    """With the hashes of the files that the index has for this machine."""
+    pins = [f"{name}=={public(made)}" for name, made in found.items() if name not in _BUILDS]
+    asked = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
+    done = subprocess.run(
+        [*asked, "--quiet", "--report", "-", *pins],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = {}
+    for each in json.loads(done.stdout)["install"]:
+        name = canonicalize_name(each["metadata"]["name"])
+        own = each["download_info"]["archive_info"]["hashes"]["sha256"]
+        lines[name] = f"{name}=={each['metadata']['version']} --hash=sha256:{own}\n"
+    return _HEAD + "".join(lines[name] for name in sorted(lines))
+
+
+def main() -> None:
+    found = tree()
+    LOCK.write_text(lock(found), encoding="utf-8")
+    LICENSES.write_text(licenses(found), encoding="utf-8")
+    HASHES.write_text(hashes(found), encoding="utf-8")
+    unnamed = [name for name, made in found.items() if not license_of(made)]
+    print(f"{len(found)} packages; without a licence in words: {', '.join(unnamed) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

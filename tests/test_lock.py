@@ -1,0 +1,34 @@
+"""The lock names the whole tree that is tested, and the list of licences all of the lock."""
+
+from packaging.requirements import Requirement
+
+from tests import lock
+
+
+def test_the_lock_is_the_tree_that_is_installed():
+    found = lock.tree()
+    assert len(found) > len(lock.named(lock.ROOT / "tests" / "requirements.txt"))
+    assert lock.LOCK.read_text(encoding="utf-8") == lock.lock(found)
+
+
+def test_every_package_of_the_lock_has_its_licence_in_the_list():
+    found = lock.tree()
+    assert all(lock.license_of(made) for made in found.values())
+    assert lock.LICENSES.read_text(encoding="utf-8") == lock.licenses(found)
+
+
+def test_what_has_hashes_is_what_is_locked():
+    hashed = {}
+    for line in lock.HASHES.read_text(encoding="utf-8").splitlines()[1:]:
+        pin, digest = line.split(" --hash=sha256:")
+        assert len(digest) == 64
+        hashed[Requirement(pin).name] = pin
+    locked = lock.LOCK.read_text(encoding="utf-8").splitlines()[1:]
+    built = {pin for pin in locked if Requirement(pin).name in lock._BUILDS}
+    assert sorted([*hashed.values(), *built]) == sorted(locked)
+
+
+def test_the_tests_install_from_the_lock():
+    lines = (lock.ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    constrained = [line[3:] for line in lines if line.startswith("-c ")]
+    assert [(lock.ROOT / "tests" / each).resolve() for each in constrained] == [lock.LOCK]
