@@ -1,0 +1,292 @@
+"""Processes killed at random moments: what was stored is whole, what they did is done or not there,
+and doing it again ends as without a kill.
+
+    python -m tests.benchmarks.kills [KILLS] [SEED]
+
+Killed in turn: a run, an import, an upload, a migration, a backup. Prints how many were killed
+while they worked; what is lost is an AssertionError.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash import sharing
+from rankdash.analysis.labels.check import check
+from rankdash.dataset import Dataset
+from rankdash.intake.keeping import keep
+from rankdash.loading import load
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs import jobs, runner, worker
+from rankdash.runs.jobs import JobRequest, Timing
+from rankdash.store import Workspace, backups, migrations
+from rankdash.store.jobs.leases import Owner
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.notes import Notes
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__])
+_QUERIES, _DEPTH = 400, 20
+_ROWS = 6_000
+_WORDS = ["return", "parcel", "refund", "size", "colour", "late", "broken", "card", "invoice"]
+# A backup that is over at once is never hit.
+_BALLAST = "x" * 20_000_000
+_LONGEST_SECONDS = 300.0
+
+
+def _made(name: str) -> Dataset:
+    chance = np.random.default_rng(len(name))
+
+    def text(words: int) -> str:
+        return " ".join(chance.choice(_WORDS, words))
+
+    ids, docs = [f"q{n}" for n in range(_QUERIES)], [f"d{n}" for n in range(200)]
+    lists = [
+        (
+            query,
+            [docs[place] for place in chance.permutation(len(docs))[:_DEPTH]],
+            [*range(_DEPTH)][::-1],
+        )
+        for query in ids
+    ]
+    return Dataset(
+        name,
+        pd.DataFrame({"query_id": ids, "text": [text(5) for _ in ids]}),
+        pd.DataFrame({"doc_id": docs, "title": "", "text": [text(40) for _ in docs]}),
+        pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
+        Ranking.from_lists(lists),
+    )
+
+
+def _upload(root: Path, _files: Path) -> None:
+    rows = "".join(f"q{n // 10},d{n},text {n} of {n % 7},{n % 3 == 0:d}\n" for n in range(_ROWS))
+    run = "".join(f"q{n // 10} Q0 d{n} {n % 10 + 1} {-n}.5 sys\n" for n in range(_ROWS))
+    files = [
+        Source("labels.csv", f"query_id,doc_id,document,label\n{rows}".encode()),
+        Source("sys.run", run.encode()),
+    ]
+    keep(Workspace.open(root), load(files, name="uploaded"))
+
+
+def _import(root: Path, files: Path) -> None:
+    sharing.bring_in(Workspace.open(root), files / "other.zip", "other.zip")
+
+
+def _run(root: Path, _files: Path) -> None:
+    workspace, owner = Workspace.open(root), Owner()
+    queue = Queue(workspace)
+    (row,) = queue.rows()
+    if row.state not in ("queued", "done"):
+        jobs.resume(workspace, row.id)
+    job = queue.claim(owner)
+    if job is not None:
+        worker.Attempt(workspace, owner, job, threading.Event()).run()
+
+
+def _open(root: Path, _files: Path) -> None:
+    Workspace.open(root)
+
+
+DOES: dict[str, Callable[[Path, Path], None]] = {
+    "run": _run,
+    "import": _import,
+    "upload": _upload,
+    "migration": _open,
+    "backup": _open,
+}
+
+
+def _prepare(what: str, root: Path, files: Path) -> None:
+    """A workspace that holds something, right before what will be killed."""
+    steps = migrations.MIGRATIONS
+    try:
+        if what == "migration":
+            migrations.MIGRATIONS = steps[: len(steps) // 2]
+        workspace = Workspace.open(root)
+        dataset = _made("kept")
+        workspace.save_dataset(dataset)
+        run = _stored_run(dataset)
+        workspace.save_run(run)
+    finally:
+        migrations.MIGRATIONS = steps
+    with closing(sqlite3.connect(root / "rankdash.sqlite")) as db, db:
+        db.execute("INSERT INTO settings VALUES ('ballast', ?)", (_BALLAST,))
+    for copy in backups.listed(root):
+        copy.unlink()
+    if what == "migration":
+        return
+    workspace = Workspace.open(root)
+    for copy in backups.listed(root):
+        copy.unlink()
+    Notes(workspace).keep(dataset.id, "q1", ["odd"], "look")
+    Corrections(workspace).correct(dataset.id, ("q1", "d1"), 2.0, "me")
+    if what == "run":
+        jobs.submit(workspace, JobRequest(dataset.id, "bm25", timing=Timing(latency="never")))
+    if what == "import":
+        other = Workspace.open(files / "other")
+        added = _made("imported")
+        other.save_dataset(added, report_json=check(added, (), {}).to_json())
+        other.save_run(_stored_run(added))
+        with (files / "other.zip").open("wb") as target:
+            sharing.export(other, target, "1")
+    for copy in backups.listed(root) if what == "backup" else ():
+        copy.unlink()
+
+
+def _stored_run(dataset: Dataset) -> Run:
+    """Made without a reranker: the candidates from behind."""
+    candidates = dataset.candidates
+    lists = [
+        (
+            query,
+            candidates.documents_of(query)[0][::-1],
+            list(range(_DEPTH, 0, -1)),
+        )
+        for query in candidates.query_ids
+    ]
+    ranking = Ranking.from_lists(lists)
+    return run_from_ranking(f"run of {dataset.name}", dataset.id, ranking, "x")
+
+
+def _all_of(root: Path) -> dict[str, Any]:
+    """Everything that a workspace lists, read whole: what is damaged raises StoreError."""
+    workspace = Workspace.open(root)
+    assert workspace.trouble is None, workspace.trouble
+    found: dict[str, Any] = {"ballast": len(workspace.setting("ballast") or "")}
+    for row in workspace.datasets():
+        assert workspace.damage("datasets", row.id) is None
+        data = workspace.dataset(row.id)
+        found[row.id] = row.name
+        found[f"notes {row.id}"] = Notes(workspace).all(row.id)
+        found[f"labels {row.id}"] = [
+            (each.pair, each.label) for each in Corrections(workspace).all(row.id)
+        ]
+        for run in workspace.runs(row.id):
+            assert workspace.damage("runs", run.id) is None
+            whole = workspace.run(run.id)
+            frame = whole.ranking.frame()
+            found[f"run {run.id}"] = (run.name, frame.to_csv(), whole.queries["state"].tolist())
+        assert data.id == row.id
+    for copy in backups.listed(root):
+        with closing(sqlite3.connect(copy)) as db:
+            assert backups.is_sound(db)
+            (size,) = db.execute(
+                "SELECT length(value) FROM settings WHERE key = 'ballast'"
+            ).fetchone()
+            assert size == len(_BALLAST)
+    return found
+
+
+def _child(what: str, root: Path, files: Path, pipe: Any) -> None:
+    os.environ.pop("RANKDASH_READ_ONLY", None)
+    runner.BATCH_SECONDS = 0.05
+    pipe.send("begins")
+    DOES[what](root, files)
+    pipe.send("done")
+
+
+def _begin(what: str, root: Path, files: Path) -> tuple[Any, Any]:
+    here, there = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=_child, args=(what, root, files, there))
+    process.start()
+    there.close()
+    assert here.poll(_LONGEST_SECONDS)
+    here.recv()
+    return process, here
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of work, prepared once. whole: what a workspace holds after it, without a kill."""
+
+    what: str
+    home: Path
+    files: Path
+    before: dict[str, Any]
+    whole: dict[str, Any]
+    seconds: float
+
+    @classmethod
+    def prepare(cls, what: str, place: Path) -> Case:
+        home, files = place / what / "home", place / what / "files"
+        files.mkdir(parents=True)
+        _prepare(what, home, files)
+        once = place / what / "once"
+        shutil.copytree(home, once)
+        before = _all_of(shutil.copytree(home, place / what / "looked"))
+        process, pipe = _begin(what, once, files)
+        started = time.monotonic()
+        assert pipe.poll(_LONGEST_SECONDS)
+        assert pipe.recv() == "done"
+        seconds = time.monotonic() - started
+        process.join()
+        return cls(what, home, files, before, _all_of(once), seconds)
+
+    def kill(self, root: Path, share: float) -> str:
+        """Do the work in a copy at `root` and kill it after so much of its time; check what is
+        left, do it again and check that. Returns whether it was "killed" or "done" by then."""
+        shutil.copytree(self.home, root)
+        process, pipe = _begin(self.what, root, self.files)
+        ended = pipe.poll(share * self.seconds)
+        process.kill()
+        process.join()
+        try:
+            ended = ended or (pipe.poll(0) and pipe.recv() == "done")
+        except EOFError:
+            ended = False
+        # The copy that is looked at, so that the kill itself is followed by no clean start.
+        left = _all_of(shutil.copytree(root, root.with_name(f"{root.name}-seen")))
+        assert self.before.items() <= left.items()
+        assert left.keys() <= self.whole.keys()
+        DOES[self.what](root, self.files)
+        again = _all_of(root)
+        assert again == self.whole
+        shutil.rmtree(root)
+        shutil.rmtree(root.with_name(f"{root.name}-seen"))
+        return "done" if ended else "killed"
+
+
+def trial(place: Path, kills: int, seed: int) -> dict[str, Counter[str]]:
+    """So many kills, in turn over the kinds of work. Returns of each how many were killed while
+    they worked, and how many were done before. Raises AssertionError where something is lost."""
+    chance = random.Random(seed)
+    cases = [Case.prepare(what, place) for what in DOES]
+    found: dict[str, Counter[str]] = {case.what: Counter() for case in cases}
+    for turn in range(kills):
+        case = cases[turn % len(cases)]
+        found[case.what][case.kill(place / f"kill-{turn}", chance.random())] += 1
+    return found
+
+
+def main() -> None:
+    kills, seed = (int(each) for each in (*sys.argv[1:], *("100", "21")[len(sys.argv) - 1 :]))
+    with tempfile.TemporaryDirectory() as place:
+        started = time.monotonic()
+        found = trial(Path(place), kills, seed)
+    for what, how in found.items():
+        print(f"{what:10} killed at work {how['killed']}, done before {how['done']}")
+    print(f"{kills} kills in {time.monotonic() - started:.0f} s: nothing lost")
+
+
+if __name__ == "__main__":
+    main()
