@@ -88,7 +88,11 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         yield None
     finally:
         if worker.cache_info().currsize:
-            worker().stop()
+            try:
+                worker().stop()
+            except RankdashError as error:
+                # Its work is marked as interrupted by the next start.
+                _log.error("%s", error)
 
 
 def _announce() -> None:

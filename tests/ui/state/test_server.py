@@ -1,11 +1,14 @@
 """The server process stays light."""
 
+import asyncio
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from rankdash import allowed
+from rankdash.errors import StoreError
 from rankdash.ui.state import server
 from tests.sets import ROOT
 
@@ -23,6 +26,57 @@ def test_the_server_imports_no_model_library():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def lives(monkeypatch):
+    """Starts and ends what lives as long as a server that is bound to an address."""
+    monkeypatch.delenv(allowed.HOSTS, raising=False)
+    monkeypatch.setenv(allowed.SHARED, "")
+
+    def through(address, stop=lambda: None):
+        hand = SimpleNamespace(ensure=lambda: None, stop=stop)
+
+        def worker():
+            return hand
+
+        worker.cache_info = lambda: SimpleNamespace(currsize=1)
+        nothing = SimpleNamespace(collect=lambda: None, freeze=lambda: None)
+        changes = {
+            "st": SimpleNamespace(get_option={"server.address": address}.get),
+            "read_only": lambda: False, "workspace": lambda: None, "worker": worker,
+            "samples": SimpleNamespace(open_once=lambda _store: None), "gc": nothing,
+            "IMPORTED_BEFORE": (), "_announce": lambda: None,
+        }  # fmt: skip
+        for name, value in changes.items():
+            monkeypatch.setattr(server, name, value)
+
+        async def run():
+            async with server.lifespan(None):
+                return allowed.is_shared()
+
+        return asyncio.run(run())
+
+    return through
+
+
+def test_a_server_that_others_reach_says_so_to_its_worker(lives, monkeypatch):
+    assert not lives("127.0.0.1")
+    assert not lives("localhost")
+    monkeypatch.setenv(allowed.HOSTS, "search.example.org")
+    assert lives("127.0.0.1")
+    monkeypatch.delenv(allowed.HOSTS)
+    for address in ("0.0.0.0", "::", "192.168.1.5", "rack7"):
+        monkeypatch.setenv(allowed.SHARED, "")
+        assert lives(address)
+
+
+def test_a_server_ends_quietly_where_its_work_cannot_be_written_off(lives, caplog):
+    def stop():
+        raise StoreError("There is no room.")
+
+    lives("127.0.0.1", stop)
+    assert [record.getMessage() for record in caplog.records] == ["There is no room."]
 
 
 @pytest.fixture
