@@ -188,7 +188,17 @@ class Workspace:
     def damage(self, kind: str, key: str) -> StoreError | None:
         """What is wrong with the files of a data set or run; None where nothing is. They are read
         once, as long as they are sound. kind: "datasets" or "runs"."""
-        folder = self.root / self._row(kind, key, "folder")["folder"]
+        return self._damage(kind, self.root / self._row(kind, key, "folder")["folder"])
+
+    def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
+        """id → what is wrong with its files, of the runs of a data set with which something is."""
+        with self.database.reading() as db:
+            rows = db.execute("SELECT id, folder FROM runs WHERE dataset_id = ?", (dataset_id,))
+            places = {row["id"]: self.root / row["folder"] for row in rows}
+        found = {key: self._damage("runs", folder) for key, folder in places.items()}
+        return {key: error for key, error in found.items() if error is not None}
+
+    def _damage(self, kind: str, folder: Path) -> StoreError | None:
         if folder not in self._sound:
             try:
                 refuse_changed_folder(folder, kind)

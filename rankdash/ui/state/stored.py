@@ -79,7 +79,8 @@ def rows(dataset_id: str) -> dict[str, RunRow]:
     """id → what the workspace lists of each finished run, oldest first; without those whose files
     are damaged."""
     found = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
-    return {row.id: row for row in found if workspace().damage("runs", row.id) is None}
+    apart = workspace().damaged_runs(stored(dataset_id))
+    return {row.id: row for row in found if row.id not in apart}
 
 
 def damage(dataset_id: str) -> StoreError | None:
@@ -89,9 +90,9 @@ def damage(dataset_id: str) -> StoreError | None:
 
 def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
     """id → name, and what is wrong with its files, of each run that `rows` is without."""
-    every = workspace().runs(stored(dataset_id))
-    found = {row.id: (row.name, workspace().damage("runs", row.id)) for row in every}
-    return {each: (name, error) for each, (name, error) in found.items() if error is not None}
+    apart = workspace().damaged_runs(stored(dataset_id))
+    names = {row.id: row.name for row in workspace().runs(stored(dataset_id))} if apart else {}
+    return {each: (names[each], error) for each, error in apart.items() if each in names}
 
 
 def systems(dataset_id: str) -> dict[str, System]:

@@ -27,7 +27,7 @@ def shop(monkeypatch):
     def of(*rows, notes=None, pinned=None, remarks=(), runtimes=(), shown_only=False):
         store = SimpleNamespace(
             runs=lambda _id: rows,
-            damage=lambda _kind, _id: None,
+            damaged_runs=lambda _id: {},
             rename_run=lambda *given: done.append(given),
             delete_run=lambda each: done.append(("delete", each)),
         )
