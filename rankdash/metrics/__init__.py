@@ -8,7 +8,7 @@ evaluation.mean("ndcg@10")
 from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions
 from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
 from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
-from rankdash.metrics.judged import Judged, judge, judge_frame
+from rankdash.metrics.judged import Judged, judge, judge_frame, match
 from rankdash.metrics.specs import (
     MetricList,
     one_threshold,
@@ -31,6 +31,7 @@ __all__ = [
     "evaluate",
     "judge",
     "judge_frame",
+    "match",
     "one_threshold",
     "parse_measure",
     "parse_measures",

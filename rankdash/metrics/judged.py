@@ -18,7 +18,7 @@ import pandas as pd
 from rankdash.errors import DataError
 from rankdash.metrics.conventions import Conventions, Negative, TieRule
 from rankdash.ranking import ragged
-from rankdash.ranking.build import coded, group_rows, order_rows, text_array
+from rankdash.ranking.build import Groups, coded, group_rows, order_rows, text_array
 from rankdash.ranking.coded import Coded, arrow_integers, objects, places_in
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import Ranking
@@ -79,42 +79,93 @@ def judge(
 
     Raises DataError where a label is not finite or a pair is labelled twice.
     """
+    labels = np.asarray(qrels["label"], dtype=np.float64)
+    return match(ranking, qrels, conventions).judged(labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A ranking and P pairs of Q queries that are found in it, whatever their labels.
+
+    lists: (Q,) the list of each query, -1 where it has none. query: (P,) the query of each pair, as
+    grouped. rows, found: (F,) rows of the ranking, and the pairs that stand there. unlabelled:
+    ranked queries without pairs.
+    """
+
+    ranking: Ranking
+    conventions: Conventions
+    groups: Groups
+    query_ids: npt.NDArray[np.object_]
+    lists: Integers
+    query: Integers
+    rows: Integers
+    found: Integers
+    unlabelled: tuple[str, ...]
+
+    def judged(self, labels: Floats) -> Judged:
+        """The join with the labels of the pairs, in the order that these were given in.
+
+        Raises DataError where a label is not finite.
+        """
+        if not np.isfinite(labels).all():
+            raise DataError("A label is not a finite number.")
+        labels, ranking = self.groups.arrange(labels), self.ranking
+        query, rows, found = self.query, self.rows, self.found
+        if self.conventions.negative == "unjudged":
+            kept = labels >= 0
+            query, rows, found = query[kept], rows[kept[found]], found[kept[found]]
+        positive = labels > 0
+        row_label = np.full(len(ranking), np.nan)
+        row_label[rows] = labels[found]
+        size = np.bincount(query, minlength=len(self.query_ids))
+        before = _count_before(row_label)
+        return _assemble(
+            self.query_ids,
+            _Lists(self.lists, ranking.offsets, ranking.tied, row_label, before),
+            _Pool.of(self.query[positive], labels[positive], size),
+            self.unlabelled,
+            self.conventions,
+        )
+
+
+def match(
+    ranking: Ranking,
+    pairs: pd.DataFrame | Mapping[str, Any],
+    conventions: Conventions | None = None,
+) -> Matched:
+    """Find pairs in a ranking, to join it with their labels, once or many times.
+
+    pairs: query_id and doc_id, also as `Coded`; any order.
+
+    Raises DataError where a pair is there twice.
+    """
     conventions = conventions or Conventions()
     rule = conventions.order_rule(ranking.ties)
     ranking = ranking.settled(rule, conventions.score_precision)
-    labels = np.asarray(qrels["label"], dtype=np.float64)
-    if not np.isfinite(labels).all():
-        raise DataError("A label is not a finite number.")
-    groups = group_rows(coded(qrels["query_id"]))
+    groups = group_rows(coded(pairs["query_id"]))
     query_ids = objects(groups.ids)
-    docs = coded(qrels["doc_id"])
+    docs = coded(pairs["doc_id"])
     label_docs = groups.arrange(docs.codes)
-    labels = groups.arrange(labels)
     if ragged.has_repeats(label_docs, groups.offsets):
         raise DataError(
             "A document is labelled twice for the same query.",
             remedy="Give one label for each query and document.",
         )
-    label_query = ragged.owners(groups.offsets)
-    if conventions.negative == "unjudged":
-        kept = labels >= 0
-        label_query, label_docs, labels = label_query[kept], label_docs[kept], labels[kept]
-
-    at = _lists_of(ranking, query_ids)
+    query = ragged.owners(groups.offsets)
     rows, found = labelled_rows(
-        ranking, Coded(label_query.astype(np.int32), groups.ids), Coded(label_docs, docs.texts)
+        ranking, Coded(query.astype(np.int32), groups.ids), Coded(label_docs, docs.texts)
     )
-    row_label = np.full(len(ranking), np.nan)
-    row_label[rows] = labels[found]
-    positive = labels > 0
-    size = np.bincount(label_query, minlength=len(query_ids))
     known = set(query_ids)
-    return _assemble(
-        query_ids,
-        _Lists(at, ranking.offsets, ranking.tied, row_label, _count_before(row_label)),
-        _Pool.of(label_query[positive], labels[positive], size),
-        tuple(query for query in ranking.query_ids if query not in known),
-        conventions,
+    return Matched(
+        ranking=ranking,
+        conventions=conventions,
+        groups=groups,
+        query_ids=query_ids,
+        lists=_lists_of(ranking, query_ids),
+        query=query,
+        rows=rows,
+        found=found,
+        unlabelled=tuple(each for each in ranking.query_ids if each not in known),
     )
 
 

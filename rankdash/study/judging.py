@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,16 +12,16 @@ import pandas as pd
 
 from rankdash.analysis.judging.agreement import Favour, JudgeAgreement, agreement, lifted_by
 from rankdash.analysis.judging.circularity import Circularity, circular
-from rankdash.analysis.judging.corrected import Corrected, correct
+from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, correct
 from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.judging.recalibration import expected_changes
 from rankdash.analysis.labelling.additive import ADDITIVE
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.analysis.statistics.pairs import paired
 from rankdash.analysis.statistics.significance import corrected as corrected_p
 from rankdash.analysis.statistics.verdict import Kind, is_proven
 from rankdash.errors import DataError
-from rankdash.metrics import evaluate
-from rankdash.metrics import judge as join
+from rankdash.metrics import evaluate, match
 from rankdash.ranking.build import coded
 from rankdash.ranking.ragged import Flags, Floats
 from rankdash.study.study import Study
@@ -121,17 +121,30 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     asked = pd.Index(pool.query_ids).isin(judge.table["query_id"].unique())
     own = _labelled(study, pool)
     people = study.pairs(challenger).set_index("query_id").reindex(pool.query_ids)
-    judged, whole = _by_judge(study, judge, challenger, pool)
+    rows = judge.graded
+    judged = _changes(study, challenger, pool, rows)(rows["label"].to_numpy(dtype=np.float64))
+    grades, labels = (pool.aligned(table) for table in (rows, study.dataset.qrels))
+    whole = _complete(pool, grades)
+    delta = people["delta"].to_numpy()
+    expected = judged
+    if (~np.isnan(delta[own])).sum() >= FEWEST_PEOPLE:
+        expected = expected_changes(
+            pool,
+            grades,
+            _counted(study, labels, own[pool.query]),
+            _changes(study, challenger, pool),
+        )
     # What nobody looked at says nothing.
     chosen = (asked | own) & _drawable(study, pool)
     three = correct(
-        people["delta"].to_numpy()[chosen],
+        delta[chosen],
         np.where(whole, judged, np.nan)[chosen],
+        expected=np.where(whole, expected, np.nan)[chosen],
         labelled=own[chosen],
         level=study.statistics.level,
     )
     compared = people[own].dropna(subset="delta")
-    known = ~np.isnan(pool.aligned(study.dataset.qrels))[own[pool.query]]
+    known = ~np.isnan(labels)[own[pool.query]]
     labelled = float(known.mean()) if len(known) else math.nan
     return _Three(three, float(compared["before"].mean()), int((asked & ~whole).sum()), labelled)
 
@@ -156,7 +169,7 @@ def _labelled(study: Study, pool: LabelPool) -> Flags:
     # Of pairs, all of those that a query needs may be there in the end only.
     if study.labelling.mode != "query" and not study.labelling.complete:
         return none
-    labels = study.dataset.qrels
+    labels = pool.aligned(study.dataset.qrels)
     drawn = _complete(pool, labels, _differs(pool)) & _drawable(study, pool)
     # What stands at the same rank in both was not drawn, and only sums do not need it.
     whole = study.measure.metric.name in ADDITIVE or not (drawn & ~_complete(pool, labels)).any()
@@ -177,34 +190,49 @@ def _differs(pool: LabelPool) -> Flags:
     return found
 
 
-def _complete(pool: LabelPool, labels: pd.DataFrame, of: Flags | None = None) -> Flags:
-    """(Q,) whether every pair of the query has a label. of: (N,) the pairs that need one; None:
-    all."""
-    lacking = np.isnan(pool.aligned(labels))
+def _complete(pool: LabelPool, labels: Floats, of: Flags | None = None) -> Flags:
+    """(Q,) whether every pair of the query has a label. labels: (N,) NaN where there is none. of:
+    (N,) the pairs that need one; None: all."""
+    lacking = np.isnan(labels)
     if of is not None:
         lacking &= of
     whole: Flags = np.bincount(pool.query, lacking, len(pool.query_ids)) == 0
     return whole
 
 
-def _by_judge(
-    study: Study, judge: Judgements, challenger: str, pool: LabelPool
-) -> tuple[Floats, Flags]:
-    """(Q,) the changes by the judge's grades, and whether it graded the whole query."""
-    rows = judge.graded
-    labels = {name: coded(rows[name]) for name in ("query_id", "doc_id")}
-    grades = labels | {"label": rows["label"].to_numpy(dtype=np.float64)}
-    before, after = (
-        evaluate(
-            join(study.ranking(side), grades, study.conventions),
-            [study.spec],
-            study.conventions,
-            study.excluded(side),
-        )
-        for side in (study.baseline, challenger)
+def _counted(study: Study, labels: Floats, own: Flags) -> Floats:
+    """(N,) people's labels of the pairs, as the metric counts them; NaN where they say nothing.
+    own: (N,) whether people labelled the query of the pair."""
+    if study.labelling is None:
+        labels = np.nan_to_num(labels)
+    return np.where(own, labels, np.nan)
+
+
+def _changes(
+    study: Study, challenger: str, pool: LabelPool, pairs: pd.DataFrame | None = None
+) -> Callable[[Floats], Floats]:
+    """From (P,) labels to (Q,) changes by the metric of the study. pairs: query_id and doc_id of
+    the P labels; None: the pairs of the pool."""
+    query, doc = (
+        (pool.query_ids[pool.query], pool.doc_ids)
+        if pairs is None
+        else (pairs["query_id"], pairs["doc_id"])
     )
-    found = paired(before, after, study.spec).set_index("query_id")["delta"]
-    return found.reindex(pool.query_ids).to_numpy(), _complete(pool, rows)
+    ids = {"query_id": coded(query), "doc_id": coded(doc)}
+    sides = [
+        (match(study.ranking(side), ids, study.conventions), study.excluded(side))
+        for side in (study.baseline, challenger)
+    ]
+
+    def changes(labels: Floats) -> Floats:
+        before, after = (
+            evaluate(matched.judged(labels), [study.spec], study.conventions, excluded)
+            for matched, excluded in sides
+        )
+        found = paired(before, after, study.spec).set_index("query_id")["delta"]
+        return found.reindex(pool.query_ids).to_numpy()
+
+    return changes
 
 
 def agreed(study: Study, judge: Judgements) -> JudgeAgreement:

@@ -1,6 +1,7 @@
 """A judge beside people in a study: each number is what the parts give, whoever renders it."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,11 @@ from scipy import stats
 from rankdash.analysis.judging.circularity import Circularity
 from rankdash.analysis.judging.corrected import correct
 from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.judging.recalibration import expected_changes
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import draws_table
 from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.analysis.statistics.pairs import paired
 from rankdash.dataset import Dataset
 from rankdash.loading import load
@@ -86,6 +88,12 @@ def changes(study: Study, challenger: str, labels: pd.DataFrame) -> pd.Series:
     return paired(*sides, study.spec).set_index("query_id")["delta"]
 
 
+def by_pool(study: Study, challenger: str, pool: LabelPool, labels) -> np.ndarray:
+    ids = {"query_id": pool.query_ids[pool.query], "doc_id": pool.doc_ids}
+    found = changes(study, challenger, pd.DataFrame(ids | {"label": labels}))
+    return found.reindex(pool.query_ids).to_numpy()
+
+
 @pytest.mark.parametrize(("metric", "cutoff"), [("ndcg", 10), ("mrr", 5), ("map", None)])
 def test_each_way_is_what_the_metric_gives_with_those_labels(few, metric, cutoff) -> None:
     study, judge = few
@@ -96,15 +104,26 @@ def test_each_way_is_what_the_metric_gives_with_those_labels(few, metric, cutoff
         assert found.three.people.mean == pytest.approx(own.mean())
         assert found.three.people.error == pytest.approx(stats.sem(own.dropna()))
         assert found.three.judge.mean == pytest.approx(by_judge.mean())
-        everyone = study.dataset.candidates.query_ids
+        sides = {each: study.ranking(each) for each in (study.baseline, challenger)}
+        pool = pool_of(sides, cutoff or 10)
+        everyone = pool.query_ids
         labelled = np.isin(everyone, study.dataset.qrels["query_id"].unique())
+        labels = np.nan_to_num(pool.aligned(study.dataset.qrels))
+        known = expected_changes(
+            pool,
+            pool.aligned(judge.graded),
+            np.where(labelled[pool.query], labels, np.nan),
+            partial(by_pool, study, challenger, pool),
+        )
         expected = correct(
             own.reindex(everyone).to_numpy(),
             by_judge.reindex(everyone).to_numpy(),
+            expected=known,
             labelled=labelled,
             level=0.95,
         )
         assert found.three.corrected == expected.corrected
+        assert not np.isnan(known).all()
         assert found.three.others == len(everyone) - PEOPLE
         assert found.three.weight > 0
         assert found.incomplete == 0
@@ -288,8 +307,8 @@ def test_a_judge_that_favours_a_system_is_found_out(few, data) -> None:
     lifted = pd.MultiIndex.from_arrays([pool.query_ids[pool.query], pool.doc_ids])[higher]
     own = pd.MultiIndex.from_frame(even.table[["query_id", "doc_id"]]).isin(lifted)
     grade = np.where(own, np.minimum(even.table["grade"] + 1, 3), even.table["grade"])
-    partial = replace(even, table=even.table.assign(grade=grade))
-    found = favours(study, partial)[challenger]
+    partisan = replace(even, table=even.table.assign(grade=grade))
+    found = favours(study, partisan)[challenger]
     assert found.difference > 0.5
     assert found.low > 0
     assert found.proven

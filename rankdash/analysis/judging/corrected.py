@@ -112,22 +112,29 @@ class Corrected:
 
 
 def correct(
-    people: Floats, judge: Floats, *, labelled: Flags | None = None, level: float
+    people: Floats,
+    judge: Floats,
+    *,
+    expected: Floats | None = None,
+    labelled: Flags | None = None,
+    level: float,
 ) -> Corrected:
     """The mean change of Q queries in three ways.
 
     people: (Q,) the change by people's labels; NaN where there is none. judge: (Q,) by the judge's
-    grades; NaN where it has no value, because it failed or finds nothing relevant: it is no help
-    there. labelled: (Q,) whether people labelled the whole query, so that one without a value has
-    none (nothing is relevant); None: those with a value.
+    grades; NaN where it has no value, because it failed or finds nothing relevant. expected: (Q,)
+    what people's other queries say that these grades let expect (`recalibration.py`), which takes
+    the judge's place in the corrected change; None: the judge's own. It is no help where it is NaN.
+    labelled: (Q,) whether people labelled the whole query, so that one without a value has none
+    (nothing is relevant); None: those with a value.
 
     People's queries are taken to be a random sample of all. The mean is that over the queries that
     have a value by people's labels.
     """
     known = ~np.isnan(people)
     own = known if labelled is None else labelled
-    graded = judge[~np.isnan(judge)]
-    sample = _Sample.of(people[own], judge[own], judge[~own], graded.mean() if len(graded) else 0.0)
+    helper = judge if expected is None else expected
+    sample = _Sample.of(people[own], helper[own], helper[~own])
     n = sample.values
     alone = MeanChange.none(n)
     if n:
@@ -139,7 +146,7 @@ def correct(
         corrected = MeanChange.of(sample.mean + moved, error, n, level) if weight else alone
     return Corrected(
         people=alone,
-        judge=_plain(graded, level),
+        judge=_plain(judge[~np.isnan(judge)], level),
         corrected=corrected,
         weight=weight,
         others=sample.others,
@@ -169,8 +176,11 @@ class _Sample:
     others_variance: float
 
     @classmethod
-    def of(cls, people: Floats, judge: Floats, others: Floats, centre: float) -> _Sample:
+    def of(cls, people: Floats, judge: Floats, others: Floats) -> _Sample:
         known = people[~np.isnan(people)]
+        everyone = np.concatenate([judge, others])
+        graded = everyone[~np.isnan(everyone)]
+        centre = graded.mean() if len(graded) else 0.0
         mean = float(known.mean()) if len(known) else float("nan")
         change = np.nan_to_num(people - mean)
         judged, other = np.nan_to_num(judge - centre), np.nan_to_num(others - centre)

@@ -1,0 +1,192 @@
+"""What a judge's grades let expect, by people's labels of other queries."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.judging.corrected import correct
+from rankdash.analysis.judging.recalibration import expected_changes
+from rankdash.analysis.labelling.label_pool import LabelPool
+from tests.analysis.judging.simulated import METRICS, judges
+from tests.sets import SAMPLE
+
+NAN = float("nan")
+
+
+def pool_like(queries: int, docs: int, seed: int = 1) -> LabelPool:
+    rng = np.random.default_rng(seed)
+    ranks = [
+        np.concatenate([rng.permutation(docs) + 1.0 for _ in range(queries)]) for _ in range(2)
+    ]
+    return LabelPool(
+        systems=("one", "other"),
+        query_ids=np.array([f"q{n}" for n in range(queries)], dtype=object),
+        query=np.repeat(np.arange(queries), docs),
+        doc_ids=np.array([f"d{n}" for n in range(queries * docs)], dtype=object),
+        ranks=np.array(ranks),
+    )
+
+
+def summed(pool: LabelPool):
+    """Changes by a sum: a label counts for the system that ranks it higher."""
+    side = np.sign(pool.ranks[0] - pool.ranks[1])
+    return lambda labels: np.bincount(pool.query, labels * side, len(pool.query_ids))
+
+
+def judged(queries: int = 60, docs: int = 10, people: int = 20, top: int = 3):
+    """A pool, grades and labels (NaN but for the first queries)."""
+    rng = np.random.default_rng(2)
+    pool = pool_like(queries, docs)
+    labels = rng.choice(top + 1, len(pool), p=[0.7, *[0.3 / top] * top]).astype(float)
+    wrong = rng.random(len(pool)) < 0.3
+    grades = np.where(wrong, rng.integers(0, top + 1, len(pool)), labels).astype(float)
+    return pool, grades, np.where(pool.query < people, labels, NAN)
+
+
+def test_a_grade_is_worth_what_people_say_of_it_by_who_ranks_it_higher() -> None:
+    """Where the challenger ranks a document higher, half of the 1s are relevant; else all are."""
+    pool = pool_like(400, 10)
+    rng = np.random.default_rng(3)
+    grades = (rng.random(len(pool)) < 0.4).astype(float)
+    lifted = pool.ranks[1] < pool.ranks[0]
+    every_other = np.cumsum(grades * lifted) % 2
+    labels = grades * np.where(lifted, every_other, 1)
+    labels[pool.query >= 200] = NAN
+    found = expected_changes(pool, grades, labels, summed(pool))
+    worth = grades * np.where(lifted, 0.5, np.where(pool.ranks[1] > pool.ranks[0], -1.0, 0.0))
+    expected = np.bincount(pool.query, worth)
+    assert found == pytest.approx(expected, abs=0.45)
+    assert found[200:].mean() == pytest.approx(expected[200:].mean(), abs=0.05)
+    assert found[:200].mean() == pytest.approx(expected[:200].mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("place", [0, 7, 19])
+def test_what_people_said_of_a_query_is_not_used_for_it(place: int) -> None:
+    pool, grades, labels = judged()
+    changed = np.where(pool.query == place, 3.0 - labels, labels)
+    before, after = (
+        expected_changes(pool, grades, each, summed(pool)) for each in (labels, changed)
+    )
+    assert after[place] == pytest.approx(before[place], abs=1e-12)
+    assert (np.delete(after, place) != np.delete(before, place)).sum() > 30
+
+
+def test_systems_the_other_way_round_give_the_mirror_image() -> None:
+    pool, grades, labels = judged()
+    turned = replace(pool, systems=pool.systems[::-1], ranks=pool.ranks[::-1])
+    found = expected_changes(pool, grades, labels, summed(pool))
+    assert expected_changes(turned, grades, labels, summed(turned)) == pytest.approx(-found)
+    assert np.ptp(found) > 1
+
+
+def test_names_of_systems_and_the_order_of_queries_change_nothing() -> None:
+    pool, grades, labels = judged()
+    found = expected_changes(pool, grades, labels, summed(pool))
+    order = np.random.default_rng(4).permutation(60)
+    rows = order[:, None] * 10 + np.random.default_rng(5).permuted(
+        np.tile(range(10), (60, 1)), axis=1
+    )
+    rows = rows.ravel()
+    other = replace(
+        pool,
+        systems=("A", "B"),
+        query_ids=pool.query_ids[order],
+        doc_ids=pool.doc_ids[rows],
+        ranks=pool.ranks[:, rows],
+    )
+    moved = expected_changes(other, grades[rows], labels[rows], summed(other))
+    assert moved == pytest.approx(found[order])
+
+
+@pytest.mark.parametrize("scale", [lambda g: 10 * g + 5, lambda g: np.sqrt(g), lambda g: g - 7])
+def test_only_which_grades_are_the_same_counts(scale) -> None:
+    pool, grades, labels = judged()
+    found = expected_changes(pool, grades, labels, summed(pool))
+    assert expected_changes(pool, scale(grades), labels, summed(pool)) == pytest.approx(found)
+
+
+def test_a_query_without_all_grades_has_nothing_to_expect() -> None:
+    pool, grades, labels = judged()
+    grades[[25, 437]] = NAN
+    found = expected_changes(pool, grades, labels, summed(pool))
+    assert np.flatnonzero(np.isnan(found)).tolist() == [2, 43]
+
+
+@pytest.mark.parametrize("lacking", ["grades", "labels"])
+def test_a_judge_without_grades_leaves_what_people_say(lacking: str) -> None:
+    pool, grades, labels = judged()
+    if lacking == "grades":
+        grades[:] = NAN
+    else:
+        labels[:] = NAN
+    found = expected_changes(pool, grades, labels, summed(pool))
+    assert np.isnan(found).all()
+    people = np.where(np.arange(60) < 20, np.random.default_rng(6).normal(size=60), NAN)
+    corrected = correct(people, np.zeros(60), expected=found, level=0.95)
+    assert corrected.weight == 0
+    assert corrected.corrected == corrected.people
+
+
+def test_draws_without_a_value_take_no_part() -> None:
+    pool, grades, labels = judged()
+
+    def changes(drawn):
+        relevant = np.bincount(pool.query, drawn >= 3) > 0
+        return np.where(relevant & (np.arange(60) != 11), 0.25, NAN)
+
+    found = expected_changes(pool, grades, labels, changes)
+    assert np.isnan(found[11])
+    assert (np.delete(found, 11) == 0.25).mean() > 0.9
+
+
+def test_a_rare_grade_is_worth_what_the_next_one_is() -> None:
+    pool, grades, labels = judged()
+    grades = np.minimum(grades, 2.0)
+    plain = expected_changes(pool, grades, labels, summed(pool))
+    place = 51 * 10 + int(np.flatnonzero(grades[510:520] == 2)[0])
+    rare = grades.copy()
+    rare[place] = 3.0
+    assert expected_changes(pool, rare, labels, summed(pool)) == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("many", ["grades", "labels", "both"])
+def test_a_scale_without_steps_is_taken_in_steps(many: str) -> None:
+    pool, grades, labels = judged()
+    rng = np.random.default_rng(7)
+    plain = expected_changes(pool, grades, labels, summed(pool))
+    if many != "labels":
+        grades = grades + rng.uniform(-0.3, 0.3, len(grades))
+    if many != "grades":
+        labels = labels + rng.uniform(-0.3, 0.3, len(labels))
+    found = expected_changes(pool, grades, labels, summed(pool))
+    assert np.corrcoef(found, plain)[0, 1] > 0.85
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_metrics_of_the_simulation_are_those_of_rankdash(metric: str) -> None:
+    for each in judges(SAMPLE.name, "by_title", metric, strengths=(0.6,)):
+        everyone = np.arange(len(each.people))
+        for labels, expected in ((each.labels, each.people), (each.grades, each.judge)):
+            found = each.lists.changes(everyone, labels)
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_it_follows_people_more_closely_than_the_judge_does(metric: str) -> None:
+    """On queries that people did not label, by their labels of 40 others."""
+    own = np.random.default_rng(8).permutation(168)[:40]
+    for each in judges(SAMPLE.name, "by_title", metric, strengths=(0.6, 0.4)):
+        _, expected = each.expected(own)
+        others = np.delete(np.arange(168), own)
+        others = others[~np.isnan(each.people[others] + each.judge[others] + expected[others])]
+        theirs, ours = (
+            np.corrcoef(each.people[others], side[others])[0, 1] for side in (each.judge, expected)
+        )
+        assert ours > theirs
+        if each.kind == "favours the challenger":
+            # The errors in favour of a system are gone, but for what 40 queries leave open.
+            wrong, left = (
+                abs((side - each.people)[others].mean()) for side in (each.judge, expected)
+            )
+            assert left < wrong / 3
