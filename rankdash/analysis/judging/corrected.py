@@ -1,8 +1,8 @@
 """A judge's verdict, corrected by people: the mean change from people's queries and a judge's.
 
-Every query has a change by the judge's grades; some also have one by people's labels. The judge's
-error is measured on those and taken off, so that a judge that errs, evenly or in favour of one
-system, costs precision and moves nothing (prediction-powered inference).
+Every query has a change that the judge's grades let expect (`recalibration.py`); some also have one
+by people's labels. The judge's error is measured on those and taken off, so that a judge that errs,
+evenly or in favour of one system, costs precision and moves nothing (prediction-powered inference).
 
 Source: Angelopoulos, Duchi and Zrnic 2023, PPI++: Efficient Prediction-Powered Inference. What
 differs: t intervals; two queries that are taken to be unseen (see `_UNSEEN`); and the judge is

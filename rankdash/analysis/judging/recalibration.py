@@ -124,7 +124,7 @@ def _levels(grades: Floats, known: Flags) -> Integers:
 
 def _places(pool: LabelPool) -> Iterator[Floats]:
     """For each draw (N,) numbers from 0 to 1, which are spread evenly over the draws of each pair
-    and in no step with those of other pairs. They hang on the pair's ids alone, so that the order
+    and in no step with those of other pairs. They depend on the ids of the pair alone, so that the order
     of systems and queries changes nothing."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T

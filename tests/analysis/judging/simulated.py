@@ -1,6 +1,6 @@
 """Judges with known errors on real labels, and how often an interval holds the truth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,19 +154,28 @@ def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterato
     yield judged("guesses", np.random.default_rng(1).permutation(labels))
 
 
-def resampled(judged: Judged, n: int, others: int, resamples: int, seed=5) -> list[Corrected]:
-    """Corrections of n queries of people's and others of the judge's, drawn with replacement."""
+def resampled(
+    judged: Judged, n: int, others: Sequence[int], resamples: int, seed=5
+) -> list[list[Corrected]]:
+    """Corrections of n queries of people's and others of the judge's, drawn with replacement: for
+    each number of others, of the same people's queries."""
     rng = np.random.default_rng(seed)
-    found = []
+    found = [[] for _ in others]
     for _ in range(resamples):
-        drawn = rng.integers(0, len(judged.people), n + others)
-        own = np.arange(n + others) < n
-        people = np.where(own, judged.people[drawn], np.nan)
+        drawn = rng.integers(0, len(judged.people), n + max(others))
         labelled, rest = judged.expected(drawn[:n])
-        expected = np.concatenate([labelled, rest[drawn[n:]]])
-        found.append(
-            correct(people, judged.judge[drawn], expected=expected, labelled=own, level=0.95)
-        )
+        for some, count in zip(found, others, strict=True):
+            queries = drawn[: n + count]
+            is_own = np.arange(len(queries)) < n
+            some.append(
+                correct(
+                    np.where(is_own, judged.people[queries], np.nan),
+                    judged.judge[queries],
+                    expected=np.concatenate([labelled, rest[queries[n:]]]),
+                    labelled=is_own,
+                    level=0.95,
+                )
+            )
     return found
 
 
