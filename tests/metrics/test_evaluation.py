@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from rankdash.errors import DataError, SpecError
-from rankdash.metrics import STATES, evaluate, judge, judge_frame, parse_measure
+from rankdash.metrics import (
+    STATES,
+    Conventions,
+    evaluate,
+    judge,
+    judge_frame,
+    match,
+    parse_measure,
+)
 from rankdash.ranking.ranking import Ranking
 
 
@@ -235,3 +243,29 @@ def test_an_empty_list_has_no_judged_share_and_scores_0_else():
     assert evaluation.column("mrr").tolist() == [0.0]
     assert evaluation.states.tolist() == ["scored"]
     assert evaluation.counts["scored"] == 1
+
+
+@pytest.mark.parametrize("negative", ["nonrelevant", "unjudged"])
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_that_are_found_once_take_one_set_of_labels_after_another(negative, seed):
+    rng = np.random.default_rng(seed)
+    lists = [(f"q{n}", [f"d{k}" for k in rng.permutation(9)], range(9, 0, -1)) for n in range(6)]
+    ranking = Ranking.from_lists(lists)
+    # Some queries and documents are in no list, and rows come in any order.
+    pairs = pd.DataFrame(
+        [(f"q{q}", f"d{d}") for q in range(1, 8) for d in range(12)], columns=["query_id", "doc_id"]
+    ).sample(40, random_state=seed)
+    conventions = Conventions(negative=negative)
+    found = match(ranking, pairs, conventions)
+    for _ in range(3):
+        labels = rng.choice([-1.0, 0.0, 0.5, 1.0, 3.0], len(pairs))
+        again = evaluate(found.judged(labels), ["ndcg@5", "map", "judged@4"], conventions)
+        alone = evaluate(
+            judge(ranking, pairs.assign(label=labels), conventions), again.measures, conventions
+        )
+        pd.testing.assert_frame_equal(again.wide(), alone.wide())
+        # The order of rows says which label is whose.
+        assert again.counts == alone.counts
+        turned = match(ranking, pairs[::-1], conventions).judged(labels[::-1])
+        other = evaluate(turned, again.measures, conventions).wide()
+        pd.testing.assert_frame_equal(other.loc[again.query_ids], again.wide())

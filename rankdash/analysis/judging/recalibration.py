@@ -62,8 +62,9 @@ def expected_changes(
         drawn.append(changes(values[which]))
     whole = np.bincount(pool.query, ~graded, len(pool.query_ids)) == 0
     count = np.where(whole, (~np.isnan(drawn)).sum(axis=0), 0)
-    total = np.nansum(drawn, axis=0)
-    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    expected: Floats = np.full(len(count), np.nan)
+    np.divide(np.nansum(drawn, axis=0), count, out=expected, where=count > 0)
+    return expected
 
 
 def _shares(own: Integers, cell: Integers, row: Integers, label: Integers, size: int) -> Floats:
@@ -123,9 +124,9 @@ def _levels(grades: Floats, known: Flags) -> Integers:
 
 
 def _places(pool: LabelPool) -> Iterator[Floats]:
-    """For each draw (N,) numbers from 0 to 1, which are spread evenly over the draws of each pair
-    and in no step with those of other pairs. They depend on the ids of the pair alone, so that the order
-    of systems and queries changes nothing."""
+    """For each draw (N,) numbers from 0 to 1: spread evenly over the draws of each pair, and in no
+    step with those of other pairs. They depend on the ids of the pair alone, so that the order of
+    systems and queries changes nothing."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T
     codes = hash_pandas_object(pool.index).to_numpy(dtype=np.uint64)
