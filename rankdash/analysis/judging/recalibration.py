@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from pandas.util import hash_pandas_object
+from pandas.util import hash_array
 
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.ranking.ragged import Flags, Floats, Integers
@@ -129,7 +129,8 @@ def _places(pool: LabelPool) -> Iterator[Floats]:
     systems and queries changes nothing."""
     orders = np.tile(np.arange(_DRAWS) / _DRAWS, (_ORDERS, 1))
     steps = np.random.default_rng(0).permuted(orders, axis=1).T
-    codes = hash_pandas_object(pool.index).to_numpy(dtype=np.uint64)
+    query, doc = (hash_array(ids, categorize=False) for ids in (pool.query_ids, pool.doc_ids))
+    codes = query[pool.query] + doc
     order, shift = codes % _ORDERS, codes / 2.0**64
     for step in steps:
         yield (step[order] + shift) % 1
