@@ -23,7 +23,7 @@ FEWEST_PEOPLE = 10
 """Below so many queries of people's there is no corrected number."""
 
 # A judge that agrees on a handful of queries shows no spread in what it gets wrong: two queries are
-# taken to be unseen on which it is no help. Without them coverage falls to 87 % at 20 queries.
+# taken to be unseen on which it is no help. Without them coverage falls to 91 % at 20 queries.
 _UNSEEN = 2.0
 _STEPS = 12
 _ROUNDING = 1e-12
