@@ -95,12 +95,11 @@ def test_one_label_at_a_time_and_those_that_cannot_be_told(run, plan) -> None:
         assert run("label", "add", plan, *ids, *said, "--rater", "ann").code == 0
     found = run("label", "status", plan, "--json").json
     assert (found["cannot_tell"], found["estimates"][0]["labels"]) == (1, 2)
-    assert found["raters"] == [
-        {
-            "rater": "ann", "answers": 2, "labels": {"2": 1}, "cannot_tell": 1,
-            "seconds_per_label": None,
-        }
-    ]  # fmt: skip
+    (ann,) = found["raters"]
+    # Known once two answers fall into different seconds: tests of `status` give the times.
+    pace = ann.pop("seconds_per_label")
+    assert pace is None or pace >= 1
+    assert ann == {"rater": "ann", "answers": 2, "labels": {"2": 1}, "cannot_tell": 1}
     third = run("label", "next", plan, "--json").json[0]
     assert third not in (first, second)
     ids = ("--query", first["query_id"], "--doc", first["doc_id"])
