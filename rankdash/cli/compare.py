@@ -40,7 +40,8 @@ from rankdash.study.leaderboard import ranked_names, standings
 from rankdash.study.study import Study
 from rankdash.words.caveats import line
 from rankdash.words.counts import query_count
-from rankdash.words.verdict_chips import judged_lines, labelling_sentences
+from rankdash.words.judged import judged_lines
+from rankdash.words.verdict_chips import labelling_sentences
 
 LEFT_OUT = {
     "failed": "failed",

@@ -246,7 +246,7 @@ def _drawn(results: Results) -> Iterator[str]:
     """What a judge and people say together, and what labels say that came by draws, where there
     are such."""
     if results.study.judge is not None:
-        from rankdash.words.verdict_chips import judged_lines
+        from rankdash.words.judged import judged_lines
 
         yield from map(printable, judged_lines(results.study))
     if results.study.labelling is not None:

@@ -42,9 +42,9 @@ from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.sensitivity import GAIN, PRICE, input_value, net_grid, net_per_month
 from rankdash.words.assumptions import unit
+from rankdash.words.judged import three_ways as three_ways_of
 from rankdash.words.money import money as amount_in
 from rankdash.words.money import symbol
-from rankdash.words.verdict_chips import three_ways as three_ways_of
 
 DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
 

@@ -29,7 +29,8 @@ from rankdash.reporting.sections.draft import Draft
 from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.words.html import html_safe
-from rankdash.words.verdict_chips import judged_sentence, labelling_sentences
+from rankdash.words.judged import judged_sentence
+from rankdash.words.verdict_chips import labelling_sentences
 
 
 @dataclass(frozen=True)

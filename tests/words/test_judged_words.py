@@ -10,7 +10,7 @@ from rankdash.analysis.judging.judgements import Judgements
 from rankdash.loading import load
 from rankdash.readers import sources_from_path
 from rankdash.study.judging import JudgedVerdict
-from rankdash.words.verdict_chips import (
+from rankdash.words.judged import (
     judge_caveats,
     judged_lines,
     judged_sentence,

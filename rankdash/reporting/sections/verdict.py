@@ -14,19 +14,16 @@ from rankdash.study.judging import verdicts
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
+from rankdash.words.judged import judge_caveats, judged_sentence, three_ways, worth_sentence
 from rankdash.words.latency import without_p95
 from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import (
     change_interval,
     chip,
     is_corrected,
-    judge_caveats,
-    judged_sentence,
     p_title,
     p_value,
     sentence,
-    three_ways,
-    worth_sentence,
 )
 
 

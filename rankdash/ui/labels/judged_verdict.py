@@ -16,13 +16,8 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe, table_html
-from rankdash.words.verdict_chips import (
-    change_interval,
-    judge_caveats,
-    judged_sentence,
-    three_ways,
-    worth_sentence,
-)
+from rankdash.words.judged import judge_caveats, judged_sentence, three_ways, worth_sentence
+from rankdash.words.verdict_chips import change_interval
 
 _NONE = "–"
 

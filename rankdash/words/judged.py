@@ -1,0 +1,183 @@
+"""What a judge and people's labels say together, in words."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
+from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.i18n import gettext as _
+from rankdash.i18n import ngettext, number, percent, signed
+from rankdash.study.judging import JudgedVerdict, circularity, favours, verdicts
+from rankdash.study.study import Study
+from rankdash.words.verdict_chips import change_interval
+
+# A smaller share is not written as 100 %.
+_ALL = 0.995
+
+
+def judged_sentence(study: Study, found: JudgedVerdict) -> str:
+    """What the judge and people's labels say of a challenger together: the headline where a study
+    has a judge."""
+    three = found.three
+    values = {
+        "challenger": study.name(found.challenger),
+        "baseline": study.name(study.baseline),
+        "metric": study.measure.title,
+        "judge": found.judge,
+        "n": number(three.people.n, 0),
+        "fewest": number(FEWEST_PEOPLE, 0),
+    }
+    if found.kind == "descriptive":
+        return _(TITLES["descriptive"])
+    if found.kind == "too_few" and found.drawn and not three.people.n:
+        return _(
+            "No verdict by the judge {judge}: these labels are of single documents, and to correct "
+            "a judge, whole queries drawn at random must be labelled. Such labels can be estimated "
+            "from with its grades as the guess.",
+            **values,
+        )
+    if found.kind == "too_few":
+        return _(
+            "No verdict by the judge {judge}: people labelled {n} queries with a value, and at "
+            "least {fewest} are needed to correct a judge.",
+            **values,
+        )
+    change = three.corrected
+    values |= {
+        "delta": signed(change.mean, 4),
+        "level": percent(three.level),
+        "ends": change_interval(change.low, change.high),
+    }
+    if found.kind == "unproven":
+        return _(
+            "Not proven that {challenger} differs from {baseline}: {metric} {delta} ({level} "
+            "{ends}), by the judge {judge}, corrected by people's labels of {n} queries.",
+            **values,
+        )
+    if found.kind == "worse":
+        return _(
+            "{challenger} is worse than {baseline}: {metric} {delta} ({level} {ends}), by the "
+            "judge {judge}, corrected by people's labels of {n} queries.",
+            **values,
+        )
+    if found.kind == "small":
+        return _(
+            "{challenger} is better than {baseline}, but by less than the minimum practically "
+            "relevant gain: {metric} {delta} ({level} {ends}), by the judge {judge}, corrected by "
+            "people's labels of {n} queries.",
+            **values,
+        )
+    return _(
+        "{challenger} is better than {baseline}: {metric} {delta} ({level} {ends}), by the judge "
+        "{judge}, corrected by people's labels of {n} queries.",
+        **values,
+    )
+
+
+def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
+    """The change in three ways under their titles, the corrected one last."""
+    return [
+        (_("people alone"), three.people),
+        (_("judge alone"), three.judge),
+        (_("corrected by people"), three.corrected),
+    ]
+
+
+def worth_sentence(three: Corrected) -> str:
+    """What the judge saves; "" where there is no corrected number."""
+    if not math.isfinite(three.worth):
+        return ""
+    if not three.others:
+        return _(
+            "The judge adds nothing here, so this is people's verdict: they labelled all of its "
+            "queries."
+        )
+    if not three.weight:
+        return _(
+            "The judge adds nothing here, so this is people's verdict: its changes do not follow "
+            "theirs."
+        )
+    return _(
+        "The judge is worth {worth} times the labels: without it, about {saved} more queries would "
+        "have to be labelled for the same certainty.",
+        worth=number(three.worth, 1),
+        saved=number(three.saved, 0),
+    )
+
+
+def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
+    """What to keep in mind about the judge of a study."""
+    judge = study.judge
+    if judge is None:
+        return []
+    said = [
+        _(
+            "{judge} is the same model as {system}, so it judges itself.",
+            judge=judge.name,
+            system=study.name(each.system),
+        )
+        if each.same
+        else _(
+            "{judge} and {system} share a maker, {maker}: a judge tends to prefer its own kind.",
+            judge=judge.name,
+            system=study.name(each.system),
+            maker=each.maker,
+        )
+        for each in circularity(study, judge)
+    ]
+    favour = favours(study, judge)[found.challenger]
+    if favour.proven:
+        side = found.challenger if favour.difference > 0 else study.baseline
+        said.append(
+            _(
+                "The judge errs in favour of {system}: against people's labels, it gives the "
+                "documents that {system} ranks higher {difference} grades more than those that the "
+                "other system ranks higher.",
+                system=study.name(side),
+                difference=number(abs(favour.difference), 2),
+            )
+        )
+    # What stands at the same rank in both is not drawn, and changes nothing.
+    if not found.drawn and found.labelled < _ALL:
+        said.append(
+            _(
+                "Of the documents that the two systems rank first in people's queries, {share} "
+                "have a label; the others count as not relevant.",
+                share=percent(found.labelled),
+            )
+        )
+    if found.incomplete:
+        said.append(
+            ngettext(
+                "Excluded from the judge: {n} query in which a grade is missing.",
+                "Excluded from the judge: {n} queries in which a grade is missing.",
+                found.incomplete,
+            )
+        )
+    if found.three.enough:
+        said.append(_("People's queries are taken to be a random sample of all."))
+    return [*said, _("The interval of the judge alone does not allow for the judge's errors.")]
+
+
+def judged_lines(study: Study) -> list[str]:
+    """All of it for each challenger, a line each: the sentence, and `judged_facts`. Empty where the
+    study has no judge."""
+    if study.judge is None:
+        return []
+    said = []
+    for found in verdicts(study, study.judge).values():
+        said += [judged_sentence(study, found), *judged_facts(study, found)]
+    return said
+
+
+def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
+    """The three ways, what the judge is worth, and what to keep in mind, a line each."""
+    said = []
+    for title, change in three_ways(found.three):
+        n = ngettext("{n} query", "{n} queries", change.n)
+        value = "–"
+        if math.isfinite(change.mean):
+            value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
+        said.append(f"{title}: {value}, {n}")
+    return [*said, *filter(None, [worth_sentence(found.three), *judge_caveats(study, found)])]
