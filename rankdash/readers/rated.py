@@ -84,9 +84,10 @@ def read_rated(
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """The grades of one judge: query_id, doc_id, grade (NaN where it has none) and error (why; ""
-    where it has one), one row for each pair. name, model: as the file calls them; "" where it does
-    not. top: the highest grade of its scale; NaN where the file does not say it."""
+    """The grades of one judge: query_id, doc_id, grade (NaN where it has none), error (why; ""
+    where it has one) and kind (of the error; "" where the file does not say it), one row for each
+    pair. name, model: as the file calls them; "" where it does not. top: the highest grade of its
+    scale; NaN where the file does not say it."""
 
     table: pd.DataFrame
     name: str
@@ -132,6 +133,7 @@ def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRo
             "doc_id": [mend(cell) for cell in frame[fields["doc_id"]]],
             "grade": values,
             "error": error,
+            "kind": np.where(graded, "", _texts(table, ("kind",))),
         }
     ).drop_duplicates(["query_id", "doc_id"], keep="last", ignore_index=True)
     names = sorted(set(_texts(table, _JUDGES)) - {""})

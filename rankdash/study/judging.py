@@ -39,10 +39,12 @@ class JudgedVerdict:
 
     three: the mean change by people, by the judge and corrected. p: of the corrected change, for
     all challengers; NaN where there is none. kind: by the corrected change; "too_few" where people
-    labelled too few queries. incomplete: queries in which the judge lacks a grade within the
-    cutoff: it says nothing of them. labelled: the share of the documents of people's queries,
-    within the cutoff, that have a label; NaN without such queries. drawn: whether the labels came
-    by draws.
+    labelled too few queries. queries: all that either looked at. people: those that people
+    labelled. incomplete: those in which the judge lacks a grade within the cutoff: it says nothing
+    of them. lost: query_id, doc_id and kind (of failure, as of `Judgements`, or "not_asked" or
+    "elsewhere") of the grades that it lacks in people's queries. labelled: the share of the
+    documents of people's queries, within the cutoff, that have a label; NaN without such queries.
+    drawn: whether the labels came by draws.
     """
 
     judge: str
@@ -50,7 +52,10 @@ class JudgedVerdict:
     three: Corrected
     p: float
     kind: Kind
+    queries: int
+    people: int
     incomplete: int
+    lost: pd.DataFrame
     labelled: float
     drawn: bool
 
@@ -74,7 +79,10 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             three=each.three,
             p=p,
             kind=_kind(study, each, p),
+            queries=each.queries,
+            people=each.people,
             incomplete=each.incomplete,
+            lost=each.lost,
             labelled=each.labelled,
             drawn=study.labelling is not None,
         )
@@ -97,12 +105,15 @@ def _kind(study: Study, found: _Three, p: float) -> Kind:
 
 @dataclass(frozen=True)
 class _Three:
-    """The change in three ways; before: the baseline's mean over people's queries. incomplete,
-    labelled: as of a `JudgedVerdict`."""
+    """The change in three ways; before: the baseline's mean over people's queries; the others as
+    of a `JudgedVerdict`."""
 
     three: Corrected
     before: float
+    queries: int
+    people: int
     incomplete: int
+    lost: pd.DataFrame
     labelled: float
 
 
@@ -145,8 +156,24 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     )
     compared = people[own].dropna(subset="delta")
     known = ~np.isnan(labels)[own[pool.query]]
-    labelled = float(known.mean()) if len(known) else math.nan
-    return _Three(three, float(compared["before"].mean()), int((asked & ~whole).sum()), labelled)
+    return _Three(
+        three=three,
+        before=float(compared["before"].mean()),
+        queries=int(chosen.sum()),
+        people=int((own & chosen).sum()),
+        incomplete=int((chosen & ~whole).sum()),
+        lost=_lost(judge, pool, own & chosen),
+        labelled=float(known.mean()) if len(known) else math.nan,
+    )
+
+
+def _lost(judge: Judgements, pool: LabelPool, queries: Flags) -> pd.DataFrame:
+    """query_id, doc_id and kind of the pairs of those queries that have no grade."""
+    lacking = queries[pool.query] & np.isnan(pool.aligned(judge.table, "grade"))
+    pairs = pool.index[lacking].to_frame(index=False, name=["query_id", "doc_id"])
+    said = judge.table[["query_id", "doc_id", "kind"]].replace({"kind": {"": "elsewhere"}})
+    found = pairs.merge(said, how="left", on=["query_id", "doc_id"])
+    return found.fillna({"kind": "not_asked"})
 
 
 def _pool(study: Study, challenger: str) -> LabelPool:
@@ -310,7 +337,10 @@ def numbers(study: Study) -> dict[str, Any] | None:
                     "worth": found.three.worth,
                     "saved": found.three.saved,
                     "others": found.three.others,
+                    "queries": found.queries,
+                    "people_queries": found.people,
                     "incomplete": found.incomplete,
+                    "people_incomplete": found.lost["query_id"].nunique(),
                 }
             )
             for challenger, found in verdicts(study, judge).items()

@@ -95,6 +95,7 @@ def kind_of_failure(kind: str) -> str:
         "unreadable": _("answer not in the form"),
         "no_text": _("no text"),
         "elsewhere": _("no grade in the file"),
+        "not_asked": _("not asked yet"),
     }
     return known.get(kind, kind)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.i18n import enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, signed
 from rankdash.study.judging import JudgedVerdict, circularity, favours, verdicts
 from rankdash.study.study import Study
+from rankdash.words.failures import kind_of_failure
 from rankdash.words.verdict_chips import change_interval
 
 # A smaller share is not written as 100 %.
@@ -106,8 +108,8 @@ def worth_sentence(three: Corrected) -> str:
     )
 
 
-def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
-    """What to keep in mind about the judge of a study."""
+def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
+    """What speaks against the judge of a study, or is to be mended first."""
     judge = study.judge
     if judge is None:
         return []
@@ -126,6 +128,36 @@ def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
         )
         for each in circularity(study, judge)
     ]
+    if len(found.lost):
+        said.append(lost_sentence(found))
+    return said
+
+
+def lost_sentence(found: JudgedVerdict) -> str:
+    """In how many of people's queries the judge lacks a grade, why, and what to do."""
+    reasons = Counter(map(kind_of_failure, found.lost["kind"]))
+    return ngettext(
+        "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
+        "by reason: {why}). It says nothing there, and only people's labels count. Ask again for "
+        "these on the page Judge, or with rankdash judge run and the same file.",
+        "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
+        "by reason: {why}). It says nothing there, and only people's labels count. Ask again for "
+        "these on the page Judge, or with rankdash judge run and the same file.",
+        int(found.lost["query_id"].nunique()),
+        people=number(found.people, 0),
+        why=enumerated(
+            _("{part}: {value}", part=reason, value=number(count, 0))
+            for reason, count in reasons.most_common()
+        ),
+    )
+
+
+def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
+    """What to keep in mind about the judge of a study."""
+    judge = study.judge
+    if judge is None:
+        return []
+    said = [_counts(found)]
     favour = favours(study, judge)[found.challenger]
     if favour.proven:
         side = found.challenger if favour.difference > 0 else study.baseline
@@ -147,17 +179,28 @@ def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
                 share=percent(found.labelled),
             )
         )
-    if found.incomplete:
-        said.append(
-            ngettext(
-                "Excluded from the judge: {n} query in which a grade is missing.",
-                "Excluded from the judge: {n} queries in which a grade is missing.",
-                found.incomplete,
-            )
-        )
     if found.three.enough:
         said.append(_("People's queries are taken to be a random sample of all."))
     return [*said, _("The interval of the judge alone does not allow for the judge's errors.")]
+
+
+def _counts(found: JudgedVerdict) -> str:
+    """How many queries stand behind each way; the numbers add up."""
+    three = found.three
+    whole = found.queries - found.incomplete
+    return _(
+        "Of {queries} queries, people labelled {people}: {n} with a value, {none} without one, as "
+        "where nothing is relevant. The judge graded {whole} in full: {judged} with a value, "
+        "{nothing} without one; in {incomplete} it lacks a grade.",
+        queries=number(found.queries, 0),
+        people=number(found.people, 0),
+        n=number(three.people.n, 0),
+        none=number(found.people - three.people.n, 0),
+        whole=number(whole, 0),
+        judged=number(three.judge.n, 0),
+        nothing=number(whole - three.judge.n, 0),
+        incomplete=number(found.incomplete, 0),
+    )
 
 
 def judged_lines(study: Study) -> list[str]:
@@ -180,4 +223,6 @@ def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
         if math.isfinite(change.mean):
             value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
         said.append(f"{title}: {value}, {n}")
-    return [*said, *filter(None, [worth_sentence(found.three), *judge_caveats(study, found)])]
+    said += filter(None, [worth_sentence(found.three)])
+    said += [_("Warning: {text}", text=each) for each in judge_warnings(study, found)]
+    return [*said, *judge_caveats(study, found)]

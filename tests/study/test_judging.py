@@ -171,6 +171,27 @@ def test_what_the_judge_could_not_grade_is_no_zero(few) -> None:
     by_judge = changes(study, challenger, judge.graded)
     assert found.three.judge.mean == pytest.approx(by_judge.drop(lost).mean())
     assert found.three.judge.n == verdicts(study, judge)[challenger].three.judge.n - 1
+    # One of people's: with how many documents and why, and nothing else.
+    own = next(each for each in pool.query_ids if each in set(study.dataset.qrels["query_id"]))
+    rows = judge.table.index[judge.table["query_id"] == own][:2]
+    table = without(judge, rows).table.assign(kind="")
+    table.loc[rows, "kind"] = ["time_out", ""]
+    partly = replace(judge, table=table)
+    found = verdicts(study, partly)[challenger]
+    assert found.people == PEOPLE
+    assert sorted(found.lost["kind"]) == ["elsewhere", "time_out"]
+    assert set(found.lost["query_id"]) == {own}
+    assert found.three.people == verdicts(study, judge)[challenger].three.people
+    whole = found.queries - found.incomplete
+    assert found.queries == len(pool.query_ids)
+    assert whole == len(pool.query_ids) - 1
+    assert found.three.people.n <= found.people
+    assert found.three.judge.n <= whole
+    # Nobody asked about the queries of people.
+    asked = ~judge.table["query_id"].isin(study.dataset.qrels["query_id"])
+    none = verdicts(study, replace(judge, table=judge.table[asked]))[challenger]
+    assert set(none.lost["kind"]) == {"not_asked"}
+    assert none.lost["query_id"].nunique() == none.incomplete == PEOPLE
     nothing = verdicts(study, without(judge, judge.table.index))[challenger]
     assert nothing.three.judge.n == 0
     assert nothing.three.corrected == nothing.three.people

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rankdash.analysis.judging.corrected import correct
@@ -12,6 +13,7 @@ from rankdash.readers import sources_from_path
 from rankdash.study.judging import JudgedVerdict
 from rankdash.words.judged import (
     judge_caveats,
+    judge_warnings,
     judged_lines,
     judged_sentence,
     three_ways,
@@ -31,11 +33,18 @@ def verdict(study, kind: str, n: int = 20, others: int = 100, noise: float = 0.3
     judge = rng.normal(0.1, 0.4, n + others)
     people = judge + noise * rng.normal(0, 0.4, n + others)
     people[n:] = np.nan
-    usual = {"judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "incomplete": 0}
+    usual = {
+        "judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "queries": n + others,
+        "people": n, "incomplete": 0, "lost": lost_pairs({}), "drawn": False, "labelled": 1.0,
+    }  # fmt: skip
     three = correct(people, judge, level=0.95)
-    return JudgedVerdict(
-        **usual, three=three, kind=kind, **({"drawn": False, "labelled": 1.0} | fields)
-    )
+    return JudgedVerdict(three=three, kind=kind, **(usual | fields))
+
+
+def lost_pairs(kinds) -> pd.DataFrame:
+    """(query, document) → kind of failure, as a verdict has them."""
+    rows = [(*pair, kind) for pair, kind in kinds.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "kind"])
 
 
 @pytest.mark.parametrize(
@@ -118,3 +127,33 @@ def test_what_is_not_labelled_and_what_is_assumed_is_said(study) -> None:
     assert not [each for each in caveats(labelled=0.996) if "have a label" in each]
     assert partly not in caveats(labelled=0.114, drawn=True)
     assert sample not in caveats("too_few", n=5)
+
+
+@pytest.fixture(scope="module")
+def judged(study):
+    table = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    return replace(study, judge=Judgements("Judge A", (0.0, 3.0), table))
+
+
+def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to_do(judged) -> None:
+    lost = lost_pairs(
+        {("q1", "d1"): "time_out", ("q1", "d2"): "unreadable", ("q2", "d1"): "time_out"}
+        | {("q3", "d1"): "not_asked"}
+    )
+    found = verdict(judged, "better", incomplete=5, lost=lost)
+    assert judge_warnings(judged, found) == [
+        "In 3 of the 20 queries that people labelled, the judge lacks a grade (documents by "
+        "reason: no answer in time: 2, answer not in the form: 1, not asked yet: 1). It says "
+        "nothing there, and only people's labels count. Ask again for these on the page Judge, or "
+        "with rankdash judge run and the same file."
+    ]
+    assert judge_warnings(judged, verdict(judged, "better")) == []
+
+
+def test_the_numbers_of_queries_add_up(judged) -> None:
+    found = verdict(judged, "better", people=23, queries=123, incomplete=3)
+    assert (
+        "Of 123 queries, people labelled 23: 20 with a value, 3 without one, as where nothing is "
+        "relevant. The judge graded 120 in full: 120 with a value, 0 without one; in 3 it lacks a "
+        "grade."
+    ) in judge_caveats(judged, found)

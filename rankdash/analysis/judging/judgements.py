@@ -20,7 +20,9 @@ class Judgements:
 
     name: how the person calls the judge. scale: the lowest and the highest grade. table: one row
     for each pair: query_id and doc_id (str), grade (float64; NaN where there is none) and error
-    (str: why there is none; "" where there is one). model: what it is made of; "" where unknown.
+    (str: why there is none; "" where there is one); kind (str: of the error, as
+    `rankdash.rerankers.judging.answers.KINDS`; "" where unknown) may be left out. model: what it is
+    made of; "" where unknown.
 
     Raises DataError for a scale without a width, a pair that is listed twice, a grade outside of
     the scale, and a pair with neither a grade nor an error, or with both.
@@ -49,6 +51,7 @@ class Judgements:
                 "error": self.table["error"].fillna("").to_numpy(dtype=object),
             }
         )
+        table["kind"] = self.table["kind"].to_numpy(dtype=object) if "kind" in self.table else ""
         grade, failed = table["grade"], table["error"] != ""
         self._refuse(
             table[table.duplicated(["query_id", "doc_id"])],

@@ -231,8 +231,8 @@ class StoredJudges(Leases["JudgeRow"]):
 
     def grades(self, judge_id: str) -> pd.DataFrame:
         """One row for each pair, in the order of the pool: query_id, doc_id, grade (float64, NaN
-        for none), reason, error ("" where there is a grade), kind (of the error) and answers (a
-        list of dicts, one for each repeat)."""
+        for none), reason, error ("" where there is a grade), kind (of the error; "not_asked"
+        where there was no call yet) and answers (a list of dicts, one for each repeat)."""
         with self._database.reading() as db:
             rows = db.execute(
                 f"SELECT {', '.join(_COLUMNS)} FROM judged_pairs WHERE judge_id = ? ORDER BY rowid",  # noqa: S608
@@ -244,7 +244,7 @@ class StoredJudges(Leases["JudgeRow"]):
             grade=found["grade"].astype("float64"),
             error=found["error"].fillna(NOT_ASKED),
             reason=found["reason"].fillna(""),
-            kind=found["kind"].fillna(""),
+            kind=found["kind"].fillna("not_asked"),
             answers=pd.Series(said, index=found.index, dtype=object),
         )
 
@@ -269,9 +269,18 @@ class StoredJudges(Leases["JudgeRow"]):
         """End the owner's work on a judge. All that was asked is kept then."""
         return super().finish(row_id, owner, state, error, at_risk=0, **also)
 
-    def resume(self, judge_id: str) -> None:
+    def resume(self, judge_id: str, only: Iterable[tuple[str, str]] = ()) -> None:
         """Queue a judge again for its `pending` pairs; without effect while it is queued or runs,
-        and where there is none left."""
+        and where there is none left. only: (query id, document id) pairs that failed; where they
+        are given, the other ones that failed stay as they are."""
+        with self._database.writing() as db:
+            # As if they had never been asked: such pairs come before all that failed.
+            db.executemany(
+                "UPDATE judged_pairs SET error = NULL, kind = NULL WHERE judge_id = ? AND "
+                "query_id = ? AND doc_id = ? AND grade IS NULL AND NOT EXISTS (SELECT 1 FROM "
+                "judges WHERE id = judge_id AND state IN ('queued', 'running'))",
+                [(judge_id, *pair) for pair in only],
+            )
         self._set(
             "state = 'queued', queued = :now, cancel = 0, worker = NULL, problem = NULL, "
             "finished = NULL",

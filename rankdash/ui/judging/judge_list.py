@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -65,6 +67,40 @@ def draw(row: JudgeRow) -> None:
                 _actions(now, text, action)
 
     card()
+
+
+def ask_again(row: JudgeRow, pairs: Sequence[tuple[str, str]]) -> None:
+    """A button that asks for (query id, document id) pairs again, where they failed and all others
+    were asked."""
+    if pairs and row.can_resume and not row.open and not read_only():
+        label = ngettext(
+            "Ask again for {n} document", "Ask again for these {n} documents", len(pairs)
+        )
+        _resume(row, label, "lost", st.container(), st.container(), pairs)
+
+
+def _resume(
+    row: JudgeRow,
+    label: str,
+    name: str,
+    text: DeltaGenerator,
+    action: DeltaGenerator,
+    pairs: Sequence[tuple[str, str]] = (),
+) -> None:
+    """The button that queues a judge again, and its key. name: of the button. pairs: those alone
+    that are asked again; none for all."""
+    with text:
+        found = key_field.draw(KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True)
+    if not action.button(label, key=f"judge.{name}.{row.id}", icon=":material/resume:"):
+        return
+    if found.missing:
+        text.error(found.missing, icon=":material/key_off:")
+        return
+    if found.keys:
+        worker().hand_over(row.id, found.keys)
+    StoredJudges(workspace()).resume(row.id, pairs)
+    worker().ensure()
+    st.rerun(scope="app")
 
 
 def _state(row: JudgeRow) -> str:
@@ -147,18 +183,7 @@ def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> Non
             st.rerun(scope="app")
         return
     if row.can_resume:
-        with text:
-            found = key_field.draw(KINDS[OWN], row.settings, f"judge.{row.id}", fixed=True)
-        label = _("Resume") if row.open else _("Ask again")
-        if action.button(label, key=f"judge.resume.{row.id}", icon=":material/resume:"):
-            if found.missing:
-                text.error(found.missing, icon=":material/key_off:")
-                return
-            if found.keys:
-                worker().hand_over(row.id, found.keys)
-            judges.resume(row.id)
-            worker().ensure()
-            st.rerun(scope="app")
+        _resume(row, _("Resume") if row.open else _("Ask again"), "resume", text, action)
     if action.button(_("Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"):
         dialogs.delete(
             _("Delete this judge?"),

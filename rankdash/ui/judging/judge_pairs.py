@@ -148,7 +148,7 @@ def _flags(study: Study, row: JudgeRow) -> pd.DataFrame:
 
 def _failures(study: Study, row: JudgeRow) -> None:
     said = stored_judges.grades(row)
-    lost = said[(said["grade"].isna()) & (said["kind"] != "")]
+    lost = said[(said["grade"].isna()) & (said["kind"] != "not_asked")]
     if not len(lost):
         return
 

@@ -19,8 +19,10 @@ from rankdash.study.judging import (
     DOCUMENT_LENGTH,
     agreed,
     agreement_groups,
+    verdicts,
 )
 from rankdash.study.study import Study
+from rankdash.ui.judging import judge_list
 from rankdash.ui.labels import judged_verdict, label_plan
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, stored_judges
@@ -39,6 +41,7 @@ def draw(study: Study, row: JudgeRow) -> None:
         for challenger in study.challengers:
             shared(judged_verdict.draw, judged, challenger)
             judged_verdict.curve(judged, challenger)
+        judge_list.ask_again(row, _lost(judged, judge))
     st.subheader(_("Agreement with people"), anchor=False)
     found = agreed(judged, judge)
     if not len(found.pairs):
@@ -50,6 +53,13 @@ def draw(study: Study, row: JudgeRow) -> None:
         return
     _agreement(found)
     _groups(judged, judge)
+
+
+def _lost(study: Study, judge: Judgements) -> list[tuple[str, str]]:
+    """The pairs of people's queries that were asked and have no grade."""
+    found = pd.concat([each.lost for each in verdicts(study, judge).values()])
+    failed = found[found["kind"] != "not_asked"]
+    return list(dict.fromkeys(zip(failed["query_id"], failed["doc_id"], strict=True)))
 
 
 def _beside(row: JudgeRow) -> None:

@@ -16,7 +16,13 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe, table_html
-from rankdash.words.judged import judge_caveats, judged_sentence, three_ways, worth_sentence
+from rankdash.words.judged import (
+    judge_caveats,
+    judge_warnings,
+    judged_sentence,
+    three_ways,
+    worth_sentence,
+)
 from rankdash.words.verdict_chips import change_interval
 
 _NONE = "–"
@@ -38,6 +44,8 @@ def draw(study: Study, challenger: str) -> None:
         st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
     with right:
         _chart(figures.three_ways(study, challenger), f"judge.three.{challenger}")
+    for warning in judge_warnings(study, found):
+        st.warning(markdown_safe(warning, 800), icon=":material/warning:")
     for caveat in judge_caveats(study, found):
         st.caption(f":material/info: {markdown_safe(caveat, 400)}")
 

@@ -110,6 +110,10 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
         "3 pairs that people and the judge grade differently"
     ]
     assert "1 pair without a grade" in [each.label for each in page.expander]
+    # In people's queries, so that it is a warning, with a button that asks for these alone.
+    (warning,) = [each.value for each in page.warning if "lacks a grade" in each.value]
+    assert "In 1 of the 15 queries that people labelled" in warning.replace("\\", "")
+    assert "request refused: 1" in warning.replace("\\", "")
     # Beside people's verdict on Overview and in the report, once that is asked for.
     sentence = "My \\*judge\\*\\, corrected by people"
     page.switch_page(str(ROOT / "pages" / "overview.py")).run()
@@ -123,6 +127,59 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     page.run()
     assert not page.exception
     assert sentence not in said(page)
+
+
+def test_what_failed_in_peoples_queries_is_asked_again_alone(app, workspace, server, monkeypatch):
+    for module in (judge_form, judge_list):
+        monkeypatch.setattr(module, "worker", Hand)
+    # People labelled the first 12 of 14 queries; the judge fails on one of theirs and on another.
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},how to return {q},d{d},text {d},{int(q % 4 == d) if q < 12 else ''},{9 - d}\n"
+        for q in range(14)
+        for d in range(4)
+    )
+    dataset_id = keep_rows(workspace, rows, "Some")
+    lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(14)]
+    keep_lists(workspace, dataset_id, lists, "better")
+    refused = {"status": 400, "text": "the context length is exceeded"}
+    server.fault_of = lambda body: (
+        refused
+        if any(f"how to return {n}\n" in body["messages"][1]["content"] for n in (3, 13))
+        else {}
+    )
+    settings = {"model": "tiny", "base_url": server.url, "key_variable": "none"}
+    pairs = [(f"q{q}", f"d{d}") for q in range(14) for d in range(4)]
+    submit(workspace, JudgeRequest(dataset_id, settings, ["first stage", "better"], 4, pairs))
+    work(workspace)
+    (row,) = StoredJudges(workspace).rows(dataset_id)
+    assert row.failed == 8
+    app.query_params["data"] = dataset_id
+    app.switch_page(str(ROOT / "pages" / "judge.py")).run()
+    assert not app.exception
+    told = said(app).replace("\\", "")
+    assert "In 1 of the 12 queries that people labelled, the judge lacks a grade" in told
+    assert "Of 14 queries, people labelled 12: 12 with a value, 0 without one" in told
+    assert "The judge graded 12 in full: " in told
+    assert "; in 2 it lacks a grade." in told
+    server.fault_of = lambda body: {}
+    asked = len(server.seen)
+    button = app.button(key=f"judge.lost.{row.id}")
+    assert button.label == "Ask again for these 4 documents"
+    button.click().run()
+    assert not app.exception
+    work(workspace)
+    app.run()
+    found = StoredJudges(workspace).row(row.id)
+    assert (found.failed, found.open, found.state) == (4, 0, "done")
+    assert {
+        body["messages"][1]["content"].partition("how to return ")[2].partition("\n")[0]
+        for _, _, body in server.seen[asked:]
+    } == {"3"}
+    assert not [each for each in app.button if each.key == f"judge.lost.{row.id}"]
+    # The other ones still can be asked for.
+    app.button(key=f"judge.resume.{row.id}").click().run()
+    work(workspace)
+    assert StoredJudges(workspace).row(row.id).graded == 56
 
 
 def test_texts_that_speak_to_a_judge_are_flagged(app, workspace, server, monkeypatch):
