@@ -170,6 +170,9 @@ def test_nothing_is_asked_without_a_yes(judge, server, tmp_path):
         (("--out", "g.csv", "--depth", "0"), "depth must be at least 1"),
         (("--out", "g.csv", "--sample", "0"), "A sample needs at least 1 query"),
         (("--out", "g.csv", "--set", "tmp=1"), "no setting 'tmp'"),
+        (("--out", "g.csv", "--set", "top=4"), "describes grades from 0 to 3, but the highest"),
+        (("--out", "g.csv", "--template", "binary", "--set", "top=3"), "from 0 to 1, but"),
+        (("--out", "g.csv", "--template", "five"), "grades from 0 to 4, but the highest"),
         (("--out", "g.csv", "--repeats", "99"), "out of range"),
         (("--out", "other.csv"), "no file of grades that `rankdash judge run` wrote"),
     ],
@@ -179,6 +182,9 @@ def test_what_cannot_be_is_refused_with_one_line(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "{bad}").write_text("no place")
+    (tmp_path / "five").write_text(
+        "{query} {document} Grades go from 0 to 4.\nThe reason, then Grade: N"
+    )
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     done = judge(*arguments)
     assert done.code == 2

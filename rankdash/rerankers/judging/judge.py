@@ -8,6 +8,7 @@ the grade rests on it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,13 @@ MOST_REPEATS = 15
 # An answer is a sentence or two; a model that is asked for them rarely writes more than this.
 _MOST_TOKENS, _USUAL_TOKENS = 400, 80
 _FORM = "Grade:"
+
+# How prompts say their scale.
+_LISTED = re.compile(r"^\W*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
+_SCALE = re.compile(r"grade|scale|score|rat(?:e|ing)|分|等级", re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?<![0-9.])0\s*(?:-|–|—|~|～|to|through|到|至)\s*([0-9]{1,3})(?![0-9]|\.[0-9])"
+)
 
 SETTINGS: tuple[SettingSpec, ...] = (
     *CONNECTION,
@@ -135,6 +143,16 @@ class Judge:
                 "holds the grade alone, in this form: {form} N",
                 form=_FORM,
             )
+        told = _top_of(prompt)
+        if told is not None and told != self.top:
+            raise SettingError(
+                "The prompt describes grades from 0 to {told}, but the highest grade is set to "
+                "{top}.",
+                remedy="Set the highest grade (top) to {told}, or give a prompt of your own that "
+                "describes grades from 0 to {top}.",
+                told=told,
+                top=self.top,
+            )
 
     @property
     def model(self) -> str:
@@ -205,6 +223,17 @@ class Judge:
         """What (query text, document text) pairs would cost."""
         found = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
         return found.scaled(self.repeats)
+
+
+def _top_of(prompt: str) -> int | None:
+    """The highest grade that a prompt describes, by its lines such as "2: highly relevant" or words
+    such as "a scale of 0–3"; None where it says none in these forms."""
+    listed = {int(grade) for grade in _LISTED.findall(prompt)}
+    if len(listed) > 1 and listed == set(range(len(listed))):
+        return max(listed)
+    lines = "\n".join(line for line in prompt.splitlines() if _SCALE.search(line))
+    ranges = {int(top) for top in _RANGE.findall(lines)}
+    return ranges.pop() if len(ranges) == 1 else None
 
 
 def no_text(query: str, document: str) -> Graded | None:

@@ -224,6 +224,8 @@ def test_a_pair_without_a_text_is_nobodys_question():
 
 def test_the_template_is_known_by_what_it_tells_and_the_fingerprint_by_the_model_too():
     base = {"model": "m", "base_url": "http://127.0.0.1:9", "key_variable": "none"}
+    # A prompt that leaves its scale open.
+    base["prompt"] = "{query} {document} {guidelines} The reason, then Grade: N"
     one = Judge(base)
     for changed in ({"guidelines": "x"}, {"top": 2}, {"system": "s"}, {"document_characters": 9}):
         other = Judge({**base, **changed})
@@ -275,3 +277,27 @@ def test_the_shipped_prompts_name_every_grade_of_their_scale():
     for template in (GRADED, BINARY):
         named = re.findall(r"(?m)^(\d): ", template["prompt"])
         assert sorted(map(int, named)) == list(range(template["top"] + 1))
+
+
+@pytest.mark.parametrize(
+    ("said", "top"),
+    [
+        ("2: perfect\n1: related\n0: irrelevant", 2),
+        ("- 0：不相关\n- 1：相关\n- 2：很相关\n- 3：完全相关\n- 4：满分", 4),
+        ("Rate it on a scale of 0–10.", 10),
+        ("请打分，0到5分。", 5),
+        # Not the scale, or not one that is told in full.
+        ("Read 0 to 100 words of it.", None),
+        ("1: read it. \n2: think.", None),
+        ("3: good", None),
+        ("A grade from 0 to 3, or a score of 0-4.", None),
+    ],
+)
+def test_the_scale_of_a_prompt_is_that_of_its_highest_grade(said, top):
+    prompt = f"{{query}} {{document}}\n{said}\nThe reason, then Grade: N"
+    for chosen in (1, 2, 3, 4, 5, 10):
+        if top in (None, chosen):
+            assert Judge({"model": "m", "prompt": prompt, "top": chosen}).top == chosen
+        else:
+            with pytest.raises(SettingError, match=f"from 0 to {top}, but the highest grade is"):
+                Judge({"model": "m", "prompt": prompt, "top": chosen})
