@@ -18,6 +18,15 @@ class OptionalCache:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs have a kept score or answer."""
+        try:
+            return self._workspace.score_cache.pairs
+        except StoreError as error:
+            _log.warning("The score cache cannot be read: %s", error)
+            return 0
+
     def read(
         self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
     ) -> list[KeptScores]:
@@ -35,9 +44,11 @@ class OptionalCache:
         except StoreError as error:
             _log.warning("The score cache cannot be written: %s", error)
 
-    def read_answers(self, fingerprint: str, asked: Sequence[tuple[str, str]]) -> list[str]:
+    def read_answers(
+        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+    ) -> list[str]:
         try:
-            return self._workspace.score_cache.read_answers(fingerprint, asked)
+            return self._workspace.score_cache.read_answers(fingerprint, asked, use=use)
         except StoreError as error:
             _log.warning("The score cache cannot be read: %s", error)
             return [""] * len(asked)

@@ -113,19 +113,26 @@ class ScoreCache:
                 )
         self._shrink(self.limit)
 
-    def read_answers(self, fingerprint: str, asked: Sequence[tuple[str, str]]) -> list[str]:
+    def read_answers(
+        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+    ) -> list[str]:
         """What is kept of the answers to each (query text, document text), in order, as it was
-        written; "" where nothing is. Counts as use."""
-        with self._database.writing() as db:
-            answers = []
-            for query, document in asked:
-                row = db.execute(
-                    "SELECT id, answers FROM asks JOIN answers ON ask = id "
+        written; "" where nothing is. use: whether this counts as use."""
+        with self._database.reading() as db:
+            rows = [
+                db.execute(
+                    "SELECT answers FROM asks JOIN answers ON ask = id "
                     "WHERE key = ? AND document = ?",
                     (_ask_key(fingerprint, query), _text_key(document)),
                 ).fetchone()
-                answers.append("" if row is None else str(row["answers"]))
-                if row is not None:
+                for query, document in asked
+            ]
+        answers = ["" if row is None else str(row["answers"]) for row in rows]
+        if use and any(answers):
+            with self._database.writing() as db:
+                for query in dict.fromkeys(
+                    query for (query, _), kept in zip(asked, answers, strict=True) if kept
+                ):
                     _use(db, fingerprint, query)
         return answers
 

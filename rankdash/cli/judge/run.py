@@ -113,7 +113,7 @@ def _pool(arguments: argparse.Namespace) -> tuple[Dataset, LabelPool]:
 
 
 def _say_cost(judge: Judge, pool: LabelPool, pairs: int, asked: list[Question]) -> None:
-    before = estimate(judge, asked)
+    before, _ = estimate(judge, asked)
     done = f", {pairs - len(asked):,} of them asked before" if len(asked) < pairs else ""
     sys.stderr.write(
         f"{pairs:,} pairs of query and document from {len(pool.systems)} "

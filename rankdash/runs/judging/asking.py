@@ -50,7 +50,9 @@ class JudgedPair:
 class AnswerStore(Protocol):
     """Where answers are kept for later judges, as in `rankdash.store.score_cache.ScoreCache`."""
 
-    def read_answers(self, fingerprint: str, asked: Sequence[tuple[str, str]]) -> list[str]: ...
+    def read_answers(
+        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+    ) -> list[str]: ...
 
     def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None: ...
 
@@ -62,6 +64,20 @@ def questions(dataset: Dataset, pairs: Sequence[tuple[str, str]]) -> list[Questi
         Question(query, doc, str(queries.get(query, "")), str(documents.get(doc, "")))
         for query, doc in pairs
     ]
+
+
+def cached_answers(
+    cache: AnswerStore, fingerprint: str, pairs: Sequence[Question], *, use: bool = True
+) -> dict[tuple[str, str], tuple[Answer, ...]]:
+    """(query text, document text) → the answers that are kept, of those pairs that have any. use:
+    whether this counts as use."""
+    texts = [(pair.query, pair.document) for pair in pairs]
+    kept = cache.read_answers(fingerprint, texts, use=use)
+    return {
+        text: tuple(Answer(**each) for each in json.loads(answers))
+        for text, answers in zip(texts, kept, strict=True)
+        if answers
+    }
 
 
 def ask(
@@ -135,13 +151,7 @@ class _Asking:
         """The pairs, once what is cached of them is looked up."""
         self._left = len(pairs)
         if self._cache is not None:
-            texts = [(pair.query, pair.document) for pair in pairs]
-            kept = self._cache.read_answers(self._fingerprint, texts)
-            self._cached = {
-                text: tuple(Answer(**each) for each in json.loads(answers))
-                for text, answers in zip(texts, kept, strict=True)
-                if answers
-            }
+            self._cached = cached_answers(self._cache, self._fingerprint, pairs)
         return pairs
 
     @property

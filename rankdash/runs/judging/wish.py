@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import SettingError
-from rankdash.rerankers.judging.judge import Judge
+from rankdash.rerankers.judging.judge import Judge, no_text
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import SettingValue
-from rankdash.runs.judging.asking import Question
+from rankdash.runs.judging.asking import AnswerStore, Question, cached_answers
 from rankdash.runs.plan import drawn
 from rankdash.store import Workspace
 from rankdash.store.jobs.judges import StoredJudges
@@ -80,14 +80,27 @@ def pairs_of(pool: LabelPool, queries: int | None = None, seed: int = 0) -> list
     return [(str(query), str(doc)) for query, doc in index]
 
 
-def estimate(judge: Judge, pairs: Sequence[Question]) -> Estimate:
-    """What a judge would cost at most, from a sample of the pairs; cached ones cost nothing."""
-    asked = [pair for pair in pairs if pair.query.strip() and pair.document.strip()]
+def estimate(
+    judge: Judge, pairs: Sequence[Question], cache: AnswerStore | None = None
+) -> tuple[Estimate, int]:
+    """What a judge would cost, from a sample of the pairs, and how many of them the cache answers
+    already: these cost nothing. cache: None for none."""
+    known = {} if cache is None else cached_answers(cache, judge.fingerprint(), pairs, use=False)
+    # How often each pair is still to be asked.
+    left = {
+        pair: judge.repeats - len(known.get((pair.query, pair.document), ())[: judge.repeats])
+        for pair in pairs
+        if no_text(pair.query, pair.document) is None
+    }
+    asked = [pair for pair, times in left.items() if times]
+    answered = len(left) - len(asked)
     if not asked:
-        return Estimate(0, 0.0)
+        return Estimate(0, 0.0), answered
     places = np.random.default_rng(_SEED).permutation(len(asked))[:_LOOKED_AT]
     sample = [(asked[place].query, asked[place].document) for place in places]
-    return judge.estimate(sample).scaled(len(asked) / len(sample))
+    calls = sum(left.values())
+    found = judge.estimate(sample).scaled(calls / (judge.repeats * len(sample)))
+    return replace(found, calls=calls), answered
 
 
 def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:

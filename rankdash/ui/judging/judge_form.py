@@ -20,6 +20,7 @@ from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.settings import SettingValue
 from rankdash.runs.judging.asking import questions
 from rankdash.runs.judging.wish import JudgeRequest, Pair, estimate, pairs_of, seconds_of, submit
+from rankdash.runs.optional_cache import OptionalCache
 from rankdash.store.jobs.judges import LONGEST_JUDGE_NAME
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.judging import judge_list
@@ -177,13 +178,23 @@ def _pool(dataset_id: str, systems: tuple[str, ...], depth: int) -> LabelPool:
 
 
 def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
-    # What is told and how long it is, and how often; not how it is sent.
+    # What is told and how long it is, and how often; not how it is sent. And what is answered.
     key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
-    more = (judge.settings["price_out"], hash(tuple(pairs)))
-    before = cache(
+    graded = sum(row.graded for row in stored_judges.rows(dataset_id).values())
+    known = (OptionalCache(workspace()).pairs, graded)
+    more = (judge.settings["price_out"], hash(tuple(pairs)), *known)
+    before, answered = cache(
         ("judge estimate", dataset_id, *key, *more), partial(_estimate, dataset_id, judge, pairs)
     )
     parts = [ngettext("{n} pair", "{n} pairs", len(pairs))]
+    if answered:
+        parts.append(
+            ngettext(
+                "{n} of them already answered (score cache)",
+                "{n} of them already answered (score cache)",
+                answered,
+            )
+        )
     parts += cost_line.parts(before, urlsplit(judge.place.base_url).netloc)
     seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
     if math.isfinite(seconds):
@@ -191,8 +202,9 @@ def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
     st.caption(" · ".join(parts))
 
 
-def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> Estimate:
-    return estimate(judge, questions(stored.dataset(dataset_id), pairs))
+def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimate, int]:
+    asked = questions(stored.dataset(dataset_id), pairs)
+    return estimate(judge, asked, OptionalCache(workspace()))
 
 
 def _rate(dataset_id: str, judge: Judge) -> float | None:

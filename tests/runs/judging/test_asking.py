@@ -10,9 +10,11 @@ from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.errors import SettingError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.judging.judge import Judge
+from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.judging.asking import Question, ask
 from rankdash.runs.judging.wish import estimate, pairs_of, seconds_of
 from rankdash.runs.runner import Cancelled
+from rankdash.store import Workspace
 from rankdash.store.jobs.judges import MOST_UNKEPT
 
 
@@ -128,7 +130,8 @@ def test_the_pairs_are_those_of_the_label_pool(pool):
 def test_cost_and_time_before(settings):
     judge = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
     asked = [*questions(1000), Question("q", "d", "a", " ")]
-    found = estimate(judge, asked)
+    found, answered = estimate(judge, asked)
+    assert answered == 0
     assert found.calls == 2000
     whole = judge.estimate([(pair.query, pair.document) for pair in questions(1000)])
     assert found.tokens_in == pytest.approx(whole.tokens_in, rel=0.01)
@@ -136,4 +139,28 @@ def test_cost_and_time_before(settings):
     assert seconds_of(judge, 2000) == 1000
     assert seconds_of(judge, 2000, 0.5) == 4000
     assert np.isnan(seconds_of(Judge(settings), 10))
-    assert estimate(judge, []).calls == 0
+    assert estimate(judge, [])[0].calls == 0
+
+
+def test_what_is_answered_costs_nothing_before(settings, tmp_path, server):
+    """Whatever part of it: whole pairs, and some of the repeats."""
+    store = Workspace(tmp_path / "workspace").score_cache
+    once, thrice = (Judge({**settings, "repeats": n, "price_in": 1.0}) for n in (1, 3))
+    every = questions(30)
+    whole, _ = estimate(once, every, store)
+    assert whole.calls == 30
+    ask(once, every[:10], on_batch=lambda batch: None, cache=store)
+    assert estimate(once, every, store)[1] == 10
+    left, answered = estimate(once, [*every, Question("q", "d", "a", " ")], store)
+    assert (left.calls, answered) == (20, 10)
+    assert left.tokens_in == pytest.approx(whole.tokens_in * 2 / 3, rel=0.05)
+    assert left.dollars == pytest.approx(left.tokens_in * 1e-6)
+    more, answered = estimate(thrice, every, store)
+    assert (more.calls, answered) == (80, 0)
+    before = len(server.seen)
+    ask(thrice, every, on_batch=lambda batch: None, cache=store)
+    assert len(server.seen) - before == 80
+    assert estimate(thrice, every, store) == (Estimate(0, 0.0), 30)
+    # Another prompt is another question.
+    other = Judge({**settings, "guidelines": "Be strict."})
+    assert estimate(other, every, store)[1] == 0

@@ -225,6 +225,8 @@ def test_a_judge_is_cancelled_resumed_and_deleted(page, workspace, stored, serve
     page.run()
     assert StoredJudges(workspace).rows(stored) == []
     assert not page.exception
+    # The same questions cost nothing another time.
+    assert "60 pairs · 60 of them already answered (score cache) · about 0 calls to" in said(page)
 
 
 def test_a_prompt_that_cannot_work_is_refused_before_the_start(page, workspace, stored):
