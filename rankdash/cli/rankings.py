@@ -94,7 +94,7 @@ def study_of(
     alone = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
     known = sources_at(files.data or [files.qrels or ""])
-    judge = _judge(files.judge)
+    judge = _judge(files.judge, files.data or [files.qrels or ""])
     joined = read_beside(known, paths, start=alone, columns=rules.columns)
     parsed = joined.parsed(
         conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
@@ -188,7 +188,7 @@ def scores_of(
         challengers=tuple(system.id for system in systems[1:]),
         conventions=rules.conventions,
         statistics=rules.statistics(dataset.labelled_queries),
-        judge=_judge(judge),
+        judge=_judge(judge, [qrels]),
     )
     return _with_draws(study, joined.draws)
 
@@ -213,11 +213,22 @@ def labels_of(
     return parsed.qrels[["query_id", "doc_id", "label"]]
 
 
-def _judge(file: str | None) -> Judgements | None:
+def spare_the_labels(judge: str | Path, labels: Sequence[str]) -> None:
+    """Raises DataError where the file of a judge's grades is one of those of people's labels."""
+    if Path(judge).resolve() in {Path(each).resolve() for each in labels}:
+        raise DataError(
+            "The grades of the judge are people's labels: both are the same file.",
+            remedy="Give the file that the judge's grades are in, such as `judge run` writes.",
+            file=str(judge),
+        )
+
+
+def _judge(file: str | None, labels: Sequence[str]) -> Judgements | None:
     if file is None:
         return None
     from rankdash.loading import judgements_at
 
+    spare_the_labels(file, labels)
     found, noticed = judgements_at(file)
     warn(noticed)
     return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from rankdash.analysis.judging.agreement import JudgeAgreement
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.i18n import enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.study.judging import JudgedVerdict, circularity, favours, verdicts
+from rankdash.study.judging import JudgedVerdict, agreed, circularity, favours, verdicts
 from rankdash.study.study import Study
 from rankdash.words.failures import kind_of_failure
 from rankdash.words.verdict_chips import change_interval
@@ -128,9 +129,21 @@ def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
         )
         for each in circularity(study, judge)
     ]
+    agreement = agreed(study, judge)
+    if agreement.copied:
+        said.append(copied_sentence(agreement))
     if len(found.lost):
         said.append(lost_sentence(found))
     return said
+
+
+def copied_sentence(found: JudgeAgreement) -> str:
+    """That a judge's grades are people's labels."""
+    return _(
+        "The judge's grades are people's labels on all {n} pairs that both graded. Check that they "
+        "are not a copy of them: a copy says nothing of a judge.",
+        n=number(len(found.pairs), 0),
+    )
 
 
 def lost_sentence(found: JudgedVerdict) -> str:

@@ -171,6 +171,7 @@ def test_trust_does_not_set_people_aside(run, files) -> None:
         (["--judge", "grades.csv", "--trust-judge", "gpt"], "but the judge is 'grades'"),
         (["--trust-judge", "gpt"], "but there is no judge"),
         (["--judge", "nothing.csv"], "nothing.csv"),
+        (["--judge", "./labels.csv"], "labels.csv: The grades of the judge are people's labels"),
     ],
 )
 def test_what_cannot_be_is_refused(run, files, monkeypatch, options, said: str) -> None:
@@ -288,3 +289,24 @@ def test_a_file_that_cannot_be_used_is_refused(run, files, content, said: str) -
     assert told.code == 2
     assert said in told.err
     assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_copy_of_the_labels_is_no_judge(run, files, copied) -> None:
+    """Under another name, whether or not it grades other queries too."""
+    own = pd.read_csv(files / "labels.csv").rename(columns={"label": "grade"})
+    if not copied:
+        own.loc[own.index[5], "grade"] += 1
+    own.to_csv(files / "copy.csv", index=False)
+    warning = f"The judge's grades are people's labels on all {len(own)} pairs"
+    options = ["--qrels", files / "labels.csv", "--judge", files / "copy.csv"]
+    for told in (
+        run("judge", "agreement", *options).out,
+        run("compare", *sides(files), "--judge", files / "copy.csv").out,
+    ):
+        assert (f"Warning: {warning}" in told) == copied
+    told = run("judge", "agreement", "--qrels", files / "copy.csv", "--judge", files / "copy.csv")
+    assert told.code == 2
+    assert "both are the same file" in told.err
+    told = run("judge", "agreement", *options, "--json").json
+    assert told[0]["copied"] == copied

@@ -132,6 +132,7 @@ def test_what_is_not_labelled_and_what_is_assumed_is_said(study) -> None:
 @pytest.fixture(scope="module")
 def judged(study):
     table = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    table["grade"] = 3 - table["grade"]
     return replace(study, judge=Judgements("Judge A", (0.0, 3.0), table))
 
 
@@ -148,6 +149,11 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
         "with rankdash judge run and the same file."
     ]
     assert judge_warnings(judged, verdict(judged, "better")) == []
+    copy = replace(judged.judge, table=judged.judge.table.assign(
+        grade=judged.dataset.qrels["label"].to_numpy()))  # fmt: skip
+    assert judge_warnings(replace(judged, judge=copy), verdict(judged, "better"))[0].startswith(
+        f"The judge's grades are people's labels on all {len(copy):,} pairs that both graded."
+    )
 
 
 def test_the_numbers_of_queries_add_up(judged) -> None:

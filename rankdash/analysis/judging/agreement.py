@@ -24,6 +24,9 @@ _LEVEL = 0.95
 LABEL, GRADE = "label", "grade"
 """Groups by what people said, and by what the judge said."""
 
+FEWEST_PAIRS = 10
+"""Of fewer pairs nothing is said of an agreement."""
+
 _COLUMNS = (
     *("by", "group", "queries", "pairs", "agree", "people_relevant", "judge_relevant"),
     *("over", "under", "difference", "difference_low", "difference_high"),
@@ -45,6 +48,14 @@ class JudgeAgreement:
     without_grade: int
     threshold: float
     binary: bool
+
+    @property
+    def copied(self) -> bool:
+        """Whether the grades are people's labels on every pair, as in a copy of them, and these are
+        many enough to tell."""
+        return len(self.pairs) >= FEWEST_PAIRS and bool(
+            (self.pairs[LABEL] == self.pairs[GRADE]).all()
+        )
 
     @cached_property
     def unweighted(self) -> Kappa:

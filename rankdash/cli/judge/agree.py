@@ -16,10 +16,11 @@ from rankdash.analysis.labelling.kappa import Kappa
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.cli.arguments import DONE, columns_of
 from rankdash.cli.output import aligned, one_line, or_null, warn
-from rankdash.cli.rankings import labels_of, names_of
+from rankdash.cli.rankings import labels_of, names_of, spare_the_labels
 from rankdash.errors import DataError
 from rankdash.loading import judgements_at
 from rankdash.readers import read_beside
+from rankdash.words.judged import copied_sentence
 
 _KAPPAS = (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
 
@@ -27,6 +28,8 @@ _KAPPAS = (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
 def run(arguments: argparse.Namespace) -> int:
     labels = labels_of(arguments.qrels, arguments)
     pool = _pool(arguments)
+    for file in arguments.judge:
+        spare_the_labels(file, [arguments.qrels])
     found = [_of(file, labels, pool, arguments) for file in names_of(arguments.judge).values()]
     if arguments.format == "json":
         sys.stdout.write(json.dumps([_numbers(each, pool) for each in found], indent=2) + "\n")
@@ -71,6 +74,7 @@ def _numbers(found: JudgeAgreement, pool: LabelPool | None) -> dict[str, Any]:
         "binary": found.binary,
         "threshold": found.threshold,
         "without_grade": found.without_grade,
+        "copied": found.copied,
         "overall": _row(found.overall),
         "grades": matrix.grades.tolist(),
         "table": matrix.table.tolist(),
@@ -111,6 +115,8 @@ def _say(found: JudgeAgreement, pool: LabelPool | None) -> None:
         f"queries that people and the judge graded; {found.without_grade:,} labels without a "
         "grade\n"
     )
+    if found.copied:
+        out(f"Warning: {copied_sentence(found)}\n")
     if found.binary:
         out(
             "The scales differ, so both are compared as relevant (1) or not (0), at "
