@@ -7,7 +7,7 @@ from collections import Counter
 
 from rankdash.analysis.judging.agreement import JudgeAgreement
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
-from rankdash.analysis.statistics.verdict import TITLES
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES
 from rankdash.i18n import enumerated, ngettext, number, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.judging import JudgedVerdict, agreed, circularity, favours, verdicts
@@ -191,6 +191,10 @@ def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
                 "have a label; the others count as not relevant.",
                 share=percent(found.labelled),
             )
+        )
+    if any(0 < change.n < FEWEST_QUERIES for _title, change in three_ways(found.three)):
+        said.append(
+            _("A mean of fewer than {n} queries has no interval.", n=number(FEWEST_QUERIES, 0))
         )
     if found.three.enough:
         said.append(_("People's queries are taken to be a random sample of all."))

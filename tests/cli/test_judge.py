@@ -295,6 +295,9 @@ def test_agreement_reads_the_scale_of_a_judge_run(judge, run, tmp_path, data):
     # People's labels are 0 and 1, the judge's scale goes to 3.
     assert found["binary"] is True
     assert (found["overall"]["pairs"], found["overall"]["over"]) == (3, pytest.approx(1 / 3))
+    assert (found["overall"]["kappa"], found["overall"]["kappa_low"]) == (None, None)
+    text = run("judge", "agreement", "--qrels", tmp_path / "people.csv", "--judge", out).out
+    assert "\nkappa: not of fewer than 10 pairs\n" in text
     other = tmp_path / "other.csv"
     other.write_text("query_id,doc_id,label\nq0,d9,1\n")
     done = run("judge", "agreement", "--qrels", other, "--judge", out)

@@ -7,14 +7,14 @@ system turns a verdict around: see `corrected.py` for what people's labels make 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.kappa import Kappa, cohen_kappa
+from rankdash.analysis.labelling.kappa import Kappa, Weighting, cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.analysis.statistics.clusters import clustered_reach
 from rankdash.ranking.ragged import Floats, Integers
@@ -25,7 +25,7 @@ LABEL, GRADE = "label", "grade"
 """Groups by what people said, and by what the judge said."""
 
 FEWEST_PAIRS = 10
-"""Of fewer pairs nothing is said of an agreement."""
+"""Of fewer pairs there is no kappa and no interval."""
 
 _COLUMNS = (
     *("by", "group", "queries", "pairs", "agree", "people_relevant", "judge_relevant"),
@@ -59,17 +59,18 @@ class JudgeAgreement:
 
     @cached_property
     def unweighted(self) -> Kappa:
-        """Its table is the confusion matrix: people in rows, the judge in columns."""
-        return cohen_kappa(*self._compared, clusters=self._queries)
+        """Its table is the confusion matrix: people in rows, the judge in columns. NaN of fewer
+        than `FEWEST_PAIRS` pairs, as all kappas here."""
+        return _kappa(*self._compared, self._queries)
 
     @cached_property
     def quadratic(self) -> Kappa:
-        return cohen_kappa(*self._compared, "quadratic", clusters=self._queries)
+        return _kappa(*self._compared, self._queries, "quadratic")
 
     @cached_property
     def relevant(self) -> Kappa:
         """Relevant or not, at the threshold."""
-        return cohen_kappa(*self._binary, clusters=self._queries)
+        return _kappa(*self._binary, self._queries)
 
     @cached_property
     def overall(self) -> pd.Series:
@@ -86,7 +87,8 @@ class JudgeAgreement:
         and judge_relevant: the shares at or above the threshold; over, under: the shares that the
         judge grades higher, or lower, than people; difference: the judge's grade less people's, the
         mean; kappa, quadratic, which groups by label or grade have none of. Each of the last three
-        with its 95 % interval over queries; NaN where there is none.
+        with its 95 % interval over queries; NaN where there is none: intervals and kappas of fewer
+        than `FEWEST_PAIRS` pairs.
         """
         label, grade = self._compared
         named = [(LABEL, pd.Series(label)), (GRADE, pd.Series(grade))]
@@ -104,7 +106,7 @@ class JudgeAgreement:
         label, grade = self._compared
         owner = self._aligned(lifted)
         up, down = ((owner == name).to_numpy() for name in (challenger, baseline))
-        if not (up.any() and down.any()):
+        if not (up.any() and down.any()) or up.sum() + down.sum() < FEWEST_PAIRS:
             return Favour(challenger, float("nan"), float("nan"), float("nan"))
         error = grade - label
         found = float(error[up].mean() - error[down].mean())
@@ -167,22 +169,33 @@ class JudgeAgreement:
             "difference": error,
         }.items():
             row[name] = float(value.mean()) if len(places) else np.nan
-        reach = clustered_reach(error, queries, _LEVEL) if len(places) else np.nan
+        enough = len(places) >= FEWEST_PAIRS
+        reach = clustered_reach(error, queries, _LEVEL) if enough else np.nan
         row["difference_low"] = float(row["difference"]) - reach  # type: ignore[arg-type]
         row["difference_high"] = float(row["difference"]) + reach  # type: ignore[arg-type]
         if by not in (LABEL, GRADE):
             for name, kappa in {
-                "kappa": cohen_kappa(label, grade, clusters=queries),
-                "quadratic": cohen_kappa(label, grade, "quadratic", clusters=queries),
+                "kappa": _kappa(label, grade, queries),
+                "quadratic": _kappa(label, grade, queries, "quadratic"),
             }.items():
                 row |= {name: kappa.kappa, f"{name}_low": kappa.low, f"{name}_high": kappa.high}
         return row
 
 
+def _kappa(
+    label: Floats, grade: Floats, queries: Integers, weighting: Weighting = "unweighted"
+) -> Kappa:
+    found = cohen_kappa(label, grade, weighting, clusters=queries)
+    if len(label) >= FEWEST_PAIRS:
+        return found
+    return replace(found, kappa=float("nan"), low=float("nan"), high=float("nan"))
+
+
 @dataclass(frozen=True)
 class Favour:
     """How much higher a judge grades, against people, what a challenger ranks higher than what the
-    baseline does, in grades, with its 95 % interval over queries; NaN where there is none."""
+    baseline does, in grades, with its 95 % interval over queries; NaN where there is none, and of
+    fewer than `FEWEST_PAIRS` pairs."""
 
     challenger: str
     difference: float
@@ -231,7 +244,7 @@ def lifted_by(pool: LabelPool, challenger: str, baseline: str) -> pd.Series:
 class Repeats:
     """How far a judge agrees with itself: repeats of the same judge over the pairs that all of them
     graded. same: the share of pairs with one grade only; kappa: the mean over pairs of repeats,
-    unweighted; NaN where there is none."""
+    unweighted; NaN where there is none, and of fewer than `FEWEST_PAIRS` pairs."""
 
     repeats: int
     pairs: int
@@ -250,7 +263,7 @@ def repeated(repeats: Sequence[Judgements]) -> Repeats:
         for one in range(len(repeats))
         for other in range(one)
     ]
-    known = [kappa for kappa in kappas if not np.isnan(kappa)]
+    known = [kappa for kappa in kappas if not np.isnan(kappa) and len(grades) >= FEWEST_PAIRS]
     return Repeats(
         repeats=len(repeats),
         pairs=len(grades),

@@ -12,11 +12,12 @@ hold as often.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.ranking.ragged import Flags, Floats
 
 FEWEST_PEOPLE = 10
@@ -32,7 +33,8 @@ _ROUNDING = 1e-12
 @dataclass(frozen=True)
 class MeanChange:
     """A mean change over n queries with its standard error, its t interval, and the two-sided p of
-    no change; NaN where there is none. Where all queries change by the same amount the error is 0,
+    no change; NaN where there is none: of fewer than `FEWEST_QUERIES`, beyond which an interval
+    says nothing, there is a mean alone. Where all queries change by the same amount the error is 0,
     low and high are the mean, and there is no p."""
 
     mean: float
@@ -45,6 +47,8 @@ class MeanChange:
     @classmethod
     def of(cls, mean: float, error: float, n: int, level: float) -> MeanChange:
         """For n - 1 degrees of freedom."""
+        if n < FEWEST_QUERIES:
+            return replace(cls.none(n), mean=mean)
         reach = _quantile(level, n) * error
         p = 2 * float(special.stdtr(n - 1, -abs(mean) / error)) if error > 0 else float("nan")
         return cls(mean, error, mean - reach, mean + reach, p, n)

@@ -75,5 +75,6 @@ def cohen_kappa(
         variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
         normal = stats.norm.ppf((1 + _LEVEL) / 2)
         reach = float(normal * np.sqrt(max(float(variance), 0.0) / n) / chance)
-    high = float(np.minimum(kappa + reach, 1.0))
-    return Kappa(kappa, kappa - reach, high, agree, n, grades, table)
+    # Of few pairs the interval would reach beyond what a kappa can be.
+    low, high = float(np.maximum(kappa - reach, -1.0)), float(np.minimum(kappa + reach, 1.0))
+    return Kappa(kappa, low, high, agree, n, grades, table)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from rankdash.analysis.judging.agreement import JudgeAgreement, agreement, lifted_by
+from rankdash.analysis.judging.agreement import FEWEST_PAIRS, JudgeAgreement, agreement, lifted_by
 from rankdash.analysis.labelling.kappa import Kappa
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.cli.arguments import DONE, columns_of
@@ -130,7 +130,10 @@ def _say(found: JudgeAgreement, pool: LabelPool | None) -> None:
     for name, title in _KAPPAS:
         low, high = all_pairs[f"{name}_low"], all_pairs[f"{name}_high"]
         value = all_pairs[name]
-        shown = "no value" if math.isnan(value) else f"{value:.2f} ({low:.2f} to {high:.2f})"
+        shown = f"{value:.2f} ({low:.2f} to {high:.2f})"
+        if math.isnan(value):
+            few = all_pairs["pairs"] < FEWEST_PAIRS
+            shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
         out(f"{title}: {shown}\n")
     out(_matrix(found.unweighted))
     for each in _favours(found, pool):

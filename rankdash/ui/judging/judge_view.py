@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.judging.agreement import GRADE, LABEL, JudgeAgreement
+from rankdash.analysis.judging.agreement import FEWEST_PAIRS, GRADE, LABEL, JudgeAgreement
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import Kappa
 from rankdash.i18n import gettext as _
@@ -107,6 +107,13 @@ def _agreement(found: JudgeAgreement) -> None:
                 ],
             )
         )
+        if len(found.pairs) < FEWEST_PAIRS:
+            st.caption(
+                _(
+                    "A kappa, and any interval, needs at least {n} pairs.",
+                    n=number(FEWEST_PAIRS, 0),
+                )
+            )
         if found.binary:
             st.caption(
                 _(

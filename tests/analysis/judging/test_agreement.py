@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from rankdash.analysis.judging.agreement import agreement, lifted_by, repeated
+from rankdash.analysis.judging.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import pool_of
@@ -218,8 +218,40 @@ def test_repeats_of_a_judge() -> None:
     found = repeated([first, second, third])
     assert (found.repeats, found.pairs) == (3, 3)
     assert found.same == pytest.approx(2 / 3)
-    expected = cohen_kappa_score([3, 0, 2], [3, 1, 2])
-    assert found.kappa == pytest.approx((1 + 2 * expected) / 3, abs=1e-12)
+    # Of three pairs no kappa.
+    assert np.isnan(found.kappa)
+    grades = np.random.default_rng(2).integers(0, 4, (3, 12))
+    many = [judged([("a", str(n), grade) for n, grade in enumerate(each)]) for each in grades]
+    expected = [
+        cohen_kappa_score(grades[one], grades[two]) for one, two in ((0, 1), (0, 2), (1, 2))
+    ]
+    assert repeated(many).kappa == pytest.approx(np.mean(expected), abs=1e-12)
     none = repeated([first, judged([("z", "1", 0)])])
     assert none.pairs == 0
     assert np.isnan(none.same)
+
+
+@pytest.mark.parametrize("each", [4, 5])
+def test_few_pairs_have_no_kappa_and_no_interval(each: int) -> None:
+    """Of 8 pairs there is none, of 10 there is one; the matrix and the shares are of any number."""
+    judge, labels, label, grade = random_pairs(2, each)
+    found = agreement(judge, labels, threshold=2)
+    enough = 2 * each >= FEWEST_PAIRS
+    assert found.unweighted.table.sum() == 2 * each
+    row = found.overall
+    assert row["agree"] == pytest.approx((label == grade).mean())
+    for name in ("kappa", "kappa_low", "quadratic", "quadratic_high", "difference_low"):
+        assert np.isfinite(row[name]) == enough
+    for kappa in (found.unweighted, found.quadratic, found.relevant):
+        assert np.isfinite(kappa.kappa) == enough
+        assert not kappa.low < -1
+    kinds = pd.Series(["x", "y"], index=["q0", "q1"])
+    own = found.by_group({"kind": kinds})
+    own = own[own["by"] == "kind"]
+    assert own["pairs"].tolist() == [each, each]
+    assert own[["kappa", "kappa_low", "difference_low"]].isna().all(axis=None)
+    assert own["difference"].notna().all()
+    owner = pd.Series(
+        ["new", "old"] * each, index=pd.MultiIndex.from_frame(labels[["query_id", "doc_id"]])
+    )
+    assert np.isfinite(found.favours(owner, "new", "old").difference) == enough

@@ -269,3 +269,13 @@ def test_the_interval_holds_the_truth_whatever_the_judge(place: int) -> None:
     assert narrower(found) <= (0.8 if each.kappa >= 0.5 else 1.02)
     if each.kind == "favours the challenger":
         assert held(found, "judge", each.truth) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5])
+def test_the_mean_of_a_handful_of_queries_has_no_interval(n: int) -> None:
+    changes = np.random.default_rng(n).normal(0.1, 0.3, n)
+    found = correct(changes, changes, level=0.95)
+    for way in (found.people, found.judge):
+        assert way.mean == pytest.approx(changes.mean())
+        assert way.n == n
+        assert np.isfinite([way.low, way.high, way.p, way.error]).all() == (n >= 5)

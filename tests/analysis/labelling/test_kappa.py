@@ -49,3 +49,9 @@ def test_no_pair_and_one_label_only_have_no_kappa() -> None:
     same = cohen_kappa(np.ones(5), np.ones(5))
     assert np.isnan(same.kappa)
     assert same.agree == 1
+
+
+def test_no_interval_reaches_beyond_what_a_kappa_can_be() -> None:
+    first, second = np.array([0.0, 1, 0, 1, 2, 2]), np.array([0.0, 1, 1, 0, 2, 1])
+    found = cohen_kappa(first, second, clusters=np.array([0, 0, 0, 1, 1, 1]))
+    assert (found.low, found.high) == (-1.0, 1.0)
