@@ -1,10 +1,14 @@
 """`judge run` against a chat endpoint on 127.0.0.1."""
 
 import csv
+import itertools
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 
+from rankdash.cli.judge import run as run_judge
 from tests.rerankers.loopback import running
 
 DOCUMENTS = {"d1": "how to return it", "d2": "return", "d3": "delivery", "d4": '=HYPERLINK("x")'}
@@ -92,6 +96,17 @@ def test_the_pool_is_that_of_the_rankings_within_the_depth(judge, server, tmp_pa
     assert judge(*runs, "--sample", 2, "--out", sampled).code == 0
     assert len({row["query_id"] for row in rows_of(sampled)}) == 2
     assert len(rows_of(sampled)) == 6
+
+
+def test_tokens_are_whole_and_an_end_that_is_near_has_no_seconds(
+    judge, server, tmp_path, monkeypatch
+):
+    ticks = itertools.count(step=10.0)
+    monkeypatch.setattr(run_judge, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    done = judge("--out", tmp_path / "grades.csv")
+    assert re.search(r", [0-9,]+ tokens read and [0-9,]+ written, ", done.err), done.err
+    assert "12 of 12 pairs, 0 without a grade, almost done\n" in done.err
+    assert " s left" not in done.err
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])

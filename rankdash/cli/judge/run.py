@@ -18,7 +18,7 @@ from rankdash.cli.rankings import names_of
 from rankdash.cli.rerank import used_lines
 from rankdash.dataset import Dataset
 from rankdash.errors import ScoringError, SettingError, SpecError
-from rankdash.i18n import duration, quantity
+from rankdash.i18n import duration
 from rankdash.loading import load
 from rankdash.readers import read_beside, sources_at
 from rankdash.rerankers.judging.judge import Judge
@@ -135,7 +135,7 @@ def _say_cost(judge: Judge, pool: LabelPool, pairs: int, asked: list[Question]) 
     at_least = "" if math.isnan(seconds) else f", at least {duration(seconds)}"
     sys.stderr.write(
         f"About {before.calls:,} calls to {printable(urlsplit(judge.place.base_url).netloc)}, "
-        f"{quantity(before.tokens_in)} tokens read and {quantity(before.tokens_out)} written, "
+        f"{before.tokens_in:,.0f} tokens read and {before.tokens_out:,.0f} written, "
         f"{price}{at_least}.\n"
     )
 
@@ -170,10 +170,14 @@ class _Progress:
         if now - self._told >= _REPORT_SECONDS:
             self._told = now
             seconds = self._pace.seconds_left(self._total - self._done)
-            left = "" if seconds is None else f", about {duration(seconds)} left"
+            left = "" if seconds is None else f", {_left(seconds)}"
             sys.stderr.write(
                 f"{self._done:,} of {self._total:,} pairs, {self._failed:,} without a grade{left}\n"
             )
+
+
+def _left(seconds: float) -> str:
+    return "almost done" if seconds < 1 else f"about {duration(seconds)} left"
 
 
 def _finish(file: GradesFile, pairs: list[Pair]) -> int:

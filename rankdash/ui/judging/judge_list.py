@@ -134,7 +134,8 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
     if row.failed:
         parts.append(ngettext("{n} without a grade", "{n} without a grade", row.failed))
     if row.state == "running" and row.seconds_left is not None:
-        parts.append(_("{time} left", time=duration(row.seconds_left)))
+        left = _("{time} left", time=duration(row.seconds_left))
+        parts.append(left if row.seconds_left >= 1 else _("almost done"))
     if row.live or row.open:
         text.progress(min(1.0, asked / row.total), text=" · ".join(parts))
     else:

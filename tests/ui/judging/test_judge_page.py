@@ -229,6 +229,20 @@ def test_a_judge_is_cancelled_resumed_and_deleted(page, workspace, stored, serve
     assert "60 pairs · 60 of them already answered (score cache) · about 0 calls to" in said(page)
 
 
+@pytest.mark.parametrize(("seconds", "says"), [(0.02, "almost done"), (75.0, "75 s left")])
+def test_how_long_it_still_takes(page, workspace, stored, seconds, says):
+    page.button(key="judge.start").click().run()
+    rows, owner = StoredJudges(workspace), Owner()
+    row = rows.claim(owner)
+    graded = {"query_id": "q0", "doc_id": "d0", "grade": 1.0}
+    graded |= {"reason": "", "error": "", "kind": "", "answers": "[]"}
+    assert rows.keep(row.id, owner, [graded], {}, 10.0, seconds)
+    page.run()
+    assert not page.exception
+    texts = [each.text for each in page.get("progress")]
+    assert f"1 of 60 pairs · {says}" in texts
+
+
 def test_a_prompt_that_cannot_work_is_refused_before_the_start(page, workspace, stored):
     page.selectbox(key="judge.prompt").set_value("own").run()
     page.text_area(key="setting.judge.own.prompt").set_value("no place").run()
