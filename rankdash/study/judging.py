@@ -24,6 +24,7 @@ from rankdash.errors import DataError
 from rankdash.metrics import evaluate, match
 from rankdash.ranking.build import coded
 from rankdash.ranking.ragged import Flags, Floats
+from rankdash.rerankers.judging.addressed import addresses_judge
 from rankdash.study.study import Study
 
 # Where a metric reads whole lists.
@@ -283,6 +284,21 @@ def agreement_groups(study: Study, judge: Judgements) -> pd.DataFrame:
 
     key = study.key("judge groups", study.baseline, study.challengers, study.spec, judge.id)
     return study.once(key, make)
+
+
+def flagged(study: Study, judge: Judgements) -> pd.DataFrame:
+    """query_id, doc_id and grade of the pairs of which a text speaks to a judge."""
+    pairs = judge.table[["query_id", "doc_id", "grade"]]
+    texts = {
+        "query_id": study.dataset.query_text(),
+        "doc_id": study.dataset.document_text(),
+    }
+    found = np.zeros(len(pairs), dtype=bool)
+    for column, own in texts.items():
+        read = own.reindex(pairs[column].unique()).fillna("")
+        speaking = [each for each, text in read.items() if addresses_judge(str(text))]
+        found |= pairs[column].isin(speaking).to_numpy()
+    return pairs[found].reset_index(drop=True)
 
 
 def favours(study: Study, judge: Judgements) -> dict[str, Favour]:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from rankdash.analysis.judging.agreement import JudgeAgreement
+from rankdash.analysis.judging.agreement import GRADE, LABEL, JudgeAgreement
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES
-from rankdash.i18n import enumerated, ngettext, number, percent, signed
+from rankdash.i18n import enumerated, ngettext, number, percent, plain, signed
 from rankdash.i18n import gettext as _
-from rankdash.study.judging import JudgedVerdict, agreed, circularity, favours, verdicts
+from rankdash.study.judging import (
+    DOCUMENT_LENGTH,
+    JudgedVerdict,
+    agreed,
+    circularity,
+    favours,
+    verdicts,
+)
 from rankdash.study.study import Study
 from rankdash.words.failures import kind_of_failure
 from rankdash.words.verdict_chips import change_interval
@@ -243,3 +251,33 @@ def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
     said += filter(None, [worth_sentence(found.three)])
     said += [_("Warning: {text}", text=each) for each in judge_warnings(study, found)]
     return [*said, *judge_caveats(study, found)]
+
+
+def group_kind(study: Study | None, by: str) -> str:
+    """What the groups of a row of `agreement_groups` are by. study: None where they are by label
+    and grade alone."""
+    titles = {
+        LABEL: _("people's label"),
+        GRADE: _("judge's grade"),
+        DOCUMENT_LENGTH: _("length of the document"),
+    }
+    if study is None or by in titles:
+        return titles[by]
+    if by in study.challengers:
+        return _("ranked higher by")
+    if by in study.dataset.segments:
+        return by
+    return _(next(each.title for each in DERIVED_SEGMENTS if each.name == by))
+
+
+def group_name(study: Study | None, by: str, group: object) -> str:
+    """The group of a row of `agreement_groups`; study as for `group_kind`."""
+    if study is None or by in (LABEL, GRADE):
+        return plain(float(str(group)))
+    if by in study.challengers:
+        return study.name(str(group))
+    lengths = {"short": _("short"), "medium": _("medium"), "long": _("long")}
+    if by == DOCUMENT_LENGTH:
+        return lengths[str(group)]
+    value = str(group)
+    return value if by in study.dataset.segments else _(value)

@@ -116,9 +116,16 @@ def _add_agreement(parser: Parser) -> None:
     )
     add_labels(parser)
     parser.several(
+        "--data",
+        "PATH",
+        "the files with the texts: also by script and length of the query and by length of the "
+        f"document, and the pairs whose text speaks to a judge{NAMES}",
+    )
+    parser.several(
         "--run",
         "FILE",
-        "rankings, the first as the baseline: also by which of them ranks a document higher",
+        "rankings, the first as the baseline: also by kind of query and by which of them ranks a "
+        "document higher, on what these show",
         also=("--runs",),
     )
     parser.number(

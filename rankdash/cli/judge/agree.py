@@ -6,69 +6,132 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from rankdash.analysis.judging.agreement import FEWEST_PAIRS, JudgeAgreement, agreement, lifted_by
+from rankdash.analysis.judging.agreement import FEWEST_PAIRS, Favour, JudgeAgreement, agreement
 from rankdash.analysis.labelling.kappa import Kappa
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.cli.arguments import DONE, columns_of
 from rankdash.cli.output import aligned, one_line, or_null, warn
-from rankdash.cli.rankings import labels_of, names_of, spare_the_labels
-from rankdash.errors import DataError
+from rankdash.cli.rankings import Files, Rules, labels_of, names_of, spare_the_labels, study_of
+from rankdash.errors import DataError, SettingError
 from rankdash.loading import judgements_at
-from rankdash.readers import read_beside
-from rankdash.words.judged import copied_sentence
+from rankdash.metrics import Conventions
+from rankdash.study.judging import agreement_groups, favours, flagged
+from rankdash.study.study import Study
+from rankdash.words.judged import copied_sentence, group_kind, group_name
 
 _KAPPAS = (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
+_MOST = 20
 
 
 def run(arguments: argparse.Namespace) -> int:
-    labels = labels_of(arguments.qrels, arguments)
-    pool = _pool(arguments)
     for file in arguments.judge:
         spare_the_labels(file, [arguments.qrels])
-    found = [_of(file, labels, pool, arguments) for file in names_of(arguments.judge).values()]
+    study = _study(arguments)
+    labels = labels_of(arguments.qrels, arguments) if study is None else study.dataset.qrels
+    pool = _pool(study, arguments.depth)
+    found = [
+        Agreed.of(file, labels, study, pool, arguments.threshold)
+        for file in names_of(arguments.judge).values()
+    ]
     if arguments.format == "json":
-        sys.stdout.write(json.dumps([_numbers(each, pool) for each in found], indent=2) + "\n")
+        sys.stdout.write(json.dumps([_numbers(each) for each in found], indent=2) + "\n")
         return DONE
     for each in found:
-        _say(each, pool)
+        _say(each)
     return DONE
 
 
-def _pool(arguments: argparse.Namespace) -> LabelPool | None:
-    if not arguments.run:
+def _study(arguments: argparse.Namespace) -> Study | None:
+    """The rankings and the texts; None where neither is given."""
+    if not (arguments.data or arguments.run):
         return None
-    joined = read_beside((), names_of(arguments.run), columns=columns_of(arguments.columns))
-    warn(joined.findings)
-    rankings = {name: each.ranking for name, each in joined.rankings.items()}
-    return pool_of(rankings, arguments.depth)
+    if arguments.depth < 1:
+        raise SettingError("The depth must be at least 1, not {depth}.", depth=arguments.depth)
+    labels = Path(arguments.qrels).resolve()
+    given = {Path(each).resolve() for each in arguments.data}
+    known = not given.isdisjoint({labels, labels.parent})
+    baseline, *challengers = arguments.run or [None]
+    files = Files(
+        data=[] if not given else [*arguments.data, *([] if known else [arguments.qrels])],
+        qrels=None if given else arguments.qrels,
+        baseline=baseline,
+        challengers=challengers,
+    )
+    rules = Rules(
+        Conventions(threshold=arguments.threshold),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+        columns=columns_of(arguments.columns),
+    )
+    return study_of(files, rules, f"ndcg@{arguments.depth}", (), check=baseline is None)
 
 
-def _of(
-    file: Path, labels: pd.DataFrame, pool: LabelPool | None, arguments: argparse.Namespace
-) -> JudgeAgreement:
-    grades, noticed = judgements_at(file)
-    warn(noticed)
-    if pool is not None:
-        labels = labels[pd.MultiIndex.from_frame(labels[["query_id", "doc_id"]]).isin(pool.index)]
-    found = agreement(grades, labels, threshold=arguments.threshold)
-    if not len(found.pairs):
-        raise DataError(
-            "The judge graded none of the {count} labelled pairs.",
-            remedy="Check that query and document ids are those of the labels.",
-            file=str(file),
-            count=len(labels),
-        )
-    return found
+def _pool(study: Study | None, depth: int) -> LabelPool | None:
+    if study is None or not study.challengers:
+        return None
+    return pool_of({study.name(each): study.ranking(each) for each in study.chosen}, depth)
 
 
-def _numbers(found: JudgeAgreement, pool: LabelPool | None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Agreed:
+    """A judge beside people, on the pairs of the rankings where these are given.
+
+    groups: as of `agreement_groups`; by label and grade alone without a study. favours: of each
+    challenger, by name. flagged: as of `study.judging.flagged`; None where there are no texts.
+    """
+
+    found: JudgeAgreement
+    study: Study | None
+    groups: pd.DataFrame
+    favours: Sequence[Favour]
+    flagged: pd.DataFrame | None
+
+    @classmethod
+    def of(
+        cls,
+        file: Path,
+        labels: pd.DataFrame,
+        study: Study | None,
+        pool: LabelPool | None,
+        threshold: float,
+    ) -> Agreed:
+        judge, noticed = judgements_at(file)
+        warn(noticed)
+        if pool is not None:
+            inside, graded = (
+                pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]).isin(pool.index)
+                for table in (labels, judge.table)
+            )
+            labels = labels[inside]
+            judge = replace(judge, table=judge.table[graded])
+        found = agreement(judge, labels, threshold=threshold)
+        if not len(found.pairs):
+            raise DataError(
+                "The judge graded none of the {count} labelled pairs.",
+                remedy="Check that query and document ids are those of the labels.",
+                file=str(file),
+                count=len(labels),
+            )
+        if study is None:
+            return cls(found, None, found.by_group(), (), None)
+        toward = [
+            replace(each, challenger=study.name(each.challenger))
+            for each in favours(study, judge).values()
+        ]
+        read = flagged(study, judge) if study.dataset.has_texts else None
+        return cls(found, study, agreement_groups(study, judge), toward, read)
+
+
+def _numbers(each: Agreed) -> dict[str, Any]:
     """All of it for JSON."""
-    matrix = found.unweighted
+    found, matrix = each.found, each.found.unweighted
     return {
         "judge": found.judge,
         "binary": found.binary,
@@ -78,11 +141,15 @@ def _numbers(found: JudgeAgreement, pool: LabelPool | None) -> dict[str, Any]:
         "overall": _row(found.overall),
         "grades": matrix.grades.tolist(),
         "table": matrix.table.tolist(),
-        "groups": [_row(row) for _, row in found.by_group(_groups(pool)).iterrows()],
+        "groups": [_row(row) | _of_system(each.study, row) for _, row in each.groups.iterrows()],
         "favours": [
-            {name: or_null(value) for name, value in vars(each).items()} | {"proven": each.proven}
-            for each in _favours(found, pool)
+            {name: or_null(value) for name, value in vars(favour).items()}
+            | {"proven": favour.proven}
+            for favour in each.favours
         ],
+        "flagged": None
+        if each.flagged is None
+        else [_row(row) for _, row in each.flagged.iterrows()],
     }
 
 
@@ -93,22 +160,16 @@ def _row(row: pd.Series) -> dict[str, Any]:
     }
 
 
-def _groups(pool: LabelPool | None) -> dict[str, pd.Series]:
-    if pool is None:
+def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
+    """The fields of a group by system, which are named by its id elsewhere."""
+    if study is None or row["by"] not in study.challengers:
         return {}
-    return {f"ranked higher by, {name}": lifted_by(pool, name, pool.systems[0])
-            for name in pool.systems[1:]}  # fmt: skip
+    by = f"ranked higher by, {study.name(row['by'])}"
+    return {"by": by, "group": study.name(str(row["group"]))}
 
 
-def _favours(found: JudgeAgreement, pool: LabelPool | None) -> list[Any]:
-    if pool is None:
-        return []
-    first = pool.systems[0]
-    return [found.favours(lifted_by(pool, name, first), name, first) for name in pool.systems[1:]]
-
-
-def _say(found: JudgeAgreement, pool: LabelPool | None) -> None:
-    all_pairs = found.overall
+def _say(each: Agreed) -> None:
+    found, all_pairs = each.found, each.found.overall
     out = sys.stdout.write
     out(
         f"{one_line(found.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
@@ -136,14 +197,48 @@ def _say(found: JudgeAgreement, pool: LabelPool | None) -> None:
             shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
         out(f"{title}: {shown}\n")
     out(_matrix(found.unweighted))
-    for each in _favours(found, pool):
-        if math.isfinite(each.difference):
+    for favour in each.favours:
+        if math.isfinite(favour.difference):
             out(
-                f"{one_line(each.challenger)}: what it ranks higher gets {each.difference:+.2f} "
-                f"grades more from the judge, against people, than what the baseline ranks higher "
-                f"({each.low:+.2f} to {each.high:+.2f})"
-                f"{': the judge errs in favour of one of them' if each.proven else ''}\n"
+                f"{one_line(favour.challenger)}: what it ranks higher gets "
+                f"{favour.difference:+.2f} grades more from the judge, against people, than what "
+                f"the baseline ranks higher ({favour.low:+.2f} to {favour.high:+.2f})"
+                f"{': the judge errs in favour of one of them' if favour.proven else ''}\n"
             )
+    out(_groups(each))
+    if each.flagged is not None:
+        out(_flagged(each.flagged))
+
+
+def _groups(each: Agreed) -> str:
+    rows = [["by", "group", "pairs", "same", "higher", "lower", "judge less people", "kappa"]]
+    rows += [
+        [
+            one_line(group_kind(each.study, row["by"])),
+            one_line(group_name(each.study, row["by"], row["group"])),
+            f"{row['pairs']:,}",
+            *(f"{row[name]:.0%}" for name in ("agree", "over", "under")),
+            f"{row['difference']:+.2f}",
+            "–" if math.isnan(row["kappa"]) else f"{row['kappa']:.2f}",
+        ]
+        for row in each.groups.to_dict("records")
+    ]
+    return "\n" + aligned(rows, left=2)
+
+
+def _flagged(pairs: pd.DataFrame) -> str:
+    """The pairs whose text speaks to a judge, the first of them by name."""
+    if not len(pairs):
+        return "\nNo text speaks to a judge.\n"
+    lines = [f"\n{len(pairs):,} pairs have a text that speaks to a judge, to be read:\n"]
+    lines += [
+        f"  query {one_line(row['query_id'])}, document {one_line(row['doc_id'])}: "
+        f"{'no grade' if math.isnan(row['grade']) else format(row['grade'], 'g')}\n"
+        for row in pairs.head(_MOST).to_dict("records")
+    ]
+    if len(pairs) > _MOST:
+        lines.append("  … (--json lists all)\n")
+    return "".join(lines)
 
 
 def _matrix(found: Kappa) -> str:

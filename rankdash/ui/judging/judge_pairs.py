@@ -8,9 +8,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, plain, signed
-from rankdash.rerankers.judging.addressed import addresses_judge
 from rankdash.store.jobs.judges import JudgeRow
-from rankdash.study.judging import agreed
+from rankdash.study.judging import agreed, flagged
 from rankdash.study.study import Study
 from rankdash.ui.state import stored_judges
 from rankdash.ui.state.cache import cache
@@ -35,17 +34,15 @@ def draw(study: Study, row: JudgeRow) -> None:
             ":material/compare_arrows:",
             lambda: _read(study, row, differing, "differing"),
         )
-    flagged = cache(
-        ("judge flags", study.dataset.id, row.id, row.total), lambda: _flags(study, row)
-    )
-    if len(flagged):
+    speaking = cache(("judge flags", study.dataset.id, judge.id), lambda: flagged(study, judge))
+    if len(speaking):
         st.warning(
             ngettext(
                 "{n} pair has a text that speaks to a judge, such as an order to give a high "
                 "grade. Read it: its grade may not be the judge's own.",
                 "{n} pairs have a text that speaks to a judge, such as an order to give a high "
                 "grade. Read them: their grades may not be the judge's own.",
-                len(flagged),
+                len(speaking),
             ),
             icon=":material/flag:",
         )
@@ -53,7 +50,7 @@ def draw(study: Study, row: JudgeRow) -> None:
             _("Texts that speak to a judge"),
             "judge.flagged",
             ":material/flag:",
-            lambda: _read(study, row, flagged, "flagged"),
+            lambda: _read(study, row, speaking, "flagged"),
         )
     _failures(study, row)
 
@@ -129,21 +126,6 @@ def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
             grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
             st.caption(_("The judge's reason, grade {grade}", grade=grade))
             st.text(answer["reason"] or in_words(answer["error"]))
-
-
-def _flags(study: Study, row: JudgeRow) -> pd.DataFrame:
-    """query_id, doc_id and grade of the pairs of which a text speaks to a judge."""
-    pairs = stored_judges.grades(row)[["query_id", "doc_id", "grade"]]
-    documents = study.dataset.document_text().reindex(pairs["doc_id"].unique()).fillna("")
-    queries = study.dataset.query_text().reindex(pairs["query_id"].unique()).fillna("")
-    speaking = {
-        key: {each for each, text in texts.items() if addresses_judge(str(text))}
-        for key, texts in (("doc_id", documents), ("query_id", queries))
-    }
-    flagged = pairs["doc_id"].isin(speaking["doc_id"]) | pairs["query_id"].isin(
-        speaking["query_id"]
-    )
-    return pairs[flagged].reset_index(drop=True)
 
 
 def _failures(study: Study, row: JudgeRow) -> None:

@@ -8,15 +8,13 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from rankdash.analysis.judging.agreement import FEWEST_PAIRS, GRADE, LABEL, JudgeAgreement
+from rankdash.analysis.judging.agreement import FEWEST_PAIRS, JudgeAgreement
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import Kappa
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, number, percent, plain
-from rankdash.reporting import figures
 from rankdash.store.jobs.judges import JudgeRow
 from rankdash.study.judging import (
-    DOCUMENT_LENGTH,
     agreed,
     agreement_groups,
     verdicts,
@@ -28,6 +26,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, stored_judges
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.text import table_html
+from rankdash.words.judged import group_kind, group_name
 
 _NONE = "–"
 
@@ -150,9 +149,9 @@ def _groups(study: Study, judge: Judgements) -> None:
     table = agreement_groups(study, judge)
     shown = pd.DataFrame(
         {
-            _("By"): [_by(study, each) for each in table["by"]],
+            _("By"): [group_kind(study, each) for each in table["by"]],
             _("Group"): [
-                _group(study, by, group)
+                group_name(study, by, group)
                 for by, group in zip(table["by"], table["group"], strict=True)
             ],
             _("Pairs"): table["pairs"],
@@ -176,28 +175,3 @@ def _groups(study: Study, judge: Judgements) -> None:
             _("Kappa"): st.column_config.NumberColumn(format="%.2f"),
         },
     )
-
-
-def _by(study: Study, name: str) -> str:
-    titles = {
-        LABEL: _("people's label"),
-        GRADE: _("judge's grade"),
-        DOCUMENT_LENGTH: _("length of the document"),
-    }
-    if name in study.challengers:
-        return _("ranked higher by")
-    if name in titles or name in study.dataset.segments:
-        return titles.get(name, name)
-    return _(figures.DERIVED[name].title)
-
-
-def _group(study: Study, by: str, group: object) -> str:
-    if by in study.challengers:
-        return study.name(str(group))
-    if by in (LABEL, GRADE):
-        return plain(float(str(group)))
-    lengths = {"short": _("short"), "medium": _("medium"), "long": _("long")}
-    if by == DOCUMENT_LENGTH:
-        return lengths[str(group)]
-    value = str(group)
-    return value if by in study.dataset.segments else _(value)
