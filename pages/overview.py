@@ -15,6 +15,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.words.judged import without_judge
 
 head = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
 head.title(_("Overview"), width="content")
@@ -28,7 +29,7 @@ if study.challengers:
     if study.judge is not None:
         with st.container(border=True):
             shared(judged_verdict.draw, label_plan.under_way(study), in_focus)
-        st.caption(_("What follows is by people's labels only, without the judge."))
+        st.caption(without_judge())
     shared(verdict_strip.draw, study, in_focus)
     leaderboard_view.draw(study, in_focus)
 else:

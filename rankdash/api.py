@@ -222,7 +222,8 @@ def study_of(
     estimates with their intervals, and means over such labels are none. judge: the grades of a
     judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
     from the labels, and `rankdash.study.judging.verdicts(study, study.judge)` has its verdict,
-    people's and the one corrected by people.
+    people's and the one corrected by people; `headline(study, run.id)` there is the corrected one,
+    which counts, or None.
 
     Raises SpecError for a metric that does not exist or a run that is compared with itself,
     DataError for a run of another data set, an assumption or profile that cannot be, or a file

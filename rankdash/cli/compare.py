@@ -35,12 +35,13 @@ from rankdash.reporting.exports.tables import (
     markdown_safe,
 )
 from rankdash.study.caveats import caveats
+from rankdash.study.judging import headline
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.leaderboard import ranked_names, standings
 from rankdash.study.study import Study
 from rankdash.words.caveats import line
 from rankdash.words.counts import query_count
-from rankdash.words.judged import judged_lines
+from rankdash.words.judged import judged_lines, judged_sentence
 from rankdash.words.verdict_chips import labelling_sentences
 
 LEFT_OUT = {
@@ -214,6 +215,7 @@ def as_json(compared: Compared) -> Iterator[str]:
         "baseline": names[comparison.baseline],
         "challengers": [names[system] for system in comparison.challengers],
         "leaderboard": [names[each.system] for each in standings(study)],
+        "headline": {names[system]: _headline(study, system) for system in study.challengers},
         "caveats": {
             names[system]: [
                 {"code": each.code, "sentence": line(study, each)}
@@ -227,6 +229,16 @@ def as_json(compared: Compared) -> Iterator[str]:
     }
     yield json.dumps(document, indent=2, allow_nan=False)
     yield "\n"
+
+
+def _headline(study: Study, system: str) -> dict[str, str]:
+    """The verdict that counts, by the first metric: a judge's, corrected by people's labels, where
+    there is one."""
+    found = headline(study, system)
+    if found is not None:
+        return {"by": "corrected", "kind": found.kind, "sentence": judged_sentence(study, found)}
+    verdict = study.comparison.verdict(system, study.spec, study.names)
+    return {"by": "people", "kind": verdict.kind, "sentence": verdict.sentence}
 
 
 def as_csv(compared: Compared) -> Iterator[str]:

@@ -161,7 +161,8 @@ def _head(study: Study, front: Front, title: str) -> str:
     if front.logo is not None:
         logo = f'<img class="logo" alt="" src="{data_uri(front.logo)}">'
     notes = [front.note.strip()]
-    if study.judge is not None:
+    # The decision leads with it.
+    if study.judge is not None and "decision" not in front.sections:
         found = verdicts(study, study.judge).values()
         notes.append(paragraph([judged_sentence(study, each) for each in found]))
     if study.labelling is not None:

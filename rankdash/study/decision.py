@@ -8,11 +8,12 @@ from typing import Literal
 import pandas as pd
 
 from rankdash.analysis.statistics.pairs import direction
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, Kind
 from rankdash.ranking.measured import meets
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
 from rankdash.study.gains import hits
+from rankdash.study.judging import JudgedVerdict, headline
 from rankdash.study.query_groups import Group, groups
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
@@ -67,7 +68,9 @@ class HitCounts:
 class Decision:
     """What is known of one challenger.
 
-    row: of the study's comparison. hits: None where no query has a value. worst: query_id, before,
+    row: of the study's comparison. headline: of a judge and people together, where there is one:
+        then the verdict is its, and all else that is said of quality is by people's labels alone.
+    hits: None where no query has a value. worst: query_id, before,
         after and delta of the query that loses most; None where none is hurt.
     groups: kinds of queries without a proven gain, proven losses first.
     unlabelled: how many documents without a label either system ranks within the cutoff.
@@ -79,6 +82,7 @@ class Decision:
 
     challenger: str
     row: pd.Series
+    headline: JudgedVerdict | None
     hits: HitCounts | None
     worst: pd.Series | None
     groups: tuple[Group, ...]
@@ -91,6 +95,12 @@ class Decision:
     step: Step
     more: int = 0
 
+    @property
+    def kind(self) -> Kind:
+        """Of the verdict."""
+        found: Kind = self.row["verdict"] if self.headline is None else self.headline.kind
+        return found
+
 
 def decision(study: Study, challenger: str) -> Decision:
     """What is known of a challenger, and what to do next."""
@@ -101,6 +111,7 @@ def decision(study: Study, challenger: str) -> Decision:
     found = Decision(
         challenger=challenger,
         row=study.comparison.row(challenger, study.spec),
+        headline=headline(study, challenger),
         hits=_hits(study, challenger),
         worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
         groups=_without_gain(study, challenger),
@@ -136,7 +147,7 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
 
 def _next(study: Study, found: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
-    kind, row = str(found.row["verdict"]), found.row
+    kind, row = found.kind, found.row
     if any(each.code == "unknown_tokens" for each in found.caveats):
         return "model", 0
     few_labels = any(
@@ -161,7 +172,11 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         case "worse" | "identical":
             return ("worse" if kind == "worse" else "same"), 0
         case "unproven":
-            more = study.comparison.verdict(found.challenger, study.spec).more
+            more = (
+                study.comparison.verdict(found.challenger, study.spec).more
+                if found.headline is None
+                else found.headline.three.more
+            )
             return ("settle", more) if more else ("unprovable", 0)
     return _of_a_gain(found), 0
 

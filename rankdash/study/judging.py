@@ -91,6 +91,15 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
     }
 
 
+def headline(study: Study, challenger: str) -> JudgedVerdict | None:
+    """The verdict that is corrected by people's labels, which stands above the one by these alone;
+    None where the study has no judge, or people labelled too few queries to correct it."""
+    if study.judge is None:
+        return None
+    found = verdicts(study, study.judge)[challenger]
+    return None if found.kind in ("too_few", "descriptive") else found
+
+
 def _kind(study: Study, found: _Three, p: float) -> Kind:
     change = found.three.corrected
     if not study.measures_quality:

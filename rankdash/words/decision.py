@@ -46,7 +46,7 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
     unproven = [each for each in found.groups if not each.proven]
     if worse:
         said.append(_("Worse in: {groups}.", groups=caveats.kinds(study, worse, fit)))
-    if unproven and found.row["verdict"] in GAINS:
+    if unproven and found.kind in GAINS:
         said.append(
             _("No gain is proven in: {groups}.", groups=caveats.kinds(study, unproven, fit))
         )

@@ -86,6 +86,11 @@ def judged_sentence(study: Study, found: JudgedVerdict) -> str:
     )
 
 
+def without_judge() -> str:
+    """What stands between the headline and what is by people's labels alone."""
+    return _("What follows is by people's labels only, without the judge.")
+
+
 def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
     """The change in three ways under their titles, the corrected one last."""
     return [
@@ -205,6 +210,13 @@ def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
             _("A mean of fewer than {n} queries has no interval.", n=number(FEWEST_QUERIES, 0))
         )
     if found.three.enough:
+        said.append(
+            _(
+                "The intervals of the three ways are Student's t, so that they can be compared. "
+                "Elsewhere, by people alone, they are from a bootstrap over queries, and end a "
+                "little differently."
+            )
+        )
         said.append(_("People's queries are taken to be a random sample of all."))
     return [*said, _("The interval of the judge alone does not allow for the judge's errors.")]
 
@@ -229,14 +241,14 @@ def _counts(found: JudgedVerdict) -> str:
 
 
 def judged_lines(study: Study) -> list[str]:
-    """All of it for each challenger, a line each: the sentence, and `judged_facts`. Empty where the
-    study has no judge."""
+    """All of it for each challenger, a line each: the sentence, and `judged_facts`; and that what
+    follows is without the judge. Empty where the study has none."""
     if study.judge is None:
         return []
     said = []
     for found in verdicts(study, study.judge).values():
         said += [judged_sentence(study, found), *judged_facts(study, found)]
-    return said
+    return [*said, without_judge()]
 
 
 def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:

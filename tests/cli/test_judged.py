@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,10 @@ import pytest
 import rankdash as rd
 from rankdash.errors import DataError
 from rankdash.loading import judgements_at
-from rankdash.study.judging import verdicts
+from rankdash.study.decision import decision
+from rankdash.study.judging import headline, verdicts
+from rankdash.words.judged import judged_sentence
+from rankdash.words.verdict_chips import chip
 from tests.sets import SAMPLE
 
 PEOPLE = 30
@@ -74,6 +79,11 @@ def test_a_comparison_says_it_in_three_ways(run, files) -> None:
     assert judge["agreement"]["over"] > 0.1
     assert judge["agreement"]["under"] == 0
     text = run("compare", *sides(files), "--judge", files / "grades.csv").out
+    assert told.json["headline"]["new"]["by"] == "corrected"
+    assert told.json["headline"]["new"]["kind"] == found["kind"]
+    assert told.json["headline"]["new"]["sentence"] == text.splitlines()[0]
+    note = "What follows is by people's labels only, without the judge."
+    assert text.index("corrected by people: ") < text.index(note) < text.index("BCa")
     first, people, alone, corrected, *_ = text.splitlines()
     assert first.startswith(
         f"new is better than old: NDCG@10 {found['corrected']['mean']:+.4f} (95%"
@@ -211,6 +221,10 @@ def test_a_report_stands_under_the_corrected_verdict(files) -> None:
     html = rd.report(data, new, files / "r.html", judge=files / "grades.csv").read_text()
     assert html.index(shown) < html.index("<nav>")
     assert "corrected by people" in html
+    bare = rd.report(
+        data, new, files / "b.html", judge=files / "grades.csv", sections=["cutoffs"]
+    ).read_text()
+    assert bare.index(shown) < bare.index('<section id="cutoffs">')
     plain = rd.report(data, new, files / "p.html").read_text()
     assert "corrected by people" not in plain
 
@@ -310,3 +324,60 @@ def test_a_copy_of_the_labels_is_no_judge(run, files, copied) -> None:
     assert "both are the same file" in told.err
     told = run("judge", "agreement", *options, "--json").json
     assert told[0]["copied"] == copied
+
+
+def other_way(files) -> None:
+    """People's labels prove nothing alone, which the judge's grades beside them do."""
+    table = pd.read_csv(files / "labels.csv")
+    kept = table["query_id"].drop_duplicates()[:12]
+    table[table["query_id"].isin(set(kept))].to_csv(files / "labels.csv", index=False)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(run, files) -> None:
+    other_way(files)
+    data = rd.read(files / "labels.csv", files / "new.trec", first_stage="new")
+    old = rd.read_run(files / "old.trec", data, name="old")
+    # So sure that the handful of people's queries does not do.
+    settings = rd.StatisticsSettings(level=0.999)
+    study = rd.study_of(data, old, judge=files / "grades.csv", settings=settings)
+    found = headline(study, old.id)
+    assert found is not None and found.kind == "worse"
+    alone = study.comparison.verdict(old.id, study.spec)
+    assert alone.kind == "unproven"
+    said = decision(study, old.id)
+    assert (said.kind, said.step) == ("worse", "worse")
+    assert decision(replace(study, judge=None), old.id).kind == "unproven"
+    sentence, alone_said = judged_sentence(study, found), alone.named(study.names).sentence
+    html = rd.report(
+        data, old, files / "r.html", judge=files / "grades.csv", settings=settings
+    ).read_text()
+    page = unescape(html)
+    for section in ("decision", "verdict"):
+        part = page[page.index(f'<section id="{section}">') :].partition("</section>")[0]
+        assert part.index(chip("worse")) < part.index(sentence)
+        assert part.index(sentence) < part.index(alone_said)
+        assert "Elsewhere, by people alone, they are from a bootstrap" in part or (
+            section == "decision"
+        )
+    assert page.count(sentence) == 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-haiku-4-5"])
+def test_a_judge_of_the_same_maker_is_warned_of_where_the_verdict_is(run, files, model) -> None:
+    (files / "new.trec").rename(files / "gpt-4.1.trec")
+    pd.read_csv(files / "grades.csv").assign(model=model).to_csv(files / "grades.csv", index=False)
+    warning = "Warning: grades and gpt-4.1 share a maker, OpenAI"
+    options = [
+        "--qrels", files / "labels.csv", "--baseline", files / "old.trec",
+        "--challenger", files / "gpt-4.1.trec", "--judge", files / "grades.csv",
+    ]  # fmt: skip
+    told = run("compare", *options).out
+    verdict = run("gate", *options, "--min-gain", "0.01").out
+    data = rd.read(files / "labels.csv", files / "old.trec", first_stage="old")
+    new = rd.read_run(files / "gpt-4.1.trec", data, name="gpt-4.1")
+    page = rd.report(data, new, files / "r.html", judge=files / "grades.csv").read_text()
+    first = page[: page.index("<nav>")]
+    for text in (told, verdict, first, page[page.index('<section id="verdict">') :]):
+        assert (warning in text) == (model == "gpt-4o")

@@ -12,6 +12,7 @@ hold as often.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,6 +96,25 @@ class Corrected:
         """How many more queries people would have to label, without the judge, to be as precise;
         NaN where `worth` is."""
         return self.people.n * (self.worth - 1)
+
+    @property
+    def more(self) -> int | None:
+        """How many more queries people would have to label until the corrected interval leaves out
+        0, if the mean stays and further queries vary as those so far; None where all of them would
+        not do, or there is no corrected number."""
+        if not self.enough:
+            return None
+        first = self.people.n
+        counts = range(first, int(self._sample.share * (self._sample.n + self.others)) + 1)
+        at = bisect_left(
+            counts,
+            True,
+            key=lambda count: (
+                _quantile(self.level, count) * self._sample.corrected(count)[1]
+                < abs(self.corrected.mean)
+            ),
+        )
+        return counts[at] - first if at < len(counts) else None
 
     def curve(self) -> list[tuple[int, float, float]]:
         """What labelling on would bring, if further queries vary as those so far: for more and more

@@ -13,11 +13,13 @@ from rankdash.reporting.html_page import listed, prose, together
 from rankdash.reporting.sections.draft import Draft
 from rankdash.study import decision, latency, leaderboard
 from rankdash.study.decision import Decision
+from rankdash.study.judging import headline, verdicts
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words import decision as words
 from rankdash.words.caveats import first_stage
 from rankdash.words.html import html_safe
+from rankdash.words.judged import judge_warnings, judged_sentence, without_judge
 from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import change_interval, chip, sentence
 
@@ -35,7 +37,7 @@ def draw(draft: Draft) -> str:
         (_("Risk"), listed(words.risks(study, found))),
         (_("Before you pay"), listed(words.gaps(study, found))),
     ]
-    kind = str(found.row["verdict"])
+    kind = found.kind
     return "".join(
         [
             f'<div class="verdict {html_safe(kind)}"><h3><span class=tag>{html_safe(chip(kind))}'
@@ -43,7 +45,7 @@ def draw(draft: Draft) -> str:
             *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
             _step(words.next_step(study, found)),
             "</div>",
-            _standings(draft) if len(study.challengers) > 1 else "",
+            _others(draft, best) if len(study.challengers) > 1 else "",
             *(prose(each, "muted") for each in _meanings(draft)),
         ]
     )
@@ -67,13 +69,25 @@ def _mean(draft: Draft) -> str:
 def _found(draft: Draft, found: Decision) -> str:
     """In counts first: what a mean of the metric amounts to for a searcher."""
     study, hits = draft.study, found.hits
-    said = []
+    said = _judged(draft, found.challenger)
     if hits is not None and study.measures_quality:
         said += [prose(words.hits(hits), "lead"), prose(_sureness(draft, hits.change), "muted")]
     verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
     out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
     rest = [sentence(verdict), words.other_metrics(study, found), out]
     return "".join([*said, *(prose(each) for each in rest if each)])
+
+
+def _judged(draft: Draft, challenger: str) -> list[str]:
+    """What a judge and people say together, which comes first, and what speaks against it."""
+    study = draft.study
+    if study.judge is None:
+        return []
+    found = verdicts(study, study.judge)[challenger]
+    warnings = [prose(_("Warning: {text}", text=each)) for each in judge_warnings(study, found)]
+    above = "lead" if headline(study, challenger) is not None else ""
+    said = prose(judged_sentence(study, found), above)
+    return [said, *warnings, prose(without_judge(), "muted")]
 
 
 def _sureness(draft: Draft, row: pd.Series) -> str:
@@ -111,6 +125,16 @@ def _cost(draft: Draft, found: Decision) -> str:
             )
         )
     return "".join(map(prose, said))
+
+
+def _others(draft: Draft, best: str) -> str:
+    """The verdicts on the other systems by the judge, and every system in a row."""
+    study, said = draft.study, []
+    if study.judge is not None:
+        found = verdicts(study, study.judge)
+        said = [prose(judged_sentence(study, found[each])) for each in found if each != best]
+        said.append(prose(without_judge(), "muted"))
+    return "".join(said) + _standings(draft)
 
 
 def _standings(draft: Draft) -> str:

@@ -10,11 +10,18 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study import latency
-from rankdash.study.judging import verdicts
+from rankdash.study.judging import headline, verdicts
 from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
-from rankdash.words.judged import judge_caveats, judged_sentence, three_ways, worth_sentence
+from rankdash.words.judged import (
+    judge_caveats,
+    judge_warnings,
+    judged_sentence,
+    three_ways,
+    without_judge,
+    worth_sentence,
+)
 from rankdash.words.latency import without_p95
 from rankdash.words.queries import left_out_text
 from rankdash.words.verdict_chips import (
@@ -46,7 +53,8 @@ def draw(draft: Draft) -> str:
 
 def _one(draft: Draft, challenger: str) -> str:
     study = draft.study
-    kind = study.comparison.row(challenger, study.spec)["verdict"]
+    above = headline(study, challenger)
+    kind = study.comparison.row(challenger, study.spec)["verdict"] if above is None else above.kind
     verdict = study.comparison.verdict(challenger, study.spec, study.names)
     facts = "".join(
         f"<div><dt>{html_safe(title)}</dt><dd>{html_safe(value)}</dd>"
@@ -58,8 +66,8 @@ def _one(draft: Draft, challenger: str) -> str:
         f'<div class="verdict {html_safe(str(kind))}">'
         f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
         f"{html_safe(draft.against(challenger))}</h3>"
-        f"{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
-        f"{prose(worth)}{_left_out(draft, challenger)}</div>{_judged(draft, challenger)}"
+        f"{_judged(draft, challenger)}{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
+        f"{prose(worth)}{_left_out(draft, challenger)}</div>"
     )
 
 
@@ -83,7 +91,13 @@ def _judged(draft: Draft, challenger: str) -> str:
             table(PageTable((*head, _("queries")), rows, numbers=frozenset((1, 2, 3)))),
             draft.chart(figures.three_ways(study, challenger)),
             draft.chart(figures.label_curve(study, challenger)),
-            listed(judge_caveats(study, found)),
+            listed(
+                [
+                    *(_("Warning: {text}", text=each) for each in judge_warnings(study, found)),
+                    *judge_caveats(study, found),
+                ]
+            ),
+            prose(without_judge(), "muted"),
         ]
     )
 

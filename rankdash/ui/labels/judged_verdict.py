@@ -13,7 +13,7 @@ from rankdash.reporting import figures
 from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.ui.sidebar import view
-from rankdash.ui.widgets import plotly_chart
+from rankdash.ui.widgets import badges, plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe, table_html
 from rankdash.words.judged import (
@@ -34,6 +34,7 @@ def draw(study: Study, challenger: str) -> None:
     if study.judge is None:
         return
     found = verdicts(study, study.judge)[challenger]
+    badges.verdict(found.kind)
     st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
     said = [judged_sentence(study, found), worth_sentence(found.three)]
     st.write(markdown_safe(paragraph([each for each in said if each]), 800))

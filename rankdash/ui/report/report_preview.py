@@ -9,6 +9,7 @@ from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.study import latency
 from rankdash.study.gains import is_known
+from rankdash.study.judging import headline
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.verdict_chips import chip
@@ -39,11 +40,16 @@ def _decision(study: Study) -> Preview:
 
 def _verdict(study: Study) -> Preview:
     compared = study.comparison
+
+    def kind(system: str) -> str:
+        corrected = headline(study, system)
+        return compared.verdict(system, study.spec).kind if corrected is None else corrected.kind
+
     found = (
         _(
             "{name}: {verdict}",
             name=_name(study, system),
-            verdict=chip(compared.verdict(system, study.spec).kind),
+            verdict=chip(kind(system)),
         )
         for system in study.challengers
     )
