@@ -76,12 +76,16 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
                 len(pool.excluded),
             )
         )
-    if not st.button(
-        _("Start the judge"), type="primary", icon=":material/play_arrow:", key="judge.start"
-    ):
-        return
     if found.missing:
-        st.error(found.missing, icon=":material/key_off:")
+        # A disabled button says nothing itself.
+        st.info(found.missing, icon=":material/key_off:")
+    if not st.button(
+        _("Start the judge"),
+        type="primary",
+        icon=":material/play_arrow:",
+        key="judge.start",
+        disabled=bool(found.missing),
+    ):
         return
     names = stored.systems(dataset_id)
     wish = JudgeRequest(

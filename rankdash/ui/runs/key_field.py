@@ -71,8 +71,8 @@ def draw(kind: Configured, settings: Settings, name: str, *, fixed: bool = False
             )
         )
         return Found()
-    # Of this address: at another one a key may well be needed.
-    tick = f"{_key(name)}.none.{place.base_url}"
+    # Of any address: nothing secret is sent by it, and a service that needs a key says so.
+    tick = f"{_key(name)}.none"
     offered = not fixed and any(spec.name == _SETTING for spec in kind.settings)
     missing = _missing(offered, fixed)
     if offered and st.session_state.get(tick):
