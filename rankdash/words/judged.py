@@ -9,7 +9,7 @@ from rankdash.analysis.judging.agreement import GRADE, LABEL, JudgeAgreement
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES
-from rankdash.i18n import enumerated, ngettext, number, percent, plain, signed
+from rankdash.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.judging import (
     DOCUMENT_LENGTH,
@@ -162,13 +162,11 @@ def copied_sentence(found: JudgeAgreement) -> str:
 def lost_sentence(found: JudgedVerdict) -> str:
     """In how many of people's queries the judge lacks a grade, why, and what to do."""
     reasons = Counter(map(kind_of_failure, found.lost["kind"]))
-    return ngettext(
+    said = ngettext(
         "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
-        "by reason: {why}). It says nothing there, and only people's labels count. Ask again for "
-        "these on the page Judge, or with rankdash judge run and the same file.",
+        "by reason: {why}). It says nothing there, and only people's labels count.",
         "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
-        "by reason: {why}). It says nothing there, and only people's labels count. Ask again for "
-        "these on the page Judge, or with rankdash judge run and the same file.",
+        "by reason: {why}). It says nothing there, and only people's labels count.",
         int(found.lost["query_id"].nunique()),
         people=number(found.people, 0),
         why=enumerated(
@@ -176,6 +174,13 @@ def lost_sentence(found: JudgedVerdict) -> str:
             for reason, count in reasons.most_common()
         ),
     )
+    if (found.lost["kind"] == "not_asked").all():
+        advice = _("Let the judge grade these queries too.")
+    else:
+        advice = _(
+            "Ask again for these on the page Judge, or with rankdash judge run and the same file."
+        )
+    return paragraph([said, advice])
 
 
 def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:

@@ -151,6 +151,8 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
         "nothing there, and only people's labels count. Ask again for these on the page Judge, or "
         "with rankdash judge run and the same file."
     ]
+    never = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "not_asked"}))
+    assert judge_warnings(judged, never)[0].endswith("Let the judge grade these queries too.")
     assert judge_warnings(judged, verdict(judged, "better")) == []
     copy = replace(judged.judge, table=judged.judge.table.assign(
         grade=judged.dataset.qrels["label"].to_numpy()))  # fmt: skip

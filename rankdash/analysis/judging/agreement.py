@@ -17,6 +17,7 @@ from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import Kappa, Weighting, cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.analysis.statistics.clusters import clustered_reach
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.ranking.ragged import Floats, Integers
 
 _PAIR = ["query_id", "doc_id"]
@@ -25,7 +26,8 @@ LABEL, GRADE = "label", "grade"
 """Groups by what people said, and by what the judge said."""
 
 FEWEST_PAIRS = 10
-"""Of fewer pairs there is no kappa and no interval."""
+"""Of fewer pairs there is no kappa and no interval; nor an interval of fewer than `FEWEST_QUERIES`
+queries, over which it is."""
 
 _COLUMNS = (
     *("by", "group", "queries", "pairs", "agree", "people_relevant", "judge_relevant"),
@@ -87,8 +89,7 @@ class JudgeAgreement:
         and judge_relevant: the shares at or above the threshold; over, under: the shares that the
         judge grades higher, or lower, than people; difference: the judge's grade less people's, the
         mean; kappa, quadratic, which groups by label or grade have none of. Each of the last three
-        with its 95 % interval over queries; NaN where there is none: intervals and kappas of fewer
-        than `FEWEST_PAIRS` pairs.
+        with its 95 % interval over queries; NaN where there is none: see `FEWEST_PAIRS`.
         """
         label, grade = self._compared
         named = [(LABEL, pd.Series(label)), (GRADE, pd.Series(grade))]
@@ -113,7 +114,7 @@ class JudgeAgreement:
         # A mean over all pairs whose values add up to the difference of the two means.
         share = np.where(up, 1 / up.mean(), 0.0) - np.where(down, 1 / down.mean(), 0.0)
         centred = error - np.where(up, error[up].mean(), error[down].mean())
-        reach = clustered_reach(share * centred, self._queries, _LEVEL)
+        reach = _reach(share * centred, self._queries)
         return Favour(challenger, found, found - reach, found + reach)
 
     @cached_property
@@ -169,8 +170,7 @@ class JudgeAgreement:
             "difference": error,
         }.items():
             row[name] = float(value.mean()) if len(places) else np.nan
-        enough = len(places) >= FEWEST_PAIRS
-        reach = clustered_reach(error, queries, _LEVEL) if enough else np.nan
+        reach = _reach(error, queries)
         row["difference_low"] = float(row["difference"]) - reach  # type: ignore[arg-type]
         row["difference_high"] = float(row["difference"]) + reach  # type: ignore[arg-type]
         if by not in (LABEL, GRADE):
@@ -185,10 +185,20 @@ class JudgeAgreement:
 def _kappa(
     label: Floats, grade: Floats, queries: Integers, weighting: Weighting = "unweighted"
 ) -> Kappa:
-    found = cohen_kappa(label, grade, weighting, clusters=queries)
-    if len(label) >= FEWEST_PAIRS:
-        return found
-    return replace(found, kappa=float("nan"), low=float("nan"), high=float("nan"))
+    found, nan = cohen_kappa(label, grade, weighting, clusters=queries), float("nan")
+    if not _enough(queries):
+        found = replace(found, low=nan, high=nan)
+    return found if len(label) >= FEWEST_PAIRS else replace(found, kappa=nan)
+
+
+def _reach(values: Floats, queries: Integers) -> float:
+    """Half the interval of their mean; NaN where there is none."""
+    return clustered_reach(values, queries, _LEVEL) if _enough(queries) else float("nan")
+
+
+def _enough(queries: Integers) -> bool:
+    """Whether pairs of these queries have an interval."""
+    return len(queries) >= FEWEST_PAIRS and len(np.unique(queries)) >= FEWEST_QUERIES
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,8 @@ def _say(each: Agreed) -> None:
     for name, title in _KAPPAS:
         low, high = all_pairs[f"{name}_low"], all_pairs[f"{name}_high"]
         value = all_pairs[name]
-        shown = f"{value:.2f} ({low:.2f} to {high:.2f})"
+        ends = "no interval" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+        shown = f"{value:.2f} ({ends})"
         if math.isnan(value):
             few = all_pairs["pairs"] < FEWEST_PAIRS
             shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"

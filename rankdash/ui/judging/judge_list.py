@@ -15,10 +15,11 @@ from rankdash.ui.runs import cost_line, key_field
 from rankdash.ui.state import stored_judges
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets import dialogs
-from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.ui.widgets.text import markdown_safe, name_safe, shortened
 from rankdash.words.failures import kind_of_failure, problem
 
 _REFRESH_SECONDS = 1.0
+_LONGEST = 30
 # The choice of the widget, and what it is put to before it is drawn again.
 _SHOWN, _NEXT = "judge.shown", "judge.next"
 
@@ -42,7 +43,9 @@ def chosen(dataset_id: str) -> JudgeRow | None:
         st.selectbox(
             _("Judge"),
             ids,
-            format_func=lambda each: f"{rows[each].name} · {moment(rows[each].created)}",
+            format_func=lambda each: (
+                f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
+            ),
             key=_SHOWN,
         )
     return rows[st.session_state[_SHOWN]]

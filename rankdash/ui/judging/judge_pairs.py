@@ -3,6 +3,8 @@ judge."""
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import streamlit as st
 
@@ -74,23 +76,23 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
     """A table of pairs, and the one that is chosen in full."""
     data, shown = study.dataset, pairs.head(_MOST)
     names = data.names_of(shown["doc_id"])
+    # The grades first: however long the texts are, they are in sight.
+    grades = {_("Judge"): shown["grade"].map(_grade)}
+    if "label" in shown:
+        grades[_("People")] = shown["label"].map(plain)
+        grades[_("Judge less people")] = shown["difference"].map(lambda each: signed(each, 0))
     columns = {
+        **grades,
         _("Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],
         _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
-        _("Judge"): shown["grade"],
     }
-    if "label" in shown:
-        columns |= {_("People"): shown["label"], _("Judge less people"): shown["difference"]}
     chosen = st.dataframe(
         pd.DataFrame(columns),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
         key=f"judge.{key}.{row.id}",
-        column_config={
-            _("Judge less people"): st.column_config.NumberColumn(format="%+g"),
-            **dict.fromkeys((_("Judge"), _("People")), st.column_config.NumberColumn(format="%g")),
-        },
+        column_config=dict.fromkeys(grades, st.column_config.TextColumn(width="small")),
     )
     if len(pairs) > len(shown):
         st.caption(_("The first {n} are shown.", n=number(_MOST, 0)))
@@ -99,6 +101,10 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
         st.caption(_("Choose a row to read the pair and the judge's reason."))
         return
     _pair(study, row, shown.iloc[places[0]])
+
+
+def _grade(grade: float) -> str:
+    return _("no grade") if math.isnan(grade) else plain(grade)
 
 
 def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:

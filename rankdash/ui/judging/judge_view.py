@@ -11,8 +11,9 @@ import streamlit as st
 from rankdash.analysis.judging.agreement import FEWEST_PAIRS, JudgeAgreement
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import Kappa
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, percent, plain
+from rankdash.i18n import ngettext, number, percent, plain, signed
 from rankdash.store.jobs.judges import JudgeRow
 from rankdash.study.judging import (
     agreed,
@@ -29,6 +30,7 @@ from rankdash.ui.widgets.text import table_html
 from rankdash.words.judged import group_kind, group_name
 
 _NONE = "–"
+_HEIGHT = 420
 
 
 def draw(study: Study, row: JudgeRow) -> None:
@@ -106,11 +108,13 @@ def _agreement(found: JudgeAgreement) -> None:
                 ],
             )
         )
-        if len(found.pairs) < FEWEST_PAIRS:
+        if len(found.pairs) < FEWEST_PAIRS or int(overall["queries"]) < FEWEST_QUERIES:
             st.caption(
                 _(
-                    "A kappa, and any interval, needs at least {n} pairs.",
+                    "A kappa needs at least {n} pairs, and an interval at least {queries} queries "
+                    "too.",
                     n=number(FEWEST_PAIRS, 0),
+                    queries=number(FEWEST_QUERIES, 0),
                 )
             )
         if found.binary:
@@ -147,31 +151,20 @@ def _matrix(found: Kappa) -> str:
 
 def _groups(study: Study, judge: Judgements) -> None:
     table = agreement_groups(study, judge)
-    shown = pd.DataFrame(
-        {
-            _("By"): [group_kind(study, each) for each in table["by"]],
-            _("Group"): [
-                group_name(study, by, group)
-                for by, group in zip(table["by"], table["group"], strict=True)
-            ],
-            _("Pairs"): table["pairs"],
-            _("Same grade"): table["agree"],
-            _("Judge higher"): table["over"],
-            _("Judge lower"): table["under"],
-            _("Judge less people"): table["difference"],
-            _("Kappa"): table["kappa"],
-        }
-    )
-    share = st.column_config.NumberColumn(format="percent")
-    shares = (_("Same grade"), _("Judge higher"), _("Judge lower"))
-    st.dataframe(
-        shown,
-        hide_index=True,
-        column_config={
-            **dict.fromkeys(shares, share),
-            _("Judge less people"): st.column_config.NumberColumn(
-                format="%+.2f", help=_("Mean difference in grades.")
-            ),
-            _("Kappa"): st.column_config.NumberColumn(format="%.2f"),
-        },
-    )
+    headings = [
+        *(_("By"), _("Group"), _("Pairs"), _("Same grade"), _("Judge higher"), _("Judge lower")),
+        *(_("Judge less people"), _("Kappa")),
+    ]
+    rows = [
+        [
+            group_kind(study, row["by"]),
+            group_name(study, row["by"], row["group"]),
+            number(row["pairs"], 0),
+            *(percent(row[share]) for share in ("agree", "over", "under")),
+            signed(row["difference"], 2),
+            number(row["kappa"], 2),
+        ]
+        for row in table.to_dict("records")
+    ]
+    with st.container(height=_HEIGHT):
+        st.html(table_html(headings, rows))

@@ -231,27 +231,29 @@ def test_repeats_of_a_judge() -> None:
     assert np.isnan(none.same)
 
 
-@pytest.mark.parametrize("each", [4, 5])
-def test_few_pairs_have_no_kappa_and_no_interval(each: int) -> None:
-    """Of 8 pairs there is none, of 10 there is one; the matrix and the shares are of any number."""
-    judge, labels, label, grade = random_pairs(2, each)
+@pytest.mark.parametrize(("queries", "each"), [(4, 2), (5, 2), (2, 8)])
+def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> None:
+    """Of 8 pairs there is none, of 10 there is one, of 2 queries no interval; the matrix and the
+    shares are of any number."""
+    judge, labels, label, grade = random_pairs(queries, each)
     found = agreement(judge, labels, threshold=2)
-    enough = 2 * each >= FEWEST_PAIRS
-    assert found.unweighted.table.sum() == 2 * each
+    kappas, intervals = queries * each >= FEWEST_PAIRS, queries == 5
+    assert found.unweighted.table.sum() == queries * each
     row = found.overall
     assert row["agree"] == pytest.approx((label == grade).mean())
-    for name in ("kappa", "kappa_low", "quadratic", "quadratic_high", "difference_low"):
-        assert np.isfinite(row[name]) == enough
+    for name in ("kappa_low", "quadratic_high", "difference_low", "difference_high"):
+        assert np.isfinite(row[name]) == intervals
     for kappa in (found.unweighted, found.quadratic, found.relevant):
-        assert np.isfinite(kappa.kappa) == enough
-        assert not kappa.low < -1
+        assert np.isfinite(kappa.kappa) == kappas
+        assert np.isfinite([kappa.low, kappa.high]).all() == intervals
     kinds = pd.Series(["x", "y"], index=["q0", "q1"])
     own = found.by_group({"kind": kinds})
     own = own[own["by"] == "kind"]
     assert own["pairs"].tolist() == [each, each]
     assert own[["kappa", "kappa_low", "difference_low"]].isna().all(axis=None)
     assert own["difference"].notna().all()
-    owner = pd.Series(
-        ["new", "old"] * each, index=pd.MultiIndex.from_frame(labels[["query_id", "doc_id"]])
-    )
-    assert np.isfinite(found.favours(owner, "new", "old").difference) == enough
+    places = pd.MultiIndex.from_frame(labels[["query_id", "doc_id"]])
+    owner = pd.Series((["new", "old"] * queries * each)[: queries * each], index=places)
+    favour = found.favours(owner, "new", "old")
+    assert np.isfinite(favour.difference) == kappas
+    assert np.isfinite(favour.low) == intervals
