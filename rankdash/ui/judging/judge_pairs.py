@@ -80,7 +80,7 @@ def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
     grades = {_("Judge"): shown["grade"].map(_grade)}
     if "label" in shown:
         grades[_("People")] = shown["label"].map(plain)
-        grades[_("Judge less people")] = shown["difference"].map(lambda each: signed(each, 0))
+        grades[_("Difference")] = shown["difference"].map(lambda each: signed(each, 0))
     columns = {
         **grades,
         _("Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],

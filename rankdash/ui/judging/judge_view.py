@@ -152,13 +152,16 @@ def _matrix(found: Kappa) -> str:
 def _groups(study: Study, judge: Judgements) -> None:
     table = agreement_groups(study, judge)
     headings = [
-        *(_("By"), _("Group"), _("Pairs"), _("Same grade"), _("Judge higher"), _("Judge lower")),
-        *(_("Judge less people"), _("Kappa")),
+        *(_("Group"), _("Pairs"), _("Same"), _("Higher"), _("Lower"), _("Difference")),
+        _("Kappa"),
     ]
     rows = [
         [
-            group_kind(study, row["by"]),
-            group_name(study, row["by"], row["group"]),
+            _(
+                "{part}: {value}",
+                part=group_kind(study, row["by"]),
+                value=group_name(study, row["by"], row["group"]),
+            ),
             number(row["pairs"], 0),
             *(percent(row[share]) for share in ("agree", "over", "under")),
             signed(row["difference"], 2),
@@ -168,3 +171,9 @@ def _groups(study: Study, judge: Judgements) -> None:
     ]
     with st.container(height=_HEIGHT):
         st.html(table_html(headings, rows))
+    st.caption(
+        _(
+            "Same, higher, lower: the share of the pairs that the judge grades so, against people. "
+            "Difference: the judge's grade less people's, the mean."
+        )
+    )

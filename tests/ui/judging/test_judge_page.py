@@ -104,9 +104,9 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     assert "People and the judge both graded 59 pairs of 15 queries." in told
     # People's labels are 0 and 1.
     assert "both are compared as relevant (1) or not (0), from 1 on" in told
-    (table,) = [each.value for each in page.get("html") if "Judge higher" in str(each.value)]
+    (table,) = [each.value for each in page.get("html") if ">Higher</th>" in str(each.value)]
     for by in ("people's label", "judge's grade", "length of the document", "kind"):
-        assert f">{html_safe(by)}</td>" in table
+        assert f">{html_safe(by)}: " in table
     assert "None" not in table
     assert [each.label for each in page.expander if "differently" in each.label] == [
         "3 pairs that people and the judge grade differently"
