@@ -13,8 +13,8 @@ from rankdash.study.study import Study
 
 
 def with_draws(study: Study, draws: pd.DataFrame) -> Study:
-    """The study with the estimates of its labels; as it is where every document has a label that a
-    metric looks at.
+    """The study with the estimates of its labels, for which the grades of its judge are the guess;
+    as it is where every document has a label that a metric looks at.
 
     draws: query_id, doc_id, cannot_tell, draw and probability of the labels; NaN for those that
     were there before. What cannot be told counts as not relevant.
@@ -30,6 +30,7 @@ def with_draws(study: Study, draws: pd.DataFrame) -> Study:
         study.specs,
         threshold=study.conventions.threshold,
         level=study.statistics.level,
+        judge=study.judge,
     )
     if found is not None and found.complete and _all_labelled(study):
         return study

@@ -160,7 +160,28 @@ def labelling_sentences(found: LabelStatus) -> list[str]:
         said = [estimate_sentence(each) for each in found.estimates]
         if not found.settled:
             said.append(effort_sentence(found))
+        if found.saved:
+            said.append(saved_sentence(found.saved))
     return [*said, _("Means count documents without a label as not relevant.")]
+
+
+def saved_sentence(saved: int) -> str:
+    """How many labels a judge has saved, or cost, as the guess."""
+    if saved < 0:
+        return ngettext(
+            "With the judge's grades as the guess it takes about {n} label more; the result rests "
+            "on people's labels.",
+            "With the judge's grades as the guess it takes about {n} labels more; the result rests "
+            "on people's labels.",
+            -saved,
+        )
+    return ngettext(
+        "The judge's grades as the guess have saved about {n} label so far; the result rests on "
+        "people's labels.",
+        "The judge's grades as the guess have saved about {n} labels so far; the result rests on "
+        "people's labels.",
+        saved,
+    )
 
 
 def like_these_sentence(found: Estimate) -> str:

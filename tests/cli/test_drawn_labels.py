@@ -260,3 +260,32 @@ def test_labels_go_out_as_qrels_of_trec_without_what_cannot_be_told(run, files) 
     done = run("evaluate", out, files / "old.trec", files / "new.trec", "--json")
     assert (done.code, done.json["labelling"]) == (0, None)
     assert 0 < done.json["systems"]["old"]["mean"]["judged@10"] < 1
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_a_judges_grades_are_the_guess_for_labels_that_were_drawn(run, files, truth, share) -> None:
+    """As `label status` has it, whether or not the judge graded all of them."""
+    lists = [line.split()[::2] for line in (files / "old.trec").read_text().splitlines()]
+    pairs = [(query, doc) for query, doc, *_ in lists]
+    grades = [min(int(truth.get(pair, "0")) + (n % 5 == 0), 3) for n, pair in enumerate(pairs)]
+    table = pd.DataFrame(pairs, columns=["query_id", "doc_id"]).assign(grade=grades)
+    table = table.sample(frac=share, random_state=1)
+    table.to_csv(files / "grades.csv", index=False)
+    own = run("label", "status", files / "plan.jsonl", "--judge", files / "grades.csv", "--json")
+    (wanted,) = own.json["estimates"]
+    options = [
+        "--qrels", files / "labels.csv", "--baseline", files / "old.trec",
+        "--challenger", files / "new.trec",
+    ]  # fmt: skip
+    with_judge, without = (
+        run("compare", *options, *judge, "--json").json["labelling"]
+        for judge in (["--judge", files / "grades.csv"], [])
+    )
+    (found,), (plain,) = with_judge["estimates"], without["estimates"]
+    for name in ("difference", "low", "high", "needed", "saved"):
+        assert found[name] == pytest.approx(wanted[name], abs=1e-12)
+    assert found["low"] != plain["low"]
+    assert plain["saved"] is None
+    assert found["saved"] is not None
+    text = run("compare", *options, "--judge", files / "grades.csv").out
+    assert ("the result rests on people's labels." in text) == bool(found["saved"])

@@ -16,6 +16,7 @@ from rankdash.words.verdict_chips import (
     estimate_sentence,
     interval,
     p_value,
+    saved_sentence,
 )
 
 
@@ -135,3 +136,14 @@ def test_the_effort_of_few_documents_is_all_of_them() -> None:
     assert said == "With so few documents the result comes with the last label."
     more = (*few, replace(FOUND, needed=None, pairs=51))
     assert "after 50 labels" in effort_sentence(LabelStatus("random", more, 0, (), (), math.nan))
+
+
+def test_what_a_judge_saves_or_costs_as_the_guess() -> None:
+    rests = "; the result rests on people's labels."
+    assert saved_sentence(1) == (
+        f"The judge's grades as the guess have saved about 1 label so far{rests}"
+    )
+    assert saved_sentence(1200).startswith("The judge's grades as the guess have saved about 1,200")
+    assert saved_sentence(-3) == (
+        f"With the judge's grades as the guess it takes about 3 labels more{rests}"
+    )

@@ -11,9 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.additive import ADDITIVE, Additive
 from rankdash.analysis.labelling.draws import MODES, LabelPlan
 from rankdash.analysis.labelling.estimate import estimate, next_draw
+from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.errors import DataError, SpecError
@@ -33,13 +35,15 @@ def status_of_draws(
     *,
     threshold: float,
     level: float,
+    judge: Judgements | None = None,
 ) -> LabelStatus | None:
     """Where the labels stand; None where their probabilities are those of no plan for the rankings.
 
     rankings: name → ranking, the baseline first, ties settled. drawn: query_id, doc_id, label, draw
     and probability of each pair, as `labels_table` has them. specs: metrics that are asked about; a
     plan is for one of them, or for a sum over documents at the cutoff of one or at a usual one. The
-    top of the scale is the highest label.
+    top of the scale is the highest label. judge: whose grades, brought to that scale, are the guess
+    where documents were drawn.
 
     With several challengers the plan may be for all, or for one of them.
     """
@@ -54,8 +58,16 @@ def status_of_draws(
                 continue
             if found is not None:
                 labels = found.pool.aligned(drawn)
-                return LabelStatus(found.mode, estimate(found, labels), 0, (), (), math.nan)
+                guess = None if judge is None else _guess(found, judge)
+                each = estimate(found, labels, guess)
+                return LabelStatus(found.mode, each, 0, (), (), math.nan)
     return None
+
+
+def _guess(plan: LabelPlan, judge: Judgements) -> Guess:
+    low, high = judge.scale
+    grades = (plan.pool.aligned(judge.table, "grade") - low) / (high - low) * plan.metric.top
+    return Guess.from_gains(plan.metric.gains(grades))
 
 
 def _cutoffs(rankings: Mapping[str, Ranking], drawn: pd.DataFrame) -> list[int]:
