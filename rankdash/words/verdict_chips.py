@@ -217,6 +217,9 @@ def effort_sentence(found: LabelStatus) -> str:
     labels = ngettext(
         "About {n} more label settles it.", "About {n} more labels settle it.", found.needed
     )
-    if not math.isfinite(found.seconds_left):
-        return labels
-    return paragraph([labels, _("At the present rate: {time}.", time=duration(found.seconds_left))])
+    said = [labels]
+    if found.needed_most is not None and found.needed_most > found.needed:
+        said.append(_("In nine of ten cases at most {n}.", n=number(found.needed_most, 0)))
+    if math.isfinite(found.seconds_left):
+        said.append(_("At the present rate: {time}.", time=duration(found.seconds_left)))
+    return paragraph(said)

@@ -130,6 +130,18 @@ def test_the_effort_is_that_of_the_comparison_that_needs_most(needed, seconds, s
     assert effort_sentence(LabelStatus("weight", estimates, 0, (), (), seconds)) == said
 
 
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (180, "About 180 more labels settle it."),
+        (1200, "About 180 more labels settle it. In nine of ten cases at most 1,200."),
+    ],
+)
+def test_the_effort_says_how_far_it_may_be_off(most, said) -> None:
+    found = (replace(FOUND, needed_most=most), replace(FOUND, needed=20, needed_most=90))
+    assert effort_sentence(LabelStatus("weight", found, 0, (), (), math.nan)) == said
+
+
 def test_the_effort_of_few_documents_is_all_of_them() -> None:
     few = (replace(FOUND, needed=None, pairs=50), replace(FOUND, needed=None, pairs=24))
     said = effort_sentence(LabelStatus("random", few, 0, (), (), math.nan))

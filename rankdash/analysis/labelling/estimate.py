@@ -20,6 +20,10 @@ from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.guess import PSEUDO_LABELS, Guess
 from rankdash.ranking.ragged import Flags, Floats, Integers
 
+# Of replayed forecasts on two real sets, with a judge and without, 94 to 99 % were enough with it;
+# of those under 60 labels, 88 to 95 %.
+_CAUTION = 0.75
+
 State = Literal["too_early", "open", "settled", "complete"]
 
 
@@ -38,9 +42,11 @@ class Estimate:
         pairs. waiting: labels of later draws, which count when their turn comes. known: labels that
         were there before. pairs: all that weigh anything, those included. needed: labels more until
         it is settled, if the difference is as estimated; at most what is left; None while it is too
-        early. saved: about how many labels more it would take without the judge for as narrow an
-        interval, or, where it is settled, to settle it, if labels vary as those so far; below 0
-        where the judge costs labels; None without a judge, and while it is too early.
+        early. needed_most: the same if the difference is smaller by three quarters of its standard
+        error, which is enough in about nine of ten cases. saved: about how many labels more it
+        would take without the judge for as narrow an interval, or, where it is settled, to settle
+        it, if labels vary as those so far; below 0 where the judge costs labels; None without a
+        judge, and while it is too early.
     """
 
     baseline: str
@@ -60,6 +66,7 @@ class Estimate:
     pairs: int
     needed: int | None
     saved: int | None
+    needed_most: int | None = None
 
     @property
     def settled(self) -> bool:
@@ -104,11 +111,11 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
     found = {"difference": nan, "low": nan, "high": nan}
     state: State = "too_early"
     like_these = (nan, nan)
-    needed = saved = None
+    needed = most = saved = None
     guesses = judge is not None and plan.mode != "query"
     if first_open is None:
         exact = float((weights * np.where(plan.weighs, gains, 0.0)).sum())
-        found, state, needed = dict.fromkeys(found, exact), "complete", 0
+        found, state, needed, most = dict.fromkeys(found, exact), "complete", 0, 0
         saved = 0 if guesses else None
         like_these = _like_these(plan, contrast, gains, guess, n, exact)
     elif draws:
@@ -119,6 +126,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
             found.update(low=mean - half, high=mean + half)
             state = "settled" if abs(mean) > half else "open"
             needed = 0 if state == "settled" else _needed(plan, path, reach) - n
+            most = 0 if state == "settled" else _needed(plan, path, reach, _CAUTION) - n
             like_these = _like_these(plan, contrast, gains, guess, n, mean)
             if guesses:
                 without, _ = _followed(plan, contrast, gains, alone, draws, before)
@@ -144,6 +152,7 @@ def _estimate(plan: LabelPlan, contrast: int, gains: Floats, judge: Guess | None
         pairs=int(plan.weighs.sum()),
         needed=needed,
         saved=saved,
+        needed_most=most,
     )
 
 
@@ -200,9 +209,11 @@ def _sums(groups: Integers, values: Floats, size: int) -> Floats:
     return np.bincount(groups, values, size).astype(np.float64)
 
 
-def _needed(plan: LabelPlan, path: Sequence, reach: float) -> int:
-    """Labels until it is settled, from the first."""
-    enough = _half_ahead(plan, path, reach) < abs(path.mean[-1])
+def _needed(plan: LabelPlan, path: Sequence, reach: float, caution: float = 0.0) -> int:
+    """Labels until it is settled, from the first, if the difference is smaller than estimated by so
+    many standard errors."""
+    error = np.sqrt(path.spread[-1] * path.noise[-1]) / path.weight[-1]
+    enough = _half_ahead(plan, path, reach) < abs(path.mean[-1]) - caution * error
     return _labels_to(plan, np.append(np.zeros(len(path.mean), dtype=bool), enough))
 
 

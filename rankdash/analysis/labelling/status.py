@@ -98,6 +98,12 @@ class LabelStatus:
         return max(each) if each and len(each) == len(self.estimates) else None
 
     @property
+    def needed_most(self) -> int | None:
+        """The same in all but about one of ten cases."""
+        each = [found.needed_most for found in self.estimates if found.needed_most is not None]
+        return max(each) if each and len(each) == len(self.estimates) else None
+
+    @property
     def saved(self) -> int | None:
         """About how many labels the judge has saved so far: how many more it would take without it
         to be as far; None without a judge, and while it is too early to say."""
@@ -125,6 +131,7 @@ class LabelStatus:
             "mode": self.mode,
             "settled": self.settled,
             "needed": self.needed,
+            "needed_most": self.needed_most,
             "saved": self.saved,
             "seconds_per_label": _or_none(self.seconds),
             "seconds_left": _or_none(self.seconds_left),
