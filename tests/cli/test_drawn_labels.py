@@ -289,3 +289,9 @@ def test_a_judges_grades_are_the_guess_for_labels_that_were_drawn(run, files, tr
     assert found["saved"] is not None
     text = run("compare", *options, "--judge", files / "grades.csv").out
     assert ("the result rests on people's labels." in text) == bool(found["saved"])
+    # The gate decides by it too, and not by a judge that these labels cannot correct.
+    done = run("gate", *options, "--judge", files / "grades.csv", "--min-gain", "dcg@10=-1",
+        "--confidence", 0.975, "--format", "json")  # fmt: skip
+    (condition,) = done.json["conditions"]
+    assert condition["estimated"]
+    assert condition["low"] == pytest.approx(found["low"], abs=1e-12)

@@ -189,16 +189,19 @@ def decide(
     comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
         `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
         profile. drawn: spec → what labels that came by draws say of the challenger; None where
-        labels did not. judged: spec → the challenger's change by a judge, corrected by people; None
-        where there is no judge. trusted: whether the judge counts alone where people labelled too
-        few queries to correct it.
+        labels did not. judged: spec of a gain → the challenger's change by a judge, corrected by
+        people; None where there is no judge. trusted: whether the judge counts alone where people
+        labelled too few queries to correct it.
 
     Raises SpecError where a condition needs timings and there are none.
     """
     found = []
     for each in conditions:
-        if judged is not None and each.kind == "min-gain":
-            found.append(_of_judge(each, judged[each.subject], trusted=trusted))
+        three = None if judged is None else judged.get(each.subject)
+        estimated = drawn is not None and each.subject in drawn
+        # Of single documents that were drawn, the judge's grades are the guess of an estimate.
+        if three is not None and (three.enough or trusted or not estimated):
+            found.append(_of_judge(each, three, trusted=trusted))
         elif drawn is not None and each.kind != "max":
             found.append(_of_draws(each, drawn.get(each.subject)))
         else:
