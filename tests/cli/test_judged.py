@@ -361,6 +361,8 @@ def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(
             section == "decision"
         )
     assert page.count(sentence) == 2
+    # One line leads the page.
+    assert page.count("class=lead") + page.count('class="lead"') == 1
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -71,7 +71,8 @@ def _found(draft: Draft, found: Decision) -> str:
     study, hits = draft.study, found.hits
     said = _judged(draft, found.challenger)
     if hits is not None and study.measures_quality:
-        said += [prose(words.hits(hits), "lead"), prose(_sureness(draft, hits.change), "muted")]
+        said.append(prose(words.hits(hits), "lead" if found.headline is None else ""))
+        said.append(prose(_sureness(draft, hits.change), "muted"))
     verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
     out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
     rest = [sentence(verdict), words.other_metrics(study, found), out]
