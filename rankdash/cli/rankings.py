@@ -26,6 +26,7 @@ from rankdash.readers import (
     stem_of,
 )
 from rankdash.readers.beside import Beside
+from rankdash.readers.parse.limits import limit_set
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
 
@@ -160,7 +161,7 @@ def scores_of(
         names_of(rankings),
         start=True,
         columns=rules.columns,
-        limits=ReadLimits(rows=MOST_ROWS),
+        limits=ReadLimits(rows=limit_set("rows", MOST_ROWS)),
     )
     pairs, found = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
     if not len(pairs):

@@ -11,6 +11,8 @@ from rankdash.readers import registry
 from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec, workbook
 from rankdash.readers.parse import json_lines
 from rankdash.readers.parse.encoding import Decoded, decode
+from rankdash.readers.parse.faults import told
+from rankdash.readers.parse.gauge import refuse_vast_json
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
@@ -33,6 +35,11 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     Raises UnknownFormError where no reader knows the form, FormatError where the file is broken,
     and LimitError.
     """
+    with told(source.name):
+        return _tables_of(source, limits)
+
+
+def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     if source.data.startswith(workbook.MAGIC):
         return workbook.read(source.data, source.name, limits)
     if source.data.startswith(parquet.MAGIC):
@@ -54,6 +61,7 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
             file=source.name,
         )
     if decoded.start.lstrip()[0] in "[{":
+        refuse_vast_json(decoded, source.name, limits)
         tables = _read_json(decoded.text, source.name, limits)
     else:
         tables = [_read_text(decoded, source.name, limits)]
@@ -91,6 +99,23 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
 
 
 def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
+    text, mended = json_lines.mended(text)
+    tables = _json_tables(text, file, limits)
+    if not mended:
+        return tables
+    finding = Finding(
+        "warning",
+        "half_characters",
+        "Texts with half a character (a lone surrogate), replaced by \ufffd: {count}.",
+        {"count": mended},
+        "Look at the program that wrote the file: it cuts text in the middle of a character.",
+        file,
+        count=mended,
+    )
+    return [replace(table, findings=(finding, *table.findings)) for table in tables]
+
+
+def _json_tables(text: str, file: str, limits: ReadLimits) -> list[Table]:
     # A list of rows may be long, and is decoded once only where it can be something else.
     readers = [reader for reader in registry.JSON if reader.may_match(text[:_SAMPLE_CHARS])]
     text = json_lines.as_one(text) if readers else text

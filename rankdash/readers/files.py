@@ -14,11 +14,15 @@ from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
 from rankdash.readers.join.interpret import interpret, refuse_lacking
 from rankdash.readers.join.parsed_file import Parsed, ParsedFile
+from rankdash.readers.parse import faults
 from rankdash.readers.parse.annotators import Together, refuse_rule
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.unpack import unpack
+
+# Of many files, where none alone is at fault.
+_NAMED = 3
 
 
 class Choices(TypedDict, total=False):
@@ -74,20 +78,21 @@ def read(
             remedy="The rules are: highest, lowest, mean, refuse.",
             conflict=conflict,
         )
-    parts, findings = parts_of(
-        sources,
-        mapping=mapping,
-        columns=columns,
-        limits=limits,
-        words=words,
-        annotators=annotators,
-        ask=ask,
-    )
-    refuse_lacking(columns, parts)
-    kept, _, notes = identified(parts)
-    parsed = combine(
-        kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
-    )
+    with faults.told(_names(sources)):
+        parts, findings = parts_of(
+            sources,
+            mapping=mapping,
+            columns=columns,
+            limits=limits,
+            words=words,
+            annotators=annotators,
+            ask=ask,
+        )
+        refuse_lacking(columns, parts)
+        kept, _, notes = identified(parts)
+        parsed = combine(
+            kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
+        )
     return told(parsed, [*findings, *notes])
 
 
@@ -172,6 +177,11 @@ def parts_of(
         errors=errors,
     )
     return parts, findings
+
+
+def _names(sources: Sequence[Source]) -> str:
+    names = [source.name for source in sources]
+    return ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
 
 
 def _without_papers(files: Sequence[Source]) -> tuple[list[Source], list[Finding]]:

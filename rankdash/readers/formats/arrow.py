@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from rankdash.readers.formats.parquet import damaged, tabulated
+from rankdash.readers.formats.parquet import tabulated
+from rankdash.readers.parse import faults
+from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.table import (
     Table,
@@ -26,10 +28,8 @@ def read(data: bytes, file: str, limits: ReadLimits) -> Table:
 
     Raises FormatError where the file is damaged, LimitError for too many rows, columns or bytes.
     """
-    try:
+    with told(file, faults.FILE, format=NAME):
         return tabulated(_unpacked(data, file, limits), file, NAME, limits)
-    except (pa.ArrowException, OSError, ValueError) as problem:
-        raise damaged(NAME, file, problem) from problem
 
 
 def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rankdash.errors import FormatError
-from rankdash.findings import Finding
 from rankdash.readers.formats import nested, retrieved
 from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
 from rankdash.readers.parse.limits import ReadLimits
@@ -32,8 +31,6 @@ Record = dict[str, Any]
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 _SEEN_CHARS = 80
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-_ESCAPED_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
 
 
@@ -52,9 +49,7 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
         if len(records) % 10_000 == 0:
             refuse_many_rows(len(records), file, limits)
     refuse_many_rows(len(records), file, limits)
-    return table_of(
-        records, lines, file, name, limits, broken_text=bool(_ESCAPED_HALF_PAIR.search(text))
-    )
+    return table_of(records, lines, file, name, limits)
 
 
 def table_of(
@@ -63,14 +58,8 @@ def table_of(
     file: str,
     name: str,
     limits: ReadLimits,
-    *,
-    broken_text: bool = False,
 ) -> Table:
-    """The records as a table of text.
-
-    broken_text: some strings may hold half a surrogate pair, which no encoding can store; they
-    are replaced by U+FFFD, and a finding says so.
-    """
+    """The records as a table of text."""
     refusals = Refusals(file)
     records = retrieved.joined(records)
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
@@ -105,9 +94,6 @@ def table_of(
         keys.update(dict.fromkeys(record))
         refuse_many_columns(len(keys), file, limits)
     columns = {key: [cell(record.get(key)) for record in records] for key in keys}
-    findings: tuple[Finding, ...] = ()
-    if broken_text:
-        findings = _mend(columns, file)
     line_numbers = np.array(lines, dtype=np.int64)
     for cells in columns.values():
         refuse_long_fields(cells, line_numbers, file, limits)
@@ -117,7 +103,6 @@ def table_of(
         frame_of(columns),
         line_numbers,
         refusals,
-        findings=findings,
         keys=keys_seen,
         inner=frozenset(inner & columns.keys()),
     )
@@ -261,25 +246,3 @@ def cell(value: object) -> str | None:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
-
-
-def _mend(columns: dict[str, list[str | None]], file: str) -> tuple[Finding, ...]:
-    mended = 0
-    for cells in columns.values():
-        for position, cell in enumerate(cells):
-            if cell and _HALF_PAIR.search(cell):
-                cells[position] = _HALF_PAIR.sub("\ufffd", cell)
-                mended += 1
-    if not mended:
-        return ()
-    return (
-        Finding(
-            "warning",
-            "half_characters",
-            "Texts with half a character (a lone surrogate), replaced by \ufffd: {count}.",
-            {"count": mended},
-            "Look at the program that wrote the file: it cuts text in the middle of a character.",
-            file,
-            count=mended,
-        ),
-    )

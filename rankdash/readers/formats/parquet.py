@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 
 from rankdash.errors import FormatError
 from rankdash.readers.formats.json_records import cell, table_of
+from rankdash.readers.parse import faults
+from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -33,22 +35,8 @@ def read(data: bytes, file: str, limits: ReadLimits) -> Table:
     floating-point one. Raises FormatError where the file is damaged, LimitError for too many
     rows, columns or bytes.
     """
-    try:
-        table = _unpacked(data, file, limits)
-    except (pa.ArrowException, OSError, ValueError) as problem:
-        raise damaged(NAME, file, problem) from problem
-    return tabulated(table, file, NAME, limits)
-
-
-def damaged(name: str, file: str, problem: BaseException) -> FormatError:
-    """name: of the format. problem: what pyarrow says of the file."""
-    return FormatError(
-        "The {format} file is damaged or cut short ({problem}). Nothing of it was kept.",
-        remedy="Copy or download the file again.",
-        file=file,
-        format=name,
-        problem=str(problem).splitlines()[0] if str(problem) else type(problem).__name__,
-    )
+    with told(file, faults.FILE, format=NAME):
+        return tabulated(_unpacked(data, file, limits), file, NAME, limits)
 
 
 def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Table:
@@ -62,7 +50,10 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
-    columns = Columns((name, _texts(table.column(name))) for name in table.column_names)
+    columns = Columns()
+    for column in table.column_names:
+        with told(file, faults.COLUMN, "Store the column as text, or leave it out.", column=column):
+            columns[column] = _texts(table.column(column))
     for cells in columns.values():
         refuse_long_fields(cells, lines, file, limits)
     return Table(file, name, columns, lines, Refusals(file))
@@ -79,6 +70,8 @@ def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     batches: list[pa.RecordBatch] = []
     size = 0
     for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+        # What stands in the file need not be what it says it is.
+        batch.validate(full=True)
         size += batch.nbytes
         refuse_many_bytes(size, file, limits)
         batches.append(batch)

@@ -6,13 +6,13 @@ import io
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, time
-from zipfile import BadZipFile
 
 import numpy as np
 
 from rankdash.errors import FormatError, UnavailableError
 from rankdash.readers.formats.json_records import cell
-from rankdash.readers.formats.parquet import damaged
+from rankdash.readers.parse import faults
+from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -25,7 +25,6 @@ from rankdash.readers.parse.table import (
 
 NAME = "Excel"
 MAGIC = b"PK\x03\x04"
-_BROKEN = (BadZipFile, KeyError, ValueError, TypeError, OSError, SyntaxError, EOFError)
 
 Row = list[str | None]
 
@@ -45,15 +44,12 @@ def read(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
             "Excel workbooks are read by the package openpyxl, which is not installed.",
             remedy="Install it with pip install openpyxl, or save the sheet as CSV (UTF-8).",
         ) from problem
-    try:
-        # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-            rows = {sheet.title: list(_rows(sheet, file, limits)) for sheet in sheets}
-    except _BROKEN as problem:
-        raise damaged(NAME, file, problem) from problem
+    # It warns of what it cannot keep, such as lists of allowed values; cells are kept.
+    with told(file, faults.FILE, format=NAME), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+        rows = {sheet.title: list(_rows(sheet, file, limits)) for sheet in sheets}
     filled = {title: found for title, found in rows.items() if len(found) > 1}
     if not filled:
         raise FormatError(

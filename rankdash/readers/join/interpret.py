@@ -24,6 +24,7 @@ from rankdash.readers.parse.columns import (
     recognise,
     unknown_shape,
 )
+from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.rows import part_of
 from rankdash.readers.parse.source import Source, stem_of
 from rankdash.readers.parse.table import Table
@@ -78,16 +79,17 @@ def interpret(
     for table, source in tables:
         own, graded = mapping.get(table.file), words.get(table.file)
         try:
-            if ask and table.file not in words:
-                _ask(table, own)
-            part = _part(
-                joined(table, annotators, graded),
-                source,
-                own,
-                graded,
-                alone=len(tables) == 1 and not beside,
-                beside_labels=known or bool(labelled - {table.file}),
-            )
+            with told(table.file):
+                if ask and table.file not in words:
+                    _ask(table, own)
+                part = _part(
+                    joined(table, annotators, graded),
+                    source,
+                    own,
+                    graded,
+                    alone=len(tables) == 1 and not beside,
+                    beside_labels=known or bool(labelled - {table.file}),
+                )
         except (MappingNeeded, WordsNeeded) as asked:
             question = question or asked
             continue

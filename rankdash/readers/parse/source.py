@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from rankdash.errors import DataError, LimitError
 from rankdash.findings import Finding
-from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits, variable
 
 # As a path: standard input.
 _STANDARD = "-"
@@ -129,19 +129,23 @@ def refuse_large(name: str, size: int, limits: ReadLimits) -> None:
     if size > limits.file_bytes:
         raise LimitError(
             "The file has {size:,.1f} MB; at most {limit:,.1f} MB are accepted.",
-            remedy="Remove documents that are no query's candidate, or store it as Parquet.",
+            remedy="Remove documents that are no query's candidate, store it as Parquet, or allow "
+            "more with {variable}.",
             file=name,
             size=size / MEGABYTE,
             limit=limits.file_bytes / MEGABYTE,
+            variable=variable("file_bytes"),
         )
 
 
 def too_many_files(name: str, limits: ReadLimits) -> LimitError:
     return LimitError(
         "There are more than {limit:,} files.",
-        remedy="Keep only the files of one data set: queries, documents, labels and rankings.",
+        remedy="Keep only the files of one data set: queries, documents, labels and rankings. Or "
+        "allow more with {variable}.",
         file=name,
         limit=limits.files,
+        variable=variable("files"),
     )
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from rankdash.errors import LimitError
 from rankdash.findings import Finding
 from rankdash.ranking.coded import ArrowText, objects
-from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits, variable
 from rankdash.readers.parse.skipped_rows import Refusals
 
 Texts = npt.NDArray[np.object_]
@@ -113,43 +113,41 @@ def table_of_rows(
     fields: Mapping[str, str],
     limits: ReadLimits,
 ) -> Table:
-    """The table of a format that says itself what its columns mean.
-
-    Half a surrogate pair, which JSON can spell and no encoding can store, becomes U+FFFD. Raises
-    LimitError for a cell that is too long.
-    """
+    """The table of a format that says itself what its columns mean. Raises LimitError for a cell
+    that is too long."""
     numbers = np.array(lines, dtype=np.int64)
-    cells = {column: [_storable(row[at]) for row in rows] for at, column in enumerate(columns)}
+    cells = {column: [row[at] for row in rows] for at, column in enumerate(columns)}
     for column in cells.values():
         refuse_long_fields(column, numbers, file, limits)
     return Table(file, name, frame_of(cells), numbers, refusals, fields)
-
-
-def _storable(cell: str | None) -> str | None:
-    if cell is None or cell.isascii():
-        return cell
-    return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def refuse_many_rows(rows: int, file: str, limits: ReadLimits) -> None:
     """Say how many rows of the file are read so far. Raises LimitError for too many."""
     limits.watch(file, rows)
     if rows > limits.rows:
-        raise LimitError(
-            "The file has more than {limit:,} rows.",
-            remedy="Load a sample of the queries with all their rows.",
-            file=file,
-            limit=limits.rows,
-        )
+        raise too_many_rows(file, limits)
+
+
+def too_many_rows(file: str, limits: ReadLimits) -> LimitError:
+    return LimitError(
+        "The file has more than {limit:,} rows.",
+        remedy="Load a sample of the queries with all their rows, or allow more with {variable}.",
+        file=file,
+        limit=limits.rows,
+        variable=variable("rows"),
+    )
 
 
 def refuse_many_columns(columns: int, file: str, limits: ReadLimits) -> None:
     if columns > limits.columns:
         raise LimitError(
             "The file has more than {limit:,} columns.",
-            remedy="Keep the columns for query, document, label, score and what describes a query.",
+            remedy="Keep the columns for query, document, label, score and what describes a query, "
+            "or allow more with {variable}.",
             file=file,
             limit=limits.columns,
+            variable=variable("columns"),
         )
 
 
@@ -157,9 +155,11 @@ def refuse_many_bytes(unpacked: int, file: str, limits: ReadLimits) -> None:
     if unpacked > limits.unpacked_bytes:
         raise LimitError(
             "Unpacked, the table is larger than {limit:,.1f} MB.",
-            remedy="Remove columns and documents that are not needed.",
+            remedy="Remove columns and documents that are not needed, or allow more with "
+            "{variable}.",
             file=file,
             limit=limits.unpacked_bytes / MEGABYTE,
+            variable=variable("unpacked_bytes"),
         )
 
 
@@ -180,10 +180,11 @@ def refuse_long_fields(
     )
     raise LimitError(
         "A field has {length:,} characters; at most {limit:,} are accepted.",
-        remedy="Cut the document into passages. Where the text is short, a quotation mark is "
-        "probably not closed.",
+        remedy="Cut the document into passages, or allow longer ones with {variable}. Where the "
+        "text is short, a quotation mark is probably not closed.",
         file=file,
         line=int(lines[position]),
         length=longest,
         limit=limits.field_chars,
+        variable=variable("field_chars"),
     )

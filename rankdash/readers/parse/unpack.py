@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import gzip
 import io
-import lzma
 import re
 import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Sequence
 from typing import IO
 
 from rankdash.errors import FormatError, LimitError
-from rankdash.readers.parse.limits import MEGABYTE, ReadLimits
+from rankdash.readers.parse import faults
+from rankdash.readers.parse.faults import told
+from rankdash.readers.parse.gauge import CHUNK, LineGauge, refuse_long_lines
+from rankdash.readers.parse.limits import MEGABYTE, ReadLimits, variable
 from rankdash.readers.parse.source import Source, refuse_large, too_many_files
 
-_CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _WORKBOOK = "xl/workbook.xml"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-_BROKEN = (
-    EOFError,
-    OSError,
-    ValueError,
-    struct.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
+# Less is no danger, however small it was packed.
+_UNPACKED_ALWAYS = 50 * MEGABYTE
 
 
 def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source], list[FormatError]]:
@@ -58,49 +50,54 @@ def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source],
 
 
 class _Unpacker:
-    """Unpacks with one budget for everything that comes out."""
+    """Unpacks with one budget for everything that comes out, and one for each archive."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self._limits = limits
         self._left = limits.unpacked_bytes
+        self._left_of_archive = 0
 
     def files_of(self, source: Source) -> list[Source]:
+        self._left_of_archive = max(
+            self._limits.unpacked_ratio * len(source.data), _UNPACKED_ALWAYS
+        )
         if source.data.startswith(_OLD_OFFICE):
             raise _workbook(source.name)
         if source.data.startswith(_GZIP):
             return [self._gunzip(source)]
         if source.data.startswith(_ZIP):
             return self._unzip(source)
+        refuse_long_lines(source.data, source.name, self._limits)
         return [source]
 
     def _gunzip(self, source: Source) -> Source:
-        try:
-            with gzip.GzipFile(fileobj=io.BytesIO(source.data)) as packed:
-                data = self._read(packed, source.name)
-        except _BROKEN as problem:
-            raise _broken(source.name, "gzip", problem) from problem
+        with (
+            told(source.name, faults.ARCHIVE, kind="gzip"),
+            gzip.GzipFile(fileobj=io.BytesIO(source.data)) as packed,
+        ):
+            data = self._read(packed, source.name)
         if data.startswith((_GZIP, *_ZIP)) or data[257:262] == b"ustar":
             raise _nested(source.name)
         return Source(source.name, data, source.origin)
 
     def _unzip(self, source: Source) -> list[Source]:
-        try:
-            with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-                if len(entries) > self._limits.files:
-                    raise too_many_files(source.name, self._limits)
-                names = [_safe_name(entry, source.name) for entry in entries]
-                if _WORKBOOK in names:
-                    self._count(archive, entries, source.name)
-                    return [source]
-                _refuse_office(names, source.name)
-                _refuse_workspace(names, source.name)
-                members = [
-                    self._member(archive, entry, f"{source.name}/{name}", source.name)
-                    for entry, name in zip(entries, names, strict=True)
-                ]
-        except _BROKEN as problem:
-            raise _broken(source.name, "zip", problem) from problem
+        with (
+            told(source.name, faults.ARCHIVE, kind="zip"),
+            zipfile.ZipFile(io.BytesIO(source.data)) as archive,
+        ):
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > self._limits.files:
+                raise too_many_files(source.name, self._limits)
+            names = [_safe_name(entry, source.name) for entry in entries]
+            if _WORKBOOK in names:
+                self._count(archive, entries, source.name)
+                return [source]
+            _refuse_office(names, source.name)
+            _refuse_workspace(names, source.name)
+            members = [
+                self._member(archive, entry, f"{source.name}/{name}", source.name)
+                for entry, name in zip(entries, names, strict=True)
+            ]
         if not members:
             raise FormatError(
                 "The zip archive holds no files.",
@@ -154,18 +151,32 @@ class _Unpacker:
                 self._read(packed, name)
 
     def _read(self, packed: gzip.GzipFile | IO[bytes], name: str) -> bytes:
-        """Everything in `packed`, stopping as soon as the budget is spent."""
+        """Everything in `packed`, stopping as soon as a budget is spent or a file holds more than
+        is read."""
         chunks: list[bytes] = []
-        while chunk := packed.read(_CHUNK):
+        gauge = LineGauge(name, self._limits)
+        while chunk := packed.read(CHUNK):
             self._left -= len(chunk)
+            self._left_of_archive -= len(chunk)
             if self._left < 0:
                 raise LimitError(
                     "Unpacked, the files are larger than {limit:,.1f} MB.",
-                    remedy="Remove documents that are no query's candidate, or load the data set "
-                    "in parts.",
+                    remedy="Remove documents that are no query's candidate, load the data set in "
+                    "parts, or allow more with {variable}.",
                     file=name,
                     limit=self._limits.unpacked_bytes / MEGABYTE,
+                    variable=variable("unpacked_bytes"),
                 )
+            if self._left_of_archive < 0:
+                raise LimitError(
+                    "Unpacked, the archive is more than {limit:,} times as large.",
+                    remedy="Check what it holds: it repeats the same bytes. Allow more with "
+                    "{variable}.",
+                    file=name,
+                    limit=self._limits.unpacked_ratio,
+                    variable=variable("unpacked_ratio"),
+                )
+            gauge.add(chunk)
             chunks.append(chunk)
         return b"".join(chunks)
 
@@ -235,14 +246,4 @@ def _nested(name: str) -> LimitError:
         "This is an archive inside an archive.",
         remedy="Unpack the outer one and load what it holds.",
         file=name,
-    )
-
-
-def _broken(name: str, kind: str, problem: BaseException) -> FormatError:
-    return FormatError(
-        "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept.",
-        remedy="Copy or download the file again.",
-        file=name,
-        kind=kind,
-        problem=str(problem) or type(problem).__name__,
     )

@@ -104,8 +104,6 @@ def test_cut_in_the_middle_is_refused_as_a_whole_or_loses_no_row_in_silence(
         (b"SQLite format 3\x00", "SQLite"),
         (b"\n<html><body>a, b</body></html>", "line 2: The file is markup, but of no known form"),
         (b"Dear all,\nplease find attached the labels.\nYours\n", "form of the file"),
-        (b'{"a":' * 100_000, "too deep"),
-        (b"[" * 100_000, "too deep"),
         (b'{"query": 1' + b"9" * 5000 + b"}", "JSON breaks"),
         (b'[1, "a", {}]', "its shape is not known"),
         (b'["a", "b"]', "its shape is not known"),

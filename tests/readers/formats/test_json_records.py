@@ -82,11 +82,3 @@ def test_as_much_as_allowed_is_read(limit, most):
     assert read(text, **{limit: most}).columns == ["a", "b"]
     with pytest.raises(LimitError):
         read(text, **{limit: most - 1})
-
-
-def test_half_a_character_is_replaced_and_counted_by_cell():
-    table = read('[{"a": "x\\ud800y\\udfff", "b": "\\ud83d\\ude00"}, {"a": "\\udc00"}]')
-    assert table.frame["a"].tolist() == ["x\ufffdy\ufffd", "\ufffd"]
-    assert table.frame["b"].tolist() == ["\U0001f600", None]
-    assert [finding.count for finding in table.findings] == [2]
-    assert read('[{"a": "\\ud83d\\ude00"}]').findings == ()

@@ -1,0 +1,238 @@
+"""What a library raises on odd content is an error with the file and the reason."""
+
+import decimal
+import io
+import json
+import struct
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rankdash.errors import DataError, FormatError, LimitError
+from rankdash.i18n import error_text
+from rankdash.readers.parse.faults import told
+
+ROWS = 6
+COLUMNS = {
+    "query": pa.array([f"q{row // 3}" for row in range(ROWS)]),
+    "document": pa.array([f"d{row}" for row in range(ROWS)]),
+    "label": pa.array([row % 2 for row in range(ROWS)]),
+}
+JSON_ROWS = [
+    {"query": f"q{row // 3}", "document": f"d{row}", "label": row % 2} for row in range(ROWS)
+]
+
+
+def numbers(value: int, kind: pa.DataType, stored: pa.DataType | None = None) -> pa.Array:
+    return pa.array([value] * ROWS, type=stored or pa.int64()).view(kind)
+
+
+def broken_text(offsets: int = ROWS) -> pa.Array:
+    stored = pa.array([b"\xff\xfe\xc3"] * offsets, type=pa.binary())
+    return pa.Array.from_buffers(pa.string(), offsets, stored.buffers())
+
+
+def in_lists(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(range(ROWS + 1), type=pa.int32()), values)
+
+
+ODD = {
+    "text": broken_text(),
+    "text by number": pa.DictionaryArray.from_arrays(
+        pa.array([0] * ROWS, type=pa.int32()), broken_text(1)
+    ),
+    "text in lists": in_lists(broken_text()),
+    "seconds": numbers(2**62, pa.timestamp("s")),
+    "microseconds": numbers(2**62, pa.timestamp("us")),
+    "nanoseconds": numbers(2**62 + 1, pa.timestamp("ns")),
+    "long ago": numbers(-(2**62), pa.timestamp("us", "UTC")),
+    "seconds in lists": in_lists(numbers(2**62, pa.timestamp("s"))),
+    "zone": numbers(1, pa.timestamp("us", "Mars/Olympus")),
+    "offset": numbers(1, pa.timestamp("us", "+99:99")),
+    "day": numbers(2**31 - 1, pa.date32(), pa.int32()),
+    "day in ms": numbers(2**62, pa.date64()),
+    "time": numbers(2**62, pa.time64("us")),
+    "duration": numbers(2**62, pa.duration("s")),
+    "decimal": pa.array([decimal.Decimal("1e37")] * ROWS, type=pa.decimal128(38, 0)),
+    "bytes": pa.array([b"\xff\x00"] * ROWS),
+    "interval": pa.array([(1, 2, 3)] * ROWS, type=pa.month_day_nano_interval()),
+}
+
+
+def parquet(table: pa.Table) -> bytes:
+    written = io.BytesIO()
+    pq.write_table(table, written)
+    return written.getvalue()
+
+
+def arrow(table: pa.Table) -> bytes:
+    written = io.BytesIO()
+    with pa.ipc.new_stream(written, table.schema) as writer:
+        writer.write_table(table)
+    return written.getvalue()
+
+
+def accepted_or_told(parse, name: str, content: bytes | str) -> DataError | None:
+    """The error, with the file, in words that can be written down; None where all was read."""
+    try:
+        parse({name: content})
+    except DataError as error:
+        assert error.file.startswith(name) and error.remedy
+        error_text(error).encode()
+        return error
+    return None
+
+
+# Parquet has no such values.
+NO_PARQUET = ("seconds", "seconds in lists", "interval")
+
+
+@pytest.mark.parametrize("field", ["extra", "query", "document", "label"])
+@pytest.mark.parametrize(
+    ("write", "odd"),
+    [(arrow, odd) for odd in ODD] + [(parquet, odd) for odd in ODD if odd not in NO_PARQUET],
+)
+def test_odd_columns_are_read_or_refused_by_name(parse, odd, write, field):
+    content = write(pa.table({**COLUMNS, field: ODD[odd]}))
+    error = accepted_or_told(parse, "odd.bin", content)
+    if error is not None:
+        assert error.params.get("column", field) == field
+
+
+@pytest.mark.parametrize("kind", [parquet, arrow])
+def test_a_value_that_cannot_be_read_is_told_with_its_column(parse, kind):
+    with pytest.raises(FormatError, match=r"^odd: The column 'when' .*\(.*out of range\)") as told:
+        parse({"odd": kind(pa.table({**COLUMNS, "when": ODD["microseconds"]}))})
+    assert "leave it out" in told.value.remedy
+
+
+@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
+@pytest.mark.parametrize("field", ["extra", "query", "doc_id", "label", "score", "rank"])
+@pytest.mark.parametrize(
+    "value",
+    [10**399, -(10**399), "9" * 400, "1e400", "\ud800x", "x\udfff", "a\0b"],
+    ids=["number", "negative", "digits", "power", "half", "half behind", "zero"],
+)
+def test_odd_values_of_json(parse, value, field, write):
+    rows = [{**row, field: value} for row in JSON_ROWS]
+    accepted_or_told(parse, "odd.json", written(rows, write))
+
+
+@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
+@pytest.mark.parametrize("name", ["\ud800k", "label\udc00", "\udfff"])
+def test_half_characters_in_names_of_columns(parse, found, name, write):
+    parsed = parse({"odd.json": written([{**row, name: 1} for row in JSON_ROWS], write)})
+    assert len(parsed.qrels) == ROWS
+    assert found(parsed, "half_characters").count == ROWS
+
+
+def test_numbers_of_ranx_that_no_float_holds(parse):
+    labels = {f"q{query}": {f"d{d}": 10**399 for d in range(3)} for query in range(3)}
+    assert accepted_or_told(parse, "odd.json", json.dumps(labels)) is not None
+
+
+@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
+@pytest.mark.parametrize("member", ["extra", "query", "label"])
+@pytest.mark.parametrize("levels", [90, 200, 100_000])
+def test_lists_inside_lists(parse, levels, member, write):
+    rows = written([{**row, member: "LISTS"} for row in JSON_ROWS], write)
+    for begin, end in (("[", "]"), ('{"a":', "}")):
+        nested = begin * levels + "1" + end * levels
+        error = accepted_or_told(parse, "odd.json", rows.replace('"LISTS"', nested))
+        if levels > 100:
+            assert isinstance(error, LimitError) and "deep inside each other" in error.message
+
+
+@pytest.mark.parametrize("content", ['{"a":' * 100_000, "[" * 100_000])
+def test_lists_that_never_end(parse, content):
+    with pytest.raises(LimitError, match="deep inside each other"):
+        parse({"odd": content})
+
+
+def written(rows: list[dict[str, object]], how: str) -> str:
+    if how == "jsonl":
+        return "\n".join(map(json.dumps, rows))
+    return json.dumps(rows if how == "json" else {"data": rows})
+
+
+def archive(*places: tuple[int, int, bytes], name: str = "a.csv") -> bytes:
+    """A zip of one file; (offset in its directory entry, in its own header, bytes): -1 for none."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr(name, "query,document,label\na,b,1\n")
+    content = bytearray(packed.getvalue())
+    directory = content.rindex(b"PK\x01\x02")
+    for entry, header, value in places:
+        for start in (directory + entry if entry >= 0 else -1, header):
+            if start >= 0:
+                content[start : start + len(value)] = value
+    return bytes(content)
+
+
+@pytest.mark.parametrize("version", [20, 45, 63, 64, 100, 255])
+def test_versions_of_zip(parse, version):
+    error = accepted_or_told(parse, "odd.zip", archive((6, 4, bytes([version, 0]))))
+    assert (error is None) == (version <= 63)
+
+
+@pytest.mark.parametrize("method", [1, 6, 9, 12, 14, 93, 97, 99, 65535])
+@pytest.mark.parametrize("places", [(10, 8), (10, -1), (-1, 8)])
+def test_methods_of_zip(parse, method, places):
+    error = accepted_or_told(parse, "odd.zip", archive((*places, struct.pack("<H", method))))
+    assert error is None or error.file.startswith("odd.zip")
+
+
+@pytest.mark.parametrize("bit", range(16))
+def test_flags_of_zip(parse, bit):
+    accepted_or_told(parse, "odd.zip", archive((8, 6, struct.pack("<H", 1 << bit))))
+
+
+@pytest.mark.parametrize("flags", [0, 0x800])
+@pytest.mark.parametrize(
+    "name", [b"\0\0\0\0\0", b"\xff\xfe\xfd.c", b"\xc3(\xa0\xa1.", b"\xed\xa0\x80\xed\xb0"]
+)
+def test_names_in_zip(parse, name, flags):
+    places = ((46, 30, name), (8, 6, struct.pack("<H", flags)))
+    accepted_or_told(parse, "odd.zip", archive(*places))
+
+
+@pytest.mark.parametrize("name", ["a\0.csv", "\x1b[31m.csv", "a" * 5000, "a//b"])
+def test_odd_names_in_zip(parse, name):
+    accepted_or_told(parse, "odd.zip", archive(name=name))
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "said"),
+    [
+        (MemoryError(), LimitError, "more memory than there is"),
+        (KeyError("x"), FormatError, "('x')"),
+        (RecursionError("too deep\nreally"), FormatError, "(too deep)"),
+        (ValueError(), FormatError, "(ValueError)"),
+        (TypeError("\ud800" + "x" * 900), FormatError, "(?" + "x" * 299 + ")"),
+    ],
+)
+def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected, said):
+    with pytest.raises(expected) as seen, told("a.csv"):
+        raise raised
+    assert (seen.value.file, seen.value.__cause__) == ("a.csv", raised)
+    assert said in seen.value.message and seen.value.remedy
+
+
+def test_an_error_of_rankdash_passes_as_it_is():
+    problem = DataError("No.", file="b.csv")
+    with pytest.raises(DataError) as seen, told("a.csv"):
+        raise problem
+    assert seen.value is problem
+
+
+def test_what_files_do_only_together_names_them(parse, monkeypatch):
+    def fails(*_args: object, **_settings: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("rankdash.readers.files.combine", fails)
+    files = {f"{n}.csv": "query,document,label\na,b,1\n" for n in range(4)}
+    with pytest.raises(FormatError, match="by zero") as seen:
+        parse(files)
+    assert seen.value.file == "0.csv, 1.csv, 2.csv, …"
