@@ -1,15 +1,19 @@
-"""`python -m rankdash.intake FOLDER`: reads what `Reading` put there; started by it alone."""
+"""`python -m rankdash.intake`: does what is asked in the folders whose names come in.
+
+`Process` starts it, and nothing else.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import queue
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +21,12 @@ from rankdash.errors import RankdashError
 from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept, keep
 from rankdash.intake.messages import answer_of
-from rankdash.intake.reading import ANSWER, PROGRESS, REQUEST, Progress, Step, claim
-from rankdash.loading import Retrieval, checked, usable
-from rankdash.readers import ReadLimits, Source, read
+from rankdash.intake.process import ANSWER, IDLE_SECONDS, PROGRESS, REQUEST
+from rankdash.intake.reading import Progress, Step, claim, is_large
+from rankdash.loading import Retrieval, checked, load, usable
+from rankdash.readers import Guess, ReadLimits, Source, guesses, read
+from rankdash.readers.detect import tables_of
+from rankdash.readers.parse.unpack import unpack
 from rankdash.store import Workspace
 
 _NICENESS = 10
@@ -27,35 +34,40 @@ _NICENESS = 10
 _REPORT_SECONDS = 0.5
 
 
-def main(folder: Path) -> None:
-    """Read and store the files of a folder; what became of them is written into it."""
+def main(folder: Path) -> bool:
+    """Do what the request in a folder says; what became of it is written into it. Whether another
+    request can follow: not where files are large, which leave much memory taken."""
     request = json.loads((folder / REQUEST).read_text("utf-8"))
+    task, limits = request.pop("task"), ReadLimits(**request.pop("limits"))
+    sources = [
+        Source(file["name"], (folder / str(place)).read_bytes(), file["origin"], _notes(file))
+        for place, file in enumerate(request.pop("files"))
+    ]
+    if is_large(sources) and hasattr(os, "nice"):
+        os.nice(_NICENESS)
     try:
-        kept = _read(folder, **request)
+        outcome = _TASKS[task](folder, sources, limits, **request)
     except RankdashError as error:
-        _write(folder / ANSWER, answer_of(error))
-        return
-    if kept is not None:
+        outcome = error
+    if outcome is not None:
         # Whoever asked may have gone with the folder; what is stored stays.
         with contextlib.suppress(OSError):
-            _write(folder / ANSWER, answer_of(kept))
+            _write(folder / ANSWER, answer_of(outcome))
+    return not is_large(sources)
 
 
 def _read(
     folder: Path,
+    sources: Sequence[Source],
+    limits: ReadLimits,
     workspace: str,
-    files: Sequence[dict[str, Any]],
     name: str | None,
     retrieval: Retrieval | None,
     choices: dict[str, Any],
 ) -> Kept | None:
     """None where the reading was cancelled."""
-    sources = [
-        Source(file["name"], (folder / str(place)).read_bytes(), file["origin"], _notes(file))
-        for place, file in enumerate(files)
-    ]
     said = _Said(folder, sources)
-    limits = ReadLimits(watch=said.rows, joining=lambda: said.step("joining"))
+    limits = replace(limits, watch=said.rows, joining=lambda: said.step("joining"))
     parsed = read(sources, limits=limits, **choices)
     said.step("checking")
     loaded = usable(checked(parsed, name=name, retrieval=retrieval))
@@ -65,6 +77,46 @@ def _read(
         return None
     said.step("storing")
     return keep(opened, loaded)
+
+
+def _guess(
+    _folder: Path, sources: Sequence[Source], limits: ReadLimits, most_bytes: int
+) -> list[Guess]:
+    return guesses(sources, most_bytes, limits)
+
+
+def _try(_folder: Path, sources: Sequence[Source], limits: ReadLimits) -> list[Guess]:
+    files, broken = unpack(sources, limits)
+    for source in files:
+        tables_of(source, limits)
+    if broken:
+        raise broken[0]
+    return []
+
+
+_TASKS: dict[str, Callable[..., Kept | list[Guess] | RankdashError | None]] = {
+    "read": _read,
+    "guess": _guess,
+    "try": _try,
+}
+
+
+def _limit_memory(most: int) -> None:
+    """Fail with MemoryError where more is taken than so many bytes beside what the imports took, or
+    than three quarters of the machine's, where the system can; and where memory runs out all the
+    same, end before the server."""
+    try:
+        import resource
+    except ImportError:
+        return
+    page = os.sysconf("SC_PAGE_SIZE")
+    most = min(most, page * os.sysconf("SC_PHYS_PAGES") * 3 // 4)
+    # Only Linux has these files, and a limit on memory that is kept.
+    with contextlib.suppress(OSError):
+        taken = page * int(Path("/proc/self/statm").read_text().split()[5])
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (taken + most, hard))
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _notes(file: dict[str, Any]) -> tuple[Finding, ...]:
@@ -108,17 +160,32 @@ def _write(file: Path, text: str) -> None:
     new.replace(file)
 
 
-def _end_with_parent(folder: Path) -> None:
-    """End when the server has gone, unless it is being stored already."""
-    while os.read(0, 4096):
-        pass
-    if claim(folder):
+def _listen(folders: queue.Queue[Path], under_way: list[Path]) -> None:
+    """Hand on what comes in; end when the server has gone, unless files are being stored."""
+    for line in sys.stdin:
+        folders.put(Path(json.loads(line)))
+    if not under_way or claim(under_way[0]):
         os._exit(1)
 
 
+def _serve() -> None:
+    folders: queue.Queue[Path] = queue.Queue()
+    under_way: list[Path] = []
+    threading.Thread(target=_listen, args=(folders, under_way), daemon=True).start()
+    if folders.empty():
+        # Much is imported at its first use.
+        load([Source("rows.csv", b"query,document,label\na,b,1\na,c,0\n")])
+    going_on = True
+    while going_on:
+        try:
+            folder = folders.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            return
+        under_way.append(folder)
+        going_on = main(folder)
+        under_way.clear()
+
+
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    place = Path(sys.argv[1])
-    threading.Thread(target=_end_with_parent, args=(place,), daemon=True).start()
-    main(place)
+    _limit_memory(ReadLimits().memory_bytes)
+    _serve()

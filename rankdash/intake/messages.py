@@ -16,7 +16,7 @@ import pandas as pd
 from rankdash import errors
 from rankdash.errors import Phrase, RankdashError
 from rankdash.intake.keeping import Kept
-from rankdash.readers import MappingNeeded, WordsNeeded
+from rankdash.readers import Guess, MappingNeeded, WordsNeeded
 from rankdash.readers.parse.values import Word
 
 _ERRORS: dict[str, type[RankdashError]] = {
@@ -26,14 +26,20 @@ _ERRORS: dict[str, type[RankdashError]] = {
 }
 
 
-def answer_of(outcome: Kept | RankdashError) -> str:
+def answer_of(outcome: Kept | list[Guess] | RankdashError) -> str:
     """What became of the files, as JSON."""
+    if isinstance(outcome, list):
+        return json.dumps([_plain(vars(guess)) for guess in outcome])
     return json.dumps(asdict(outcome) if isinstance(outcome, Kept) else _plain(outcome))
 
 
-def outcome_of(answer: str) -> Kept | RankdashError:
+def outcome_of(answer: str) -> Kept | list[Guess] | RankdashError:
     """What `answer_of` wrote."""
     content = json.loads(answer)
+    if isinstance(content, list):
+        return [
+            Guess(**{name: _tuples(each) for name, each in _made(one).items()}) for one in content
+        ]
     if "error" in content:
         error: RankdashError = _made(content)
         return error
@@ -82,3 +88,7 @@ def _made(value: Any) -> Any:
         case list():
             return [_made(each) for each in value]
     return value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

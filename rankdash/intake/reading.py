@@ -1,4 +1,4 @@
-"""Large files, read and stored by a process of their own: the server stays quick and outlives it.
+"""Files, read and stored by a process of their own: the server stays quick and outlives it.
 
 The process gets a folder with the files and what was chosen, and writes into it how far it is and
 what became of them. It ends with the server, and where nobody waits for it any more.
@@ -6,35 +6,34 @@ what became of them. It ends with the server, and where nobody waits for it any 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
-from rankdash.errors import LimitError
+from rankdash.errors import LimitError, RankdashError
 from rankdash.intake.keeping import Kept
 from rankdash.intake.messages import outcome_of
+from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
 from rankdash.loading import Retrieval
-from rankdash.readers import Choices, Source
-from rankdash.shipped import python_path
+from rankdash.readers import Choices, Guess, ReadLimits, Source
+from rankdash.readers.parse.limits import MEGABYTE, variable
 from rankdash.store import Workspace
 
 Step = Literal["reading", "joining", "checking", "storing"]
 
 LARGE_BYTES = 20_000_000
-"""From so many bytes on, files are read in a process; one that is packed counts ten times."""
+"""From so many bytes on, reading takes long; a file that is packed counts ten times."""
 
-REQUEST, PROGRESS, ANSWER = "request.json", "progress.json", "answer.json"
-_DECIDED, _LOG = "decided", "stderr.txt"
+_DECIDED = "decided"
+# Columns are guessed while a page is drawn.
+_GUESS_SECONDS = 10.0
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 _UNPACKED = 10
 
@@ -56,7 +55,7 @@ class Progress:
 
 
 def is_large(sources: Sequence[Source]) -> bool:
-    """Whether reading takes so long that it needs a process of its own."""
+    """Whether reading takes so long that a page says how far it is."""
     sizes = [
         len(source.data) * (_UNPACKED if source.data.startswith(_PACKED) else 1)
         for source in sources
@@ -79,39 +78,28 @@ class Reading:
         retrieval: Retrieval | None = None,
         **choices: Unpack[Choices],
     ) -> None:
-        self.cancelled = False
+        self.cancelled = self._ended = False
         self._started = time.monotonic()
-        self._folder = Path(tempfile.mkdtemp(prefix="rankdash-"))
-        for place, source in enumerate(sources):
-            (self._folder / str(place)).write_bytes(source.data)
-        request = {
-            "workspace": str(workspace.root),
-            "files": [
-                {
-                    "name": source.name,
-                    "origin": source.origin,
-                    "notes": [asdict(note) for note in source.notes],
-                }
-                for source in sources
-            ],
-            "name": name,
-            "retrieval": retrieval,
-            "choices": choices,
-        }
-        (self._folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")
-        with (self._folder / _LOG).open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "rankdash.intake", str(self._folder)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": python_path()},
-            )
+        self._small = not is_large(sources)
+        self._names = [source.name for source in sources]
+        self._limits = ReadLimits()
+        self._folder = _request(
+            "read",
+            sources,
+            self._limits,
+            workspace=str(workspace.root),
+            name=name,
+            retrieval=retrieval,
+            choices=choices,
+        )
+        self._process = take()
+        self._process.send(self._folder)
         self._end = weakref.finalize(self, _end, self._process, self._folder)
 
     @property
     def running(self) -> bool:
-        return self._process.poll() is None
+        done = self._ended or (self._folder / ANSWER).exists()
+        return self._process.running and not done
 
     @property
     def seconds(self) -> float:
@@ -126,16 +114,15 @@ class Reading:
             # The process has only just begun.
             return Progress()
 
-    def wait(self) -> None:
-        """Until the process has ended."""
-        self._process.wait()
+    def wait(self, seconds: float = float("inf")) -> None:
+        """Until it is done, or for so long."""
+        self._process.answered(self._folder, seconds)
 
     def cancel(self) -> None:
         """End it with nothing stored; without effect once it stores."""
         if self.running and claim(self._folder):
             self.cancelled = True
             self._process.kill()
-            self._process.wait()
             self._end()
 
     def result(self) -> Kept:
@@ -143,11 +130,14 @@ class Reading:
 
         Raises what `load` and `keep` raise, and LimitError where the process died.
         """
-        code = self._process.wait()
-        try:
+        self._ended = True
+        if self._process.answered(self._folder, float("inf")):
             outcome = outcome_of((self._folder / ANSWER).read_text("utf-8"))
-        except OSError:
-            outcome = _death(code, self._folder)
+            if self._small and self._end.detach():
+                shutil.rmtree(self._folder, ignore_errors=True)
+                give_back(self._process)
+        else:
+            outcome = _death(self._process, self._names, self._limits)
         self._end()
         if isinstance(outcome, Kept):
             return outcome
@@ -164,23 +154,90 @@ def claim(folder: Path) -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """Leave nothing behind but what is stored or being stored."""
-    if claim(folder):
+def guessed(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
+    """As `readers.guesses`, by the process; nothing where it takes too long or ends."""
+    try:
+        found = _asked("guess", sources, _GUESS_SECONDS, most_bytes=most_bytes)
+    except RankdashError:
+        return []
+    return found if isinstance(found, list) else []
+
+
+def tried(sources: Sequence[Source]) -> None:
+    """Read files in the process to see that they do no harm, before they are read here.
+
+    Raises what `readers.read` raises for files of no known form or beyond a limit, and LimitError
+    where the process died.
+    """
+    outcome = _asked("try", sources, float("inf"))
+    if isinstance(outcome, RankdashError):
+        raise outcome
+
+
+def _asked(
+    task: str, sources: Sequence[Source], seconds: float, **more: Any
+) -> Kept | list[Guess] | RankdashError:
+    """What the process answers; LimitError where it died or took longer."""
+    limits = ReadLimits()
+    folder = _request(task, sources, limits, **more)
+    process = take()
+    process.send(folder)
+    try:
+        if process.answered(folder, seconds):
+            outcome = outcome_of((folder / ANSWER).read_text("utf-8"))
+            if not is_large(sources):
+                give_back(process)
+                return outcome
+        else:
+            process.stop()
+            outcome = _death(process, [each.name for each in sources], limits)
         process.kill()
-        process.wait()
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
+        return outcome
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: Any) -> Path:
+    """A new folder with the files and what to do with them."""
+    folder = Path(tempfile.mkdtemp(prefix="rankdash-"))
+    for place, source in enumerate(sources):
+        (folder / str(place)).write_bytes(source.data)
+    files = [
+        {
+            "name": source.name,
+            "origin": source.origin,
+            "notes": [asdict(note) for note in source.notes],
+        }
+        for source in sources
+    ]
+    numbers = {
+        each.name: getattr(limits, each.name)
+        for each in fields(limits)
+        if isinstance(getattr(limits, each.name), int)
+    }
+    request = {"task": task, "limits": numbers, "files": files, **more}
+    (folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")
+    return folder
+
+
+def _end(process: Process, folder: Path) -> None:
+    """Leave nothing behind but what is stored or being stored."""
+    if claim(folder) or (folder / ANSWER).exists():
+        process.kill()
+    else:
+        process.leave()
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _death(code: int, folder: Path) -> LimitError:
-    lines = (folder / _LOG).read_text("utf-8", "replace").split("\n")
-    last = next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+def _death(process: Process, names: Sequence[str], limits: ReadLimits) -> LimitError:
     return LimitError(
-        "The process that read the files ended ({code}), maybe for lack of memory: {reason}.",
-        remedy="Free memory, or load a sample of the queries with all their rows.",
-        code=code,
-        reason=last.rstrip(".") or "-",
+        "The process that read the files ended ({code}), maybe for lack of memory: {reason}. It "
+        "may take {limit:,.0f} MB.",
+        remedy="Free memory, load a sample of the queries with all their rows, or allow more with "
+        "{variable}.",
+        file=", ".join(names),
+        code=process.wait(),
+        reason=process.last_words().rstrip(".") or "-",
+        limit=limits.memory_bytes / MEGABYTE,
+        variable=variable("memory_bytes"),
     )

@@ -38,14 +38,16 @@ class Guess:
     rows: pd.DataFrame
 
 
-def guesses(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
+def guesses(
+    sources: Sequence[Source], most_bytes: int, limits: ReadLimits | None = None
+) -> list[Guess]:
     """A guess for each table of rows with queries and documents whose columns only their names and
     cells tell. Nothing for files that cannot be read: reading them says why.
 
     most_bytes: of a larger file only so much is looked at, which gives no guess for one whose
     beginning is no file, such as an archive.
     """
-    limits = ReadLimits()
+    limits = limits or ReadLimits()
     tables: list[tuple[Table, Source]] = []
     try:
         files, _broken = unpack([_beginning(source, most_bytes) for source in sources], limits)

@@ -1,6 +1,8 @@
-"""`python -m tests.fuzz.many 50000`: reads so many changed files, each format in turn, and prints what
-was raised that is no error of rankdash's own, what took longer than 5 s of processor time, what
-took more than 1 GB of memory, and what ended the process."""
+"""`python -m tests.fuzz.many 50000`: reads so many changed files, each format in turn.
+
+Prints what was raised that is no error of rankdash's own, what took longer than 5 s of processor
+time, what took more than 1 GB of memory, and what ended the process.
+"""
 
 import multiprocessing
 import resource

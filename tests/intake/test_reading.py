@@ -1,26 +1,35 @@
 """Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rankdash.errors import DataError, FormatError, Phrase, RankdashError, RefusedFilesError
-from rankdash.intake import __main__ as process
+from rankdash.errors import (
+    DataError,
+    FormatError,
+    LimitError,
+    Phrase,
+    RankdashError,
+    RefusedFilesError,
+)
+from rankdash.intake import __main__ as own
+from rankdash.intake import process
 from rankdash.intake.keeping import Kept
 from rankdash.intake.messages import answer_of, outcome_of
+from rankdash.intake.process import ANSWER, PROGRESS, REQUEST
 from rankdash.intake.reading import (
-    ANSWER,
     LARGE_BYTES,
-    PROGRESS,
-    REQUEST,
     Reading,
     claim,
+    guessed,
     is_large,
+    tried,
 )
 from rankdash.loading import load
-from rankdash.readers import MappingNeeded, Source, WordsNeeded
+from rankdash.readers import MappingNeeded, Source, WordsNeeded, guesses
 from rankdash.store import Workspace
 
 ROWS = "query,document,label\n" + "".join(
@@ -42,6 +51,8 @@ def ask(tmp_path: Path, workspace: Workspace) -> Callable[..., Path]:
         folder.mkdir()
         (folder / "0").write_text(content)
         request = {
+            "task": "read",
+            "limits": {},
             "workspace": str(workspace.root),
             "files": [{"name": name, "origin": "", "notes": []}],
             "name": None,
@@ -63,7 +74,7 @@ def test_from_twenty_megabytes_on_files_are_large_and_packed_ones_ten_times_soon
 
 def test_what_is_stored_equals_what_is_read_here(workspace, ask):
     folder = ask("shop.csv", ROWS)
-    process.main(folder)
+    own.main(folder)
 
     expected = load([Source("shop.csv", ROWS.encode())])
     assert outcome_of((folder / ANSWER).read_text()) == Kept(expected.dataset.id)
@@ -81,21 +92,21 @@ def test_it_says_each_step_once_and_how_many_rows_were_read_before_they_are_join
     ask, monkeypatch
 ):
     said = []
-    write = process._Said._write
+    write = own._Said._write
 
     def noted(self, step, seconds_left):
         said.append((step, sum(self._rows.values())))
         write(self, step, seconds_left)
 
-    monkeypatch.setattr(process._Said, "_write", noted)
-    process.main(ask("shop.csv", ROWS))
+    monkeypatch.setattr(own._Said, "_write", noted)
+    own.main(ask("shop.csv", ROWS))
     assert said == [("joining", 9), ("checking", 9), ("storing", 9)]
 
 
 def test_a_set_that_is_here_is_not_stored_again(workspace, ask):
     stored = workspace.save_dataset(load([Source("mine.csv", ROWS.encode())]).dataset)
     folder = ask("shop.csv", ROWS)
-    process.main(folder)
+    own.main(folder)
 
     assert outcome_of((folder / ANSWER).read_text()) == Kept(stored, was_here=True)
     assert [row.name for row in workspace.datasets()] == ["mine"]
@@ -104,7 +115,7 @@ def test_a_set_that_is_here_is_not_stored_again(workspace, ask):
 def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, ask):
     folder = ask("shop.csv", ROWS)
     assert claim(folder)
-    process.main(folder)
+    own.main(folder)
 
     assert not (folder / ANSWER).exists()
     assert workspace.datasets() == []
@@ -175,12 +186,109 @@ def test_who_no_longer_waits_ends_the_process(workspace):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
     folder, started = reading._folder, reading._process
     del reading
-    assert started.poll() is not None and not folder.exists()
+    assert not started.running and not folder.exists()
 
 
 def test_a_process_that_dies_is_an_error_in_words(workspace):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
-    reading._process.kill()
+    reading._process._process.kill()
     with pytest.raises(DataError, match="maybe for lack of memory"):
         reading.result()
     assert workspace.datasets() == []
+
+
+def test_a_small_file_leaves_its_process_for_the_next_and_a_large_one_does_not(
+    workspace, monkeypatch
+):
+    sources = [Source("shop.csv", ROWS.encode())]
+    first = Reading(workspace, sources)
+    first.result()
+    second = Reading(workspace, sources)
+    assert second._process is first._process
+    assert second.result().was_here
+
+    monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
+    third = Reading(workspace, sources)
+    third.result()
+    assert third._process is first._process and not third._process.running
+
+
+def test_one_process_waits_however_often_it_is_asked_for():
+    process.take().kill()
+    process.warm()
+    process.warm()
+    waiting, other = process.take(), process.take()
+    assert waiting.running and other.running and waiting is not other
+    process.give_back(waiting)
+    process.give_back(other)
+    assert waiting.running and not other.running
+
+
+def test_a_process_that_waited_long_is_not_asked(monkeypatch):
+    process.warm()
+    [stale] = process._waiting
+    monkeypatch.setattr(process, "_STALE_SECONDS", 0.0)
+    other = process.take()
+    assert other is not stale and not stale.running
+    other.kill()
+
+
+def test_columns_are_guessed_in_the_process_as_here():
+    sources = [Source("shop.csv", ROWS.encode()), Source("broken.gz", b"\x1f\x8b\x08")]
+    [guess], [here] = guessed(sources, 1_000_000), guesses(sources, 1_000_000)
+    assert (guess.file, guess.columns, guess.fields, guess.labels) == (
+        here.file,
+        here.columns,
+        here.fields,
+        here.labels,
+    )
+    assert guess.rows.equals(here.rows)
+
+
+def test_no_columns_are_guessed_where_the_process_dies_or_takes_too_long(monkeypatch):
+    sources = [Source("shop.csv", ROWS.encode())]
+    process.warm()
+    process._waiting[0]._process.kill()
+    process._waiting[0]._process.wait()
+    assert len(guessed(sources, 1_000_000)) == 1, "a dead one is not asked"
+    monkeypatch.setattr("rankdash.intake.reading._GUESS_SECONDS", 0.0)
+    assert guessed(sources, 1_000_000) == []
+    monkeypatch.setenv("RANKDASH_MAX_ROWS", "many")
+    assert guessed(sources, 1_000_000) == []
+
+
+def test_what_is_tried_in_the_process_raises_what_reading_raises():
+    tried([Source("shop.csv", ROWS.encode())])
+    for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
+        with pytest.raises(FormatError, match="damaged or cut short") as refused:
+            tried([source])
+        assert refused.value.file == source.name
+
+
+def test_limits_are_those_of_the_server(workspace, monkeypatch):
+    process.warm()
+    monkeypatch.setenv("RANKDASH_MAX_ROWS", "3")
+    with pytest.raises(LimitError, match="more than 3 rows"):
+        Reading(workspace, [Source("shop.csv", ROWS.encode())]).result()
+    with pytest.raises(LimitError, match="more than 3 rows"):
+        tried([Source("shop.csv", ROWS.encode())])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+@pytest.mark.parametrize("megabytes", [100, 1])
+def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
+    workspace, monkeypatch, megabytes
+):
+    """Also where so little is left that the process dies."""
+    monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", str(megabytes * 1_000_000))
+    process.take().kill()
+    rows = "query,document,label\n" + "".join(f'"q{row}",d{row},1\n' for row in range(200_000))
+    with pytest.raises(LimitError, match="memory") as refused:
+        Reading(workspace, [Source("shop.csv", rows.encode())]).result()
+    assert "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+    assert refused.value.file == "shop.csv"
+    assert workspace.datasets() == []
+    # The server reads the next.
+    monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
+    process.take().kill()
+    assert Reading(workspace, [Source("shop.csv", ROWS.encode())]).result() is not None

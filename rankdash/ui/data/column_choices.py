@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.readers import FIELDS, Guess, Source, guesses
+from rankdash.intake.reading import guessed
+from rankdash.readers import FIELDS, Guess, Source
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -28,7 +29,7 @@ def draw(files: Sequence[Any], title: Callable[[str], str]) -> dict[str, Mapping
     large = sum(file.size for file in files) > _MOST_BYTES
     if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
         sources = [Source(file.name, file.getvalue()) for file in files]
-        found = guesses(sources, _MOST_BYTES // len(files))
+        found = guessed(sources, _MOST_BYTES // len(files))
         st.session_state[_GUESSED] = (dropped, found)
     if large:
         st.caption(

@@ -12,9 +12,10 @@ from rankdash import sharing
 from rankdash.errors import RankdashError, RefusedFilesError
 from rankdash.i18n import enumerated, error_text, language_name, ngettext
 from rankdash.i18n import gettext as _
-from rankdash.intake.keeping import Kept, keep
+from rankdash.intake.keeping import Kept
+from rankdash.intake.process import warm
 from rankdash.intake.reading import Reading, is_large
-from rankdash.loading import RETRIEVED, Retrieval, load
+from rankdash.loading import RETRIEVED, Retrieval
 from rankdash.readers import (
     FORMATS,
     SHAPES,
@@ -38,6 +39,8 @@ _READING = "upload.reading"
 _NO_COLUMN = ""
 # Characters, of a file.
 _LONGEST_REFUSAL = 600
+# Longer than this, a page says how far the reading is.
+_AT_ONCE_SECONDS = 10.0
 
 
 def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
@@ -73,6 +76,7 @@ def _panel() -> None:
         if not busy:
             _question()
         return
+    warm()
     files = st.file_uploader(
         _("Labelled queries and documents, rankings, or a zip of them"),
         accept_multiple_files=True,
@@ -188,19 +192,21 @@ def _read(upload: _Upload) -> None:
         "annotators": upload.annotators,
         "ask": True,
     }
-    if is_large(upload.files):
+    try:
         reading = Reading(
             workspace(), upload.files, name=name, retrieval=upload.retrieval, **choices
         )
-        st.session_state[_READING] = (upload, reading)
-        st.rerun()
-
-    def stored_at_once() -> Kept:
+    except RankdashError as error:
+        st.error(_refusal(error), icon=":material/error:")
+        return
+    if not is_large(upload.files):
         with st.spinner(_("Reading and checking"), show_time=True):
-            loaded = load(upload.files, name=name, retrieval=upload.retrieval, **choices)
-            return keep(workspace(), loaded)
-
-    _settle(upload, stored_at_once)
+            reading.wait(_AT_ONCE_SECONDS)
+        if not reading.running:
+            _settle(upload, reading.result)
+            return
+    st.session_state[_READING] = (upload, reading)
+    st.rerun()
 
 
 def _still_reading() -> bool:

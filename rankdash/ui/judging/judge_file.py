@@ -8,6 +8,7 @@ from rankdash.analysis.judging.judgements import Judgements
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
+from rankdash.intake.reading import tried
 from rankdash.loading import judgements_in
 from rankdash.readers import Source
 from rankdash.store.jobs.judges import StoredJudges
@@ -48,7 +49,9 @@ def _upload(dataset_id: str) -> None:
     if given is None:
         return
     try:
-        judge, _noticed = judgements_in(Source(given.name, given.getvalue()))
+        source = Source(given.name, given.getvalue())
+        tried([source])
+        judge, _noticed = judgements_in(source)
         known, top = _known(dataset_id, judge), _top(judge)
         judge_id = StoredJudges(workspace()).add(
             dataset_id, judge.name, judge.model, top, known.table

@@ -21,6 +21,7 @@ from rankdash.analysis.labels.labelling import (
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, ngettext
 from rankdash.i18n import gettext as _
+from rankdash.intake.reading import tried
 from rankdash.readers import Source, read, read_beside, reversed_note
 from rankdash.readers.rated import read_rated
 from rankdash.store.notes.corrections import Correction, Corrections
@@ -55,6 +56,7 @@ def draw(dataset_id: str) -> None:
         return
     source = Source(file.name, file.getvalue())
     try:
+        tried([source])
         if _answer(dataset_id, source):
             st.rerun()
         parsed = read([source])

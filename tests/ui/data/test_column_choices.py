@@ -40,7 +40,7 @@ def chosen(paper, session, monkeypatch):
         return drawn.answers_to.get(title, options[index])
 
     drawn.selectbox = selectbox
-    monkeypatch.setattr(column_choices, "guesses", lambda _sources, most: drawn.found(most))
+    monkeypatch.setattr(column_choices, "guessed", lambda _sources, most: drawn.found(most))
     drawn.found = lambda most: [guess()]
     return drawn
 

@@ -120,10 +120,13 @@ def test_an_import_says_what_was_new():
 )
 def test_what_is_left_empty_is_found_out_from_the_files(monkeypatch, name, first, given):
     read = {}
-    monkeypatch.setattr(uploads, "is_large", lambda _files: False)
+
+    def reading(_workspace, _files, **choices):
+        read.update(choices)
+        return SimpleNamespace(wait=lambda _seconds: None, running=False, result=lambda: None)
+
     monkeypatch.setattr(uploads, "_settle", lambda _upload, outcome: outcome())
-    monkeypatch.setattr(uploads, "load", lambda _files, **choices: read.update(choices))
-    monkeypatch.setattr(uploads, "keep", lambda *_a: None)
+    monkeypatch.setattr(uploads, "Reading", reading)
     monkeypatch.setattr(uploads, "workspace", lambda: None)
     uploads._read(uploads._Upload((), name, first, None, "mean", "majority"))
     assert (read["name"], read["first_stage"]) == given

@@ -1,12 +1,14 @@
 """Files on their way in, step by step: read at once or by a process, asked about, refused, kept."""
 
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pandas as pd
 import pytest
 
 from rankdash.errors import DataError, RefusedFilesError
-from rankdash.readers import MappingNeeded, WordsNeeded
+from rankdash.readers import MappingNeeded, Source, WordsNeeded
 from rankdash.ui.data import uploads
 
 ROWS = pd.DataFrame({"x": ["1"], "query": ["how to return it"]})
@@ -130,14 +132,32 @@ def test_small_files_are_read_at_once_and_what_is_left_empty_is_found_out(
     seen = []
     monkeypatch.setattr(uploads, "is_large", lambda _files: False)
     monkeypatch.setattr(uploads, "workspace", lambda: None)
-    monkeypatch.setattr(uploads, "load", lambda _files, **how: seen.append(how))
-    monkeypatch.setattr(uploads, "keep", lambda _store, _loaded: "kept")
+    monkeypatch.setattr(uploads, "Reading", Reading)
     monkeypatch.setattr(uploads, "_settle", lambda _upload, outcome: seen.append(outcome()))
     uploads._read(upload(name, first))
-    how, kept = seen
+    how = Reading.how
     assert (how["name"], how["first_stage"]) == given
     assert (how["conflict"], how["annotators"], how["ask"]) == ("highest", "majority", True)
-    assert kept == "kept"
+    assert seen == ["kept"]
+
+
+def test_small_files_that_take_long_are_watched_like_large_ones(drawn, session, monkeypatch):
+    monkeypatch.setattr(uploads, "is_large", lambda _files: False)
+    monkeypatch.setattr(uploads, "workspace", lambda: None)
+    monkeypatch.setattr(uploads, "Reading", Reading)
+    monkeypatch.setattr(Reading, "running", True)
+    drawn.__dict__["rerun"] = stop
+    with pytest.raises(StopPageError):
+        uploads._read(upload())
+    assert session[uploads._READING][1].running
+
+
+def test_a_limit_that_is_set_wrong_is_said(drawn, monkeypatch):
+    monkeypatch.setattr(uploads, "workspace", lambda: SimpleNamespace(root="here"))
+    monkeypatch.setenv("RANKDASH_MAX_ROWS", "many")
+    uploads._read(replace(upload(), files=(Source("a.csv", b""),)))
+    [said] = drawn.of("error")
+    assert "MAX" in said and "whole number" in said
 
 
 class StopPageError(Exception):
@@ -152,8 +172,12 @@ class Reading:
     """A process that reads files."""
 
     cancelled = running = False
+    how: ClassVar[dict[str, object]] = {}
 
-    def __init__(self, *_given, **_how) -> None:
+    def __init__(self, *_given, **how) -> None:
+        type(self).how = how
+
+    def wait(self, _seconds) -> None:
         pass
 
     def result(self):
