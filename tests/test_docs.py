@@ -16,9 +16,11 @@ from rankdash.analysis.reasons import reasons
 from rankdash.analysis.statistics import bootstrap, history, planning, verdict
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.cli.main import COMMANDS
+from rankdash.cli.rankings import MOST_ROWS
 from rankdash.loading import examine, load
 from rankdash.metrics import CONVENTION_SETTINGS, registry
 from rankdash.readers import FORMATS, SHAPES, ReadLimits, Source, read
+from rankdash.readers.parse.limits import variable
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.value import billing, price_list
 from rankdash.value.assumptions import ASSUMPTIONS
@@ -169,11 +171,12 @@ def test_the_files_of_a_format_are_read_as_what_is_said(shown, tmp_path, monkeyp
 
 def test_limits():
     limits = ReadLimits()
-    said = section(DOCS / "data.md", "## Limits")
-    assert f"{limits.file_bytes // 10**6} MB" in said
-    assert f"{limits.unpacked_bytes // 10**9} GB" in said
-    for number in (limits.rows, limits.columns, limits.files, limits.field_chars):
-        assert f"{number:,} " in said
+    numbers = {name: value for name, value in vars(limits).items() if isinstance(value, int)}
+    told = {row[2]: row[1] for row in rows(section(DOCS / "data.md", "## Limits"))}
+    assert told.keys() == {f"`{variable(name)}`" for name in numbers}
+    for name, number in numbers.items():
+        assert told[f"`{variable(name)}`"].split(" ")[0] == f"{number:,}"
+    assert f"{MOST_ROWS:,}" in told["`RANKDASH_MAX_ROWS`"]
 
 
 # --- rerankers, pages, commands, variables --------------------------------------------------------

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 from rankdash.errors import LimitError, RankdashError
 from rankdash.intake.keeping import Kept
@@ -139,9 +139,9 @@ class Reading:
         else:
             outcome = _death(self._process, self._names, self._limits)
         self._end()
-        if isinstance(outcome, Kept):
-            return outcome
-        raise outcome
+        if isinstance(outcome, RankdashError):
+            raise outcome
+        return cast(Kept, outcome)
 
 
 def claim(folder: Path) -> bool:

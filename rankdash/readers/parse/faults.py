@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rankdash.errors import FormatError, LimitError, RankdashError
+from rankdash.readers.parse.limits import variable
 
 FILE = "The {format} file is damaged or cut short ({problem}). Nothing of it was kept."
 ARCHIVE = "The {kind} archive is damaged or cut short ({problem}). Nothing of it was kept."
@@ -16,7 +18,7 @@ _LONGEST = 300
 
 
 @contextmanager
-def told(file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: str) -> Iterator[None]:
+def told(file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: Any) -> Iterator[None]:
     """Around everything that reads content which anyone may have written.
 
     template, remedy, params: the message of a FormatError, with {problem} for what was raised.
@@ -34,7 +36,7 @@ def told(file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: str
             remedy="Free memory, or load a sample of the queries with all their rows. In the "
             "dashboard {variable} allows more.",
             file=file,
-            variable="RANKDASH_MAX_MEMORY_BYTES",
+            variable=variable("memory_bytes"),
         ) from problem
     except Exception as problem:
         raise FormatError(
