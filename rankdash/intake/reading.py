@@ -23,6 +23,7 @@ from rankdash.intake.messages import outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
 from rankdash.loading import Retrieval
 from rankdash.readers import Choices, Guess, ReadLimits, Source
+from rankdash.readers.guesses import beginning
 from rankdash.readers.parse.limits import MEGABYTE, variable
 from rankdash.store import Workspace
 
@@ -156,8 +157,9 @@ def claim(folder: Path) -> bool:
 
 def guessed(sources: Sequence[Source], most_bytes: int) -> list[Guess]:
     """As `readers.guesses`, by the process; nothing where it takes too long or ends."""
+    starts = [beginning(source, most_bytes) for source in sources]
     try:
-        found = _asked("guess", sources, _GUESS_SECONDS, most_bytes=most_bytes)
+        found = _asked("guess", starts, _GUESS_SECONDS, most_bytes=most_bytes)
     except RankdashError:
         return []
     return found if isinstance(found, list) else []

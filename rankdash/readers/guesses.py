@@ -50,7 +50,7 @@ def guesses(
     limits = limits or ReadLimits()
     tables: list[tuple[Table, Source]] = []
     try:
-        files, _broken = unpack([_beginning(source, most_bytes) for source in sources], limits)
+        files, _broken = unpack([beginning(source, most_bytes) for source in sources], limits)
         for source in files:
             with contextlib.suppress(RankdashError):
                 tables += [(table, source) for table in tables_of(source, limits)]
@@ -61,7 +61,7 @@ def guesses(
     return [found for table, _ in tables if (found := _guess(table)) is not None]
 
 
-def _beginning(source: Source, most_bytes: int) -> Source:
+def beginning(source: Source, most_bytes: int) -> Source:
     """Whole lines, at most so many bytes; a line does not count as whole within quotation marks."""
     if len(source.data) <= most_bytes:
         return source

@@ -73,7 +73,7 @@ class ReadLimits:
     columns: int = _limit("columns", 1_000)
     field_chars: int = _limit("field_chars", 1_000_000)
     line_bytes: int = _limit("line_bytes", 20 * MEGABYTE)
-    json_values: int = _limit("json_values", 20_000_000)
+    json_values: int = _limit("json_values", 10_000_000)
     json_depth: int = _limit("json_depth", 100)
     memory_bytes: int = _limit("memory_bytes", 8_000 * MEGABYTE)
     watch: Callable[[str, int], object] = lambda _file, _rows: None
