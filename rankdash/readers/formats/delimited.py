@@ -24,7 +24,6 @@ from rankdash.findings import Finding
 from rankdash.ranking.coded import ArrowText
 from rankdash.readers.parse.columns import known
 from rankdash.readers.parse.even import even_columns
-from rankdash.readers.parse.gauge import refuse_quoted_rows
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -194,8 +193,6 @@ def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Tabl
 
 
 def _uneven(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
-    if dialect.quotes == "double":
-        refuse_quoted_rows(text, file, limits)
     records = dialect.records(text)
     first_line, first = next(records, (1, []))
     refuse_many_columns(len(first), file, limits)

@@ -21,7 +21,7 @@ _KINDS = np.zeros(256, dtype=np.uint8)
 _KINDS[list(b"[{")] = _OPEN
 _KINDS[list(b"]}")] = _CLOSE
 _KINDS[list(b",")] = _COMMA
-_QUOTE = ord('"')
+_QUOTE, _BREAK = ord('"'), ord("\n")
 # A character outside the first plane is twelve bytes where JSON spells it in ASCII.
 _BYTES_PER_CHAR = 12
 
@@ -55,8 +55,28 @@ class LineGauge:
         # Markup takes as many lines as it likes.
         most = self._limits.rows * (_LINES_PER_ROW if self._quoted else 1)
         # The first line may be a header.
-        if self._lines > most + 1 and self._kind != b"<":
+        if self._lines > most + 1 and self._is_table:
             raise too_many_rows(self._file, self._limits)
+
+    def end(self, content: bytes) -> None:
+        """Look at the file as a whole. Raises LimitError where it has more lines than rows are
+        accepted without those within quotation marks, a mark in a text being doubled."""
+        # Only the reader knows how marks behind a backslash are meant, and what UTF-16 holds.
+        unclear = b"\0" in content[:4] or b'\\"' in content
+        if self._feeds <= self._limits.rows + 1 or not self._is_table or unclear:
+            return
+        rows, within = 0, False
+        for start in range(0, len(content), CHUNK):
+            codes = np.frombuffer(content[start : start + CHUNK], dtype=np.uint8)
+            inside = _within(codes == _QUOTE, within)
+            within = bool(inside[-1])
+            rows += int(np.count_nonzero((codes == _BREAK) & ~inside))
+            if rows > self._limits.rows + 1:
+                raise too_many_rows(self._file, self._limits)
+
+    @property
+    def _is_table(self) -> bool:
+        return self._kind not in (b"binary", b"[", b"{", b"<")
 
     @property
     def _lines(self) -> int:
@@ -75,25 +95,18 @@ class LineGauge:
             )
 
 
+def _within(quotes: npt.NDArray[np.bool_], before: bool) -> npt.NDArray[np.bool_]:
+    """Which bytes stand within quotation marks, from where these are; whether the first byte does
+    but for a mark of its own."""
+    return (np.cumsum(quotes, dtype=np.uint8) & 1).astype(bool) ^ before
+
+
 def refuse_long_lines(data: bytes, file: str, limits: ReadLimits) -> None:
     """Raises what `LineGauge.add` raises for a file that is not packed."""
     gauge = LineGauge(file, limits)
     for start in range(0, len(data), CHUNK):
         gauge.add(data[start : start + CHUNK])
-
-
-def refuse_quoted_rows(text: str, file: str, limits: ReadLimits) -> None:
-    """Raises LimitError where a text has more lines than rows are accepted, without those within
-    quotation marks that are doubled where a text holds one."""
-    if text.count("\n") <= limits.rows or '\\"' in text:
-        return
-    rows = within = 0
-    for start in range(0, len(text), CHUNK):
-        parts = text[start : start + CHUNK].split('"')
-        rows += sum(part.count("\n") for part in parts[within::2])
-        within = (within + len(parts) - 1) % 2
-        if rows > limits.rows + 1:
-            raise too_many_rows(file, limits)
+    gauge.end(data)
 
 
 def refuse_vast_json(decoded: Decoded, file: str, limits: ReadLimits) -> None:
@@ -124,7 +137,7 @@ class _JsonGauge:
             chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         codes = np.frombuffer(chunk, dtype=np.uint8)
         quotes = codes == _QUOTE
-        within = (np.cumsum(quotes, dtype=np.uint8) & 1).astype(bool) ^ self._within
+        within = _within(quotes, self._within)
         kinds = _KINDS[codes]
         kinds[within] = 0
         self._refuse_long_text(np.flatnonzero(quotes), len(chunk), chunk)

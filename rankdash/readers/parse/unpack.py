@@ -178,7 +178,9 @@ class _Unpacker:
                 )
             gauge.add(chunk)
             chunks.append(chunk)
-        return b"".join(chunks)
+        content = b"".join(chunks)
+        gauge.end(content)
+        return content
 
 
 def _safe_name(entry: zipfile.ZipInfo, archive: str) -> str:

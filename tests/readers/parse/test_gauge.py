@@ -44,12 +44,12 @@ def test_as_many_rows_as_allowed_and_a_header_pass_and_one_more_does_not(cut, en
 def test_line_breaks_within_quotation_marks_are_no_rows(cut):
     many = 'a,b\n1,"x\ny"\n' + "1,2\n" * 18
     lines(many)
-    gauge.refuse_quoted_rows(many, "x", SMALL)
+    lines(many + '1,"' + "\n" * 15 + '"\n')
     for more in ('1,"2"\n', '1,"2\n3"\n1,2\n'):
         with pytest.raises(LimitError, match="more than 20 rows"):
-            gauge.refuse_quoted_rows(many + more * 3, "x", SMALL)
+            lines(many + more * 3)
     # Only the reader knows how marks behind a backslash are meant.
-    gauge.refuse_quoted_rows(many + '1,"\\""\n' * 9, "x", SMALL)
+    lines(many + '1,"\\""\n' * 9)
 
 
 @pytest.mark.parametrize("start", ["<DOC>\n", "[\n", "\ufeff {\n", "PAR1"])
