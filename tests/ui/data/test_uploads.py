@@ -1,9 +1,12 @@
 """Files on their way in: what a person is asked, and what the answer does."""
 
+import gzip
+
 import pytest
 
 from rankdash.errors import LimitError
 from rankdash.intake.keeping import keep
+from rankdash.intake.process import REQUEST, Process
 from rankdash.intake.reading import Progress
 from rankdash.loading import load
 from rankdash.readers import FORMATS, SHAPES
@@ -284,6 +287,41 @@ def test_a_large_file_shows_how_far_it_is_and_is_stored_at_its_end(large, worksp
     assert [each.value for each in large.success] == ["Autumn is ready: 3 queries and 9 documents."]
     assert [row.name for row in workspace.datasets()] == ["Autumn"]
     assert "upload.reading" not in large.session_state
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_with_the_limit_and_how_to_raise_it(
+    data, workspace
+):
+    bomb = gzip.compress(b"[" + b"1," * 40_000_000 + b"1]")
+    drop(data, "labels.json.gz", bomb)
+    read(data)
+    [said] = [each.value.replace("\\", "") for each in data.error]
+    assert said.startswith("labels.json.gz: Unpacked, the archive is more than 200 times as large.")
+    assert "RANKDASH_MAX_UNPACKED_RATIO" in said
+    assert workspace.datasets() == []
+
+    # The page reads the next file.
+    drop(data, "shop.csv", rows(("2", "1", "0")))
+    read(data)
+    assert labels(workspace) == [0, 1, 2]
+
+
+def test_a_process_that_dies_while_it_reads_is_an_error_and_the_page_goes_on(
+    data, workspace, monkeypatch
+):
+    send = Process.send
+
+    def kill(self, folder):
+        if "read" in (folder / REQUEST).read_text():
+            self.stop()
+        send(self, folder)
+
+    drop(data, "shop.csv", rows(("2", "1", "0")))
+    monkeypatch.setattr(Process, "send", kill)
+    read(data)
+    [said] = [each.value for each in data.error]
+    assert "shop" in said and "maybe for lack of memory" in said
+    assert workspace.datasets() == []
 
 
 def test_cancelling_a_large_file_stores_nothing_and_keeps_it_to_read_again(large, workspace):
