@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
-from rankdash.errors import LimitError, RankdashError
+from rankdash.errors import DataError, LimitError, RankdashError
 from rankdash.intake.keeping import Kept
 from rankdash.intake.messages import outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
@@ -200,10 +200,8 @@ def _asked(
 
 
 def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: Any) -> Path:
-    """A new folder with the files and what to do with them."""
-    folder = Path(tempfile.mkdtemp(prefix="rankdash-"))
-    for place, source in enumerate(sources):
-        (folder / str(place)).write_bytes(source.data)
+    """A new folder with the files and what to do with them. Raises DataError where there is no room
+    for them."""
     files = [
         {
             "name": source.name,
@@ -218,7 +216,23 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
         if isinstance(getattr(limits, each.name), int)
     }
     request = {"task": task, "limits": numbers, "files": files, **more}
-    (folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")
+    folder = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="rankdash-"))
+        for place, source in enumerate(sources):
+            (folder / str(place)).write_bytes(source.data)
+        (folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")
+    except OSError as problem:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise DataError(
+            "The files cannot be put where they are read: {problem}.",
+            remedy="Free {size:,.0f} MB on the disk of temporary files, or set TMPDIR to a folder "
+            "with more room.",
+            file=", ".join(source.name for source in sources),
+            problem=problem.strerror or type(problem).__name__,
+            size=sum(len(source.data) for source in sources) / MEGABYTE + 1,
+        ) from problem
     return folder
 
 

@@ -1,5 +1,6 @@
 """Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
 
+import errno
 import json
 import sys
 from collections.abc import Callable
@@ -292,3 +293,20 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
     process.take().kill()
     assert Reading(workspace, [Source("shop.csv", ROWS.encode())]).result() is not None
+
+
+def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+
+    def full(_path, _data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    source = Source("shop.csv", bytes(5_000_000))
+    for ask in (lambda: Reading(workspace, [source]), lambda: tried([source])):
+        with pytest.raises(DataError, match=r"No space left on device.*Free 6 MB") as refused:
+            ask()
+        assert refused.value.file == "shop.csv"
+    assert list(temporary.iterdir()) == []
