@@ -137,7 +137,8 @@ def found(**changes: object) -> SimpleNamespace:
         "choice": choice,
         "step": "price",
     }
-    return SimpleNamespace(**(usual | changes))
+    given = usual | changes
+    return SimpleNamespace(kind=given["row"]["verdict"], **given)
 
 
 HURT = "10 of 40 queries get worse (25%). Worst: “how to return”, NDCG@10 0.900 → 0.100."
