@@ -23,7 +23,7 @@ from rankdash.findings import Finding
 from rankdash.i18n import plain
 from rankdash.loading import examine
 from rankdash.readers import sources_at
-from rankdash.words.counts import query_count
+from rankdash.words.queries import query_count
 
 _BAR = 30
 

@@ -40,8 +40,8 @@ from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.leaderboard import ranked_names, standings
 from rankdash.study.study import Study
 from rankdash.words.caveats import line
-from rankdash.words.counts import query_count
 from rankdash.words.judged import judged_lines, judged_sentence
+from rankdash.words.queries import query_count
 from rankdash.words.verdict_chips import labelling_sentences
 
 LEFT_OUT = {

@@ -274,7 +274,7 @@ def _query_table(results: Results) -> list[list[str]]:
 def _notes(results: Results) -> Iterator[str]:
     """How many queries each system's means rest on, and the rules."""
     from rankdash.readers import reversed_note
-    from rankdash.words.counts import query_count
+    from rankdash.words.queries import query_count
 
     words = _count_words(results.conventions)
     for name, found in results.systems.items():

@@ -18,7 +18,7 @@ from rankdash.cli.output import (
 from rankdash.errors import DataError
 from rankdash.readers import read_beside
 from rankdash.rerankers.fusion import Fusion, fuse
-from rankdash.words.counts import query_count
+from rankdash.words.queries import query_count
 
 _NAMED = 3
 

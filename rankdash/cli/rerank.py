@@ -50,7 +50,7 @@ from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
 from rankdash.runs.usage import Usage, usage
 from rankdash.words.caveats import unknown_tokens, without_text
-from rankdash.words.counts import query_count
+from rankdash.words.queries import query_count
 
 _REPORT_SECONDS = 5.0
 _ONCE: dict[Step, str] = {

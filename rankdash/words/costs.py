@@ -25,8 +25,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
 from rankdash.words import prices
 from rankdash.words.latency import without_p95
-from rankdash.words.money import money
-from rankdash.words.periods import Period
+from rankdash.words.money import Period, money
 from rankdash.words.verdict_chips import sentence
 
 Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"]

@@ -1,12 +1,19 @@
-"""Amounts in the language of the reader and the currency of the scenario."""
+"""Amounts in the language of the reader and the currency of the scenario, and what they are for."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TypeVar
 
 from babel.numbers import format_currency, get_currency_symbol
 
 from rankdash.i18n import every_digit, language
+from rankdash.i18n import gettext as _
+from rankdash.value.assumptions import MONTHS_PER_YEAR
+from rankdash.value.payoff import Amount, End
+
+_Amount = TypeVar("_Amount", float | None, End)
 
 _WHOLE_FROM = 1000.0
 # Beyond it the last digits are none of the amount's, and nobody has so much.
@@ -50,3 +57,36 @@ def _digits(size: float) -> int:
 
 def symbol(currency: str) -> str:
     return str(get_currency_symbol(currency, locale=language()))
+
+
+@dataclass(frozen=True)
+class Period:
+    """What amounts are for. months: how many; the rest are titles in the reader's language."""
+
+    months: int
+    name: str
+    cost: str
+    value: str
+    net: str
+
+    def of(self, monthly: Amount) -> Amount:
+        """The same for this period."""
+        return Amount(
+            self._times(monthly.value),
+            self._times(monthly.low),
+            self._times(monthly.high),
+            monthly.reason,
+        )
+
+    def _times(self, amount: _Amount) -> _Amount:
+        return amount if amount is None or isinstance(amount, str) else amount * self.months
+
+
+def month() -> Period:
+    return Period(1, _("a month"), _("cost a month"), _("value a month"), _("net a month"))
+
+
+def year() -> Period:
+    return Period(
+        MONTHS_PER_YEAR, _("a year"), _("cost a year"), _("value a year"), _("net a year")
+    )

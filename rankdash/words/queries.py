@@ -85,3 +85,8 @@ def grade(label: float, best: float) -> str:
 def label_words(label: float | None) -> str:
     """A label as a number; None counts as not judged."""
     return _("not judged") if label is None else plain(label)
+
+
+def query_count(n: int) -> str:
+    """ "1 query" or "2,000 queries", for commands and files that speak English alone."""
+    return "1 query" if n == 1 else f"{n:,} queries"

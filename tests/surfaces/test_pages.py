@@ -28,7 +28,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.words import caveats, prices
 from rankdash.words.costs import MoneyContext, cell, headline, sureness
 from rankdash.words.html import html_safe
-from rankdash.words.periods import month
+from rankdash.words.money import month
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
 from tests.sets import ROOT

@@ -13,7 +13,7 @@ from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.words import costs
 from rankdash.words.costs import MoneyContext, answer, cell, headline, sureness
-from rankdash.words.periods import month, year
+from rankdash.words.money import month, year
 from tests.study.best_or_worst import best_or_worst
 
 # A relative gain of 0.1 brings what a search costs.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankdash.words.counts import query_count
+from rankdash.words.queries import query_count
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import UNITS, Load, Price, cost_per_search
 from rankdash.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.value.price_list import ListedPrice
-from rankdash.words import assumptions, costs, periods, prices
+from rankdash.words import assumptions, costs, prices
 from rankdash.words.latency import left_out_of_times
 from rankdash.words.methods import methods
-from rankdash.words.money import money
+from rankdash.words.money import money, year
 from rankdash.words.queries import grade, label_words, left_out_text
 from rankdash.words.settings import rules_in_words
 from rankdash.words.verdict_chips import change_facts, change_interval, interval, p_value, sentence
@@ -133,7 +133,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     sent, waited = MeasuredLoad(load, True), Waiting(p95, p95)
     bill = priced(price, sent, waited, Money())
     choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited, passages=passages)
-    context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", periods.year(), str)
+    context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
     figures = {

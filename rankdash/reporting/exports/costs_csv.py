@@ -12,7 +12,7 @@ from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount, End
 from rankdash.words import assumptions, costs
-from rankdash.words.periods import month, year
+from rankdash.words.money import month, year
 
 
 def as_csv(

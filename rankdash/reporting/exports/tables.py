@@ -12,7 +12,7 @@ import pandas as pd
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import TITLES, has_width
 from rankdash.i18n import plain
-from rankdash.words.counts import query_count
+from rankdash.words.queries import query_count
 
 _DASH = "–"
 _TESTS = {

@@ -15,7 +15,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words.costs import MoneyContext
 from rankdash.words.html import html_safe
-from rankdash.words.periods import month
+from rankdash.words.money import month
 from rankdash.words.verdict_chips import interval
 
 DASH = "–"

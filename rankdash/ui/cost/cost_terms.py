@@ -19,8 +19,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount
 from rankdash.words import assumptions, costs
 from rankdash.words.costs import MoneyContext
-from rankdash.words.money import money
-from rankdash.words.periods import Period, month, year
+from rankdash.words.money import Period, money, month, year
 
 _MONTH, _YEAR = "month", "year"
 
