@@ -47,8 +47,8 @@ def draw(study: Study, challenger: str) -> None:
         _chart(figures.three_ways(study, challenger), f"judge.three.{challenger}")
     for warning in judge_warnings(study, found):
         st.warning(markdown_safe(warning, 800), icon=":material/warning:")
-    for caveat in judge_caveats(study, found):
-        st.caption(f":material/info: {markdown_safe(caveat, 400)}")
+    caveats = paragraph(judge_caveats(study, found))
+    st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
 
 
 def curve(study: Study, challenger: str) -> None:
