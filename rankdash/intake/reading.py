@@ -58,8 +58,7 @@ class Progress:
 def is_large(sources: Sequence[Source]) -> bool:
     """Whether reading takes so long that a page says how far it is."""
     sizes = [
-        len(source.data) * (_UNPACKED if source.data.startswith(_PACKED) else 1)
-        for source in sources
+        source.size * (_UNPACKED if source.head.startswith(_PACKED) else 1) for source in sources
     ]
     return sum(sizes) >= LARGE_BYTES
 

@@ -7,7 +7,7 @@ stand above each rank. A new cutoff, threshold, gain or metric needs nothing els
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,12 +87,14 @@ def judge(
 class Matched:
     """A ranking and P pairs of Q queries that are found in it, whatever their labels.
 
+    offsets, tied: of the ranking as it is settled; its lists may be copies that nothing else needs.
     lists: (Q,) the list of each query, -1 where it has none. query: (P,) the query of each pair, as
     grouped. rows, found: (F,) rows of the ranking, and the pairs that stand there. unlabelled:
     ranked queries without pairs.
     """
 
-    ranking: Ranking
+    offsets: Integers
+    tied: Flags
     conventions: Conventions
     groups: Groups
     query_ids: npt.NDArray[np.object_]
@@ -109,19 +111,19 @@ class Matched:
         """
         if not np.isfinite(labels).all():
             raise DataError("A label is not a finite number.")
-        labels, ranking = self.groups.arrange(labels), self.ranking
+        labels = self.groups.arrange(labels)
         query, rows, found = self.query, self.rows, self.found
         if self.conventions.negative == "unjudged":
             kept = labels >= 0
             query, rows, found = query[kept], rows[kept[found]], found[kept[found]]
         positive = labels > 0
-        row_label = np.full(len(ranking), np.nan)
+        row_label = np.full(int(self.offsets[-1]), np.nan)
         row_label[rows] = labels[found]
         size = np.bincount(query, minlength=len(self.query_ids))
         before = _count_before(row_label)
         return _assemble(
             self.query_ids,
-            _Lists(self.lists, ranking.offsets, ranking.tied, row_label, before),
+            _Lists(self.lists, self.offsets, self.tied, row_label, before),
             _Pool.of(self.query[positive], labels[positive], size),
             self.unlabelled,
             self.conventions,
@@ -141,7 +143,8 @@ def match(
     """
     conventions = conventions or Conventions()
     rule = conventions.order_rule(ranking.ties)
-    ranking = ranking.settled(rule, conventions.score_precision)
+    # Joining needs the order alone, and scores are half of what a ranking holds.
+    ranking = replace(ranking.settled(rule, conventions.score_precision), scores=ranking.scores)
     groups = group_rows(coded(pairs["query_id"]))
     query_ids = objects(groups.ids)
     docs = coded(pairs["doc_id"])
@@ -157,7 +160,8 @@ def match(
     )
     known = set(query_ids)
     return Matched(
-        ranking=ranking,
+        offsets=ranking.offsets,
+        tied=ranking.tied,
         conventions=conventions,
         groups=groups,
         query_ids=query_ids,
@@ -321,7 +325,13 @@ def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, 
     labelled[doc] = True
     # Most ranked documents have no label for any query: they need not be looked up.
     rows = np.flatnonzero(labelled[ranking.docs])
-    ranked = ragged.owners(ranking.offsets)[rows] * size + ranking.docs[rows]
-    place = places_in(arrow_integers(ranked), arrow_integers(query * size + doc))
-    pairs = np.flatnonzero(place >= 0)
-    return rows[place[pairs]], pairs
+    # Of the lists, not of all rows: those would be as long as the ranking.
+    ranked = (np.searchsorted(ranking.offsets, rows, side="right") - 1) * size + ranking.docs[rows]
+    wanted = query * size + doc
+    # A sort and a search take no longer than a table of hashes, and a fifth of the memory.
+    order = np.argsort(ranked)
+    ranked = ranked[order]
+    place = np.searchsorted(ranked, wanted)
+    place[place == len(ranked)] = 0
+    pairs = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place
+    return rows[order[place[pairs]]], pairs

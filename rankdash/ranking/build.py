@@ -110,10 +110,13 @@ def order_rows(
         "stable".
     precision: how finely scores are told apart when ties are found.
     """
-    arranged = groups.arrange(scores)
-    order = ragged.argsort_descending(arranged, groups.offsets)
-    ranked = arranged[order]
-    rows = order if groups.rows is None else groups.rows[order]
+    ranked = groups.arrange(scores)
+    rows = groups.rows
+    if not ragged.descend(ranked, groups.offsets):
+        order = ragged.argsort_descending(ranked, groups.offsets)
+        ranked = ranked[order]
+        rows = order if rows is None else rows[order]
+    rows = np.arange(len(scores)) if rows is None else rows.copy()
     positions, runs = ragged.equal_runs(stored_scores(ranked, precision), groups.offsets)
     if len(positions):
         tied_rows = rows[positions]

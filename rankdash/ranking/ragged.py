@@ -111,6 +111,13 @@ def blocks(offsets: Integers) -> Iterator[Block]:
         start = stop
 
 
+def descend(values: Floats, offsets: Integers) -> bool:
+    """Whether no value is above the one before it in its segment."""
+    rises = values[1:] > values[:-1]
+    rises[_borders(offsets, len(values)) - 1] = False
+    return not rises.any()
+
+
 def argsort_descending(values: Floats, offsets: Integers) -> Integers:
     """(N,) positions that put every segment in descending order; equal values in any order.
 
@@ -156,15 +163,19 @@ def has_repeats(codes: npt.NDArray[Any], offsets: Integers) -> bool:
     return False
 
 
+def _borders(offsets: Integers, size: int) -> Integers:
+    """The starts of segments between elements, of which there are so many."""
+    borders = offsets[1:-1]
+    return borders[(borders > 0) & (borders < size)]
+
+
 def equal_runs(values: npt.NDArray[Any], offsets: Integers) -> tuple[Integers, Integers]:
     """Positions that share their value with a neighbour in the segment, and their run.
 
     Both (T,); runs are numbered from 0. NaN equals nothing. Empty when no two neighbours are equal.
     """
     equal = values[1:] == values[:-1]
-    borders = offsets[1:-1]
-    borders = borders[(borders > 0) & (borders < len(values))]
-    equal[borders - 1] = False
+    equal[_borders(offsets, len(values)) - 1] = False
     if not equal.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     follows = np.concatenate([[False], equal])

@@ -195,7 +195,7 @@ def _named(
     taken = {source.name for source in sources}
     for name, path in files.items():
         source = Source.from_path(path)
-        same = next((each for each in sources if each.data == source.data), None)
+        same = next((each for each in sources if each.same_as(source)), None)
         if same is not None:
             yield name, same, True
             continue

@@ -12,7 +12,7 @@ from rankdash.readers.formats import arrow, delimited, json_records, parquet, tr
 from rankdash.readers.parse import json_lines
 from rankdash.readers.parse.encoding import Decoded, decode
 from rankdash.readers.parse.faults import told
-from rankdash.readers.parse.gauge import refuse_vast_json
+from rankdash.readers.parse.gauge import refuse_long_lines, refuse_vast_json
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
@@ -40,13 +40,20 @@ def tables_of(source: Source, limits: ReadLimits) -> list[Table]:
 
 
 def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
-    if source.data.startswith(workbook.MAGIC):
-        return workbook.read(source.data, source.name, limits)
-    if source.data.startswith(parquet.MAGIC):
-        return [parquet.read(source.data, source.name, limits)]
-    if arrow.matches(source.data):
-        return [arrow.read(source.data, source.name, limits)]
-    decoded = decode(source.data, source.name)
+    if source.on_disk:
+        in_pieces = _read_pieces(source, limits)
+        if in_pieces is not None:
+            return [in_pieces]
+    data = source.data
+    if source.on_disk:
+        refuse_long_lines(data, source.name, limits)
+    if data.startswith(workbook.MAGIC):
+        return workbook.read(data, source.name, limits)
+    if data.startswith(parquet.MAGIC):
+        return [parquet.read(data, source.name, limits)]
+    if arrow.matches(data):
+        return [arrow.read(data, source.name, limits)]
+    decoded = decode(data, source.name)
     if not decoded.start.strip():
         raise FormatError(
             "The file is empty.",
@@ -66,6 +73,19 @@ def _tables_of(source: Source, limits: ReadLimits) -> list[Table]:
     else:
         tables = [_read_text(decoded, source.name, limits)]
     return [replace(table, findings=(*notes, *table.findings)) for table in tables]
+
+
+def _read_pieces(source: Source, limits: ReadLimits) -> Table | None:
+    """The table of a large TREC file in ASCII; None for any other, which is read as a whole."""
+    head = source.head[: source.head.rfind(b"\n") + 1]
+    # UTF-16 is ASCII with zeros.
+    if not head.isascii() or b"\0" in head:
+        return None
+    start = head.decode("ascii")
+    if any(reader.matches(start) for reader in registry.TEXT):
+        return None
+    shape = trec.shape_of(start)
+    return None if shape is None else trec.read_pieces(source, start, shape, limits)
 
 
 def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:

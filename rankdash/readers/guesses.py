@@ -63,14 +63,16 @@ def guesses(
 
 def beginning(source: Source, most_bytes: int) -> Source:
     """Whole lines, at most so many bytes; a line does not count as whole within quotation marks."""
-    if len(source.data) <= most_bytes:
+    if source.size <= most_bytes:
         return source
     ends = most_bytes
+    with source.open() as file:
+        data = file.read(most_bytes)
     for _ in range(_TRIES):
-        ends = source.data.rfind(b"\n", 0, ends)
-        if ends < 0 or source.data.count(b'"', 0, ends) % 2 == 0:
+        ends = data.rfind(b"\n", 0, ends)
+        if ends < 0 or data.count(b'"', 0, ends) % 2 == 0:
             break
-    return replace(source, data=source.data[: max(ends, 0)])
+    return replace(source, content=data[: max(ends, 0)])
 
 
 def _guess(table: Table) -> Guess | None:

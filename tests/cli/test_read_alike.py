@@ -4,12 +4,13 @@ by line say the same, to the last digit and the last line number."""
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rankdash.cli import main
 from rankdash.ranking import coded
 from rankdash.readers.formats import delimited, trec
-from rankdash.readers.parse import even
+from rankdash.readers.parse import even, source
 
 FORMS = {" ": "trec", "\t": "trec", ",": "csv", ";": "csv"}
 SCORES = ("3", "2.5", "1e-3", "-4", "1.0000000001")
@@ -108,6 +109,10 @@ def test_pieces_and_lines_give_what_one_piece_gives(first, tmp_path, monkeypatch
         small.setattr(even, "_BLOCK_BYTES", 400)
         small.setattr(coded, "_SAMPLE", 8)
         small.setattr(coded, "_ROWS_A_RUN", 2)
+        assert [said(files) for files in pairs] == whole
+        # Read from the disk in pieces, and all ids of a length with the same hash.
+        small.setattr(source, "_LARGE", 0)
+        small.setattr(coded, "_FACTOR", np.uint64(0))
         assert [said(files) for files in pairs] == whole
     for reader in (trec, delimited):
         monkeypatch.setattr(reader, "even_columns", lambda *_, **__: None)

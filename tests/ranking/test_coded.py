@@ -133,3 +133,28 @@ def test_rows_come_in_runs_where_the_first_ones_have_four_of_each(monkeypatch):
     assert come_in_runs(text(*"aaaabbbbc"))
     assert not come_in_runs(text(*"aaabbbccc"))
     assert come_in_runs(text(*"aaaabbbbcdefghijk")), "only the first rows are looked at"
+
+
+@pytest.mark.parametrize("factor", [None, 0], ids=["hashes apart", "one hash"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_many_ids_are_told_apart_as_arrow_tells_them(monkeypatch, factor, kind):
+    monkeypatch.setattr(coded, "_SAMPLE", 8)
+    monkeypatch.setattr(coded, "_ROWS", 7)
+    if factor is not None:
+        monkeypatch.setattr(coded, "_FACTOR", np.uint64(factor))
+    odd = ["", "\0", "\0\0", "a", "a\0", "12345678", "12345678\0", "1234567", "文档", "é", "é"]
+    draw = np.random.default_rng(3)
+    ids = [
+        (odd + [f"doc{n}" * (1 + n % 4) for n in range(40)])[at] for at in draw.integers(0, 51, 400)
+    ]
+    cut = pa.array(["x", *ids], type=kind).slice(1)
+    for given in (cut, pa.chunked_array([cut.slice(0, 13), cut.slice(13, 0), cut.slice(13)])):
+        found = Coded.of(given)
+        assert found.objects().tolist() == ids
+        assert found.texts.to_pylist() == list(dict.fromkeys(ids))
+
+
+def test_ids_longer_than_are_hashed_are_told_apart_too(monkeypatch):
+    monkeypatch.setattr(coded, "_SAMPLE", 2)
+    ids = ["a" * 70 + end for end in "xyxzyx"]
+    assert Coded.of(pa.array(ids)).codes.tolist() == [0, 1, 0, 2, 1, 0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from rankdash.readers.parse.encoding import Decoded
 from rankdash.readers.parse.even import even_columns
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import (
     Columns,
     Lines,
@@ -57,6 +58,8 @@ _COLUMNS = {
 _WIDTHS = {"run": (5, 6), "qrels": (4,), "plain": (3,)}
 # Says of qrels whether they are a ranking that has lost its scores.
 _SECOND = 1
+# But for labels, which may be words.
+_NUMERIC = {"run": (3, 4), "qrels": (), "plain": ()}
 _FORMATS = {"run": "TREC run", "qrels": "TREC qrels", "plain": "labels without a header"}
 
 
@@ -85,13 +88,38 @@ def _otherwise_split(line: str) -> list[list[str]]:
 def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
     """A table with its fields known. Lines with another number of fields are refused."""
     refusals = Refusals(file)
-    columns = _even_columns(decoded, shape)
+    columns = _even_columns(decoded.start, decoded.utf8, shape)
     if columns is None:
         columns, lines = _uneven_columns(decoded.text, _WIDTHS[shape], refusals)
-    else:
-        lines = np.arange(1, len(columns[0]) + 1)
+        return _table(columns, lines, shape, refusals, limits)
+    return _table(columns, _lines(columns), shape, refusals, limits)
+
+
+def read_pieces(source: Source, start: str, shape: str, limits: ReadLimits) -> Table | None:
+    """As `read`, of a file of which no more than a piece is held at once; None where it cannot be
+    read so. start: of its text."""
+
+    def again() -> dict[str, Any]:
+        columns = _even_columns(start, source, shape) or {}
+        return {field: columns.get(at) for field, at in _COLUMNS[shape].items()}
+
+    columns = _even_columns(start, source, shape, _NUMERIC[shape])
+    if columns is None:
+        return None
+    return _table(columns, _lines(columns), shape, Refusals(source.name), limits, again)
+
+
+def _table(
+    columns: Mapping[int, Any],
+    lines: Lines,
+    shape: str,
+    refusals: Refusals,
+    limits: ReadLimits,
+    again: Callable[[], dict[str, Any]] | None = None,
+) -> Table:
+    file = refusals.file
     refuse_many_rows(len(lines) + refusals.count, file, limits)
-    found = Columns((field, columns[at]) for field, at in _COLUMNS[shape].items())
+    found = Columns({field: columns[at] for field, at in _COLUMNS[shape].items()}, again)
     for field in ("query_id", "doc_id"):
         refuse_long_fields(found[field], lines, file, limits)
     name = _FORMATS[shape]
@@ -106,18 +134,34 @@ def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
     return Table(file, name, found, lines, refusals, {field: field for field in found})
 
 
-def _even_columns(decoded: Decoded, shape: str) -> dict[int, Any] | None:
+def _lines(columns: Mapping[int, Any]) -> Lines:
+    return np.arange(1, len(columns[0]) + 1, dtype=np.int32)
+
+
+def _even_columns(
+    start: str, text: bytes | Source, shape: str, numeric: Collection[int] = ()
+) -> dict[int, Any] | None:
     """Place → column, of those that are used, of a file in which single blanks or tabs separate as
-    many fields in every line, by Arrow and so many times faster; None for any other file."""
-    first = decoded.start.split("\n", 1)[0].rstrip("\r")
+    many fields in every line, by Arrow and so many times faster; None for any other file. start:
+    of its text. numeric: as for `even_columns`."""
+    first = start.split("\n", 1)[0].rstrip("\r")
     delimiter = "\t" if "\t" in first else " "
     width = first.count(delimiter) + 1
     others = (b"\v", b"\f", b" \t", b"\t ") if delimiter == "\t" else (b"\v", b"\f", b"\t")
-    if width not in _WIDTHS[shape] or any(space in decoded.utf8 for space in others):
+    if width not in _WIDTHS[shape]:
         return None
     used = {*_COLUMNS[shape].values(), *((_SECOND,) if shape == "qrels" else ())}
     # An empty field is a doubled separator.
-    return even_columns(decoded.utf8, delimiter, width, used, filled=True)
+    return even_columns(
+        text,
+        delimiter,
+        width,
+        used,
+        filled=True,
+        barred=others,
+        ascii_only=isinstance(text, Source),
+        numeric=numeric,
+    )
 
 
 def _uneven_columns(

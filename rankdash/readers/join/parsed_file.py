@@ -46,7 +46,7 @@ class Pairs:
     queries: Coded
     documents: Coded
     values: npt.NDArray[np.float64]
-    lines: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.integer[Any]]
 
     @classmethod
     def none(cls) -> Self:
@@ -55,7 +55,7 @@ class Pairs:
 
     @classmethod
     def of(
-        cls, ids: pd.DataFrame, values: npt.NDArray[np.float64], lines: npt.NDArray[np.int64]
+        cls, ids: pd.DataFrame, values: npt.NDArray[np.float64], lines: npt.NDArray[np.integer[Any]]
     ) -> Self:
         """ids: query_id and doc_id."""
         return cls(coded(ids["query_id"]), coded(ids["doc_id"]), values, lines)

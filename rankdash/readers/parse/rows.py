@@ -104,7 +104,7 @@ class _Rows:
 
     def _ids(self, column: str) -> Coded:
         if column not in self._coded:
-            self._coded[column] = Coded.of(self._table.arrow(column))
+            self._coded[column] = Coded.of(self._table.values(column))
         return self._coded[column]
 
     def _empty(self, column: str) -> Flags:
@@ -119,14 +119,13 @@ class _Rows:
         self._refuse("no_query", self._empty(self._query))
         self._refuse("no_document", self._empty(self._document))
         for field, column in self._rankings():
-            texts = self._table.arrow(column)
-            values = numbers(texts)
+            values = numbers(self._table.values(column))
             bad = ~np.isfinite(values)
             if field == "rank":
-                bad |= np.floor(np.where(bad, 0, values)) != np.where(bad, 0, values)
+                bad |= np.floor(values) != values
             self._numbers[field] = values
             if bad.any():
-                self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(texts))
+                self._refuse(_BAD.get(field, "bad_score"), bad & ~blank(self._table.arrow(column)))
         if "label" in self._fields:
             self._check_labels(self._table.arrow(self._fields["label"]))
         elif self._numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,10 @@ class Refusals:
     _examples: dict[str, list[str]] = field(default_factory=dict)
 
     def add(
-        self, code: str, lines: Sequence[int] | npt.NDArray[np.int64], examples: Sequence[str] = ()
+        self,
+        code: str,
+        lines: Sequence[int] | npt.NDArray[np.integer[Any]],
+        examples: Sequence[str] = (),
     ) -> None:
         """Refuse rows for the reason `code`; `examples` are raw rows, the first few are kept."""
         if len(lines):

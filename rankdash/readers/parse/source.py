@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
+from io import SEEK_END, BytesIO
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from rankdash.errors import DataError, LimitError
 from rankdash.findings import Finding
@@ -21,6 +24,9 @@ _PAPERS = re.compile(
     r"|(dataset_infos?|dataset_dict|state)\.json$)",
     re.IGNORECASE,
 )
+# What is larger stays on disk until it is read.
+_LARGE = 1 << 20
+_HEAD = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,46 @@ class Source:
     """The content of one file.
 
     name:   as the user knows it, with `/` between folders; unique among the files of one call.
-    data:   the bytes.
+    content: the bytes, or the file that holds them.
     origin: the folder or archive it came with, else "".
     notes:  what was noticed on its way here.
     """
 
     name: str
-    data: bytes
+    content: bytes | Path
     origin: str = ""
     notes: tuple[Finding, ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """All bytes; those of a file are read each time. Raises DataError where they cannot be."""
+        with self.open() as file:
+            return file.read()
+
+    @property
+    def on_disk(self) -> bool:
+        return isinstance(self.content, Path)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first quarter of a megabyte."""
+        with self.open() as file:
+            return file.read(_HEAD)
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        with self.open() as file:
+            return file.seek(0, SEEK_END)
+
+    def open(self) -> BinaryIO:
+        """The bytes as a file, at its start. Raises DataError where it cannot be read."""
+        if isinstance(self.content, bytes):
+            return BytesIO(self.content)
+        try:
+            return self.content.open("rb")
+        except OSError as problem:
+            raise _unreadable(self.content, problem) from problem
 
     @classmethod
     def from_path(cls, path: Path, *, limits: ReadLimits | None = None) -> Source:
@@ -46,8 +83,10 @@ class Source:
         if str(path) == _STANDARD:
             return cls._from_standard_input(limits)
         try:
-            refuse_large(path.name, path.stat().st_size, limits)
-            return cls(path.name, path.read_bytes())
+            size = path.stat().st_size
+            refuse_large(path.name, size, limits)
+            large = size > _LARGE and path.is_file()
+            return cls(path.name, path if large else path.read_bytes())
         except OSError as problem:
             raise _unreadable(path, problem) from problem
 
@@ -63,6 +102,12 @@ class Source:
                 file=name,
             )
         return cls(name, data)
+
+    def same_as(self, other: Source) -> bool:
+        """Whether both hold the same bytes."""
+        if self.content is other.content:
+            return True
+        return self.size == other.size and self.head == other.head and self.data == other.data
 
     @property
     def stem(self) -> str:
@@ -118,7 +163,9 @@ def sources_from_path(path: Path, *, limits: ReadLimits | None = None) -> list[S
     origin = path.resolve().name
     return [
         Source(
-            file.relative_to(path).as_posix(), Source.from_path(file, limits=limits).data, origin
+            file.relative_to(path).as_posix(),
+            Source.from_path(file, limits=limits).content,
+            origin,
         )
         for file in sorted(found)
     ]

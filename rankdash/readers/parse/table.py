@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,16 +20,39 @@ from rankdash.readers.parse.limits import MEGABYTE, ReadLimits, variable
 from rankdash.readers.parse.skipped_rows import Refusals
 
 Texts = npt.NDArray[np.object_]
-Lines = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.integer[Any]]
 
 
 class Columns(dict[str, Any]):
-    """Name → (N,) Arrow text."""
+    """Name → (N,) Arrow text. Where the text can be read `again`: numbers too, or None once it is
+    let go."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, Any] | Iterable[tuple[str, Any]],
+        again: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(columns)
+        self._again = again
+
+    def text(self, name: str) -> Any:
+        """(N,) Arrow text."""
+        cells = self[name]
+        return self._texts[name] if cells is None or pa.types.is_floating(cells.type) else cells
+
+    @cached_property
+    def _texts(self) -> Mapping[str, Any]:
+        return {} if self._again is None else self._again()
+
+    def let_go(self, name: str) -> None:
+        """Hold the column no longer if it can be read again."""
+        if self._again is not None:
+            self[name] = None
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """As objects, made once for all tables that share the columns."""
-        return frame_of({name: objects(cells) for name, cells in self.items()})
+        return frame_of({name: objects(self.text(name)) for name in self})
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +103,22 @@ class Table:
     def arrow(self, column: str) -> Any:
         """(N,) Arrow text: the cells of a column."""
         if isinstance(self.cells, Columns):
-            return self.cells[column]
+            return self.cells.text(column)
         return as_arrow(self.cells[column].to_numpy(dtype=object))
+
+    def values(self, column: str) -> Any:
+        """The same, or Arrow numbers, and no longer held where the file can be read again."""
+        if not isinstance(self.cells, Columns) or self.cells[column] is None:
+            return self.arrow(column)
+        cells = self.cells[column]
+        self.cells.let_go(column)
+        return cells
 
     def row_text(self, position: int) -> str:
         if isinstance(self.cells, pd.DataFrame):
             cells = self.cells.iloc[position].to_list()
         else:
-            cells = [column[position].as_py() for column in self.cells.values()]
+            cells = [self.cells.text(name)[position].as_py() for name in self.cells]
         return " | ".join("" if cell is None else cell for cell in cells)
 
 

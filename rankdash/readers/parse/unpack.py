@@ -39,7 +39,7 @@ def unpack(sources: Sequence[Source], limits: ReadLimits) -> tuple[list[Source],
     files: list[Source] = []
     broken: list[FormatError] = []
     for source in sources:
-        refuse_large(source.name, len(source.data), limits)
+        refuse_large(source.name, source.size, limits)
         try:
             files.extend(unpacker.files_of(source))
         except FormatError as problem:
@@ -58,22 +58,22 @@ class _Unpacker:
         self._left_of_archive = 0
 
     def files_of(self, source: Source) -> list[Source]:
-        self._left_of_archive = max(
-            self._limits.unpacked_ratio * len(source.data), _UNPACKED_ALWAYS
-        )
-        if source.data.startswith(_OLD_OFFICE):
+        self._left_of_archive = max(self._limits.unpacked_ratio * source.size, _UNPACKED_ALWAYS)
+        if source.head.startswith(_OLD_OFFICE):
             raise _workbook(source.name)
-        if source.data.startswith(_GZIP):
+        if source.head.startswith(_GZIP):
             return [self._gunzip(source)]
-        if source.data.startswith(_ZIP):
+        if source.head.startswith(_ZIP):
             return self._unzip(source)
-        refuse_long_lines(source.data, source.name, self._limits)
+        if not source.on_disk:
+            refuse_long_lines(source.data, source.name, self._limits)
         return [source]
 
     def _gunzip(self, source: Source) -> Source:
         with (
             told(source.name, faults.ARCHIVE, kind="gzip"),
-            gzip.GzipFile(fileobj=io.BytesIO(source.data)) as packed,
+            source.open() as file,
+            gzip.GzipFile(fileobj=file) as packed,
         ):
             data = self._read(packed, source.name)
         if data.startswith((_GZIP, *_ZIP)) or data[257:262] == b"ustar":
@@ -83,7 +83,8 @@ class _Unpacker:
     def _unzip(self, source: Source) -> list[Source]:
         with (
             told(source.name, faults.ARCHIVE, kind="zip"),
-            zipfile.ZipFile(io.BytesIO(source.data)) as archive,
+            source.open() as file,
+            zipfile.ZipFile(file) as archive,
         ):
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > self._limits.files:

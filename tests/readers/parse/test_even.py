@@ -81,3 +81,22 @@ def test_only_the_cells_of_a_slice_are_looked_at():
     assert not has_empty(cells.slice(1, 2))
     assert has_empty(cells.slice(0, 2))
     assert has_empty(cells.slice(2, 2))
+
+
+def test_columns_of_numbers_are_numbers_only_where_every_cell_is_one():
+    def read(text: bytes):
+        found = even_columns(text, ",", 2, (0, 1), numeric=(1,))
+        return found[0].to_pylist(), found[1].to_pylist()
+
+    assert read(b"a,1\nb,0.1\n") == (["a", "b"], [1.0, 0.1])
+    assert read(b"a,1\nb,1_0\n") == (["a", "b"], ["1", "1_0"])
+    # The first blocks fit into small numbers, the last one not.
+    lines = b"".join(b"q%0999d,%d\n" % (place, place) for place in range(20_000))
+    assert read(lines + b"q,0.1\n")[1] == [*map(float, range(20_000)), 0.1]
+    assert read(lines + b"q,x\n")[1] == [*map(str, range(20_000)), "x"]
+
+
+def test_text_with_what_is_barred_is_left():
+    assert even_columns(b"a,b\nc,d\n", ",", 2, (0,), barred=(b",d",)) is None
+    assert even_columns(b"a,b\nc,d\n", ",", 2, (0,), barred=(b"b,",)) is not None
+    assert even_columns("a,b\n退,d\n".encode(), ",", 2, (0,), ascii_only=True) is None
