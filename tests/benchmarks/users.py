@@ -1,0 +1,234 @@
+"""How long users wait for each other: many at once, as their browsers talk to the server.
+
+    python tests/benchmarks/users.py                          40 users for a minute
+    python tests/benchmarks/users.py --users 12 --processes 2 as `rankdash serve --processes 2`
+
+Each user opens Overview and then changes something every 1 to 3 s, on Overview (a cutoff, a metric)
+or on Queries (the next query), and goes from one page to the other now and then. A quarter are on
+the large set (10,000 queries with 100 candidates each), the rest on the sample. A wait is from a
+click to the end of its rerun, by the clock, so that another program on the machine counts too; the
+processor time of the server and its children by the wait does not. Exits with 1 above a goal: of
+the median and the 95th percentile of the waits, and of the slowest first page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from large_set import ROOT, store
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+MEDIAN, P95, FIRST = 0.5, 2.0, 3.0
+PAUSE = (1.0, 3.0)
+PATIENCE_SECONDS = 300
+STAY = 0.8
+CUTOFFS, METRICS = ("1", "3", "5", "20"), ("MAP", "MRR", "Recall")
+
+
+@dataclass
+class Waits:
+    """Seconds, of all users."""
+
+    first: list[float] = field(default_factory=list)
+    later: list[float] = field(default_factory=list)
+
+
+class User:
+    """A browser: what it was told of the page, and what it tells the server."""
+
+    def __init__(self, socket: ClientConnection, query: str) -> None:
+        self._socket = socket
+        self._query = query
+        self._page = ""
+        self.pages: dict[str, str] = {}
+        self.widgets: dict[str, tuple[str, str]] = {}
+
+    async def rerun(
+        self, *changed: WidgetState, page: str | None = None, fragment: str = ""
+    ) -> float:
+        """Seconds from the click to the end of the rerun."""
+        if page is not None:
+            self.widgets.clear()
+        message = BackMsg()
+        wanted = message.rerun_script
+        wanted.query_string, wanted.page_script_hash = self._query, page or self._page
+        wanted.fragment_id = fragment
+        wanted.widget_states.widgets.extend(changed)
+        wanted.context_info.timezone, wanted.context_info.locale = "UTC", "en"
+        started = time.perf_counter()
+        await self._socket.send(message.SerializeToString())
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not self._ended(ForwardMsg.FromString(bytes(await self._socket.recv()))):
+                pass
+        return time.perf_counter() - started
+
+    def _ended(self, told: ForwardMsg) -> bool:
+        kind = told.WhichOneof("type")
+        if kind == "page_info_changed":
+            self._query = told.page_info_changed.query_string
+        elif kind == "new_session":
+            self._page = told.new_session.page_script_hash
+        elif kind == "navigation":
+            self._page = told.navigation.page_script_hash
+            self.pages = {
+                page.url_pathname: page.page_script_hash for page in told.navigation.app_pages
+            }
+        elif kind == "delta" and told.delta.WhichOneof("type") == "new_element":
+            element = told.delta.new_element
+            if element.WhichOneof("type") == "exception":
+                raise SystemExit(element.exception.message)
+            drawn = getattr(element, str(element.WhichOneof("type")))
+            if getattr(drawn, "id", "") and getattr(drawn, "label", ""):
+                self.widgets[drawn.label] = drawn.id, told.delta.fragment_id
+        return kind == "script_finished" and told.script_finished in (
+            ForwardMsg.FINISHED_SUCCESSFULLY,
+            ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
+        )
+
+    async def click(self, label: str, **value: object) -> float:
+        """Change the widget that begins so: what a rerun takes, of its fragment where it has one.
+        Waits out a page that does not have it, as one that says that there is nothing to show."""
+        found = next((name for name in self.widgets if name.startswith(label)), None)
+        if found is None:
+            return await self.rerun()
+        key, fragment = self.widgets[found]
+        state = WidgetState(id=key)
+        for name, given in value.items():
+            if isinstance(given, list):
+                getattr(state, name).data.extend(given)
+            else:
+                setattr(state, name, given)
+        return await self.rerun(state, fragment=fragment)
+
+
+async def user(url: str, waits: Waits, data: str, seed: int, start: float, stop: float) -> None:
+    draw = random.Random(seed)
+    await asyncio.sleep(start)
+    # The process that has the session, where there are several.
+    answer = await asyncio.to_thread(urllib.request.urlopen, url)
+    cookies = answer.headers.get_all("Set-Cookie") or []
+    headers = {"Cookie": "; ".join(each.partition(";")[0] for each in cookies)}
+    async with connect(
+        f"ws{url.removeprefix('http')}/_stcore/stream",
+        subprotocols=["streamlit"],
+        additional_headers=headers,
+        max_size=None,
+        ping_timeout=None,
+    ) as socket:
+        here = User(socket, f"data={data}&lang=en")
+        waits.first.append(await here.rerun())
+        page = ""
+        while time.monotonic() < stop:
+            await asyncio.sleep(draw.uniform(*PAUSE))
+            if draw.random() > STAY:
+                page = "" if page else "queries"
+                waits.later.append(await here.rerun(page=here.pages[page]))
+            elif page:
+                waits.later.append(await here.click("Next", trigger_value=True))
+            elif draw.random() < 0.5:
+                waits.later.append(
+                    await here.click("Cutoff", string_array_value=[draw.choice(CUTOFFS)])
+                )
+            else:
+                waits.later.append(await here.click("Metric", string_value=draw.choice(METRICS)))
+
+
+async def all_users(url: str, count: int, data: tuple[str, str], seconds: float) -> Waits:
+    """data: the ids of the large set and of the sample."""
+    waits = Waits()
+    stop = time.monotonic() + seconds
+    async with asyncio.TaskGroup() as group:
+        for number in range(count):
+            own = data[0] if number % 4 == 0 else data[1]
+            # As people come, not all in one moment.
+            group.create_task(user(url, waits, own, number, number * 10 / count, stop))
+    return waits
+
+
+def filled() -> tuple[str, str]:
+    """The ids of the large set and of the sample, in the workspace of the environment."""
+    from rankdash.store import Workspace
+    from rankdash.ui.state.samples import open_sample
+
+    sample = open_sample(Workspace.open(), "en")
+    store({"better": 0.9, "other": 0.4})
+    (large,) = {row.id for row in Workspace.open().datasets()} - {sample}
+    return large, sample
+
+
+@contextmanager
+def served(processes: int) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server on the workspace of the environment."""
+    several = [] if processes == 1 else ["--processes", str(processes)]
+    command = [sys.executable, "-m", "rankdash", "serve", "--no-browser", "--port", "0", *several]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        line = next(each for each in server.stdout if "rankdash is at" in each)
+        yield line.split()[3].rstrip("/"), server.pid
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def used(pid: int) -> tuple[float, float]:
+    """Processor seconds and resident MB of a process and all that it started."""
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid=,cputimes=,rss="], capture_output=True, text=True, check=True
+    )
+    rows = [tuple(map(int, line.split())) for line in listed.stdout.splitlines()]
+    mine = {pid}
+    while more := {each for each, parent, *_ in rows if parent in mine} - mine:
+        mine |= more
+    own = [row for row in rows if row[0] in mine]
+    return float(sum(row[2] for row in own)), sum(row[3] for row in own) * 1024 / 1e6
+
+
+def shown(name: str, values: list[float], *shares: int) -> list[float]:
+    """Print and return the percentiles."""
+    cut = statistics.quantiles(values, n=100, method="inclusive")
+    found = [cut[share - 1] if share < 100 else max(values) for share in shares]
+    told = ", ".join(f"p{share} {value:.2f} s" for share, value in zip(shares, found, strict=True))
+    print(f"{name}: {len(values)}, {told}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--users", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--processes", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RANKDASH_HOME"] = home
+        data = filled()
+        with served(arguments.processes) as (url, pid):
+            before, _ = used(pid)
+            waits = asyncio.run(all_users(url, arguments.users, data, arguments.seconds))
+            after, held = used(pid)
+    print(f"{arguments.users} users, {arguments.processes} processes, {held:.0f} MB")
+    (first,) = shown("first pages", waits.first, 100)
+    median, high = shown("changes", waits.later, 50, 95)
+    count = len(waits.first) + len(waits.later)
+    print(f"processor time: {1000 * (after - before) / count:.0f} ms a wait")
+    if median > MEDIAN or high > P95 or first > FIRST:
+        sys.exit(f"above a goal: median {MEDIAN} s, p95 {P95} s, first page {FIRST} s")
+
+
+if __name__ == "__main__":
+    main()
