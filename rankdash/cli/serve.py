@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import errno
 import os
 import re
@@ -10,14 +11,17 @@ import runpy
 import signal
 import socket
 import sys
+import threading
+from collections.abc import Mapping
 from typing import NoReturn
 
 from rankdash import allowed
 from rankdash.cli.arguments import DONE, INTERRUPTED, Parser, UsageError
-from rankdash.shipped import APP
+from rankdash.shipped import APP, FRONT_VARIABLE
 from rankdash.store.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
 
 _LOOPBACK = "127.0.0.1"
+_MOST_PROCESSES = 64
 _BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
 
 
@@ -59,6 +63,13 @@ def add(parser: Parser) -> None:
     parser.option(
         "--home", "FOLDER", "the workspace (default: RANKDASH_HOME, or your user data directory)"
     )
+    parser.number(
+        "--processes",
+        "how many servers share the work behind the address, each with its own browsers and its "
+        "own memory; at most one for each processor is of use (default: 1)",
+        kind=int,
+        default=1,
+    )
     parser.flag("--no-browser", "print the address only")
     parser.set_defaults(command=serve)
 
@@ -87,6 +98,10 @@ def serve(arguments: argparse.Namespace) -> int:
             os.environ[variable] = ",".join([os.environ.get(variable, ""), *added])
     if arguments.read_only:
         os.environ[READ_ONLY_VARIABLE] = "1"
+    if arguments.processes != 1:
+        return _several(arguments, settings)
+    if FRONT_VARIABLE in os.environ:
+        threading.Thread(target=_end_with_front, daemon=True).start()
     # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so
     # that whoever stops it stops the server.
     options = [f"--{name}={value}" for name, value in settings.items()]
@@ -94,6 +109,50 @@ def serve(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, _stopped)
     runpy.run_module("streamlit", run_name="__main__")
     return DONE
+
+
+def _several(arguments: argparse.Namespace, settings: Mapping[str, object]) -> int:
+    """The same by several servers. Raises UsageError where that cannot be."""
+    if not 1 <= arguments.processes <= _MOST_PROCESSES:
+        raise UsageError(
+            f"--processes is a number from 1 to {_MOST_PROCESSES}, not {arguments.processes}."
+        )
+    if os.name == "nt":
+        raise UsageError("Windows cannot share an address like this; leave --processes out.")
+    if os.environ.get("STREAMLIT_SERVER_SSL_CERT_FILE"):
+        raise UsageError(
+            "Several processes speak plain HTTP; put a proxy with the certificate in front of "
+            "them, or leave --processes out."
+        )
+    from rankdash.cli.processes import Front, listening, until_stopped
+
+    host = arguments.host or os.environ.get("STREAMLIT_SERVER_ADDRESS") or _LOOPBACK
+    try:
+        listener = listening(host, arguments.port)
+    except OSError as problem:
+        raise UsageError(_why(problem, host, arguments.port or 0)) from problem
+    path = str(settings.get("server.baseUrlPath", ""))
+    options = [
+        *("--host", _LOOPBACK),
+        *(("--base-path", path) if path else ()),
+        *(("--no-browser",) if arguments.no_browser else ()),
+    ]
+    front = Front(
+        [sys.executable, "-m", "rankdash", "serve", *options],
+        arguments.processes,
+        address=f"{host}:{listener.getsockname()[1]}",
+        base_path=path,
+    )
+    code = asyncio.run(until_stopped(front, listener))
+    if code == INTERRUPTED:
+        sys.stderr.write("Stopped.\n")
+    return code
+
+
+def _end_with_front() -> None:
+    """End this server when the process that started it has ended, in whatever way."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _stopped(_number: int, _frame: object) -> NoReturn:

@@ -77,8 +77,7 @@ class WorkerProcess:
         key.
         """
         text = key_pipe.line(job_id, keys)
-        if len(text) > key_pipe.LONGEST_LINE_BYTES:
-            raise SettingError("This is too long to be a key.", remedy="Copy it again.")
+        refuse_long(text)
         self.ensure()
         with self._lock:
             if self._process is None or self._process.stdin is None:
@@ -176,6 +175,12 @@ class WorkerProcess:
                 os.truncate(self._log, 0)
         except OSError:
             return
+
+
+def refuse_long(text: bytes) -> None:
+    """Raises SettingError for what is too long to hold keys."""
+    if len(text) > key_pipe.LONGEST_LINE_BYTES:
+        raise SettingError("This is too long to be a key.", remedy="Copy it again.")
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

@@ -20,6 +20,8 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.runs.jobs import WorkerProcess
+from rankdash.runs.relay import PIPE_VARIABLE, RelayedWorker
+from rankdash.shipped import FRONT_VARIABLE
 from rankdash.store import Workspace
 from rankdash.ui.state import samples
 from rankdash.ui.state.cache import forget_all
@@ -47,10 +49,11 @@ def read_only() -> bool:
 
 
 @cache
-def worker() -> WorkerProcess:
+def worker() -> WorkerProcess | RelayedWorker:
     """Raises StoreError where the workspace is read-only: no work is done then."""
     workspace().database.refuse_read_only()
-    return WorkerProcess(workspace())
+    pipe = os.environ.get(PIPE_VARIABLE)
+    return RelayedWorker(int(pipe)) if pipe else WorkerProcess(workspace())
 
 
 def reopen() -> None:
@@ -98,6 +101,12 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
 def _announce() -> None:
     """Print the address, and open it in a browser where there is one and nobody declined it."""
     host, port = _address(), st.get_option("server.port")
+    front = os.environ.get(FRONT_VARIABLE)
+    if front is not None:
+        # One of several servers, of which at most one says where they are.
+        host, _colon, port = front.rpartition(":")
+        if not host:
+            return
     shown = "localhost" if host in _EVERY else f"[{host}]" if ":" in host else host
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     url = f"{scheme}://{shown}:{port}/{str(st.get_option('server.baseUrlPath')).strip('/')}"

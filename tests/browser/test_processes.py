@@ -1,0 +1,90 @@
+"""Two servers behind one address, as a browser meets them: a session, an upload, a run, a download,
+and a server that is killed under a page."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from rankdash.store import Workspace
+from tests.sets import SAMPLE
+from tests.stored import keep_sample
+
+from .conftest import PATIENCE_MS, ROOT, App, visiting
+from .test_journeys import RUN_MS, files_of, run_first_offered, upload
+
+
+@pytest.fixture
+def app(tmp_path: Path):
+    home = tmp_path / "home"
+    keep_sample(Workspace(home))
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "rankdash", "serve", "--processes", "2", "--port", "0"),
+            *("--no-browser", "--home", str(home)),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        line = next(each for each in server.stdout if "rankdash is at" in each)
+        yield App(line.split()[3], home, server)
+        server.terminate()
+        assert server.wait() == 0
+
+
+def cookie(visit) -> str:
+    found = {each["name"]: each["value"] for each in visit.page.context.cookies()}
+    return found["rankdash_process"]
+
+
+def children(pid: int) -> dict[int, str]:
+    listed = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=True
+    )
+    rows = (line.split(maxsplit=1) for line in listed.stdout.splitlines())
+    return {int(child): said for child, said in rows}
+
+
+def test_a_session_an_upload_a_run_and_a_download_work_and_outlive_a_server(browser, app, visit):
+    visit.open("data")
+    upload(visit, files_of(SAMPLE))
+    visit.sees("These files equal Help centre, which is in this workspace")
+    own = cookie(visit)
+    visit.until(lambda: sum(" serve " in said for said in children(app.process.pid).values()) == 2)
+    visit.go("Run")
+    visit.choose_reranker("BM25")
+    run_first_offered(visit)
+    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
+        timeout=RUN_MS
+    )
+    assert sum("runs.worker" in said for said in children(app.process.pid).values()) == 1
+    visit.go("Queries")
+    with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
+        visit.page.get_by_role("button", name="Save this query as a file").click()
+    assert "Help centre" in Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert cookie(visit) == own
+    with visiting(browser, app) as second:
+        second.open()
+        second.sees("BM25")
+    servers = {pid: said for pid, said in children(app.process.pid).items() if " serve " in said}
+    for pid in servers:
+        os.kill(pid, signal.SIGKILL)
+        # While the second is killed, the first may not be there again: the page waits for it.
+        visit.open("overview")
+        visit.sees(re.compile("BM25"))
+    # Both are there again, under other numbers.
+    visit.until(
+        lambda: (
+            sum(
+                " serve " in said and pid not in servers
+                for pid, said in children(app.process.pid).items()
+            )
+            == 2
+        )
+    )

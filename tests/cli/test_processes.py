@@ -1,0 +1,297 @@
+"""Several servers behind one address: real processes and sockets, and servers that say what they
+were asked."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rankdash.cli import processes
+from rankdash.cli.processes import Front, listening
+from rankdash.errors import SettingError
+from rankdash.runs.relay import RelayedWorker, obey
+
+SERVER = """
+import json, os, socket, sys, threading
+
+def answer(connection):
+    head = b""
+    while b"\\r\\n\\r\\n" not in head:
+        piece = connection.recv(65536)
+        if not piece:
+            return
+        head += piece
+    head, body = head.split(b"\\r\\n\\r\\n", 1)
+    line, *lines = head.decode().split("\\r\\n")
+    headers = {name.lower(): value for name, value in (each.split(": ", 1) for each in lines)}
+    if "/die" in line:
+        os._exit(3)
+    if "/worker" in line:
+        os.write(int(os.environ["RANKDASH_WORKER_PIPE"]), b"\\n")
+    if headers.get("upgrade"):
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\n\\r\\n")
+        while piece := connection.recv(65536):
+            connection.sendall(piece.upper())
+        return
+    length = int(headers.get("content-length", 0))
+    if headers.get("expect"):
+        connection.sendall(b"HTTP/1.1 100 Continue\\r\\n\\r\\n")
+    while len(body) < length:
+        body += connection.recv(65536)
+    told = {"pid": os.getpid(), "line": line, "headers": headers, "body": len(body),
+            "secret": os.environ["STREAMLIT_SERVER_COOKIE_SECRET"],
+            "front": os.environ["RANKDASH_FRONT"],
+            "more": "x" * (3_000_000 if "/large" in line else 0)}
+    content = json.dumps(told).encode()
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\nConnection: %s\\r\\n\\r\\n"
+                       % (len(content), headers.get("connection", "").encode()) + content)
+    if headers.get("connection") == "close":
+        connection.shutdown(socket.SHUT_WR)
+
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1]))) as listener:
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+class Browser:
+    """Asks the front at a port; `cookie` as it was told."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.cookie = ""
+
+    async def ask(self, path: str = "/", *lines: str, body: bytes = b"") -> tuple[str, dict]:
+        """The head of the answer and what a server said; {} where it said nothing."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        head = [f"POST {path} HTTP/1.1", "Host: here:1", f"Content-Length: {len(body)}", *lines]
+        if self.cookie:
+            head.append(f"Cookie: other=1; {self.cookie}; last=2")
+        writer.write("\r\n".join([*head, "", ""]).encode() + body)
+        told = (await reader.read()).decode()
+        writer.close()
+        while told.startswith("HTTP/1.1 100"):
+            told = told.split("\r\n\r\n", 1)[1]
+        answer, _blank, content = told.partition("\r\n\r\n")
+        for line in answer.split("\r\n"):
+            if line.startswith("Set-Cookie: rankdash_process"):
+                self.cookie = line.removeprefix("Set-Cookie: ").partition(";")[0]
+        return answer, json.loads(content) if content else {}
+
+
+@pytest.fixture
+def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
+    """Runs a scenario with a browser beside a front of two servers; gives its exit code."""
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "home"))
+
+    def run(scenario: Callable, *, code: str = "server.py") -> int:
+        async def both() -> int:
+            listener = listening("127.0.0.1", 0)
+            port = listener.getsockname()[1]
+            front = Front(
+                [sys.executable, str(tmp_path / code)],
+                2,
+                address=f"127.0.0.1:{port}",
+                base_path="tools",
+            )
+            ending = asyncio.create_task(front.serve(listener))
+            try:
+                await scenario(Browser(port), front)
+            finally:
+                front.end(0)
+                found = await ending
+            assert all(each.process.returncode is not None for each in front._servers)
+            return found
+
+        # A browser of another test may hold this thread's loop.
+        with ThreadPoolExecutor(1) as own:
+            return own.submit(asyncio.run, both()).result()
+
+    return run
+
+
+@asynccontextmanager
+async def upgraded(browser: Browser, *lines: str) -> AsyncIterator[SimpleNamespace]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", browser.port)
+    head = ["GET /stream HTTP/1.1", "Host: here:1", "Connection: Upgrade", "Upgrade: websocket"]
+    writer.write("\r\n".join([*head, *lines, "", ""]).encode())
+    told = (await reader.readuntil(b"\r\n\r\n")).decode()
+    yield SimpleNamespace(reader=reader, writer=writer, head=told)
+    writer.close()
+
+
+async def all_up(front: Front) -> None:
+    while not all(server.port for server in front._servers):
+        await asyncio.sleep(0.02)
+
+
+def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        await all_up(front)
+        answer, first = await browser.ask()
+        assert "HttpOnly; SameSite=Lax" in answer and "Path=/tools;" in answer
+        async with upgraded(browser, f"Cookie: {browser.cookie}"):
+            other = Browser(browser.port)
+            _, second = await other.ask()
+            assert second["pid"] != first["pid"]
+            for each, told in ((browser, first), (other, second), (browser, first)):
+                answer, again = await each.ask("/again")
+                assert again["pid"] == told["pid"] and "Set-Cookie" not in answer
+        assert second["secret"] == first["secret"]
+        # One of them says where all are.
+        assert sorted([first["front"], second["front"]]) == ["", f"127.0.0.1:{browser.port}"]
+
+    assert fronted(scenario) == 0
+
+
+def test_a_request_reaches_its_server_as_it_was_but_for_the_end_of_the_connection(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        _, told = await browser.ask(
+            "/a?b=1",
+            "Connection: keep-alive",
+            "Origin: http://here:1",
+            "X-Forwarded-For: 192.0.2.7",
+        )
+        assert told["line"] == "POST /a?b=1 HTTP/1.1"
+        assert told["headers"] == {
+            "host": "here:1",
+            "content-length": "0",
+            "connection": "close",
+            "origin": "http://here:1",
+            "x-forwarded-for": "192.0.2.7",
+        }
+
+    fronted(scenario)
+
+
+def test_who_asks_from_another_machine_is_said_by_the_front_alone():
+    head = b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\nforwarded: for=x\r\n\r\n"
+    assert processes._forwarded(head, "192.0.2.7") == (
+        b"GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\nHost: a\r\n\r\n"
+    )
+
+
+def test_uploads_and_large_answers_go_through_whole(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        _, told = await browser.ask("/large", body=b"u" * 5_000_000)
+        assert (told["body"], len(told["more"])) == (5_000_000, 3_000_000)
+        waiting = Browser(browser.port)
+        # The cookie comes with the next answer.
+        _, told = await waiting.ask("/", "Expect: 100-continue", body=b"u" * 10)
+        assert told["body"] == 10
+
+    fronted(scenario)
+
+
+def test_what_is_said_after_an_upgrade_goes_both_ways(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        async with upgraded(browser) as socket:
+            assert "101" in socket.head and "Set-Cookie: rankdash_process=" in socket.head
+            for said in (b"a", b"b" * 300_000, b"c"):
+                socket.writer.write(said)
+                assert await socket.reader.readexactly(len(said)) == said.upper()
+
+    fronted(scenario)
+
+
+def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted, capfd):
+    async def scenario(browser: Browser, front: Front) -> None:
+        await all_up(front)
+        _, first = await browser.ask()
+        before = browser.cookie
+        answer, _ = await browser.ask("/die")
+        assert answer == ""
+        dead = front._servers[int(before[-1])]
+        while dead.port is not None:
+            await asyncio.sleep(0.01)
+        _, second = await browser.ask()
+        assert second["pid"] != first["pid"] and browser.cookie != before
+        await all_up(front)
+        browser.cookie = before
+        _, third = await browser.ask()
+        assert third["pid"] not in (first["pid"], second["pid"])
+
+    assert fronted(scenario) == 0
+    assert "ended with exit code 3" in capfd.readouterr().err
+
+
+def test_servers_that_cannot_start_end_the_front(fronted, tmp_path, capfd):
+    (tmp_path / "broken.py").write_text("raise SystemExit(7)")
+
+    async def scenario(browser: Browser, front: Front) -> None:
+        await front._ended.wait()
+        assert front._code == 1
+
+    fronted(scenario, code="broken.py")
+    assert "error: The servers cannot be started." in capfd.readouterr().err
+
+
+def test_a_head_without_end_is_refused(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        answer, _ = await browser.ask("/", f"Long: {'x' * 200_000}")
+        assert "431" in answer
+
+    fronted(scenario)
+
+
+def test_one_worker_does_what_any_server_asks(fronted):
+    asked = []
+
+    async def scenario(browser: Browser, front: Front) -> None:
+        front._worker = SimpleNamespace(ensure=lambda: asked.append(1), stop=lambda: None)
+        await browser.ask("/worker")
+        while not asked:
+            await asyncio.sleep(0.01)
+
+    fronted(scenario)
+
+
+def test_keys_reach_the_worker_of_another_process():
+    reading, writing = os.pipe()
+    told: list[object] = []
+    worker = SimpleNamespace(
+        ensure=lambda: told.append("ensure"), hand_over=lambda *given: told.append(given)
+    )
+    there = RelayedWorker(writing)
+    there.ensure()
+    there.hand_over("job", {"KEY": "s\necret"})
+    there.stop()
+    with os.fdopen(reading, "rb") as pipe:
+        with pytest.raises(SettingError):
+            there.hand_over("job", {"KEY": "x" * 5000})
+        os.close(writing)
+        for line in pipe:
+            obey(worker, line)
+    assert told == ["ensure", ("job", {"KEY": "s\necret"})]
+
+
+def test_the_next_free_port_is_taken_unless_one_is_named(monkeypatch):
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("STREAMLIT_SERVER_PORT", str(port))
+        with listening("127.0.0.1", None) as next_one:
+            assert port < next_one.getsockname()[1] < port + 100
+        with pytest.raises(OSError):
+            listening("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("count", ["0", "65"])
+def test_a_number_of_processes_that_cannot_be_is_refused(run, count):
+    done = run("serve", "--processes", count)
+    assert done.code == 2 and "--processes is a number from 1 to 64" in done.err
+
+
+def test_several_processes_with_a_certificate_are_refused(run, monkeypatch):
+    monkeypatch.setenv("STREAMLIT_SERVER_SSL_CERT_FILE", "cert.pem")
+    done = run("serve", "--processes", "2")
+    assert done.code == 2 and "put a proxy with the certificate in front" in done.err
