@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import special
 
 from rankdash.analysis.labelling.confidence_sequence import (
     Sequence,
@@ -268,18 +268,21 @@ def _like_these(
     parts = weights * (expected + np.where(labelled, (held - expected) / chance, 0.0))
     # Weights are shares of the mean over all queries.
     own = np.bincount(plan.pool.query[weighs], parts[weighs], queries) * queries
-    reach = stats.t.ppf((1 + plan.level) / 2, queries - 1) * own.std(ddof=1) / np.sqrt(queries)
+    reach = special.stdtrit(queries - 1, (1 + plan.level) / 2) * own.std(ddof=1) / np.sqrt(queries)
     return mean - float(reach), mean + float(reach)
 
 
 def _chances(drawing: Floats, n: int) -> Floats:
     if n == len(drawing):
         return np.ones(len(drawing))
+    # With all that the server imports at its start it would be a tenth of it.
+    from scipy.optimize import brentq
+
     relative = drawing / drawing.sum()
 
     def excess(log_time: float) -> float:
         return float(-np.expm1(-relative * np.exp(log_time)).sum()) - n
 
-    time = np.exp(optimize.brentq(excess, -5.0, 60.0))
+    time = np.exp(brentq(excess, -5.0, 60.0))
     found: Floats = -np.expm1(-relative * time)
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from rankdash.analysis.statistics.clusters import clustered_reach
 from rankdash.ranking.ragged import Floats, Integers
@@ -73,7 +73,7 @@ def cohen_kappa(
         reach = clustered_reach(term[codes[:n], codes[n:]], clusters, _LEVEL) / chance
     else:
         variance = (share * term**2).sum() - ((1 - kappa) * chance) ** 2
-        normal = stats.norm.ppf((1 + _LEVEL) / 2)
+        normal = special.ndtri((1 + _LEVEL) / 2)
         reach = float(normal * np.sqrt(max(float(variance), 0.0) / n) / chance)
     # Of few pairs the interval would reach beyond what a kappa can be.
     low, high = float(np.maximum(kappa - reach, -1.0)), float(np.minimum(kappa + reach, 1.0))

@@ -4,7 +4,7 @@ cluster are alike, so that they say less than as many that were drawn one by one
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from rankdash.ranking.ragged import Floats, Integers
 
@@ -21,4 +21,4 @@ def clustered_reach(values: Floats, clusters: Integers, level: float) -> float:
         return float("nan")
     sums = np.bincount(owners, values - values.mean(), count)
     variance = float((sums**2).sum()) * count / (count - 1) / len(values) ** 2
-    return float(stats.t.ppf((1 + level) / 2, count - 1) * np.sqrt(variance))
+    return float(special.stdtrit(count - 1, (1 + level) / 2) * np.sqrt(variance))
