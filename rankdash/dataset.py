@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rankdash.errors import DataError
 from rankdash.ranking.build import coded, text_array
-from rankdash.ranking.coded import alike, places_in
+from rankdash.ranking.coded import Coded, alike, places_in
 from rankdash.ranking.ragged import Integers, owners
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
@@ -322,18 +322,39 @@ def _checked(
     queries = _table(queries, ["query_id", "text"], "queries", extra=True)
     documents = _table(documents, ["doc_id", "title", "text"], "documents")
     qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
-    _unique(queries, ["query_id"], "queries")
-    _unique(documents, ["doc_id"], "documents")
+    labelled = {key: text_array(qrels[key]) for key in ("query_id", "doc_id")}
+    ranked = {"query_id": text_array(candidates.query_ids), "doc_id": candidates.documents}
+    query = _places_among(queries["query_id"], labelled["query_id"], ranked["query_id"])
+    document = _places_among(documents["doc_id"], labelled["doc_id"], ranked["doc_id"])
+    if query is None or document is None:
+        _unique(queries, ["query_id"], "queries")
+        _unique(documents, ["doc_id"], "documents")
+    elif len(np.unique(query * len(documents) + document)) == len(qrels):
+        # All is well, as it mostly is, at the cost of a look at each id.
+        return _finite(queries, documents, qrels)
     _unique(qrels, ["query_id", "doc_id"], "qrels")
+    found = _finite(queries, documents, qrels)
+    for table, named in (("qrels", labelled), ("candidates", ranked)):
+        _closed(named["query_id"], queries["query_id"], table, "queries")
+        _closed(named["doc_id"], documents["doc_id"], table, "documents")
+    return found
+
+
+def _finite(queries: pd.DataFrame, documents: pd.DataFrame, qrels: pd.DataFrame) -> Tables:
     if not np.isfinite(qrels["label"].to_numpy(dtype=np.float64)).all():
         raise DataError("A label is not a finite number.")
-    for table, queries_named, documents_named in (
-        ("qrels", text_array(qrels["query_id"]), text_array(qrels["doc_id"])),
-        ("candidates", text_array(candidates.query_ids), candidates.documents),
-    ):
-        _closed(queries_named, queries["query_id"], table, "queries")
-        _closed(documents_named, documents["doc_id"], table, "documents")
     return Tables(queries, documents, qrels)
+
+
+def _places_among(known: pd.Series[str], labelled: Any, ranked: Any) -> Integers | None:
+    """(len(labelled),) the place of each labelled id among those that are known; None where these
+    repeat, or lack one that is labelled or ranked. Both others: Arrow text."""
+    ids = [alike(text_array(known)), alike(labelled), alike(ranked)]
+    codes = Coded.of(pa.concat_arrays(ids)).codes
+    count = len(known)
+    if (codes[:count] != np.arange(count)).any() or (codes[count:] >= count).any():
+        return None
+    return codes[count : count + len(labelled)].astype(np.int64)
 
 
 def _table(

@@ -23,7 +23,7 @@ SAMPLES: Mapping[str, Path] = {
 }
 """Language → the folder of its sample: queries, documents, labels and a first stage."""
 
-FRONT_VARIABLE = "RANKDASH_FRONT"
+FRONT_VARIABLE = "_RANKDASH_FRONT"
 """Tells one of several servers the address of all, as host:port, if it shall say it; else ""."""
 
 INTERFACE = _PACKAGE / "ui" / "main.py"

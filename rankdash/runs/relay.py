@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from rankdash.runs import key_pipe
 from rankdash.runs.process import WorkerProcess, refuse_long
 
-PIPE_VARIABLE = "RANKDASH_WORKER_PIPE"
+PIPE_VARIABLE = "_RANKDASH_WORKER_PIPE"
 """Names the writing end that a server was given."""
 
 

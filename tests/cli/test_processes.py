@@ -34,7 +34,7 @@ def answer(connection):
     if "/die" in line:
         os._exit(3)
     if "/worker" in line:
-        os.write(int(os.environ["RANKDASH_WORKER_PIPE"]), b"\\n")
+        os.write(int(os.environ["_RANKDASH_WORKER_PIPE"]), b"\\n")
     if headers.get("upgrade"):
         connection.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\n\\r\\n")
         while piece := connection.recv(65536):
@@ -47,7 +47,7 @@ def answer(connection):
         body += connection.recv(65536)
     told = {"pid": os.getpid(), "line": line, "headers": headers, "body": len(body),
             "secret": os.environ["STREAMLIT_SERVER_COOKIE_SECRET"],
-            "front": os.environ["RANKDASH_FRONT"],
+            "front": os.environ["_RANKDASH_FRONT"],
             "more": "x" * (3_000_000 if "/large" in line else 0)}
     content = json.dumps(told).encode()
     connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\nConnection: %s\\r\\n\\r\\n"

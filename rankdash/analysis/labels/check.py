@@ -172,9 +172,10 @@ def check(
     noticed += _labels(dataset, systems, made_ids=made_ids)
     if dataset.first_stage != "rows":
         noticed += direction(dataset.candidates, qrels)
-    noticed += [*_texts(dataset), *_queries(dataset)]
+    documents = dataset.document_text()
+    noticed += [*_texts(dataset, documents), *_queries(dataset)]
     order = {"error": 0, "warning": 1, "note": 2}
-    checks = tuple(_ranking_check(name, ranking, qrels) for name, ranking in systems.items())
+    checks = tuple(_ranking_check(name, ranking, dataset) for name, ranking in systems.items())
     noticed += sparse_labels(qrels, checks[0].judged_at_10)
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [finding for found in checks for finding in _ties(found, made=found.name == made)]
@@ -191,7 +192,7 @@ def check(
         ),
         label_histogram=histogram(qrels["label"]),
         query_chars=_chars(dataset.query_text()),
-        document_chars=_chars(dataset.document_text()),
+        document_chars=_chars(documents),
         rankings=checks,
         findings=tuple(sorted(noticed, key=lambda finding: order[finding.severity])),
     )
@@ -221,12 +222,12 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
         ]
     found = label_findings(qrels)
     for name, ranking in systems.items():
-        found += match_labels(name, ranking, qrels, made_ids=made_ids)
+        found += match_labels(name, ranking, dataset.labels, made_ids=made_ids)
     return found
 
 
-def _texts(dataset: Dataset) -> list[Finding]:
-    documents, queries = dataset.document_text(), dataset.query_text()
+def _texts(dataset: Dataset, documents: pd.Series[str]) -> list[Finding]:
+    queries = dataset.query_text()
     if not (documents != "").any():
         return [_NO_DOCUMENT_TEXT]
     found = []
@@ -281,12 +282,13 @@ def _queries(dataset: Dataset) -> list[Finding]:
     ]
 
 
-def _ranking_check(name: str, ranking: Ranking, qrels: pd.DataFrame) -> RankingCheck:
+def _ranking_check(name: str, ranking: Ranking, dataset: Dataset) -> RankingCheck:
     judged_at_10 = None
-    if len(qrels) and len(ranking):
+    labels = dataset.labels
+    if len(labels["label"]) and len(ranking):
         conventions = Conventions(no_relevant="count", missing="skip")
         evaluation = evaluate(
-            judge(ranking, qrels, conventions), [parse_measure(_JUDGED)], conventions
+            judge(ranking, labels, conventions), [parse_measure(_JUDGED)], conventions
         )
         mean = evaluation.mean(_JUDGED)
         judged_at_10 = float(mean) if np.isfinite(mean) else None
