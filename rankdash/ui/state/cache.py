@@ -44,7 +44,7 @@ def _of_numbers(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
-@st.cache_resource(max_entries=4 * _SYSTEMS, show_spinner=False)
+@st.cache_resource(max_entries=16 * _SYSTEMS, show_spinner=False)
 def _of_pages(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
 
