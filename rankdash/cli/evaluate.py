@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 DEFAULT_METRICS = "ndcg@10,mrr@10,map,recall@10,judged@10"
 _DIGITS = 4
-# As in malloc.h.
-_MMAP_THRESHOLD = -3
 
 
 class _Late(ModuleType):
@@ -200,24 +198,14 @@ def evaluate_files(
     """
     import pyarrow
 
-    from rankdash.cli.rankings import scores_of
+    from rankdash.cli.rankings import give_memory_back, scores_of
 
     # NumPy's memory comes from there too, so that what one lets go of serves the other.
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-    _give_memory_back()
+    give_memory_back()
     first, *others = (measure.spec for measure in measures.values())
     study = scores_of(qrels, runs, rules, first, others, judge=judge)
     return Results(qrels, measures, rules.conflict, rules.worst_label, study)
-
-
-def _give_memory_back() -> None:
-    """Have glibc give freed arrays back at once. It would keep ever larger ones for later, which
-    for files of a million rows is a third of the memory that is held at most."""
-    import ctypes
-
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_MMAP_THRESHOLD, 128 * 1024)
 
 
 def text(results: Results, per_query: bool) -> Iterator[str]:
