@@ -66,6 +66,8 @@ def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     parquet = pq.ParquetFile(pa.BufferReader(data))
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
     refuse_many_columns(len(parquet.schema_arrow), file, limits)
+    groups = map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups))
+    refuse_many_bytes(sum(group.total_byte_size for group in groups), file, limits)
     # Read in batches: a few bytes of dictionary-encoded text can become gigabytes.
     batches: list[pa.RecordBatch] = []
     size = 0

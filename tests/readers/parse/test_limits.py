@@ -144,3 +144,15 @@ def test_as_many_files_as_allowed_are_taken_from_a_folder(tmp_path):
         (tmp_path / f"{i}.csv").write_text(CSV)
 
     assert len(sources_from_path(tmp_path, limits=ReadLimits(files=3))) == 3
+
+
+def test_a_parquet_file_that_says_itself_that_it_is_too_large_is_not_unpacked(parse, monkeypatch):
+    frame = pd.DataFrame({"query": ["a" * 1000] * 5000, "document": "b", "label": 1})
+    plain = io.BytesIO()
+    frame.to_parquet(plain, compression="zstd", use_dictionary=False)
+    monkeypatch.setattr(
+        "pyarrow.parquet.ParquetFile.iter_batches", lambda *_a, **_k: pytest.fail("unpacked")
+    )
+    with pytest.raises(LimitError, match="larger than") as refused:
+        parse({"x": plain.getvalue()}, limits=ReadLimits(unpacked_bytes=1_000_000))
+    assert "RANKDASH_MAX_UNPACKED_BYTES" in str(refused.value)
