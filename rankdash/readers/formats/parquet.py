@@ -50,13 +50,13 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
-    columns = Columns()
+    columns: dict[str, pa.Array] = {}
     for column in table.column_names:
         with told(file, faults.COLUMN, "Store the column as text, or leave it out.", column=column):
             columns[column] = _texts(table.column(column))
     for cells in columns.values():
         refuse_long_fields(cells, lines, file, limits)
-    return Table(file, name, columns, lines, Refusals(file))
+    return Table(file, name, Columns(columns), lines, Refusals(file))
 
 
 def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
