@@ -27,6 +27,13 @@ def names(variable: str) -> frozenset[str]:
     return frozenset(re.split(r"[\s,]+", os.environ.get(variable, "").casefold())) - {""}
 
 
+def bound(address: str) -> None:
+    """Have this process, and those that it starts, know whether others than this machine reach the
+    server: by the address that it is bound to, or by a name that it has."""
+    if names(HOSTS) or not is_loopback(address):
+        os.environ[SHARED] = YES
+
+
 def is_shared() -> bool:
     """Whether others than this machine reach the server that this process belongs to."""
     return os.environ.get(SHARED) == YES

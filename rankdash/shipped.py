@@ -24,7 +24,10 @@ SAMPLES: Mapping[str, Path] = {
 """Language → the folder of its sample: queries, documents, labels and a first stage."""
 
 FRONT_VARIABLE = "_RANKDASH_FRONT"
-"""Tells one of several servers the address of all, as host:port, if it shall say it; else ""."""
+"""Tells one of several servers the address at which browsers reach all, as host:port."""
+
+FIRST_VARIABLE = "_RANKDASH_FIRST"
+"""Set for the one of several servers that says that address."""
 
 INTERFACE = _PACKAGE / "ui" / "main.py"
 

@@ -24,7 +24,7 @@ from rankdash.cli.arguments import DONE, INCOMPLETE, INTERRUPTED
 from rankdash.errors import RankdashError
 from rankdash.runs.process import QUICK_DEATH_SECONDS, QUICK_DEATHS, WorkerProcess
 from rankdash.runs.relay import PIPE_VARIABLE, obey
-from rankdash.shipped import FRONT_VARIABLE, python_path
+from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE, python_path
 from rankdash.store import Workspace
 
 COOKIE = "rankdash_process"
@@ -55,7 +55,7 @@ class _Server:
 
 class Front:
     """Servers, each started by a command to which its port is added, and what is between them and
-    the browsers. address: host:port, for the server that says it; base_path: without slashes."""
+    the browsers. address: host:port, as the servers are told; base_path: without slashes."""
 
     def __init__(
         self, command: Sequence[str], count: int, *, address: str, base_path: str = ""
@@ -92,7 +92,7 @@ class Front:
     async def _keep(self, server: _Server) -> None:
         """Start a server as often as it ends."""
         quick = 0
-        announce = self._address if server.place == 0 else ""
+        says = {FIRST_VARIABLE: "1"} if server.place == 0 else {}
         while quick < QUICK_DEATHS:
             started = time.monotonic()
             port = _free_port()
@@ -106,7 +106,8 @@ class Front:
                         _SECRET_VARIABLE: self._secret,
                         **os.environ,
                         "PYTHONPATH": python_path(),
-                        FRONT_VARIABLE: announce,
+                        FRONT_VARIABLE: self._address,
+                        **says,
                         PIPE_VARIABLE: str(writing),
                     },
                     pass_fds=(writing,),
@@ -118,7 +119,7 @@ class Front:
             listening = asyncio.create_task(self._listen(reading))
             code = await self._watch(server, server.process, port)
             listening.cancel()
-            announce = ""
+            says = {}
             quick = quick + 1 if time.monotonic() - started < QUICK_DEATH_SECONDS else 0
             sys.stderr.write(f"warning: Server {server.place + 1} ended with exit code {code}.\n")
         sys.stderr.write("error: The servers cannot be started.\n")

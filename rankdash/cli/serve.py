@@ -131,6 +131,8 @@ def _several(arguments: argparse.Namespace, settings: Mapping[str, object]) -> i
         listener = listening(host, arguments.port)
     except OSError as problem:
         raise UsageError(_why(problem, host, arguments.port or 0)) from problem
+    # The worker, which the front starts, is told by it.
+    allowed.bound(host)
     path = str(settings.get("server.baseUrlPath", ""))
     options = [
         *("--host", _LOOPBACK),

@@ -47,7 +47,7 @@ def answer(connection):
         body += connection.recv(65536)
     told = {"pid": os.getpid(), "line": line, "headers": headers, "body": len(body),
             "secret": os.environ["STREAMLIT_SERVER_COOKIE_SECRET"],
-            "front": os.environ["_RANKDASH_FRONT"],
+            "front": os.environ["_RANKDASH_FRONT"], "first": "_RANKDASH_FIRST" in os.environ,
             "more": "x" * (3_000_000 if "/large" in line else 0)}
     content = json.dumps(told).encode()
     connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\nConnection: %s\\r\\n\\r\\n"
@@ -149,7 +149,8 @@ def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted
                 assert again["pid"] == told["pid"] and "Set-Cookie" not in answer
         assert second["secret"] == first["secret"]
         # One of them says where all are.
-        assert sorted([first["front"], second["front"]]) == ["", f"127.0.0.1:{browser.port}"]
+        assert first["front"] == second["front"] == f"127.0.0.1:{browser.port}"
+        assert sorted([first["first"], second["first"]]) == [False, True]
 
     assert fronted(scenario) == 0
 

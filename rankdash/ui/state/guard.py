@@ -4,6 +4,7 @@ browser speak with it under a name of its own (DNS rebinding)."""
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rankdash.allowed import ANY, HOSTS, METRICS, YES, is_loopback, names
+from rankdash.shipped import FRONT_VARIABLE
 
 _HOST = re.compile(r"(?P<name>\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?")
 _METRICS = "/_stcore/metrics"
@@ -39,6 +41,14 @@ class Guard:
             await refusal(scope, receive, send)
 
 
+def bound_to() -> str:
+    """The address at which browsers reach the server: that of the front, where there is one."""
+    front = os.environ.get(FRONT_VARIABLE)
+    if front is not None:
+        return front.rpartition(":")[0]
+    return str(st.get_option("server.address") or "0.0.0.0")  # noqa: S104 - so Streamlit does
+
+
 def is_own_name(host: str, address: str) -> bool:
     """Whether a Host header names this server.
 
@@ -52,7 +62,7 @@ def is_own_name(host: str, address: str) -> bool:
 
 
 def _refusal(scope: Scope) -> PlainTextResponse | None:
-    address = str(st.get_option("server.address") or "0.0.0.0")  # noqa: S104 - so Streamlit does
+    address = bound_to()
     sent = [value.decode("latin-1") for value in _hosts(scope["headers"])] or [""]
     foreign = [host for host in sent if not is_own_name(host, address)]
     if foreign:

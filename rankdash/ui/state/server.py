@@ -21,10 +21,11 @@ from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.runs.relay import PIPE_VARIABLE, RelayedWorker
-from rankdash.shipped import FRONT_VARIABLE
+from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE
 from rankdash.store import Workspace
 from rankdash.ui.state import samples
 from rankdash.ui.state.cache import forget_all
+from rankdash.ui.state.guard import bound_to
 
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
@@ -69,9 +70,8 @@ def reopen() -> None:
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     """Start the worker with the server and end it with the server; a workspace that is only shown
     needs none."""
-    if allowed.names(allowed.HOSTS) or not allowed.is_loopback(_address()):
-        # The worker, which is started next, is told by it.
-        os.environ[allowed.SHARED] = allowed.YES
+    # The worker, which is started next, is told by it.
+    allowed.bound(bound_to())
     try:
         if not read_only():
             samples.open_once(workspace())
@@ -100,13 +100,13 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
 
 def _announce() -> None:
     """Print the address, and open it in a browser where there is one and nobody declined it."""
-    host, port = _address(), st.get_option("server.port")
+    host, port = bound_to(), st.get_option("server.port")
     front = os.environ.get(FRONT_VARIABLE)
     if front is not None:
-        # One of several servers, of which at most one says where they are.
-        host, _colon, port = front.rpartition(":")
-        if not host:
+        # One of several servers, of which one says where they are.
+        if FIRST_VARIABLE not in os.environ:
             return
+        port = front.rpartition(":")[2]
     shown = "localhost" if host in _EVERY else f"[{host}]" if ":" in host else host
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     url = f"{scheme}://{shown}:{port}/{str(st.get_option('server.baseUrlPath')).strip('/')}"
@@ -119,11 +119,6 @@ def _announce() -> None:
     sys.stdout.flush()
     if not st.get_option("server.headless"):
         webbrowser.open(url)
-
-
-def _address() -> str:
-    """What the server is bound to."""
-    return str(st.get_option("server.address"))
 
 
 def on_script_error(error: Exception) -> bool:

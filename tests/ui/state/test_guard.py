@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 
 from rankdash import allowed
+from rankdash.shipped import FRONT_VARIABLE
 from rankdash.ui.state.guard import Guard
 
 
@@ -68,6 +69,17 @@ def test_a_server_for_others_answers_under_its_addresses(ask):
         assert ask("192.168.1.5:8501", bound=bound) == "passed"
         assert ask("[fd00::5]", bound=bound) == "passed"
     assert ask("rack7", bound="rack7") == "passed"
+
+
+def test_one_of_several_servers_answers_as_the_address_that_browsers_reach(ask, monkeypatch):
+    """It is itself bound to loopback."""
+    monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8501")
+    assert ask("192.168.1.5:8501") == "passed"
+    assert ask("evil.example") == 421
+    monkeypatch.setenv(FRONT_VARIABLE, ":::8501")
+    assert ask("[fd00::5]:8501") == "passed"
+    monkeypatch.setenv(FRONT_VARIABLE, "127.0.0.1:8501")
+    assert ask("192.168.1.5:8501", bound="0.0.0.0") == 421
 
 
 def test_names_that_are_listed_are_answered(ask, monkeypatch):

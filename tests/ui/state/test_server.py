@@ -6,9 +6,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 
 from rankdash import allowed
 from rankdash.errors import StoreError
+from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE
 from rankdash.ui.state import server
 from tests.sets import ROOT
 
@@ -43,7 +45,7 @@ def lives(monkeypatch):
         worker.cache_info = lambda: SimpleNamespace(currsize=1)
         nothing = SimpleNamespace(collect=lambda: None, freeze=lambda: None)
         changes = {
-            "st": SimpleNamespace(get_option={"server.address": address}.get),
+            "bound_to": lambda: address,
             "read_only": lambda: False, "workspace": lambda: None, "worker": worker,
             "samples": SimpleNamespace(open_once=lambda _store: None), "gc": nothing,
             "IMPORTED_BEFORE": (), "_announce": lambda: None,
@@ -92,7 +94,7 @@ def announced(monkeypatch, capsys):
             "server.sslCertFile": None,
         }
         opened = []
-        monkeypatch.setattr(server, "st", SimpleNamespace(get_option=options.__getitem__))
+        monkeypatch.setattr(st, "get_option", options.__getitem__)
         monkeypatch.setattr(server.webbrowser, "open", opened.append)
         server._announce()
         return *capsys.readouterr(), opened
@@ -123,3 +125,19 @@ def test_who_lets_others_in_is_warned_in_one_line(announced, address, shown):
     assert f"http://{shown}:8501/" in out
     assert err.startswith(f"warning: Every machine that reaches {address} ")
     assert "--read-only" in err and len(err.splitlines()) == 1
+
+
+def test_of_several_servers_one_says_the_address_of_all(announced, monkeypatch):
+    monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8600")
+    assert announced("127.0.0.1") == ("", "", [])
+    monkeypatch.setenv(FIRST_VARIABLE, "1")
+    out, err, opened = announced("127.0.0.1")
+    assert "http://localhost:8600/" in out and opened == ["http://localhost:8600/"]
+    assert err.startswith("warning: Every machine that reaches 0.0.0.0 ")
+
+
+def test_one_of_several_servers_says_to_its_worker_what_the_front_is_bound_to(monkeypatch):
+    monkeypatch.setattr(st, "get_option", {"server.address": "127.0.0.1"}.get)
+    assert server.bound_to() == "127.0.0.1"
+    monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8600")
+    assert server.bound_to() == "0.0.0.0"
