@@ -25,6 +25,7 @@ COMMANDS = {
     "gate": "pass or fail a change by conditions, for CI",
     "report": "write what was found as one HTML file that opens without a network",
     "rerank": "rerank a data set and write a TREC run",
+    "merge": "put the shards of a run, made on several machines, together",
     "fuse": "fuse rankings into one, without scoring anything",
     "label": "say which documents to label next, and what the labels say so far",
     "judge": "have a language model grade documents, and say how far its grades can be trusted",

@@ -6,11 +6,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+import shutil
 import sys
+import tempfile
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from rankdash import outfile
 from rankdash.errors import DataError
@@ -102,6 +105,21 @@ def write(content: bytes, target: Path) -> None:
         sys.stdout.buffer.write(content)
     else:
         outfile.write(target, content)
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[BinaryIO]:
+    """A file to write that stands in the target's place once all is written, or the target is
+    standard output. Raises what `replacing` raises."""
+    if str(target) != STANDARD:
+        with outfile.replacing(target) as stream:
+            yield stream
+        return
+    with tempfile.TemporaryFile() as stream:
+        yield stream
+        stream.seek(0)
+        sys.stdout.flush()
+        shutil.copyfileobj(stream, sys.stdout.buffer)
 
 
 def write_ranking(ranking: Ranking, target: Path, tag: str) -> None:

@@ -7,9 +7,14 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import pandas as pd
+
+from rankdash import __version__
 from rankdash.analysis.latency import summarize
 from rankdash.cli.arguments import (
     DONE,
@@ -32,6 +37,7 @@ from rankdash.cli.output import (
     target_of,
     warn,
     write_ranking,
+    writing,
 )
 from rankdash.cli.timings import write_timings
 from rankdash.errors import DataError, ScoringError, SettingError
@@ -40,14 +46,17 @@ from rankdash.loading import load
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
+from rankdash.reporting.exports.trec import run_bytes
 from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.settings import nearest
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
+from rankdash.runs.shards import Shard, part_bytes
 from rankdash.runs.usage import Usage, usage
 from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.queries import query_count
@@ -95,6 +104,13 @@ def add(parser: Parser) -> None:
         also=("-o",),
         required=True,
     )
+    parser.option(
+        "--shard",
+        "I/N",
+        "rerank only part I of N, for a job of a cluster; `merge` makes one run of the files of "
+        "all parts. Each query is scored by itself, with runtime=onnx where it is auto and texts "
+        "one by one on a processor, so that its scores do not depend on N",
+    )
     parser.number(
         "--repeats",
         "how often a query is timed alone; its latency is the median (default: %(default)s)",
@@ -126,10 +142,12 @@ def _rerank(arguments: argparse.Namespace) -> int:
     use_plugins(arguments.plugin)
     timing = Timing(
         # A file of timings is asked for to have them all, not those of a sample.
-        latency="auto" if arguments.timings is None else "every",
+        # Scores of a query that is scored with others may hang on them, in their last digits.
+        latency="auto" if arguments.timings is None and arguments.shard is None else "every",
         repeats=arguments.repeats,
         concurrency=tuple(arguments.clients),
     )
+    shard = None if arguments.shard is None else Shard.parse(arguments.shard)
     kind = _kind(arguments.reranker)
     made = create(arguments.reranker, settings_of(arguments.settings))
     target = target_of(arguments.out)
@@ -154,19 +172,34 @@ def _rerank(arguments: argparse.Namespace) -> int:
     )
     warn(loaded.report.warnings)
     warn(misfit(made.settings, loaded.dataset.language))
-    progress = _Progress(len(plan(loaded.dataset, arguments.depth).documents))
-    run = rerank(
-        loaded.dataset,
-        made,
-        depth=arguments.depth,
-        without_text=arguments.without_text,
-        capabilities=kind.able(made.settings),
-        timing=timing,
-        on_step=progress.begun,
-        on_loaded=progress.loaded,
-        on_batch=progress.scored,
-    )
-    complete = _finish(run, target)
+    own = None if shard is None else shard.queries(loaded.dataset)
+    progress = _Progress(len(plan(loaded.dataset, arguments.depth, own).documents))
+    with runtimes.one_by_one() if shard else nullcontext():
+        run = rerank(
+            loaded.dataset,
+            made,
+            depth=arguments.depth,
+            query_ids=own,
+            without_text=arguments.without_text,
+            capabilities=kind.able(made.settings),
+            timing=timing,
+            on_step=progress.begun,
+            on_loaded=progress.loaded,
+            on_batch=progress.scored,
+        )
+    if shard is not None:
+        run = replace(run, queries=run.queries[run.queries["query_id"].isin(own or ())])
+        lines = run_bytes(run.ranking, run.name)
+        # Where there was nothing to score, nothing was loaded.
+        weights = "" if math.isnan(run.load_ms) else made.fingerprint()
+        content = part_bytes(shard, loaded.dataset, run, weights, __version__, lines)
+        with writing(target) as file:
+            file.write(content)
+    elif (run.queries["state"] == "done").any():
+        write_ranking(run.ranking, target, run.name)
+    else:
+        raise no_result(run.queries)
+    complete = _told(run, target)
     if table is not None:
         write_timings(run, table)
     return DONE if complete else INCOMPLETE
@@ -253,29 +286,39 @@ class _Progress:
             sys.stderr.write(f"{self._done:,} of {query_count(self._queries)}\n")
 
 
-def _finish(run: Run, target: Path) -> bool:
-    states = run.queries["state"]
-    failed = run.queries[states == "failed"]
-    done = int((states == "done").sum())
-    if not done:
-        reason = failed["reason"].iloc[0] if len(failed) else "no query has candidates"
-        raise ScoringError(
-            "No query could be reranked, so nothing was written. The first reason: {reason}.",
-            reason=str(reason).rstrip("."),
-        )
-    write_ranking(run.ranking, target, run.name)
+def no_result(queries: pd.DataFrame) -> ScoringError:
+    """What to raise where none of the queries of a run has a result."""
+    failed = queries["reason"][queries["state"] == "failed"]
+    reason = failed.iloc[0] if len(failed) else "no query has candidates"
+    return ScoringError(
+        "No query could be reranked, so nothing was written. The first reason: {reason}.",
+        reason=str(reason).rstrip("."),
+    )
+
+
+def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
+    """Name on standard error the queries that failed, and say how many did not; whether all did
+    not."""
+    states = queries["state"]
+    failed = queries[states == "failed"]
+    done, skipped = int((states == "done").sum()), int((states == "skipped").sum())
     for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
         sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
-    skipped = int((states == "skipped").sum())
     sys.stderr.write(
         f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
         f"Written: {place_name(target)}\n"
     )
+    return bool(failed.empty)
+
+
+def _told(run: Run, target: Path) -> bool:
+    """Say what was measured; whether no query failed."""
+    complete = tell_queries(run.queries, target)
     if run.measured is not None and run.measured.illiterate:
         said = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
         sys.stderr.write(f"warning: {said}\n")
     sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
-    return failed.empty
+    return complete
 
 
 def _used(run: Run) -> Iterator[str]:

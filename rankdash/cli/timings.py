@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,15 +21,24 @@ _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 
 
 def write_timings(run: Run, target: Path) -> None:
+    """As `write_table`, of a run."""
+    write_table(run.queries, {} if run.measured is None else run.measured.repeated_ms, target)
+
+
+def write_table(
+    queries: pd.DataFrame, repeated: Mapping[str, Sequence[float]], target: Path
+) -> None:
     """A row for each query: CSV for a spreadsheet where the name ends in .csv, JSON else. Where
     queries were timed several times, a column for each time. A latency that was not measured is
     empty, or null.
 
+    queries: as those of a `Run`. repeated: query id → the latency of each of its repeats, in
+    milliseconds; none where it was timed once.
+
     Raises OSError where nothing can be written.
     """
-    frame = run.queries[_COLUMNS]
-    repeated = {} if run.measured is None else run.measured.repeated_ms
-    if repeated:
+    frame = queries[_COLUMNS]
+    if any(repeated.values()):
         own = [repeated.get(query, ()) for query in frame["query_id"]]
         frame = frame.assign(
             **{

@@ -13,9 +13,8 @@ from typing import BinaryIO
 
 from rankdash import __version__, sharing
 from rankdash.cli.arguments import DONE, INCOMPLETE, Parser
-from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn
+from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn, writing
 from rankdash.errors import DataError
-from rankdash.outfile import replacing
 from rankdash.readers import name_of
 from rankdash.store import Workspace
 
@@ -99,16 +98,10 @@ def _export(arguments: argparse.Namespace) -> int:
     if workspace.trouble is not None:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
     chosen = _chosen(workspace, arguments.data)
-    if arguments.file == STANDARD:
-        with tempfile.TemporaryFile() as stream:
-            sharing.export(workspace, stream, __version__, chosen, _progress)
-            size = stream.tell()
-            stream.seek(0)
-            shutil.copyfileobj(stream, sys.stdout.buffer)
-        return _exported(len(chosen), size, target)
-    with replacing(target) as stream:
+    with writing(target) as stream:
         sharing.export(workspace, stream, __version__, chosen, _progress)
-    return _exported(len(chosen), target.stat().st_size, target)
+        size = stream.tell()
+    return _exported(len(chosen), size, target)
 
 
 def _exported(datasets: int, size: int, target: Path) -> int:

@@ -196,7 +196,9 @@ def _opened_export(
     name = str(settings["runtime"])
     timed: Mapping[str, float] = {}
     chosen: Runtime | None = None
-    if name == runtimes.AUTO:
+    if name == runtimes.AUTO and runtimes.alone():
+        name = calibration.PREFERRED
+    elif name == runtimes.AUTO:
         measured = calibration.kept(exported.folder)
         if measured is None:
             preparing.begin("choosing")
@@ -234,8 +236,10 @@ def _ready(
     note: str = "",
     timed: Mapping[str, float] | None = None,
 ) -> Opened:
-    alone = runtime.name == "onnx-int8"
-    budget = runtime.budget if alone else int(settings["batch_tokens"]) or runtime.budget
+    budget = int(settings["batch_tokens"]) or runtime.budget
+    if runtime.name == "onnx-int8" or (device == "cpu" and runtimes.alone()):
+        # A row longer than the budget is a batch by itself.
+        budget = 1
     limit = card.limit(int(settings["max_length"]), shared.LONGEST)
     return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
 

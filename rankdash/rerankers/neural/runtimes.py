@@ -6,7 +6,9 @@ import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -99,6 +101,26 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
+
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """Models that are opened inside score alike wherever they run, up to the processor: auto is
+    ONNX Runtime, without measuring, and on a CPU each row is computed by itself, since its last
+    digits may hang on the rows beside it."""
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
+def alone() -> bool:
+    """Whether `one_by_one` holds."""
+    return _alone.get()
 
 
 def threads() -> int:

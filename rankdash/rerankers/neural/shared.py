@@ -104,6 +104,9 @@ class NeuralReranker:
 
     def _identify(self, weights: str, runtime: str, length: object) -> None:
         parts = (self.name, weights, runtimes.precision(runtime), length, *self._prompts.values())
+        if runtimes.alone():
+            # Kept vectors of models that were opened otherwise differ in their last digits.
+            parts = (*parts, "one by one", runtime)
         text = json.dumps([str(part) for part in parts])
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()
 
