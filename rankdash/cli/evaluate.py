@@ -10,7 +10,6 @@ import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -163,24 +162,17 @@ class Results:
     """What was found, and what of the arguments is written with it.
 
     measures: as typed → measure. conflict: which of several labels of a pair was kept. worst_label:
-    the grade that the labels were reversed at.
+    the grade that the labels were reversed at. systems: name → evaluation. study: None where the
+    files are too large for more than metrics.
     """
 
     qrels: str
     measures: Mapping[str, Measure]
     conflict: Conflict
     worst_label: float | None
-    study: Study
-
-    @property
-    def conventions(self) -> Conventions:
-        return self.study.conventions
-
-    @cached_property
-    def systems(self) -> dict[str, Evaluation]:
-        """Name → evaluation."""
-        found = self.study.evaluations
-        return {name: found[system] for system, name in self.study.names.items()}
+    conventions: Conventions
+    systems: Mapping[str, Evaluation]
+    study: Study | None
 
 
 def evaluate_files(
@@ -198,14 +190,21 @@ def evaluate_files(
     """
     import pyarrow
 
-    from rankdash.cli.rankings import give_memory_back, scores_of
+    from rankdash.cli.rankings import give_memory_back, large_scores_of, scores_of
 
     # NumPy's memory comes from there too, so that what one lets go of serves the other.
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     give_memory_back()
-    first, *others = (measure.spec for measure in measures.values())
-    study = scores_of(qrels, runs, rules, first, others, judge=judge)
-    return Results(qrels, measures, rules.conflict, rules.worst_label, study)
+    study = None
+    systems = None if judge else large_scores_of(qrels, runs, rules, list(measures.values()))
+    if systems is None:
+        first, *others = (measure.spec for measure in measures.values())
+        study = scores_of(qrels, runs, rules, first, others, judge=judge)
+        found = study.evaluations
+        systems = {name: found[system] for system, name in study.names.items()}
+    return Results(
+        qrels, measures, rules.conflict, rules.worst_label, rules.conventions, systems, study
+    )
 
 
 def text(results: Results, per_query: bool) -> Iterator[str]:
@@ -246,6 +245,8 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
 def _drawn(results: Results) -> Iterator[str]:
     """What a judge and people say together, and what labels say that came by draws, where there
     are such."""
+    if results.study is None:
+        return
     if results.study.judge is not None:
         from rankdash.words.judged import judged_lines
 
@@ -320,7 +321,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
             "left_out": {query: states[query] for query in values if not values[query]},
             "per_query": {query: each for query, each in values.items() if each},
         }
-    labelling = results.study.labelling
+    labelling = None if results.study is None else results.study.labelling
     content = {
         "settings": settings,
         "labelling": None if labelling is None else labelling.numbers(),
@@ -336,8 +337,8 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
     yield "\n"
 
 
-def _judge(study: Study) -> dict[str, Any] | None:
-    if study.judge is None:
+def _judge(study: Study | None) -> dict[str, Any] | None:
+    if study is None or study.judge is None:
         return None
     from rankdash.study.judging import numbers
 

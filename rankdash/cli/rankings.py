@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rankdash.analysis.judging.judgements import Judgements
     from rankdash.cli.timings import Timings
     from rankdash.loading import Retrieval
+    from rankdash.metrics import Evaluation, Measure
     from rankdash.ranking.ranking import Run
 
 
@@ -195,6 +196,26 @@ def scores_of(
         judge=_judge(judge, [qrels]),
     )
     return _with_draws(study, joined.draws)
+
+
+def large_scores_of(
+    qrels: str, rankings: Sequence[str], rules: Rules, measures: Sequence[Measure]
+) -> dict[str, Evaluation] | None:
+    """System name → its metrics, of plain TREC files that are too large to be read as a whole; None
+    for all others. Raises DataError as `scores_of` does."""
+    if rules.columns or qrels in rankings:
+        return None
+    from rankdash.study.large import evaluate_large
+
+    paths = names_of(rankings)
+    found = evaluate_large(
+        Path(qrels), paths, measures, rules.conventions, rules.conflict, rules.worst_label
+    )
+    if found is None:
+        return None
+    evaluations, noticed = found
+    warn(noticed)
+    return evaluations
 
 
 def labels_of(

@@ -1,0 +1,137 @@
+"""TREC files that memory cannot hold, split into pieces that it can: all lines of a query, of every
+file, are in the same piece, in their order."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from rankdash.ranking.coded import numbers_of
+from rankdash.readers.formats import trec
+from rankdash.readers.parse.even import has_empty
+
+# What a piece may hold, of all files; so many files may be open at once.
+_PIECE_BYTES = 24_000_000
+_MOST_PIECES = 256
+_BLOCK_BYTES = 1 << 24
+_START = 1 << 16
+_FIELDS = {"qrels": (4,), "run": (5, 6)}
+
+
+class UnevenError(Exception):
+    """A line of the file has another number of fields, or none."""
+
+
+def is_plain(path: Path, shape: str) -> bool:
+    """Whether the file begins as TREC lines do, uncompressed, of a "run" or "qrels"."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return (
+        "\0" not in start
+        and not start.startswith(("\ufeff", " ", "\t", "\n", "\r", "{", "["))
+        and trec.shape_of(start) == shape
+        and len(start.split("\n", 1)[0].split(_delimiter(start))) in _FIELDS[shape]
+    )
+
+
+def _delimiter(start: str) -> str:
+    return "\t" if "\t" in start.split("\n", 1)[0] else " "
+
+
+def pieces_for(size: int) -> int:
+    """Into how many pieces files of `size` bytes in all are split."""
+    return min(_MOST_PIECES, -(-size // _PIECE_BYTES))
+
+
+def split(path: Path, folder: Path, pieces: int) -> Any:
+    """Write the lines of a file into `pieces` files "0", "1" … in an empty folder, and give its
+    queries, as distinct Arrow bytes in the order of their first lines.
+
+    Raises UnevenError, and OSError where there is no room.
+    """
+    seen = pa.array([], type=pa.binary())
+    with ExitStack() as stack:
+        files = [stack.enter_context((folder / str(n)).open("wb")) for n in range(pieces)]
+        for block in _blocks(path):
+            ids, lines = _parsed(block)
+            coded = ids.dictionary_encode()
+            seen = pc.unique(pa.concat_arrays([seen, coded.dictionary]))
+            own = np.array(
+                [zlib.crc32(query) % pieces for query in coded.dictionary.to_pylist()],
+                dtype=np.uint16,
+            )[numbers_of(coded.indices)]
+            order = np.argsort(own, kind="stable")
+            moved = lines.take(pa.array(order))
+            starts = np.frombuffer(moved.buffers()[1], dtype=np.int32)
+            data = memoryview(moved.buffers()[2])
+            stops = np.cumsum(np.bincount(own, minlength=pieces))
+            first = 0
+            for file, stop in zip(files, stops.tolist(), strict=True):
+                file.write(data[starts[first] : starts[stop]])
+                first = stop
+    return seen
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines, each with its end."""
+    rest = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield rest + block[:cut]
+                rest = block[cut:]
+            else:
+                rest += block
+    if rest:
+        yield rest + b"\n"
+
+
+def _parsed(block: bytes) -> tuple[Any, Any]:
+    """(N,) the query of each line, and (N,) the lines, as Arrow bytes. Raises UnevenError."""
+    start = block[:_START].decode("utf-8", "replace")
+    delimiter = _delimiter(start)
+    width = len(start.split("\n", 1)[0].split(delimiter))
+    names = [str(place) for place in range(width)]
+    try:
+        table = pa_csv.read_csv(
+            pa.BufferReader(block),
+            read_options=pa_csv.ReadOptions(
+                column_names=names, block_size=len(block) + 1, use_threads=False
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=delimiter, quote_char=False, ignore_empty_lines=False
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={"0": pa.binary()}, include_columns=["0"], strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as problem:
+        raise UnevenError from problem
+    ids = table.column("0").combine_chunks()
+    ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")) + 1
+    if len(ids) != len(ends) or has_empty(ids):
+        raise UnevenError
+    offsets = np.append(np.int64(0), ends).astype(np.int32)
+    lines = pa.Array.from_buffers(
+        pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+    )
+    return ids, lines
+
+
+def order_of(queries: Any, ids: Sequence[str]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """(N,) the places of the ids in the order of `queries`, which are as from `split`."""
+    wanted = pa.array([query.encode() for query in ids], type=pa.binary())
+    places = numbers_of(pc.index_in(wanted, value_set=queries))
+    return np.argsort(places, kind="stable")
