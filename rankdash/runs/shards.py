@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, SettingError
+from rankdash.errors import DataError, Phrase, SettingError
 from rankdash.ranking.ranking import Ranking, Run, digest
 
 MOST = 100_000
@@ -31,15 +31,15 @@ _FORM = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 _NAMED = 5
 # What has to be the same in all parts → what a file is of where it is not.
 _SAME = {
-    "version": "from another version of rankdash",
-    "data": "of other data",
-    "first_stage": "of another first stage",
-    "reranker": "of another reranker",
-    "settings": "of other settings",
-    "plan": "of another depth, or another rule for candidates without a text",
-    "weights": "of another model",
-    "computed": "computed by another runtime or on another device",
-    "of": "of another number of shards",
+    "version": Phrase("from another version of rankdash"),
+    "data": Phrase("of other data"),
+    "first_stage": Phrase("of another first stage"),
+    "reranker": Phrase("of another reranker"),
+    "settings": Phrase("of other settings ({names})", names=""),
+    "plan": Phrase("of another depth, or another rule for candidates without a text"),
+    "weights": Phrase("of another model"),
+    "computed": Phrase("computed by another runtime or on another device"),
+    "of": Phrase("of another number of shards"),
 }
 _COMPUTED = ("runtime", "device")
 
@@ -219,25 +219,23 @@ def complete(paths: Sequence[Path]) -> list[Part]:
     of = parts[0].shard.of
     lost = [number for number in range(1, of + 1) if number not in found]
     if lost:
-        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise DataError(
-            "Of {of} shards, {count} missing: {lost}.",
+            "Of the {of} shards these are missing: {lost}.",
             remedy="Run them, such as with --shard {first}, and give their files too.",
             of=of,
-            count="1 is" if len(lost) == 1 else f"{len(lost):,} are",
-            lost=", ".join(map(str, lost[:_NAMED])) + more,
+            lost=", ".join(map(str, lost[:_NAMED])) + ("" if len(lost) <= _NAMED else " …"),
             first=f"{lost[0]}/{of}",
         )
     return [found[number] for number in range(1, of + 1)]
 
 
-def _said(key: str, difference: str, part: Part, first: Part) -> str:
+def _said(key: str, difference: Phrase, part: Part, first: Part) -> Phrase:
     """With the names of settings that differ."""
     if key != "settings":
         return difference
     own, others = part.head[key], first.head[key]
     names = sorted(name for name in {*own, *others} if own.get(name) != others.get(name))
-    return f"{difference} ({', '.join(names)})"
+    return Phrase(difference.template, names=", ".join(names))
 
 
 def merge(parts: Sequence[Part], out: BinaryIO) -> pd.DataFrame:

@@ -219,7 +219,7 @@ def test_parts_that_do_not_belong_together_are_refused(run: Callable, data: Path
     out = tmp_path / "merged.trec"
     files = parts_of(run, data, tmp_path, 5)
     said = refused(run, [files[0], *files[2:4]], out)
-    assert "Of 5 shards, 2 are missing: 2, 5." in said
+    assert "Of the 5 shards these are missing: 2, 5." in said
     twice = tmp_path / "copy.part"
     twice.write_bytes(files[1].read_bytes())
     said = refused(run, [*files, twice], out)
