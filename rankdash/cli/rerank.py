@@ -53,6 +53,8 @@ from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.settings import nearest
+from rankdash.runs.on_ray.reranker import on_ray
+from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import rerank
@@ -132,6 +134,29 @@ def add(parser: Parser) -> None:
         "time every query alone, and write its state, its latency and that of each repeat, as CSV "
         "where the name ends in .csv and as JSON else; `gate` reads it",
     )
+    parser.option(
+        "--on",
+        "ADDRESS",
+        "score on a Ray cluster: ray for one of this machine's, ray://HOST:PORT for the Ray client "
+        "of another, or HOST:PORT on one of its machines",
+    )
+    parser.number(
+        "--actors",
+        "with --on: how many processes score at once, each with a model of its own (default: one "
+        "for each GPU of the cluster, or without GPUs one for each machine)",
+        kind=int,
+    )
+    parser.number(
+        "--actor-cpus",
+        "with --on: CPUs of an actor (default: 1 beside a GPU, or else an equal share of its "
+        "machine)",
+        kind=int,
+    )
+    parser.number(
+        "--actor-gpus",
+        "with --on: GPUs of an actor; a part of one, such as 0.5, lets actors share it (default: 1 "
+        "where the cluster has GPUs and the reranker computes on one)",
+    )
     add_plugin(parser)
     add_label_rules(parser)
     parser.set_defaults(command=_rerank)
@@ -150,6 +175,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
     shard = None if arguments.shard is None else Shard.parse(arguments.shard)
     kind = _kind(arguments.reranker)
     made = create(arguments.reranker, settings_of(arguments.settings))
+    actors = _actors(arguments)
     target = target_of(arguments.out)
     spare_the_input(target, arguments.data)
     table = None if arguments.timings is None else target_of(arguments.timings)
@@ -174,10 +200,13 @@ def _rerank(arguments: argparse.Namespace) -> int:
     warn(misfit(made.settings, loaded.dataset.language))
     own = None if shard is None else shard.queries(loaded.dataset)
     progress = _Progress(len(plan(loaded.dataset, arguments.depth, own).documents))
-    with runtimes.one_by_one() if shard else nullcontext():
+    with (
+        runtimes.one_by_one() if shard else nullcontext(),
+        on_ray(made, kind, arguments.on, actors) if arguments.on else nullcontext(made) as ready,
+    ):
         run = rerank(
             loaded.dataset,
-            made,
+            ready,
             depth=arguments.depth,
             query_ids=own,
             without_text=arguments.without_text,
@@ -203,6 +232,28 @@ def _rerank(arguments: argparse.Namespace) -> int:
     if table is not None:
         write_timings(run, table)
     return DONE if complete else INCOMPLETE
+
+
+def _actors(arguments: argparse.Namespace) -> Actors:
+    """As the options say. Raises SettingError where they are given without a cluster, or with what
+    is measured on one machine only."""
+    actors = Actors(arguments.actors, arguments.actor_cpus, arguments.actor_gpus)
+    if arguments.on is None and actors != Actors():
+        raise SettingError(
+            "--actors, --actor-cpus and --actor-gpus are of a Ray cluster.",
+            remedy="Give its address too: --on ray for one of this machine's.",
+        )
+    if arguments.on is not None and arguments.clients:
+        raise SettingError(
+            "The throughput with concurrent clients is measured on one machine, not on a cluster.",
+            remedy="Leave out --clients or --on.",
+        )
+    if arguments.on is not None and arguments.shard is not None:
+        raise SettingError(
+            "A shard is scored by one machine, and not by a cluster.",
+            remedy="Leave out --shard or --on.",
+        )
+    return actors
 
 
 def use_plugins(files: Sequence[str]) -> None:
@@ -339,12 +390,14 @@ def used_lines(used: Usage) -> Iterator[str]:
 def _measured(run: Run) -> Iterator[str]:
     """Latency and throughput, apart: neither follows from the other."""
     latency, measured = summarize(run.queries), run.measured
+    on_cluster = run.machine.get("ray_actors")
     if latency.n:
         shares = ("p90", latency.p90), ("p95", latency.p95), ("p99", latency.p99)
         tail = "".join(f", {name} {brief(value)} ms" for name, value in shares if value is not None)
         spread = f" ± {brief(latency.deviation)}" if math.isfinite(latency.deviation) else ""
+        where = "" if on_cluster is None else f", on {run.machine['node']} of the Ray cluster"
         yield (
-            f"Latency of a query alone, warm: p50 {brief(latency.p50)} ms{tail}, "
+            f"Latency of a query alone, warm{where}: p50 {brief(latency.p50)} ms{tail}, "
             f"mean {brief(latency.mean)}{spread} ms ({query_count(latency.n)})"
         )
     if measured is None:
@@ -355,7 +408,11 @@ def _measured(run: Run) -> Iterator[str]:
         tokens = measured.tokens_per_second
         read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens a second"
         how = "one query" if measured.together == 1 else f"up to {measured.together:,} queries"
-        yield f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time)"
+        actors = "" if on_cluster is None else f" by each of {on_cluster} Ray actors"
+        yield (
+            f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time"
+            f"{actors})"
+        )
     for level in measured.throughput:
         clients = "1 client" if level.in_flight == 1 else f"{level.in_flight} clients"
         failed = f", {level.failed:,} failed" if level.failed else ""

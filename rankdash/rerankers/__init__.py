@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from rankdash.errors import RankdashError, SettingError
 from rankdash.rerankers import plugins
@@ -47,6 +48,7 @@ __all__ = [
     "create",
     "get",
     "kinds",
+    "plugin_files",
     "problems",
 ]
 
@@ -87,6 +89,12 @@ def add_plugins(files: Sequence[str]) -> None:
     why one is left out is in `problems`."""
     _named_files.extend(files)
     _registry.cache_clear()
+
+
+def plugin_files() -> list[str]:
+    """The files that plugins are taken from, absolute, for another process to take them too."""
+    files = [*plugins.files_in_environment(), *_named_files]
+    return [str(Path(file).expanduser().absolute()) for file in files]
 
 
 def problems() -> list[RankdashError]:

@@ -25,7 +25,7 @@ from rankdash.runs.machine import load_average, threads_of
 from rankdash.runs.plan import Plan, Timing, drawn, plan
 from rankdash.runs.results import QueryResult, assemble
 from rankdash.runs.resume import still_good
-from rankdash.runs.scoring import Requests, ScoreStore, Scoring
+from rankdash.runs.scoring import Requests, ScoreStore, Scoring, Spread
 
 # How much work a kill can cost: what was scored since the last batch was handed on.
 BATCH_SECONDS = 1.0
@@ -146,7 +146,7 @@ class _Work:
         self._cancelled = cancelled
         self._clock = clocks[0]
         self._fingerprint = ""
-        self._blocks = capabilities.across_queries
+        self._blocks = capabilities.across_queries or isinstance(reranker, Spread)
         # Enough queries in a block to keep as many requests under way as are allowed.
         self._least = 1
         if capabilities.needs_network:
@@ -181,7 +181,10 @@ class _Work:
         if self._ready:
             yield self._ready
         yield from self._one_by_one()
-        yield from self._in_blocks()
+        if isinstance(self._reranker, Spread):
+            yield from self._streamed(self._reranker)
+        else:
+            yield from self._in_blocks()
 
     def throughput(self) -> tuple[Level, ...]:
         """What the timing asks for; empty where nothing."""
@@ -307,6 +310,36 @@ class _Work:
             seconds = (self._clock() - started) / 1e9
             place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
             rate = pairs / seconds if seconds > 0 else math.inf
+            yield self._kept(batch)
+
+    def _streamed(self, spread: Spread) -> Iterator[list[QueryResult]]:
+        """Batches for several processes, each of which takes one of them about a second; those at
+        the end are smaller, so that all processes end together."""
+        queries, rate = self._todo.together, self._first_rate()
+        left = sum(map(self._scoring.missing, queries))
+
+        def blocks() -> Iterator[list[str]]:
+            nonlocal left
+            place, size = 0, FIRST_BLOCK
+            while place < len(queries) and not self._cancelled():
+                block, pairs = self._block(
+                    queries[place : place + size],
+                    min(rate, left / spread.at_once / BATCH_SECONDS),
+                    size,
+                )
+                place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
+                left -= pairs
+                yield block
+
+        batch: list[QueryResult] = []
+        started = self._clock()
+        for streamed in self._scoring.stream(spread, blocks()):
+            batch += streamed.results
+            rate = streamed.pairs / streamed.seconds if streamed.seconds > 0 else math.inf
+            if self._clock() - started >= BATCH_SECONDS * 1e9:
+                yield self._kept(batch)
+                batch, started = [], self._clock()
+        if batch:
             yield self._kept(batch)
 
     def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:

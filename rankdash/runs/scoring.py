@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Meter:
     index_seconds: float = 0.0
     together: int = 0
 
-    def add(self, asked: _Asked, queries: int) -> None:
+    def add(self, asked: Asked, queries: int) -> None:
         self.seconds += asked.seconds
         self.cpu_seconds += asked.cpu_seconds
         self.together = max(self.together, queries)
@@ -106,13 +106,77 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """Requests, their answers (an unusable one is a failed one) and what they took in seconds."""
 
     requests: Sequence[Request]
     answers: list[Scored]
     seconds: float
     cpu_seconds: float
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A reranker that scores in several processes at once, which may be on other machines."""
+
+    @property
+    def at_once(self) -> int:
+        """How many batches are under way at once."""
+        ...
+
+    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+        """Each batch once it is answered, in any order, and maybe in parts. One is taken from
+        `batches` when a process is free for it, and never more than `at_once` are under way. Times
+        are measured in the process that answers."""
+        ...
+
+
+def ask(
+    reranker: Reranker,
+    requests: Sequence[Request],
+    clock: Callable[[], int],
+    cpu_clock: Callable[[], int],
+) -> Asked:
+    """Put requests to a reranker in one call; where that fails, each alone, so that only the guilty
+    fail. clock, cpu_clock: nanoseconds, of the wall and of this process.
+
+    Raises UnavailableError where the reranker is gone.
+    """
+    started, cpu_started = clock(), cpu_clock()
+    try:
+        answers = reranker.score(requests)
+    except UnavailableError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a reranker may be anyone's code: its query fails
+        reason = _reason(error)
+    else:
+        reason = _miscounted(answers, len(requests))
+    seconds = (clock() - started) / 1e9
+    cpu_seconds = (cpu_clock() - cpu_started) / 1e9
+    if reason and len(requests) > 1:
+        parts = [ask(reranker, [request], clock, cpu_clock) for request in requests]
+        return Asked(
+            requests,
+            [part.answers[0] for part in parts],
+            sum(part.seconds for part in parts),
+            sum(part.cpu_seconds for part in parts),
+        )
+    if reason:
+        answers = [Scored.failed(len(requests[0].doc_ids), reason)]
+    usable = [
+        _usable(answer, len(request.doc_ids))
+        for request, answer in zip(requests, answers, strict=True)
+    ]
+    return Asked(requests, usable, seconds, cpu_seconds)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The results of a batch; pairs: how many were scored, in so many seconds of one process."""
+
+    results: list[QueryResult]
+    pairs: int
+    seconds: float
 
 
 @dataclass
@@ -199,6 +263,22 @@ class Scoring:
             for query, request, answer in zip(queries, requests, asked.answers, strict=True)
         ]
 
+    def stream(self, spread: Spread, batches: Iterable[Sequence[str]]) -> Iterator[Streamed]:
+        """Score batches of queries as `Spread.stream` does. Their throughput is that of all
+        processes together, from one answer to the next."""
+        requests = ([self._request(query) for query in batch] for batch in batches)
+        started = self.clock()
+        for asked in spread.stream(requests):
+            before, started = started, self.clock()
+            since = replace(asked, seconds=(started - before) / 1e9)
+            self.batched.add(since, len(asked.requests))
+            results = [
+                self._result(request.query_id, request, answer, math.nan)
+                for request, answer in zip(asked.requests, asked.answers, strict=True)
+            ]
+            pairs = sum(len(request.doc_ids) for request in asked.requests)
+            yield Streamed(results, pairs, asked.seconds)
+
     def _request(self, query: str) -> Request:
         """The query with those of its documents that have no kept score."""
         request = self.requests.of(query)
@@ -206,34 +286,10 @@ class Scoring:
             return request
         return request.part(np.flatnonzero(np.isnan(self.kept[query].scores)))
 
-    def _ask(self, requests: Sequence[Request]) -> _Asked:
-        started, cpu_started = self.clock(), self.cpu_clock()
-        try:
-            answers = self.reranker.score(requests)
-        except UnavailableError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a reranker may be anyone's code: its query fails
-            reason = _reason(error)
-        else:
-            reason = _miscounted(answers, len(requests))
-        seconds = (self.clock() - started) / 1e9
-        cpu_seconds = (self.cpu_clock() - cpu_started) / 1e9
-        if reason and len(requests) > 1:
-            # Each alone, so that only the guilty fail.
-            parts = [self._ask([request]) for request in requests]
-            return _Asked(
-                requests,
-                [part.answers[0] for part in parts],
-                sum(part.seconds for part in parts),
-                sum(part.cpu_seconds for part in parts),
-            )
-        if reason:
-            answers = [Scored.failed(len(requests[0].doc_ids), reason)]
-        usable = [
-            _usable(answer, len(request.doc_ids))
-            for request, answer in zip(requests, answers, strict=True)
-        ]
-        return _Asked(requests, usable, seconds, cpu_seconds)
+    def _ask(self, requests: Sequence[Request]) -> Asked:
+        if isinstance(self.reranker, Spread):
+            return next(self.reranker.stream([requests]))
+        return ask(self.reranker, requests, self.clock, self.cpu_clock)
 
     def _result(
         self, query: str, request: Request, answer: Scored, latency_ms: float
@@ -277,7 +333,7 @@ def _merged(kept: KeptScores, found: KeptScores) -> KeptScores:
     return merged
 
 
-def _latency_ms(asked: _Asked) -> float:
+def _latency_ms(asked: Asked) -> float:
     """What the user of a search waits for one query: neither index work nor, where another machine
     had to be asked again, the waits in between; NaN where the query failed."""
     (answer,) = asked.answers

@@ -10,7 +10,7 @@ from rankdash.rerankers import Call, Request, Scored
 from rankdash.runs import scoring
 from rankdash.runs.plan import plan
 from rankdash.runs.runner import FIRST_BLOCK, LARGEST_BLOCK, _Work
-from rankdash.runs.scoring import Meter, Requests, _Asked
+from rankdash.runs.scoring import Asked, Meter, Requests
 from rankdash.store.score_cache import KeptScores
 
 
@@ -93,7 +93,7 @@ def test_waits_before_another_attempt_are_no_time_of_an_answer(seconds, spans, l
     ],
 )
 def test_a_latency_has_no_index_work_in_it_and_a_failure_none(answer, taken):
-    asked = _Asked([], [answer], 2.0, 1.0)
+    asked = Asked([], [answer], 2.0, 1.0)
     assert scoring._latency_ms(asked) == pytest.approx(taken, nan_ok=True)
 
 
@@ -135,11 +135,11 @@ def test_a_meter_adds_what_was_answered_and_all_of_the_time():
     meter = Meter()
     three = Request("q", "ask", ["a", "b", "c"], ["x"] * 3)
     good = Scored(np.ones(3), np.array([1, 2, 3]), index_seconds=0.25)
-    meter.add(_Asked([three, three], [good, Scored.failed(3, "no")], 2.0, 1.5), 2)
-    meter.add(_Asked([three], [good], 1.0, 0.5), 1)
+    meter.add(Asked([three, three], [good, Scored.failed(3, "no")], 2.0, 1.5), 2)
+    meter.add(Asked([three], [good], 1.0, 0.5), 1)
     assert (meter.pairs, meter.tokens, meter.seconds) == (6, 12.0, 3.0)
     assert (meter.cpu_seconds, meter.index_seconds, meter.together) == (2.0, 0.5, 2)
-    meter.add(_Asked([three], [Scored(np.ones(3))], 1.0, 0.5), 1)
+    meter.add(Asked([three], [Scored(np.ones(3))], 1.0, 0.5), 1)
     assert (meter.pairs, math.isnan(meter.tokens)) == (9, True)
 
 

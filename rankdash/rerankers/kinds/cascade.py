@@ -31,7 +31,7 @@ from rankdash.rerankers.remote.keys import Place
 from rankdash.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 NAME = "cascade"
-_STAGES = ("first", "second")
+STAGES = ("first", "second")
 
 
 class Cascade:
@@ -65,7 +65,7 @@ class Cascade:
         """What both tell, each under its stage's name."""
         return {
             f"{stage}_{name}": value
-            for stage, reranker in zip(_STAGES, (self._first, self._second), strict=True)
+            for stage, reranker in zip(STAGES, (self._first, self._second), strict=True)
             if isinstance(reranker, Detailed)
             for name, value in reranker.details().items()
         }
@@ -160,9 +160,9 @@ def kind(members: Sequence[RerankerKind]) -> RerankerKind:
 
     def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:
         found = []
-        for stage in _STAGES:
+        for stage in STAGES:
             member = known[str(settings[stage])]
-            given = _settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
+            given = nested_settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
             found.append((member, parse_settings(member.settings, given)))
         return found
 
@@ -249,7 +249,7 @@ def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
     )
 
 
-def _settings(text: str, name: str) -> dict[str, SettingValue]:
+def nested_settings(text: str, name: str) -> dict[str, SettingValue]:
     """Settings from lines "key=value" or a JSON object. Raises SettingError where it is neither."""
     if text.lstrip().startswith("{"):
         try:

@@ -124,10 +124,14 @@ def alone() -> bool:
 
 
 def threads() -> int:
-    """How many threads may compute here."""
+    """How many threads may compute here: no more than OMP_NUM_THREADS, by which a scheduler such
+    as Ray or Slurm shares a machine out."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        found = len(os.sched_getaffinity(0))
+    else:
+        found = os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(found, int(limit)) if limit.isdecimal() and int(limit) else found
 
 
 def open_exported(name: str, graph: Path, inputs: Sequence[str]) -> Runtime:
