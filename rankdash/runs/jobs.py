@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from rankdash.errors import SettingError
 from rankdash.ranking.measured import WithoutText
 from rankdash.rerankers import Reranker, create, get
+from rankdash.runs.on_ray.settings import Actors, allowed_address, refuse_elsewhere
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
@@ -41,6 +42,7 @@ class JobRequest:
     timing: what is measured beside the scores.
     without_text: what becomes of candidates without a text, as `rankdash.runs.plan.plan` says.
     grid: an id from `new_id` that the variants of one wish share; None for a run of its own.
+    actors: of a run on the Ray cluster that the server allows; None for one of this machine.
     """
 
     dataset_id: str
@@ -53,6 +55,7 @@ class JobRequest:
     timing: Timing = field(default_factory=Timing)
     without_text: WithoutText = "exclude"
     grid: str | None = None
+    actors: Actors | None = None
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
@@ -85,6 +88,10 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
                 name=name,
                 value=value,
             )
+    if request.actors is not None:
+        allowed_address()
+        kind = get(request.reranker)
+        refuse_elsewhere(kind.name, kind.able(reranker.settings))
     return Queue(workspace).submit(
         dataset_id=request.dataset_id,
         name=request.name or reranker.name,
@@ -96,6 +103,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         timing=asdict(request.timing),
         without_text=request.without_text,
         grid=request.grid,
+        actors=None if request.actors is None else request.actors.as_dict(),
         job_id=job_id,
     )
 

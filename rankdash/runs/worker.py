@@ -14,18 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from rankdash.errors import RerankerError, StoreError
 from rankdash.ranking.ranking import Run
-from rankdash.rerankers import create, get
+from rankdash.rerankers import Reranker, create, get
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.remote import keys
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.explain import Explainer
 from rankdash.runs.judging.work import Judging
 from rankdash.runs.key_pipe import Handover
+from rankdash.runs.on_ray.reranker import on_ray
+from rankdash.runs.on_ray.settings import Actors, allowed_address
 from rankdash.runs.optional_cache import OptionalCache
 from rankdash.runs.pace import Pace
 from rankdash.runs.plan import Timing, plan, sample_queries
@@ -100,22 +103,23 @@ class Attempt:
         )
         kept = list(still_good(results_from(read_parts(workspace, job.id)), asked).values())
         self._count(kept)
-        run = rerank(
-            dataset,
-            create(job.reranker, job.settings),
-            depth=job.depth,
-            query_ids=sample,
-            without_text=job.without_text,
-            done=kept,
-            capabilities=capabilities,
-            timing=Timing.from_mapping(job.timing),
-            cache=OptionalCache(workspace),
-            on_step=self._prepare,
-            on_loaded=self._loaded,
-            on_batch=self._keep,
-            on_timing=self._time,
-            cancelled=self._claimed.has_to_stop,
-        )
+        with self._ready() as reranker:
+            run = rerank(
+                dataset,
+                reranker,
+                depth=job.depth,
+                query_ids=sample,
+                without_text=job.without_text,
+                done=kept,
+                capabilities=capabilities,
+                timing=Timing.from_mapping(job.timing),
+                cache=OptionalCache(workspace),
+                on_step=self._prepare,
+                on_loaded=self._loaded,
+                on_batch=self._keep,
+                on_timing=self._time,
+                cancelled=self._claimed.has_to_stop,
+            )
         _refuse_all_failed(run)
         load_ms = self._progress.load_ms
         return replace(
@@ -124,6 +128,14 @@ class Attempt:
             name=job.name,
             load_ms=float("nan") if load_ms is None else load_ms,
         )
+
+    def _ready(self) -> AbstractContextManager[Reranker]:
+        """The job's reranker, here or on the cluster that this server may use."""
+        job = self._job
+        made = create(job.reranker, job.settings)
+        if job.actors is None:
+            return nullcontext(made)
+        return on_ray(made, get(job.reranker), allowed_address(), Actors(**job.actors))
 
     def _prepare(self, step: Step) -> None:
         self._progress = replace(self._progress, stage=step)

@@ -357,6 +357,11 @@ def judges(db: sqlite3.Connection) -> None:
     )
 
 
+@migration
+def jobs_on_a_cluster(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN actors TEXT")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankdash import __version__
-from rankdash.errors import RankdashError, ScoringError, SettingError, UnavailableError
+from rankdash.errors import RankdashError, ScoringError, UnavailableError
 from rankdash.rerankers import (
     Corpus,
     Request,
@@ -28,7 +28,7 @@ from rankdash.rerankers import (
 from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.runs.on_ray import cluster
 from rankdash.runs.on_ray.actor import Loaded, Scorer
-from rankdash.runs.on_ray.settings import Actors
+from rankdash.runs.on_ray.settings import Actors, refuse_elsewhere
 from rankdash.runs.scoring import Asked
 
 # So long a cluster may take to find room for an actor, and to lose its last machine for good.
@@ -49,12 +49,7 @@ def on_ray(made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> 
     Raises SettingError for a kind that asks a service or reads no settings, and for what is no
     address.
     """
-    if kind.able(made.settings).needs_network or kind.name == "precomputed":
-        raise SettingError(
-            "The reranker {name!r} computes nothing here that a cluster could do.",
-            remedy="Run it without Ray; a service is made larger where it is served.",
-            name=kind.name,
-        )
+    refuse_elsewhere(kind.name, kind.able(made.settings))
     reranker = OnRay(made, kind, address, actors)
     try:
         yield reranker

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 
 from rankdash.errors import SettingError
+from rankdash.rerankers import Capabilities
+from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.settings import Settings, setting
 
 LOCAL = "ray"
@@ -61,5 +63,25 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def allowed_address() -> str:
-    """The address that whoever started this server allowed; "" for none."""
-    return os.environ.get(VARIABLE, "").strip()
+    """The address that whoever started this server allowed.
+
+    Raises SettingError where there is none.
+    """
+    found = os.environ.get(VARIABLE, "").strip()
+    if not found:
+        raise SettingError(
+            "This server may use no Ray cluster.",
+            remedy="Whoever starts it names one in {variable}.",
+            variable=VARIABLE,
+        )
+    return found
+
+
+def refuse_elsewhere(name: str, capabilities: Capabilities) -> None:
+    """Raise SettingError for a kind of reranker that computes nothing for a cluster to do."""
+    if capabilities.needs_network or name == Precomputed.name:
+        raise SettingError(
+            "The reranker {name!r} computes nothing here that a cluster could do.",
+            remedy="Run it without Ray; a service is made larger where it is served.",
+            name=name,
+        )

@@ -41,6 +41,7 @@ class JobRow:
     timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
     without_text: what becomes of candidates without a text.
     grid: what the variants of one wish have in common; None for a job of its own.
+    actors: of a job on a Ray cluster, how many of which size; None for one of this machine.
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
@@ -59,6 +60,7 @@ class JobRow:
     timing: Mapping[str, object]
     without_text: WithoutText
     grid: str | None
+    actors: Mapping[str, float | None] | None
     state: State
     stage: Stage
     cancelling: bool
@@ -125,6 +127,7 @@ class Queue(Leases["JobRow"]):
         timing: Mapping[str, object] | None = None,
         without_text: WithoutText = "exclude",
         grid: str | None = None,
+        actors: Mapping[str, float | None] | None = None,
         job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
@@ -144,6 +147,7 @@ class Queue(Leases["JobRow"]):
                 "timing": json.dumps(dict(timing or {})),
                 "without_text": without_text,
                 "grid": grid,
+                "actors": None if actors is None else json.dumps(dict(actors)),
                 "created": created,
                 "queued": created,
             }
@@ -230,6 +234,7 @@ class Queue(Leases["JobRow"]):
         made = {
             "settings": json.loads(row["settings"]),
             "timing": json.loads(row["timing"]),
+            "actors": None if row["actors"] is None else json.loads(row["actors"]),
             "cancelling": bool(row["cancel"]) and row["state"] == "running",
             "error": problem_from_json(row["problem"]),
         }
