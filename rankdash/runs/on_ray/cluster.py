@@ -50,8 +50,6 @@ def connect(address: str) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # Actors take it from the cluster's processes, and those from here.
-        os.environ["PYTHONPATH"] = python_path()
         quiet |= {
             "include_dashboard": False,
             "num_cpus": threads(),
@@ -134,7 +132,9 @@ def alive() -> bool:
 def _own(start: Callable[[], object]) -> None:
     """Start a cluster of this machine. Not in a thread of its own: its processes end with that."""
     main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM), os.environ.get("PYTHONPATH")
+    # Actors take it from the cluster's processes, and those from here.
+    os.environ["PYTHONPATH"] = python_path()
     try:
         start()
     except Exception as error:
@@ -144,9 +144,13 @@ def _own(start: Callable[[], object]) -> None:
             reason=" ".join(str(error).split())[:300],
         ) from error
     finally:
+        handler, path = before
+        os.environ.pop("PYTHONPATH")
+        if path is not None:
+            os.environ["PYTHONPATH"] = path
         if main:
             # Ray puts its own in place of this process's.
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _in_time(work: Callable[[], object], seconds: float) -> bool:
@@ -171,7 +175,8 @@ def _in_time(work: Callable[[], object], seconds: float) -> bool:
 def _silent(address: str, reason: str) -> UnavailableError:
     return UnavailableError(
         "The Ray cluster at {address} does not answer: {reason}.",
-        remedy="Check the address, and that the cluster is running: ray status",
+        remedy="Check the address, that the cluster is running (ray status), and its token "
+        "(RAY_AUTH_MODE, RAY_AUTH_TOKEN).",
         address=address,
         reason=reason,
     )

@@ -176,10 +176,11 @@ class OnRay:
         import ray
 
         source = (_Batch(requests) for requests in batches)
+        more = True
         while True:
-            self._give(source)
+            more = self._give(source) and more
             waiting = [member.tasks[0][0] for member in self._members if member.tasks]
-            if not waiting and not self._again:
+            if not (waiting or self._again or more):
                 return
             loading = [member.loaded for member in self._members if not member.ready]
             ray.wait([*waiting, *loading], num_returns=1, timeout=_LOOK_SECONDS)
@@ -188,16 +189,18 @@ class OnRay:
                 yield from self._answers(member)
             self._refuse_to_wait_for_ever()
 
-    def _give(self, source: Iterator[_Batch]) -> None:
-        """Give every actor that is ready its first batch, then every one its second."""
+    def _give(self, source: Iterator[_Batch]) -> bool:
+        """Give every actor that is ready its first batch, then every one its second. Whether the
+        source may have more."""
         for most in range(1, _IN_FLIGHT + 1):
             for member in self._ready():
                 if len(member.tasks) >= most:
                     continue
                 batch = self._again.popleft() if self._again else next(source, None)
                 if batch is None:
-                    return
+                    return False
                 member.tasks.append((member.handle.score.remote(batch.requests), batch))
+        return True
 
     def _answers(self, member: _Member) -> Iterator[Asked]:
         """What an actor has answered by now; another is started where it died."""
