@@ -235,18 +235,12 @@ def _rerank(arguments: argparse.Namespace) -> int:
 
 
 def _actors(arguments: argparse.Namespace) -> Actors:
-    """As the options say. Raises SettingError where they are given without a cluster, or with what
-    is measured on one machine only."""
+    """As the options say. Raises SettingError where they are given without a cluster."""
     actors = Actors(arguments.actors, arguments.actor_cpus, arguments.actor_gpus)
     if arguments.on is None and actors != Actors():
         raise SettingError(
             "--actors, --actor-cpus and --actor-gpus are of a Ray cluster.",
             remedy="Give its address too: --on ray for one of this machine's.",
-        )
-    if arguments.on is not None and arguments.clients:
-        raise SettingError(
-            "The throughput with concurrent clients is measured on one machine, not on a cluster.",
-            remedy="Leave out --clients or --on.",
         )
     if arguments.on is not None and arguments.shard is not None:
         raise SettingError(

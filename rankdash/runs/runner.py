@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankdash.dataset import Dataset
+from rankdash.errors import SettingError
 from rankdash.ranking.measured import Level, Measured, WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Capabilities, Reranker, preparing
@@ -81,9 +82,14 @@ def rerank(
     Every query of the data set has a row in the result: done, failed with its reason, or skipped
     because it has no candidates or was not asked for.
 
-    Raises UnavailableError where the reranker cannot be had, SettingError for what `plan` refuses,
-    and Cancelled.
+    Raises UnavailableError where the reranker cannot be had, SettingError for what `plan` refuses
+    and for concurrent clients of a cluster, and Cancelled.
     """
+    if timing.concurrency and isinstance(reranker, Spread):
+        raise SettingError(
+            "The throughput with concurrent clients is measured on one machine, not on a cluster.",
+            remedy="Leave out the clients or the cluster.",
+        )
     asked = plan(
         dataset,
         depth,

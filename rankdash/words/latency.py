@@ -15,7 +15,7 @@ from rankdash.study.pricing import CASCADE
 
 def where_measured(run: Run) -> str:
     """What the times of a run are that are not its own or not of this machine: sums over its parts,
-    of two stages, or shipped with a sample; "" for others."""
+    of two stages, of a cluster, or shipped with a sample; "" for others."""
     if part_ids(run):
         if run.shipped:
             return _("shipped with the sample: the sums of the times of its parts")
@@ -25,6 +25,11 @@ def where_measured(run: Run) -> str:
             "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
             cpu=str(run.machine.get("cpu", "–")),
             moment=moment(run.created),
+        )
+    if "ray_actors" in run.machine:
+        return _(
+            "measured with one query at a time on {node}, one machine of the Ray cluster",
+            node=str(run.machine.get("node", "–")),
         )
     return _("those of both stages together") if run.reranker == CASCADE else ""
 

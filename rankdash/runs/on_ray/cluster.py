@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,8 @@ def disconnect() -> None:
     """Leave the cluster; its actors end, and so does one of this machine."""
     import ray
 
-    _in_time(ray.shutdown, _STOP_SECONDS)
+    with suppress(ConnectionError):
+        _in_time(ray.shutdown, _STOP_SECONDS)
 
 
 def room(actors: Actors, device: str) -> Room:

@@ -7,14 +7,14 @@ scored by another: query by query, so that one on which actors die takes no othe
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankdash import __version__
 from rankdash.errors import RankdashError, ScoringError, UnavailableError
 from rankdash.rerankers import (
     Corpus,
@@ -28,6 +28,7 @@ from rankdash.rerankers import (
 from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.runs.on_ray import cluster
 from rankdash.runs.on_ray.actor import Loaded, Scorer
+from rankdash.runs.on_ray.failures import gone, not_started, not_there, reaching, refuse_other
 from rankdash.runs.on_ray.settings import Actors, refuse_elsewhere
 from rankdash.runs.scoring import Asked
 
@@ -51,10 +52,12 @@ def on_ray(made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> 
     """
     refuse_elsewhere(kind.name, kind.able(made.settings))
     reranker = OnRay(made, kind, address, actors)
-    try:
-        yield reranker
-    finally:
-        reranker.close()
+    # Where Ray prints that an actor died; it may be where a command writes its run.
+    with redirect_stdout(sys.stderr):
+        try:
+            yield reranker
+        finally:
+            reranker.close()
 
 
 @dataclass
@@ -108,6 +111,10 @@ class OnRay:
         """
         cluster.connect(self._address)
         self._connected = True
+        with reaching(self._address):
+            self._load(corpus)
+
+    def _load(self, corpus: Corpus) -> None:
         import ray
 
         self._room = cluster.room(self._actors, str(self.settings.get("device", "")))
@@ -142,7 +149,7 @@ class OnRay:
             try:
                 told = ray.get(member.handle.details.remote())
                 break
-            except ray.exceptions.RayError:
+            except (ray.exceptions.RayError, ConnectionError):
                 continue
         return {**told, "ray": ray.__version__, "ray_actors": self._room.number}
 
@@ -152,7 +159,7 @@ class OnRay:
         for member in self._ready():
             try:
                 return float(ray.get(member.handle.unknown_share.remote(texts)))
-            except ray.exceptions.RayError:
+            except (ray.exceptions.RayError, ConnectionError):
                 continue
         return float("nan")
 
@@ -173,6 +180,10 @@ class OnRay:
 
         Raises UnavailableError where the cluster or the model on it is gone.
         """
+        with reaching(self._address):
+            yield from self._stream(batches)
+
+    def _stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
         import ray
 
         source = (_Batch(requests) for requests in batches)
@@ -288,16 +299,16 @@ class OnRay:
                 continue
             try:
                 member.node, version = ray.get(member.placed)
-                _refuse_other(version, member.node)
+                refuse_other(version, member.node)
                 loaded = ray.get(member.loaded)
             except ray.exceptions.RayError as error:
                 self._failed_loads += 1
                 if self._failed_loads >= DEATHS or "No module named" in str(error):
-                    raise _not_started(error) from error
+                    raise not_started(error, DEATHS) from error
                 self._replace(member)
                 continue
             if isinstance(loaded, RankdashError):
-                raise _not_there(loaded, member.node)
+                raise not_there(loaded, member.node)
             if self._first is None:
                 self._first = loaded
             elif loaded.fingerprint != self._first.fingerprint:
@@ -317,12 +328,7 @@ class OnRay:
             return
         waited = time.monotonic() - self._without_since
         if waited > _LOST_SECONDS and not cluster.alive():
-            raise UnavailableError(
-                "The Ray cluster at {address} is gone.",
-                remedy="Start it again, and then the run. A run of the workspace goes on where it "
-                "stopped.",
-                address=self._address,
-            )
+            raise gone(self._address)
         if waited > PLACE_SECONDS:
             raise UnavailableError(
                 "The Ray cluster had no room for an actor for {seconds} s: other work holds it.",
@@ -352,36 +358,3 @@ def _settled(
             nested = nested_settings(str(text), f"{stage}_settings")
             found[f"{stage}_settings"] = json.dumps({**nested, "runtime": runtime})
     return found
-
-
-def _refuse_other(version: str, node: str) -> None:
-    if version != __version__:
-        raise UnavailableError(
-            "On {node} is rankdash {version}; here is {own}.",
-            remedy="Install the same version on all machines of the cluster.",
-            node=node,
-            version=version,
-            own=__version__,
-        )
-
-
-def _not_started(error: Exception) -> UnavailableError:
-    text = " ".join(str(error).split())
-    if "No module named" in text:
-        return UnavailableError(
-            "A package is missing on the machines of the Ray cluster: {reason}",
-            remedy='Install rankdash there as here: pip install "rankdash[models,ray]"',
-            reason=text[text.index("No module named") :][:100],
-        )
-    return UnavailableError(
-        "Actors that died while they loaded the reranker: {count}. The last reason: {reason}",
-        remedy="An actor may lack memory: ask for fewer on each machine, or a smaller model.",
-        count=DEATHS,
-        reason=text[:300],
-    )
-
-
-def _not_there(error: RankdashError, node: str) -> UnavailableError:
-    return UnavailableError(
-        "On {node}, a machine of the Ray cluster: {reason}", node=node, reason=str(error)
-    )

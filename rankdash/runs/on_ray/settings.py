@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rankdash.errors import SettingError
 from rankdash.rerankers import Capabilities
 from rankdash.rerankers.kinds.precomputed import Precomputed
-from rankdash.settings import Settings, setting
+from rankdash.settings import Setting, Settings, setting, settings_of
 
 LOCAL = "ray"
 """The address that stands for a cluster of this machine alone, started for the run."""
@@ -46,6 +46,9 @@ class Actors(Settings):
         least=0,
         most=64,
     )
+
+
+ACTOR_SETTINGS: tuple[Setting, ...] = settings_of(Actors)
 
 
 def host_and_port(address: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ import sqlite3
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rankdash.errors import RankdashError, StoreError
 from rankdash.ranking.measured import WithoutText
@@ -60,7 +60,7 @@ class JobRow:
     timing: Mapping[str, object]
     without_text: WithoutText
     grid: str | None
-    actors: Mapping[str, float | None] | None
+    actors: Mapping[str, Any] | None
     state: State
     stage: Stage
     cancelling: bool
@@ -127,7 +127,7 @@ class Queue(Leases["JobRow"]):
         timing: Mapping[str, object] | None = None,
         without_text: WithoutText = "exclude",
         grid: str | None = None,
-        actors: Mapping[str, float | None] | None = None,
+        actors: Mapping[str, Any] | None = None,
         job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""

@@ -23,9 +23,10 @@ from rankdash.rerankers.neural.model_files import lacking_packages
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
+from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.variants import DEPTH, Variant
 from rankdash.store import RunRow
-from rankdash.ui.run import job_list, run_estimate, timing_form, variants_form
+from rankdash.ui.run import cluster_form, job_list, run_estimate, timing_form, variants_form
 from rankdash.ui.runs import key_field, run_records, settings_form
 from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import worker, workspace
@@ -97,6 +98,7 @@ def draw(dataset_id: str) -> None:
         ),
         _latency_seconds(chosen, settings),
     )
+    actors = cluster_form.draw()
     without_text = _without_text(dataset_id)
     wishes = [
         _Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
@@ -120,7 +122,7 @@ def draw(dataset_id: str) -> None:
             text = _("{where}: {what}", where=_(offered[name].title), what=missing)
             st.error(text, icon=":material/key_off:")
         if not no_key:
-            _start(dataset_id, wishes, timing, without_text)
+            _start(dataset_id, wishes, timing, without_text, actors)
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,11 @@ def _without_text(dataset_id: str) -> WithoutText:
 
 
 def _start(
-    dataset_id: str, wishes: Sequence[_Wish], timing: Timing, without_text: WithoutText
+    dataset_id: str,
+    wishes: Sequence[_Wish],
+    timing: Timing,
+    without_text: WithoutText,
+    actors: Actors | None,
 ) -> None:
     kinds_of = Counter(wish.kind.name for wish in wishes)
     grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
@@ -321,6 +327,7 @@ def _start(
                     timing=_timing_of(wish, timing) if wish.kind.name in grids else timing,
                     without_text=without_text,
                     grid=grids.get(wish.kind.name),
+                    actors=None if _calls_out(wish.kind, wish.variant.settings) else actors,
                 ),
                 job_id,
             )
