@@ -301,7 +301,7 @@ def _start(
     wishes: Sequence[_Wish],
     timing: Timing,
     without_text: WithoutText,
-    actors: Actors | None,
+    actors: Actors | None = None,
 ) -> None:
     kinds_of = Counter(wish.kind.name for wish in wishes)
     grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}

@@ -400,3 +400,12 @@ def test_what_a_person_keeps_among_the_embeddings_is_left_alone(tmp_path):
     Embeddings(tmp_path, "0" * 32, limit_bytes=10).add(["a"], [kept(1)])
     Embeddings(tmp_path, "1" * 32, limit_bytes=10).add(["a"], [kept(1)])
     assert all(file.exists() for file in theirs)
+
+
+@pytest.mark.parametrize(
+    ("limit", "threads"), [("", 4), ("1", 1), ("3", 3), ("16", 4), ("0", 4), ("x", 4), ("2,1", 4)]
+)
+def test_no_more_threads_than_the_environment_allows(monkeypatch, limit, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert runtimes.threads() == threads

@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.runs import jobs
 from rankdash.ui.state import server
+from rankdash.ui.widgets.text import markdown_safe
 from tests.sets import ROOT
 from tests.stored import keep_rows
 
@@ -314,3 +315,21 @@ def test_what_becomes_of_candidates_without_a_text_is_asked_where_there_are_any(
 
     assert not run_form.exception
     assert [job.without_text for job in jobs.list(workspace, chosen)] == ["empty"]
+
+
+def test_the_cluster_that_the_server_allows_is_offered_and_no_other(form, workspace, monkeypatch):
+    monkeypatch.delenv("RANKDASH_RAY", raising=False)
+    app = form("bm25")
+    assert not [each for each in app.toggle if each.key == "run.on_ray"]
+    monkeypatch.setenv("RANKDASH_RAY", "ray://*head*:10001")
+    app.run()
+    (toggle,) = [each for each in app.toggle if each.key == "run.on_ray"]
+    assert toggle.label == f"Score on the Ray cluster {markdown_safe('ray://*head*:10001', 80)}"
+    toggle.set_value(True).run()
+    app.number_input(key="run.actors.number").set_value(2).run()
+    app.number_input(key="run.actors.gpus").set_value(0.5).run()
+    assert "one query at a time on one machine of the cluster" in said(app)
+    start(app).click().run()
+    (job,) = jobs_of(workspace)
+    assert job.actors == {"number": 2, "cpus": None, "gpus": 0.5}
+    assert not app.exception

@@ -1,0 +1,62 @@
+"""What `rerank --on` refuses before it reaches a cluster; runs on one are tested under runs."""
+
+import socket
+import sys
+
+import pytest
+
+from tests.sets import ROOT
+
+SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
+
+
+@pytest.fixture
+def on(run, tmp_path):
+    def command(*arguments, reranker="bm25"):
+        found = run(
+            *("rerank", "--data", SAMPLE, "--reranker", reranker, "-o", tmp_path / "out.trec"),
+            *arguments,
+        )
+        assert found.code == 2 and not (tmp_path / "out.trec").exists()
+        return found.err
+
+    return command
+
+
+def test_without_ray_the_extra_is_named(on, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for address in ("ray", "ray://127.0.0.1:10001"):
+        assert 'Install it: pip install "rankdash[ray]"' in on("--on", address)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--actors", "2"), "Give its address too: --on ray"),
+        (("--on", "ray", "--actors", "0"), "number must be between 1 and 10,000, not 0"),
+        (("--on", "ray", "--actor-gpus", "-1"), "gpus must be between 0 and 64, not -1.0"),
+        (("--on", "ray", "--clients", "2"), "measured on one machine, not on a cluster"),
+    ],
+)
+def test_what_does_not_fit_a_cluster_is_refused(on, arguments, words):
+    assert words in on(*arguments)
+
+
+def test_a_service_is_not_run_on_a_cluster(on):
+    settings = ("dialect=tei", "base_url=http://127.0.0.1:9", "key_variable=none")
+    said = on("--on", "ray", *(f"--set={each}" for each in settings), reranker="endpoint")
+    assert "'endpoint' computes nothing here that a cluster could do" in said
+
+
+@pytest.mark.parametrize("address", ["head", "http://head:1", "head:0", "head:70000", "a b:1"])
+def test_what_is_no_address_of_a_cluster_is_refused(on, monkeypatch, address):
+    monkeypatch.setitem(sys.modules, "ray", sys)
+    assert f"{address!r} is no address of a Ray cluster" in on("--on", address)
+
+
+def test_an_address_where_nothing_listens_is_said(on, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", sys)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    for each in (address, f"ray://{address}"):
+        assert f"The Ray cluster at {each} does not answer: " in on("--on", each)
