@@ -51,6 +51,7 @@ MAY_LACK = (
     "pdflatex is not installed",
     "root may write anywhere",
     "ppi_python is not here",  # It brings a package of its own that is called tests.
+    "could not import 'ray'",  # A cluster needs more than a busy machine of two processors has.
 )
 
 

@@ -36,6 +36,7 @@ def test_without_ray_the_extra_is_named(on, monkeypatch):
         (("--on", "ray", "--actors", "0"), "number must be between 1 and 10,000, not 0"),
         (("--on", "ray", "--actor-gpus", "-1"), "gpus must be between 0 and 64, not -1.0"),
         (("--on", "ray", "--clients", "2"), "measured on one machine, not on a cluster"),
+        (("--on", "ray", "--shard", "1/2"), "scored by one machine, and not by a cluster"),
     ],
 )
 def test_what_does_not_fit_a_cluster_is_refused(on, arguments, words):
