@@ -62,7 +62,7 @@ def draw(row: JudgeRow) -> None:
         if now.live and not read_only():
             worker().ensure()
         with st.container(border=True):
-            text, action = st.columns([4, 1], vertical_alignment="center")
+            text, action = st.columns([5, 2], vertical_alignment="center")
             text.write(f"**{name_safe(now.name)}** · {_state(now)}")
             text.caption(" · ".join(_identity(now)))
             _progress(now, text)
