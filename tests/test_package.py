@@ -195,6 +195,7 @@ def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):
             )
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(asked)
+            refused.value.close()
             assert refused.value.code == (404 if path else 421)
     finally:
         process.send_signal(signal.SIGINT)

@@ -23,7 +23,9 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -208,7 +210,10 @@ def _child(what: str, root: Path, files: Path, pipe: Any) -> None:
 def _begin(what: str, root: Path, files: Path) -> tuple[Any, Any]:
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_child, args=(what, root, files, there))
-    process.start()
+    # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+    own = {} if __name__ == "__main__" else {"__main__": ModuleType("__main__")}
+    with mock.patch.dict(sys.modules, own):
+        process.start()
     there.close()
     assert here.poll(_LONGEST_SECONDS)
     here.recv()

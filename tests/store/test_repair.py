@@ -169,8 +169,10 @@ def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
     else:
         assert (done.trash / DATABASE).read_bytes() == harmed
     assert workspace.repair() is None
-    # Only the empty file of the lock, for which another process may be waiting.
-    (left,) = root.glob(f"{DATABASE}-*")
+    # The room that is kept for a delete, and the empty file of the lock, for which another process
+    # may be waiting.
+    left, reserve = sorted(root.glob(f"{DATABASE}-*"), key=lambda file: file.stat().st_size)
+    assert reserve.name == f"{DATABASE}-reserve"
     assert (left.name, left.read_bytes()) == (f"{DATABASE}-repair", b"")
 
 

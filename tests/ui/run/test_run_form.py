@@ -176,12 +176,13 @@ def test_a_service_of_ones_own_is_asked_without_a_key_once_that_is_ticked(
     assert hand.keys == {}
 
 
-def test_the_tick_is_for_one_address(form):
+def test_the_tick_stays_for_another_address_which_is_named(form):
     app = form("endpoint", base_url="http://127.0.0.1:9")
     tick(app).check().run()
-    app.text_input(key="setting.endpoint.base_url").set_value("").run()
-    assert not tick(app).value
-    assert "No key yet" in said(app)
+    assert "127.0.0.1:9 without a key" in said(app).replace("\\", "")
+    app.text_input(key="setting.endpoint.base_url").set_value("http://127.0.0.1:10").run()
+    assert tick(app).value
+    assert "127.0.0.1:10 without a key" in said(app).replace("\\", "")
 
 
 def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
