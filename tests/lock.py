@@ -2,9 +2,9 @@
 
     python -m tests.lock
 
-writes `requirements.lock`, which pip takes as constraints with `requirements.txt` and
-`tests/requirements.txt`; `requirements.hashes`, the same with the SHA-256 of the files for CPython
-3.11 on Linux with x86-64; and docs/licenses.md.
+writes `tests/requirements.lock`, which pip takes as constraints with `requirements.txt` and
+`tests/requirements.txt`; `tests/requirements.hashes`, the same with the SHA-256 of the files for
+CPython 3.11 on Linux with x86-64; and docs/licenses.md.
 """
 
 import json
@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 LOCK, HASHES, LICENSES = (
-    ROOT / "requirements.lock",
-    ROOT / "requirements.hashes",
+    ROOT / "tests" / "requirements.lock",
+    ROOT / "tests" / "requirements.hashes",
     ROOT / "docs" / "licenses.md",
 )
 # Its builds for processors alone and for graphics cards have one version and two contents.
@@ -84,8 +84,8 @@ def lock(found: dict[str, Distribution]) -> str:
 def licenses(found: dict[str, Distribution]) -> str:
     rows = "".join(f"| {n} | {public(made)} | {license_of(made)} |\n" for n, made in found.items())
     return (
-        "# Licences\n\nThe packages that `requirements.lock` names, those of the tests included, "
-        "and what each says of its licence. Written by `python -m tests.lock`.\n\n"
+        "# Licences\n\nThe packages that `tests/requirements.lock` names, those of the tests "
+        "included, and what each says of its licence. Written by `python -m tests.lock`.\n\n"
         f"| Package | Version | Licence |\n|---|---|---|\n{rows}"
     )
 
