@@ -7,10 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
+from rankdash import rerankers
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
 SHARDS = 16
@@ -39,6 +41,15 @@ KIND = RerankerKind(
     capabilities=Capabilities(), build=lambda settings: Longest(),
 )
 """
+
+
+@pytest.fixture(autouse=True)
+def no_plugin_stays(monkeypatch) -> Iterator[None]:
+    """A command that runs in this process takes plugins for good."""
+    monkeypatch.setattr(rerankers, "_named_files", [])
+    yield
+    monkeypatch.undo()
+    rerankers._registry.cache_clear()
 
 
 @pytest.fixture
