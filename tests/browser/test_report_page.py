@@ -115,6 +115,9 @@ def test_the_zip_holds_the_numbers_that_the_overview_shows(visit, tmp_path):
 
 def test_a_single_file_is_what_the_zip_holds_and_charts_are_saved_as_svg(visit, tmp_path):
     visit.open("report")
+    # The last of the files: the first of several buttons of one name is the first on the page then.
+    visit.sees("Hard negatives for training")
+    visit.settle()
     table = saved(visit, tmp_path, "CSV", 0).read_text(encoding="utf-8-sig")
     assert table.startswith("query_id,text,system_id,system,role,state")
     labels = saved(visit, tmp_path, "Judgments (relevance labels)").read_text()
