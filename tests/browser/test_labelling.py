@@ -20,6 +20,7 @@ QUERIES, DOCS, EACH = 6, 12, 4
 SYSTEM, SCORE, DOC = "zebra", "7316.25", "rankedat"
 HOSTILE = "- **be strict** ![x](http://evil.example/x.png) <img src=http://evil.example/y.png>"
 CARD = ".rd-label"
+PARTS = f"{CARD}, [class*='st-key-labelling-']"
 
 
 def _run(order) -> str:
@@ -102,8 +103,9 @@ def test_robots_label_blind_together_and_lose_nothing_when_the_server_is_killed(
         for turn in range(EACH):
             for visit, who in ((ann, "Ann"), (bo, "Bo")):
                 page = visit.page
-                keys = page.locator("[class*='st-key-labelling-']").all()
-                parts = [each.inner_html() for each in (page.locator(CARD), *keys)]
+                # Read in one step: the end of the last redraw may take a part away between two.
+                parts = page.locator(PARTS).evaluate_all("parts => parts.map(p => p.innerHTML)")
+                assert parts
                 assert not any(SYSTEM in part for part in (*parts, page.url))
                 # The strip tells the names of the systems, and nothing of a document.
                 whole = page.content() + page.url
