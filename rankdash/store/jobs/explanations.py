@@ -19,7 +19,6 @@ from rankdash.store.jobs.leases import (
     Leases,
     Owner,
     State,
-    lost,
     problem_from_json,
 )
 from rankdash.store.rows import now
@@ -89,12 +88,8 @@ class Explanations(Leases["ExplanationRow"]):
     def find(self, asked: Asked) -> ExplanationRow | None:
         """How far it is; None where it was never asked for. Without a live worker, what runs is
         interrupted."""
-        found = self._one(asked.id)
-        dead = found is not None and found["state"] == "running" and lost(found)
-        if found is not None and dead and not self._workspace.read_only:
-            self.interrupt(found["worker"])
-            found = self._one(asked.id)
-        return None if found is None else self._made(found)
+        found = self._living(lambda: [row for row in [self._one(asked.id)] if row is not None])
+        return found[0] if found else None
 
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
         self._set(

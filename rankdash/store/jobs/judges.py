@@ -19,7 +19,7 @@ import pandas as pd
 
 from rankdash.errors import DataError, RankdashError, StoreError
 from rankdash.store.failures import refuse_unknown
-from rankdash.store.jobs.leases import Ending, Leases, Owner, State, lost, problem_from_json
+from rankdash.store.jobs.leases import Ending, Leases, Owner, State, problem_from_json
 from rankdash.store.rows import insert, now
 
 MOST_UNKEPT = 100
@@ -167,13 +167,7 @@ class StoredJudges(Leases["JudgeRow"]):
     def rows(self, dataset_id: str | None = None) -> list[JudgeRow]:
         """The judges of a data set, or all, oldest first. One without a live worker is
         interrupted."""
-        found = self._select(dataset_id)
-        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
-        if gone and not self._workspace.read_only:
-            for token in gone:
-                self.interrupt(token)
-            found = self._select(dataset_id)
-        return [self._made(row) for row in found]
+        return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, judge_id: str) -> JudgeRow:
         found = self._one(judge_id)
@@ -297,14 +291,6 @@ class StoredJudges(Leases["JudgeRow"]):
         """Delete a judge with its grades; one that runs stops."""
         with self._database.writing() as db:
             db.execute("DELETE FROM judges WHERE id = ?", (judge_id,))
-
-    def _select(self, dataset_id: str | None) -> list[sqlite3.Row]:
-        with self._database.reading() as db:
-            return db.execute(
-                "SELECT * FROM judges WHERE :dataset IS NULL OR dataset_id = :dataset "
-                "ORDER BY created, rowid",
-                {"dataset": dataset_id},
-            ).fetchall()
 
     def _made(self, row: sqlite3.Row) -> JudgeRow:
         with self._database.reading() as db:

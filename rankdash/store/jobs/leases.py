@@ -19,6 +19,7 @@ import socket
 import sqlite3
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, Literal, TypeVar, cast
 
@@ -175,6 +176,26 @@ class Leases(Generic[_Row]):
             **also,
         )
         return bool(ended)
+
+    def _living(self, find: Callable[[], list[sqlite3.Row]]) -> list[_Row]:
+        """What `find` finds, once what has no live worker is interrupted."""
+        found = find()
+        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
+        if gone and not self._workspace.read_only:
+            for token in gone:
+                self.interrupt(token)
+            found = find()
+        return [self._made(row) for row in found]
+
+    def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
+        """The rows of a data set, or all, oldest first, of a table that has dataset_id and
+        created."""
+        with self._database.reading() as db:
+            return db.execute(
+                f"SELECT * FROM {self.table} WHERE :dataset IS NULL OR dataset_id = :dataset "  # noqa: S608
+                "ORDER BY created, rowid",
+                {"dataset": dataset_id},
+            ).fetchall()
 
     def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
         """Change rows, and give them as they are then. what, where: of us, over the values, :now

@@ -23,7 +23,7 @@ from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import STALE_SECONDS as STALE_SECONDS
-from rankdash.store.jobs.leases import Ending, Leases, State, lost, problem_from_json
+from rankdash.store.jobs.leases import Ending, Leases, State, problem_from_json
 from rankdash.store.jobs.leases import Owner as Owner
 from rankdash.store.rows import insert, now
 from rankdash.store.workspace import Workspace
@@ -156,15 +156,7 @@ class Queue(Leases["JobRow"]):
 
     def rows(self, dataset_id: str | None = None) -> list[JobRow]:
         """The jobs of a data set, or all, oldest first. What has no live worker is interrupted."""
-        with self._database.reading() as db:
-            found = _select(db, dataset_id)
-        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
-        if gone and not self._workspace.read_only:
-            for token in gone:
-                self.interrupt(token)
-            with self._database.reading() as db:
-                found = _select(db, dataset_id)
-        return [self._made(row) for row in found]
+        return self._living(lambda: self._of_dataset(dataset_id))
 
     def row(self, job_id: str) -> JobRow:
         found = self._one(job_id)
@@ -240,11 +232,3 @@ class Queue(Leases["JobRow"]):
         }
         kept = {name: row[name] for name in JobRow.__dataclass_fields__ if name not in made}
         return JobRow(**kept, **made)
-
-
-def _select(db: sqlite3.Connection, dataset_id: str | None) -> list[sqlite3.Row]:
-    return db.execute(
-        "SELECT * FROM jobs WHERE :dataset IS NULL OR dataset_id = :dataset "
-        "ORDER BY created, rowid",
-        {"dataset": dataset_id},
-    ).fetchall()
