@@ -123,7 +123,7 @@ def worth_sentence(three: Corrected) -> str:
 
 
 def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
-    """What speaks against the judge of a study, or is to be mended first."""
+    """What speaks against the judge of a study in this comparison, or is to be mended first."""
     judge = study.judge
     if judge is None:
         return []
@@ -141,6 +141,7 @@ def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
             maker=each.maker,
         )
         for each in circularity(study, judge)
+        if each.system in (study.baseline, found.challenger)
     ]
     agreement = agreed(study, judge)
     if agreement.copied:
@@ -176,6 +177,8 @@ def lost_sentence(found: JudgedVerdict) -> str:
     )
     if (found.lost["kind"] == "not_asked").all():
         advice = _("Let the judge grade these queries too.")
+    elif (found.lost["kind"] == "elsewhere").all():
+        advice = _("Read its file again with a grade for each of these.")
     else:
         advice = _(
             "Ask again for these on the page Judge, or with rankdash judge run and the same file."

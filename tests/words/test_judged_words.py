@@ -153,12 +153,35 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
     ]
     never = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "not_asked"}))
     assert judge_warnings(judged, never)[0].endswith("Let the judge grade these queries too.")
+    file = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "elsewhere"}))
+    assert judge_warnings(judged, file)[0].endswith(
+        "(documents by reason: no grade in the file: 1). It says nothing there, and only people's "
+        "labels count. Read its file again with a grade for each of these."
+    )
     assert judge_warnings(judged, verdict(judged, "better")) == []
     copy = replace(judged.judge, table=judged.judge.table.assign(
         grade=judged.dataset.qrels["label"].to_numpy()))  # fmt: skip
     assert judge_warnings(replace(judged, judge=copy), verdict(judged, "better"))[0].startswith(
         f"The judge's grades are people's labels on all {len(copy):,} pairs that both graded."
     )
+
+
+def test_a_shared_maker_is_said_where_that_system_is_compared() -> None:
+    study = study_of(load(sources_from_path(SAMPLE)).dataset, 2)
+    first, second = study.challengers
+    run = replace(study.systems[first].load(), reranker="llm", settings={"model": "gpt-4o"})
+    own = replace(study.systems[first], load=lambda: run)
+    table = study.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    table["grade"] = 3 - table["grade"]
+    judge = Judgements("Judge A", (0.0, 3.0), table, model="gpt-4.1")
+    study = replace(study, systems={**study.systems, first: own}, judge=judge)
+    said = [
+        judge_warnings(study, verdict(study, "better", challenger=each)) for each in (first, second)
+    ]
+    assert [len(each) for each in said] == [1, 0]
+    assert said[0][0].startswith("Judge A and by 1 share a maker, OpenAI")
+    turned = replace(study, chosen=(first, study.baseline, second))
+    assert len(judge_warnings(turned, verdict(turned, "better", challenger=second))) == 1
 
 
 def test_the_numbers_of_queries_add_up(judged) -> None:
