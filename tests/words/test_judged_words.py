@@ -180,7 +180,7 @@ def test_a_shared_maker_is_said_where_that_system_is_compared() -> None:
     ]
     assert [len(each) for each in said] == [1, 0]
     assert said[0][0].startswith("Judge A and by 1 share a maker, OpenAI")
-    turned = replace(study, chosen=(first, study.baseline, second))
+    turned = replace(study, baseline=first, challengers=(study.baseline, second))
     assert len(judge_warnings(turned, verdict(turned, "better", challenger=second))) == 1
 
 
