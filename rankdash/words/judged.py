@@ -175,15 +175,20 @@ def lost_sentence(found: JudgedVerdict) -> str:
             for reason, count in reasons.most_common()
         ),
     )
-    if (found.lost["kind"] == "not_asked").all():
-        advice = _("Let the judge grade these queries too.")
-    elif (found.lost["kind"] == "elsewhere").all():
-        advice = _("Read its file again with a grade for each of these.")
-    else:
-        advice = _(
-            "Ask again for these on the page Judge, or with rankdash judge run and the same file."
+    advice = []
+    kinds = set(found.lost["kind"])
+    if "not_asked" in kinds:
+        advice.append(_("Let the judge grade these queries too."))
+    if "elsewhere" in kinds:
+        advice.append(_("Read its file again with a grade for each of these."))
+    if kinds - {"not_asked", "elsewhere"}:
+        advice.append(
+            _(
+                "Ask again for those that failed, on the page Judge or with rankdash judge run and "
+                "the same file."
+            )
         )
-    return paragraph([said, advice])
+    return paragraph([said, *advice])
 
 
 def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:

@@ -148,8 +148,9 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
     assert judge_warnings(judged, found) == [
         "In 3 of the 20 queries that people labelled, the judge lacks a grade (documents by "
         "reason: no answer in time: 2, answer not in the form: 1, not asked yet: 1). It says "
-        "nothing there, and only people's labels count. Ask again for these on the page Judge, or "
-        "with rankdash judge run and the same file."
+        "nothing there, and only people's labels count. Let the judge grade these queries too. Ask "
+        "again for those that failed, on the page Judge or with rankdash judge run and the same "
+        "file."
     ]
     never = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "not_asked"}))
     assert judge_warnings(judged, never)[0].endswith("Let the judge grade these queries too.")
