@@ -22,6 +22,8 @@ from rankdash.ranking.ties import descending_ids
 from rankdash.text_language import language_of
 
 FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
+# What retrieves the documents of a query from all of them.
+Retriever = Literal["bm25", "bi-encoder", "fused"]
 # As much of a text as tells it from others.
 _OPENING = 80
 
@@ -74,16 +76,22 @@ class Dataset:
         labels: Mapping[str, Any],
         candidates: Ranking,
         make: Callable[[], Tables],
+        *,
+        only_ids: bool = False,
     ) -> Self:
         """A data set of labels, as the property has them, and a ranking: its tables are made and
-        checked when something asks for them, which metrics do not."""
+        checked when something asks for them, which metrics do not.
+
+        only_ids: the tables will hold no texts, and no ids but those that are labelled or ranked.
+        """
         made = cls.__new__(cls)
         made.name, made.candidates, made.first_stage = name, candidates, "given"
         made.__dict__["labels"] = labels
-        made._make = make
+        made._make, made.only_ids = make, only_ids
         return made
 
     _make: Callable[[], Tables]
+    only_ids = False
 
     @cached_property
     def _tables(self) -> Tables:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Unpack
 
 import numpy as np
@@ -12,15 +13,12 @@ import pandas as pd
 
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labels.check import CheckReport, check
-from rankdash.dataset import Dataset, FirstStage
+from rankdash.dataset import Dataset, FirstStage, Retriever, Tables
 from rankdash.errors import DataError, SettingError
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Choices, Parsed, Source, read, sources_at, stem_of
 from rankdash.readers.rated import read_judged
-from rankdash.rerankers.kinds.bm25 import order_candidates
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.rerankers.retrieval import Retriever, retrieve
 
 Retrieval = Retriever | Literal["listed", "rows"]
 
@@ -30,11 +28,21 @@ RETRIEVED = 100
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A data set, its precomputed systems as runs of kind "precomputed", and the check report."""
+    """A data set, the rankings of its precomputed systems by name, and the check report."""
 
     dataset: Dataset
-    runs: tuple[Run, ...]
+    rankings: Mapping[str, Ranking]
     report: CheckReport
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The systems as runs of kind "precomputed"."""
+        from rankdash.rerankers.kinds.precomputed import run_from_ranking
+
+        return tuple(
+            run_from_ranking(system, self.dataset.id, ranking, system)
+            for system, ranking in self.rankings.items()
+        )
 
 
 def load(
@@ -95,20 +103,25 @@ def checked(
     not installed.
     """
     candidates, kind, notes = _first_stage(parsed, retrieval, retrieved)
-    dataset = Dataset(
-        name or parsed.name,
-        parsed.queries,
-        parsed.documents,
-        parsed.qrels,
-        candidates,
-        first_stage=kind,
-    )
+    if parsed.only_ids and kind == "given":
+        dataset = Dataset.of_labels(
+            name or parsed.name,
+            parsed.labels.columns("label"),
+            candidates,
+            lambda: Tables(parsed.queries, parsed.documents, parsed.qrels),
+            only_ids=True,
+        )
+    else:
+        dataset = Dataset(
+            name or parsed.name,
+            parsed.queries,
+            parsed.documents,
+            parsed.qrels,
+            candidates,
+            first_stage=kind,
+        )
     report = check(dataset, (*parsed.findings, *notes), parsed.rankings)
-    runs = tuple(
-        run_from_ranking(system, dataset.id, ranking, system)
-        for system, ranking in parsed.rankings.items()
-    )
-    return Loaded(dataset, runs, report)
+    return Loaded(dataset, parsed.rankings, report)
 
 
 def _first_stage(
@@ -139,6 +152,9 @@ def _first_stage(
         return _as_given(pairs), "rows", [_NO_FIRST_STAGE if how is None else _ROWS]
     if not len(queries) or not len(documents):
         raise _NO_FIRST_STAGE.as_error()
+    from rankdash.rerankers.kinds.bm25 import order_candidates
+    from rankdash.rerankers.retrieval import retrieve
+
     if how != "listed":
         ranking = retrieve(how, queries, documents, depth)
         # Queries in one language and documents in another share no word.

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from rankdash.analysis.labels.check import check
+from rankdash.dataset import Dataset
 from rankdash.errors import DataError, FormatError, SettingError
 from rankdash.loading import examine, load
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
@@ -418,6 +420,41 @@ def test_rankings_only():
     assert [run.name for run in result.runs] == ["b"]
     assert result.runs[0].dataset_id == result.dataset.id
     assert "no_texts" in codes(result.report)
+
+
+MIXED_UP = "".join(
+    f"{q} 0 d{q}-{i} {label}\n"
+    for q, i, label in [(1, 9, 3), (7, 1, 0), (2, 3, 0.5), (1, 1, 1), (2, 44, -1), (5, 2, 2)]
+)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"q": qrels_of(9, {1: 3, 4: 1, 9: 0}), "a.trec": runs_of(9)},
+        # The best label is the lowest; one query has one grade, another two labels below 0.
+        {
+            "q": qrels_of(9, {1: 1, 2: 1, 5: 2, 9: 3}) + "10 0 d10-2 1\n1 0 d1-7 -1\n",
+            "a.trec": runs_of(11),
+            "b.trec": runs_of(7, documents=14),
+        },
+        {"q": MIXED_UP, "a.trec": runs_of(3), "b.trec": runs_of(6, documents=2)},
+        {"q": qrels_of(3, {1: 1}, prefix="q"), "a.trec": runs_of(3)},
+        {"q": qrels_of(3, {77: 1}), "a.trec": runs_of(3)},
+        {"a.trec": runs_of(3), "b.trec": runs_of(4)},
+    ],
+)
+def test_labels_and_rankings_alone_are_checked_without_tables_as_with_them(files):
+    result = examine([Source(name, text.encode()) for name, text in files.items()])
+    data = result.dataset
+    assert "_tables" not in vars(data)
+
+    with_tables = Dataset("same", data.queries, data.documents, data.qrels, data.candidates)
+    of_reading = [each for each in result.report.findings if each.file]
+    again = check(with_tables, of_reading, result.rankings)
+
+    assert again.to_json() == result.report.to_json()
+    assert with_tables == data
 
 
 def test_files_without_labels_open_with_a_warning():

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from rankdash.analysis.labels.check import CheckReport, LabelSpread
 from rankdash.cli.arguments import (
     DONE,
     INCOMPLETE,
@@ -17,18 +17,21 @@ from rankdash.cli.arguments import (
     add_label_rules,
     columns_of,
 )
+from rankdash.cli.evaluate import import_late
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.i18n import plain
-from rankdash.loading import examine
-from rankdash.readers import sources_at
-from rankdash.words.queries import query_count
+
+if TYPE_CHECKING:
+    from rankdash.analysis.labels.check import CheckReport, LabelSpread
 
 _BAR = 30
 
 
 def add(parser: Parser) -> None:
+    # Labels and rankings need no tables, as for `evaluate`.
+    import_late("pandas")
     parser.description = (
         "Read the files of one data set as the dashboard would, and report what is in "
         "them. Exit code 0 when they can be used (warnings included), 1 when they hold errors."
@@ -48,6 +51,9 @@ def add(parser: Parser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     """Write the check report to standard output. An error that ends the reading goes to standard
     error."""
+    from rankdash.loading import examine
+    from rankdash.readers import sources_at
+
     sources = sources_at(arguments.paths)
     try:
         loaded = examine(
@@ -78,6 +84,8 @@ def _json(name: str, report: CheckReport) -> Iterator[str]:
 
 
 def _report(name: str, report: CheckReport) -> Iterator[str]:
+    from rankdash.words.queries import query_count
+
     yield f"{printable(name)}\n"
     blocking = report.blocks_reranking
     if blocking is not None:

@@ -45,7 +45,7 @@ class _Late(ModuleType):
         return getattr(importlib.reload(self), name)
 
 
-def _import_late(name: str) -> None:
+def import_late(name: str) -> None:
     """Import a module not where modules name it, but where they use it."""
     # `importlib.util.LazyLoader` does so only until a second module names it.
     spec = None if name in sys.modules else importlib.util.find_spec(name)
@@ -57,7 +57,7 @@ def _import_late(name: str) -> None:
 
 def add(parser: Parser) -> None:
     # Labels and rankings need no tables, which take as long to import as to score 100,000 rows.
-    _import_late("pandas")
+    import_late("pandas")
     parser.description = (
         "Score one or more rankings against labels. Rankings are read by score, and a "
         "system is called after its file."

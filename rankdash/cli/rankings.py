@@ -176,7 +176,7 @@ def scores_of(
         parsed = joined.parsed(conflict=rules.conflict, worst_label=rules.worst_label)
         return Tables(parsed.queries, parsed.documents, parsed.qrels)
 
-    labels = {"query_id": pairs.queries, "doc_id": pairs.documents, "label": pairs.values}
+    labels = pairs.columns("label")
     candidates = next(iter(joined.rankings.values())).ranking
     dataset = Dataset.of_labels(_called(qrels), labels, candidates, tables)
     systems: list[System] = []

@@ -12,11 +12,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from rankdash.dataset import Retriever
 from rankdash.errors import RankdashError, UnavailableError
 from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
@@ -28,8 +28,6 @@ from rankdash.rerankers.neural.model_files import PACKAGED, require_packages
 from rankdash.rerankers.settings import parse_settings
 from rankdash.shipped import python_path
 from rankdash.text_language import language_of
-
-Retriever = Literal["bm25", "bi-encoder", "fused"]
 
 _QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
 _MODULE = "rankdash.rerankers.retrieval"

@@ -8,10 +8,11 @@ scores them with six metrics, query by query, from its start to its end. What co
 time (user and system, of the process alone), which other programs on the machine change less than
 the clock; and of that the ratio to trec_eval in the same run. trec_eval is the program that
 TREC_EVAL names, else pytrec_eval, reading the same files. The means of all must agree to four
-digits, as trec_eval prints them. Exits with 1 above a goal at a million rows: of time, and of the
-most memory that rankdash held at once, as a multiple of the files' size. Programs run in an empty
-folder, and Python's find their modules compiled, as those that are installed do. Above a million
-rows each runs once, and ir_measures not at all: it needs a Python object for every row.
+digits, as trec_eval prints them. `rankdash check` reads the same files up to a million rows, and is
+held against `rankdash evaluate`. Exits with 1 above a goal at a million rows: of time, of the most
+memory that rankdash held at once, as a multiple of the files' size, and of that check. Programs run
+in an empty folder, and Python's find their modules compiled, as those that are installed do. Above
+a million rows each runs once, and ir_measures not at all: it needs a Python object for every row.
 """
 
 import importlib.util
@@ -28,7 +29,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 DEPTH, LABELS, REPEATS = 100, 15, 3
-GOAL_ROWS, TIME, MEMORY = 1_000_000, 1.2, 4.0
+GOAL_ROWS, TIME, MEMORY, CHECK = 1_000_000, 1.2, 4.0, 1.5
 # rankdash's name → trec_eval's for -m, and as printed; ir_measures' own.
 METRICS = {
     "ndcg@10": ("ndcg_cut.10", "ndcg_cut_10", "nDCG@10"),
@@ -109,6 +110,10 @@ def programs(qrels: str, run: str) -> dict[str, Program]:
             of_rankdash,
         ),
     }
+    found["rankdash check"] = (
+        [sys.executable, "-m", "rankdash", "check", qrels, run],
+        lambda _: {},
+    )
     if importlib.util.find_spec("ir_measures"):
         names = [name for *_, name in METRICS.values()]
         found["ir_measures"] = (
@@ -152,6 +157,7 @@ def compare(rows: int, folder: Path) -> bool:
     once = rows > GOAL_ROWS
     if once:
         every.pop("ir_measures", None)
+        del every["rankdash check"]
     else:
         for command, _ in every.values():
             used_by(command, folder)
@@ -176,11 +182,15 @@ def compare(rows: int, folder: Path) -> bool:
             f"  {name}: {middle:.2f} s of processor time, {middle / base:.2f}× {first}; at most "
             f"{held[name]:.0f} MB, {held[name] / size:.1f}× the files"
         )
+    ours = statistics.median(seconds["rankdash"])
+    if not once:
+        checking = statistics.median(seconds["rankdash check"]) / ours
+        print(f"  rankdash check: {checking:.2f}× rankdash evaluate")
     if rows != GOAL_ROWS:
         return True
-    ratio, memory = statistics.median(seconds["rankdash"]) / base, held["rankdash"] / size
-    kept = ratio <= TIME and memory <= MEMORY
-    print(f"  {'within' if kept else 'ABOVE'} the goals of {TIME}× and {MEMORY}×")
+    ratio, memory = ours / base, held["rankdash"] / size
+    kept = ratio <= TIME and memory <= MEMORY and checking <= CHECK
+    print(f"  {'within' if kept else 'ABOVE'} the goals of {TIME}×, {MEMORY}× and {CHECK}×")
     return kept
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from pandas.util import hash_pandas_object
 
 from rankdash.errors import DataError
 
@@ -101,7 +100,7 @@ class Judgements:
     @cached_property
     def id(self) -> str:
         """A hash of the content, whatever the order of the rows."""
-        rows = hash_pandas_object(self.table, index=False).to_numpy(dtype=np.uint64)
+        rows = pd.util.hash_pandas_object(self.table, index=False).to_numpy(dtype=np.uint64)
         content = (np.sort(rows).tobytes(), repr((self.name, self.scale)).encode())
         return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 

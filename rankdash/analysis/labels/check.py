@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from msgspec import convert
 
 from rankdash.analysis.labels.former_findings import in_todays_words
@@ -23,6 +24,7 @@ from rankdash.dataset import Dataset
 from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.ranking.coded import alike, arrow_integers, places_in
 from rankdash.ranking.ranking import Ranking
 
 FIRST_STAGE = Phrase("first stage")
@@ -165,37 +167,51 @@ def check(
     dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
 ) -> CheckReport:
     """Look at a data set, at what its reader noticed and at the systems that came with it."""
-    qrels = dataset.qrels
+    labels = dataset.labels
     systems = {FIRST_STAGE: dataset.candidates, **rankings}
     noticed = list(findings)
     made_ids = any(finding.code in _MADE_IDS for finding in noticed)
     noticed += _labels(dataset, systems, made_ids=made_ids)
     if dataset.first_stage != "rows":
-        noticed += direction(dataset.candidates, qrels)
-    documents = dataset.document_text()
-    noticed += [*_texts(dataset, documents), *_queries(dataset)]
+        noticed += direction(dataset.candidates, labels)
+    queries, documents = _ids(dataset, systems)
+    texts = None if dataset.only_ids else dataset.document_text()
+    noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
     order = {"error": 0, "warning": 1, "note": 2}
     checks = tuple(_ranking_check(name, ranking, dataset) for name, ranking in systems.items())
-    noticed += sparse_labels(qrels, checks[0].judged_at_10)
+    noticed += sparse_labels(labels, checks[0].judged_at_10)
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
     noticed += [finding for found in checks for finding in _ties(found, made=found.name == made)]
     lengths = dict(
         zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
     )
     return CheckReport(
-        queries=len(dataset.queries),
-        documents=len(dataset.documents),
-        labels=len(qrels),
-        labelled_queries=int(qrels["query_id"].nunique()),
-        candidates_per_query=LabelSpread.of(
-            lengths.get(query, 0) for query in dataset.queries["query_id"]
-        ),
-        label_histogram=histogram(qrels["label"]),
-        query_chars=_chars(dataset.query_text()),
-        document_chars=_chars(documents),
+        queries=len(queries),
+        documents=documents,
+        labels=len(labels["label"]),
+        labelled_queries=dataset.labelled_queries,
+        candidates_per_query=LabelSpread.of(lengths.get(query, 0) for query in queries),
+        label_histogram=histogram(labels["label"]),
+        query_chars=None if texts is None else _chars(dataset.query_text()),
+        document_chars=None if texts is None else _chars(texts),
         rankings=checks,
         findings=tuple(sorted(noticed, key=lambda finding: order[finding.severity])),
     )
+
+
+def _ids(dataset: Dataset, systems: Mapping[str, Ranking]) -> tuple[list[str], int]:
+    """The queries, and how many documents there are: without tables where these would only repeat
+    what is labelled and ranked."""
+    if not dataset.only_ids:
+        return list(dataset.queries["query_id"]), len(dataset.documents)
+    queries: list[str] = dataset.labels["query_id"].texts.to_pylist()
+    documents = dataset.labels["doc_id"].texts
+    for ranking in systems.values():
+        queries += ranking.query_ids.tolist()
+        new = np.flatnonzero(places_in(documents, ranking.documents) < 0)
+        added = ranking.documents.take(arrow_integers(new))
+        documents = pa.concat_arrays([alike(documents), alike(added)])
+    return list(dict.fromkeys(queries)), len(documents)
 
 
 def _plain(value: object) -> object:
@@ -209,8 +225,8 @@ def _chars(texts: pd.Series[str]) -> LabelSpread | None:
 
 
 def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:
-    qrels = dataset.qrels
-    if not len(qrels):
+    labels = dataset.labels
+    if not len(labels["label"]):
         return [
             Finding(
                 "warning",
@@ -220,16 +236,16 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
                 "holds the labels label, or label documents on the page Label.",
             )
         ]
-    found = label_findings(qrels)
+    found = label_findings(labels)
     for name, ranking in systems.items():
-        found += match_labels(name, ranking, dataset.labels, made_ids=made_ids)
+        found += match_labels(name, ranking, labels, made_ids=made_ids)
     return found
 
 
-def _texts(dataset: Dataset, documents: pd.Series[str]) -> list[Finding]:
-    queries = dataset.query_text()
-    if not (documents != "").any():
+def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
+    if documents is None or not (documents != "").any():
         return [_NO_DOCUMENT_TEXT]
+    queries = dataset.query_text()
     found = []
     ranked = documents.reindex(dataset.candidates.doc_ids)
     silent = list(ranked.index[(ranked == "").to_numpy()])
@@ -264,9 +280,8 @@ def _texts(dataset: Dataset, documents: pd.Series[str]) -> list[Finding]:
     return found
 
 
-def _queries(dataset: Dataset) -> list[Finding]:
-    lacking = ~dataset.queries["query_id"].isin(set(dataset.candidates.query_ids))
-    names = list(dataset.queries.loc[lacking, "query_id"])
+def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
+    names = [query for query in queries if query not in candidates.positions]
     if not names:
         return []
     return [
@@ -274,7 +289,7 @@ def _queries(dataset: Dataset) -> list[Finding]:
             "warning",
             "queries_without_candidates",
             "Queries without candidates: {count} of {all}.",
-            {"count": len(names), "all": len(dataset.queries)},
+            {"count": len(names), "all": len(queries)},
             "There is nothing to rerank for them; they count as missing.",
             count=len(names),
             examples=tuple(names[:_EXAMPLES]),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rankdash.findings import Finding
 from rankdash.i18n import plain
 from rankdash.metrics.judged import labelled_rows
-from rankdash.ranking.build import coded
-from rankdash.ranking.ragged import owners, places
+from rankdash.ranking.coded import Coded, arrow_integers
+from rankdash.ranking.ragged import Floats, Integers, owners
 from rankdash.ranking.ranking import Ranking
 
 THRESHOLD = 1.0
@@ -40,9 +41,9 @@ class LabelCount:
     count: int
 
 
-def histogram(labels: pd.Series[float]) -> tuple[LabelCount, ...]:
+def histogram(labels: Floats) -> tuple[LabelCount, ...]:
     """One bar a grade; ten bars of equal width where there are more than twenty different ones."""
-    values, counts = np.unique(labels.to_numpy(dtype=np.float64), return_counts=True)
+    values, counts = np.unique(labels, return_counts=True)
     if len(values) <= _MOST_BARS:
         return tuple(
             LabelCount(float(value), float(value), int(count))
@@ -55,9 +56,9 @@ def histogram(labels: pd.Series[float]) -> tuple[LabelCount, ...]:
     )
 
 
-def label_findings(qrels: pd.DataFrame) -> list[Finding]:
-    """What is unusual about the labels themselves. `qrels`: query_id, doc_id, label; not empty."""
-    labels = qrels["label"].to_numpy(dtype=np.float64)
+def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
+    """What is unusual about the labels themselves. `qrels`: as `Dataset.labels`; not empty."""
+    labels: Floats = qrels["label"]
     findings = []
     low, high = float(labels.min()), float(labels.max())
     if low == high:
@@ -114,12 +115,13 @@ def label_findings(qrels: pd.DataFrame) -> list[Finding]:
                 count=fractional,
             )
         )
-    return findings + _without_relevant(qrels)
+    return findings + _without_relevant(qrels["query_id"], labels)
 
 
-def _without_relevant(qrels: pd.DataFrame) -> list[Finding]:
-    best = qrels.groupby("query_id", sort=False)["label"].max()
-    none = best.index[best < THRESHOLD]
+def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
+    best = np.full(len(queries.texts), -np.inf)
+    np.maximum.at(best, queries.codes, labels)
+    none = np.flatnonzero(best < THRESHOLD)
     if not len(none) or len(none) == len(best):
         return []
     return [
@@ -130,21 +132,21 @@ def _without_relevant(qrels: pd.DataFrame) -> list[Finding]:
             {"count": len(none), "all": len(best)},
             "They say nothing about an order and are counted separately.",
             count=len(none),
-            examples=tuple(str(query) for query in none[:_EXAMPLES]),
+            examples=tuple(queries.texts.take(arrow_integers(none[:_EXAMPLES])).to_pylist()),
         )
     ]
 
 
-def sparse_labels(qrels: pd.DataFrame, judged: float | None) -> list[Finding]:
+def sparse_labels(qrels: Mapping[str, Any], judged: float | None) -> list[Finding]:
     """What it means that most of the first stage's top ten has no label.
 
-    judged: judged@10 of the first stage, None where it has none. A warning, but a note where the
-    labels name about one relevant document a query and nothing else, as sets made from questions
-    and their passages do: then it is how the set was made.
+    qrels: as `Dataset.labels`. judged: judged@10 of the first stage, None where it has none. A
+    warning, but a note where the labels name about one relevant document a query and nothing else,
+    as sets made from questions and their passages do: then it is how the set was made.
     """
     if judged is None or judged >= _FEW_JUDGED:
         return []
-    per_query = len(qrels) / qrels["query_id"].nunique()
+    per_query = len(qrels["label"]) / len(qrels["query_id"].texts)
     params = {"judged": judged, "labels": per_query}
     only_relevant = float(qrels["label"].min()) >= THRESHOLD
     if only_relevant and per_query <= _ABOUT_ONE:
@@ -178,47 +180,28 @@ def sparse_labels(qrels: pd.DataFrame, judged: float | None) -> list[Finding]:
     ]
 
 
-def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
-    """A warning where low labels sit at the top of the ranking, as when 1 means best.
+def direction(ranking: Ranking, qrels: Mapping[str, Any]) -> list[Finding]:
+    """A warning where low labels sit at the top of the ranking, as when 1 means best. `qrels`: as
+    `Dataset.labels`.
 
     For each query Spearman's correlation of rank and label over its labelled documents in the
     ranking; above 0 means that higher labels sit deeper. Labels below 0 mean not relevant in either
     direction and say nothing of it.
     """
-    known = qrels[qrels["label"] >= 0]
-    at, pairs = labelled_rows(ranking, coded(known["query_id"]), coded(known["doc_id"]))
+    at, pairs = labelled_rows(ranking, qrels["query_id"], qrels["doc_id"])
+    labels = qrels["label"][pairs]
+    order = np.argsort(at)
+    order = order[labels[order] >= 0]
+    at, labels = at[order], labels[order]
     if not len(at):
         return []
-    order = np.argsort(at)
-    at, pairs = at[order], pairs[order]
-    rows = pd.DataFrame(
-        {
-            "query": owners(ranking.offsets)[at],
-            "rank": places(ranking.offsets)[at],
-            "label": known["label"].to_numpy(dtype=np.float64)[pairs],
-        }
-    )
-    by_query = rows.groupby("query", sort=False)
-    rank = by_query["rank"].rank()
-    label = by_query["label"].rank()
-    rank -= rank.groupby(rows["query"], sort=False).transform("mean")
-    label -= label.groupby(rows["query"], sort=False).transform("mean")
-    sums = (
-        pd.DataFrame({"both": rank * label, "rank": rank**2, "label": label**2})
-        .groupby(rows["query"], sort=False)
-        .sum()
-    )
-    sums = sums[(sums["label"] > 0) & (sums["rank"] > 0)]
-    both, ranks, labels = (
-        np.asarray(sums[name], dtype=np.float64) for name in ("both", "rank", "label")
-    )
-    correlation = both / np.sqrt(ranks * labels)
+    correlation = _correlations(owners(ranking.offsets)[at], labels)
     deeper, higher = int((correlation > 0).sum()), int((correlation < 0).sum())
     if len(correlation) < _FEWEST_QUERIES or correlation.mean() < _CORRELATION:
         return []
     if (deeper - higher) / np.sqrt(max(deeper + higher, 1)) < _SIGN_TEST:
         return []
-    best = float(rows["label"].min())
+    best = float(labels.min())
     return [
         Finding(
             "warning",
@@ -232,3 +215,28 @@ def direction(ranking: Ranking, qrels: pd.DataFrame) -> list[Finding]:
             count=deeper,
         )
     ]
+
+
+def _correlations(query: Integers, labels: Floats) -> Floats:
+    """Spearman's correlation of place and label for each query where neither is all the same.
+
+    query: (N,) ascending; labels: (N,) in the order of the ranking.
+    """
+    _, of, sizes = np.unique(query, return_inverse=True, return_counts=True)
+    before = (np.cumsum(sizes) - sizes)[of]
+    middle = (sizes[of] + 1) / 2
+    place = np.arange(1, len(query) + 1) - before - middle
+    order = np.lexsort((labels, query))
+    changes = (np.diff(of[order]) != 0) | (np.diff(labels[order]) != 0)
+    first = np.flatnonzero(np.append(True, changes))
+    counts = np.diff(first, append=len(query))
+    grade = np.empty(len(query))
+    # Equal labels share the middle of their ranks.
+    grade[order] = np.repeat(first + (counts + 1) / 2, counts)
+    grade -= before + middle
+    both, places, grades = (
+        np.bincount(of, weights=weights) for weights in (place * grade, place**2, grade**2)
+    )
+    varied = (places > 0) & (grades > 0)
+    correlation: Floats = both[varied] / np.sqrt(places[varied] * grades[varied])
+    return correlation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,14 @@ from rankdash.readers.join.conflicts import (
 )
 from rankdash.readers.join.names import data_set_name
 from rankdash.readers.join.noticed import noticed
-from rankdash.readers.join.parsed_file import Pairs, Parsed, ParsedFile, Scores, empty
+from rankdash.readers.join.parsed_file import (
+    Pairs,
+    Parsed,
+    ParsedFile,
+    ParsedTables,
+    Scores,
+    empty,
+)
 from rankdash.readers.join.text_ids import KEYS, with_ids
 from rankdash.readers.parse.source import stem_of
 
@@ -87,30 +95,44 @@ def combine(
     """
     kept = list(parts)
     labels, findings = join_labels(kept, conflict, worst_label)
-    qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
     candidates, systems = start, dict[str, Ranking]()
     if start is None:
         candidates, systems, notes = _choose_first_stage(_rankings(kept), first_stage, kept)
         findings += notes
-    pairs = _joined([part.pairs for part in kept], "query_id", "doc_id").drop_duplicates(
-        ignore_index=True
-    )
     ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
-    queries, notes = _queries(kept, qrels, pairs, ranked)
-    findings += notes
-    documents = _documents(kept, qrels, pairs, ranked)
+    only_ids = all(
+        table is None for part in kept for table in (part.queries, part.documents, part.pairs)
+    )
+
+    @cache
+    def made() -> tuple[ParsedTables, list[Finding]]:
+        return _tables(kept, labels, ranked)
+
+    if not only_ids:
+        findings += made()[1]
     findings += noticed(kept, beside)
     return Parsed(
         name=data_set_name(read),
-        queries=queries,
-        documents=documents,
-        qrels=qrels,
+        labels=labels,
         candidates=candidates,
-        pairs=pairs,
         rankings=systems,
         findings=tuple(findings),
         formats={part.file: part.format for part in read},
+        only_ids=only_ids,
+        tables=lambda: made()[0],
     )
+
+
+def _tables(
+    parts: Sequence[ParsedFile], labels: Pairs, ranked: Sequence[Ranking]
+) -> tuple[ParsedTables, list[Finding]]:
+    qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
+    pairs = _joined([part.pairs for part in parts], "query_id", "doc_id").drop_duplicates(
+        ignore_index=True
+    )
+    queries, findings = _queries(parts, qrels, pairs, ranked)
+    documents = _documents(parts, qrels, pairs, ranked)
+    return ParsedTables(queries, documents, qrels, pairs), findings
 
 
 def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,10 @@ class Pairs:
         by_query = group_rows(self.queries)
         return has_repeats(by_query.arrange(self.documents.codes), by_query.offsets)
 
+    def columns(self, value: str) -> dict[str, Any]:
+        """query_id and doc_id as `Coded`, and the value under its name."""
+        return {"query_id": self.queries, "doc_id": self.documents, value: self.values}
+
     def frame(self, value: str) -> pd.DataFrame:
         """query_id, doc_id, the value under its name, and line."""
         columns = {"query_id": self.queries.objects(), "doc_id": self.documents.objects()}
@@ -150,23 +154,50 @@ class ParsedFile:
         )
 
 
+class ParsedTables(NamedTuple):
+    """queries, documents, qrels: as `Dataset` wants them. pairs: query_id, doc_id: what to rank
+    where there is no order."""
+
+    queries: pd.DataFrame
+    documents: pd.DataFrame
+    qrels: pd.DataFrame
+    pairs: pd.DataFrame
+
+
 @dataclass(frozen=True, eq=False)
 class Parsed:
     """Everything that was read, joined, each row checked.
 
-    queries, documents, qrels: as `Dataset` wants them.
+    labels:     one a pair.
     candidates: the first-stage ranking, or None where no file gives an order.
-    pairs:      query_id, doc_id: what to rank where there is no order.
     rankings:   name → ranking of a system that was run elsewhere.
     formats:    file → what it was read as.
+    only_ids:   the files are of labels and rankings alone: they tell of queries and documents no
+                more than their ids.
+    tables:     gives what was read as tables, which are made at the first call.
     """
 
     name: str
-    queries: pd.DataFrame
-    documents: pd.DataFrame
-    qrels: pd.DataFrame
+    labels: Pairs
     candidates: Ranking | None
-    pairs: pd.DataFrame
     rankings: Mapping[str, Ranking]
     findings: tuple[Finding, ...]
     formats: Mapping[str, str]
+    only_ids: bool
+    tables: Callable[[], ParsedTables]
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        return self.tables().queries
+
+    @property
+    def documents(self) -> pd.DataFrame:
+        return self.tables().documents
+
+    @property
+    def qrels(self) -> pd.DataFrame:
+        return self.tables().qrels
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        return self.tables().pairs
