@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,15 +111,23 @@ def repeats_deviation(run: Run) -> float:
 def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float, float]:
     """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
     how many of n values lie below it is binomial."""
-    from scipy.stats import binom
-
     n = len(ordered)
-    below, above = binom.ppf([(1 - level) / 2, (1 + level) / 2], n, quantile)
-    low, high = int(below) - 1, int(above)
+    below, high = binomial_quantiles([(1 - level) / 2, (1 + level) / 2], n, quantile)
+    low = below - 1
     return (
         float(ordered[low]) if low >= 0 else math.nan,
         float(ordered[high]) if high < n else math.nan,
     )
+
+
+def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[int]:
+    """Of n trials that succeed with probability `share`: for each level the smallest number of
+    successes that as many or fewer are with at least that probability."""
+    # All of scipy.stats takes a second to load.
+    from scipy.special import bdtr
+
+    found: list[int] = np.searchsorted(bdtr(np.arange(n + 1), n, share), levels).tolist()
+    return found
 
 
 def ecdf(ordered: FloatArray, most: int = MOST_POINTS) -> pd.DataFrame:
@@ -242,15 +251,15 @@ def on_target(
     """Count, and test the count exactly: of queries that are in time with probability `share`, how
     many are is binomial (Clopper & Pearson 1934, one-sided). None under `FEWEST_TIMED` queries,
     which have no p95 either."""
-    from scipy.stats import binom
+    from scipy.special import bdtr, bdtrc
 
     n = len(ordered) + timed_out
     if n < FEWEST_TIMED:
         return None
     within = bisect_left(ordered, True, key=lambda ms: not meets(ms, target_ms))
-    if binom.sf(within - 1, n, share) <= 1 - level:
+    if bdtrc(within - 1, n, share) <= 1 - level:
         return OnTarget(within, n, "meets")
-    if binom.cdf(within, n, share) <= 1 - level:
+    if bdtr(within, n, share) <= 1 - level:
         return OnTarget(within, n, "misses")
     # One that timed out took longer than any target.
     seen = np.quantile(np.append(ordered, [sys.float_info.max] * timed_out), share)

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from rankdash.analysis.latency import (
     FEWEST_FITTED,
     apart,
+    binomial_quantiles,
     call_parts,
     ecdf,
     fit,
@@ -271,6 +273,14 @@ def test_quantiles_rise_and_stay_between_the_extremes(latencies):
     assert min(latencies) - slack <= summary.p50 <= summary.p90 + slack
     assert summary.p90 <= summary.p95 + slack <= max(latencies) + 2 * slack
     assert min(latencies) - slack <= summary.mean <= max(latencies) + slack
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.99])
+def test_the_quantiles_of_a_binomial_count_are_those_of_scipy(share):
+    levels = [0.0005, 0.025, 0.11, 0.41, 0.91, 0.975, 0.9995]
+    for n in (1, 2, 19, 84, 168, 1_000, 9_999):
+        expected = binom.ppf(levels, n, share)
+        assert binomial_quantiles(levels, n, share) == expected.tolist()
 
 
 def test_an_interval_holds_the_true_quantile_19_times_in_20():

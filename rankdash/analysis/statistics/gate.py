@@ -25,7 +25,7 @@ import pandas as pd
 
 from rankdash.analysis.judging.corrected import Corrected
 from rankdash.analysis.labelling.estimate import Estimate
-from rankdash.analysis.latency import latencies
+from rankdash.analysis.latency import binomial_quantiles, latencies
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
@@ -316,8 +316,6 @@ def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:
 def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> GateOutcome:
     """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
     7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
-    from scipy.stats import binom
-
     ordered: FloatArray = latencies(timings[timings["state"] == "done"])
     n = len(ordered)
     if n < FEWEST_QUERIES:
@@ -325,7 +323,7 @@ def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) ->
         return GateOutcome(condition, math.nan, math.nan, math.nan, n, reason)
     share = QUANTILES[condition.subject]
     value = float(np.quantile(ordered, share))
-    below, above = (int(each) for each in binom.ppf([1 - confidence, confidence], n, share))
+    below, above = binomial_quantiles([1 - confidence, confidence], n, share)
     low = float(ordered[below - 1]) if below else math.nan
     high = float(ordered[above]) if above < n else math.nan
     reason = "met" if meets(value, condition.limit) else "missed"
