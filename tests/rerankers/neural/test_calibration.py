@@ -49,19 +49,29 @@ class Timed:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "rounds"), [(0.0, 1), (3.0, 1), (3.1, 2), (6.0, 2), (1000.0, 50)]
+    ("taken", "choice", "seconds", "rounds"),
+    [
+        *((1.0, "torch", *limit) for limit in [(0.0, 1), (3.0, 1), (3.1, 2), (6.0, 2)]),
+        # What is clear is not measured longer.
+        *((far, "torch", 1000.0, 3) for far in (0.5, 1.0, 1.3)),
+        *((far, "onnx", 1000.0, 3) for far in (1.5, 2.0, 9.0)),
+        *((near, "torch", 1000.0, 50) for near in (1.35, 1.375)),
+        *((near, "onnx", 1000.0, 50) for near in (1.4375, 1.45)),
+        (1.4375, "onnx", 31.0, 10),
+    ],
 )
-def test_runtimes_are_timed_in_turns_for_so_long_and_the_first_batch_does_not_count(
-    seconds, rounds
+def test_runtimes_are_timed_in_turns_until_it_is_clear_and_the_first_batch_does_not_count(
+    taken, choice, seconds, rounds
 ):
     times = [0.0]
-    onnx, torch = Timed(times, 2.0), Timed(times, 1.0)
+    onnx, torch = Timed(times, 2.0), Timed(times, taken)
     found = calibration.calibrate(
         {"onnx": onnx, "torch": torch}, 512, seconds=seconds, clock=lambda: times[0]
     )
-    assert found == Calibration("torch", {"onnx": 2.0, "torch": 1.0})
+    assert found.choice == choice
+    assert found.seconds == pytest.approx({"onnx": 2.0, "torch": taken})
     assert len(onnx.widths) == len(torch.widths) == 1 + rounds
-    assert set(onnx.widths) == {(2, 256)}
+    assert set(onnx.widths) == {(2, 128)}
 
 
 def test_rows_to_time_are_no_longer_than_a_model_reads_and_one_runtime_needs_none():
