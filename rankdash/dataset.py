@@ -9,14 +9,15 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.errors import DataError
 from rankdash.ranking.build import coded, text_array
-from rankdash.ranking.coded import Coded, alike, places_in
-from rankdash.ranking.ragged import Integers, owners
+from rankdash.ranking.coded import alike, arrow_integers, places_in
+from rankdash.ranking.ragged import Integers, owners, sort_codes
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
 from rankdash.text_language import language_of
@@ -64,7 +65,7 @@ class Dataset:
         *,
         first_stage: FirstStage = "given",
     ) -> None:
-        self._tables = _checked(queries, documents, qrels, candidates)
+        self._tables, self.__dict__["labels"] = _checked(queries, documents, qrels, candidates)
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
@@ -95,7 +96,7 @@ class Dataset:
 
     @cached_property
     def _tables(self) -> Tables:
-        return _checked(*self._make(), self.candidates)
+        return _checked(*self._make(), self.candidates)[0]
 
     @property
     def _queries(self) -> pd.DataFrame:
@@ -112,8 +113,7 @@ class Dataset:
     @cached_property
     def labels(self) -> Mapping[str, Any]:
         """`qrels` with the ids as `Coded`: what rankings are joined with."""
-        ids = {key: coded(self._qrels[key]) for key in ("query_id", "doc_id")}
-        return {**ids, "label": self._qrels["label"].to_numpy(dtype=np.float64)}
+        return _labels(self._qrels)
 
     @cached_property
     def id(self) -> str:
@@ -251,10 +251,12 @@ class Dataset:
         made._tables = self._tables._replace(qrels=qrels)
         return made
 
-    def document_text(self) -> pd.Series[str]:
-        """doc_id → title and text joined by a space, as a model reads it; "" where missing."""
-        text = (self._documents["title"] + " " + self._documents["text"].fillna("")).str.strip()
-        return pd.Series(text.to_numpy(dtype=object), index=self._documents["doc_id"])
+    def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
+        """doc_id → title and text joined by a space, as a model reads it; "" where missing. rows:
+        of `documents`, in this order; None for all."""
+        chosen = self._documents if rows is None else self._documents.iloc[rows]
+        text = (chosen["title"] + " " + chosen["text"].fillna("")).str.strip()
+        return pd.Series(text.to_numpy(dtype=object), index=chosen["doc_id"])
 
     def query_text(self) -> pd.Series[str]:
         """query_id → text; "" where missing."""
@@ -262,25 +264,42 @@ class Dataset:
         return pd.Series(text, index=self._queries["query_id"])
 
     def _content_hash(self) -> str:
-        ranked = self.candidates
-        pairs = (_places(self._qrels[each]) for each in ("doc_id", "query_id"))
-        lists = _places(pd.Series(ranked.query_ids))[owners(ranked.offsets)]
-        candidates = {
-            "query_id": text_array(ranked.query_ids).take(pa.array(owners(ranked.offsets))),
-            "doc_id": ranked.documents.take(pa.array(ranked.docs)),
-            "score": pa.array(ranked.scores),
-        }
+        ranked, labels = self.candidates, self.labels
+        query, document = labels["query_id"], labels["doc_id"]
+        size = max(len(document.texts), 1)
+        pairs = _places(query.texts)[query.codes] * size + _places(document.texts)[document.codes]
+        queries, lists = text_array(ranked.query_ids), owners(ranked.offsets)
         tables = (
-            (_columns(self._queries), np.argsort(_places(self._queries["query_id"]))),
-            (_columns(self._documents), np.argsort(_places(self._documents["doc_id"]))),
-            (_columns(self._qrels), np.lexsort(tuple(pairs))),
-            (candidates, np.argsort(lists, kind="stable")),
+            (_columns(self._queries), np.argsort(_places(text_array(self._queries["query_id"])))),
+            (
+                _columns(self._documents),
+                np.argsort(_places(text_array(self._documents["doc_id"]))),
+            ),
+            (
+                {
+                    "query_id": (query.texts, query.codes),
+                    "doc_id": (document.texts, document.codes),
+                    "label": (pa.array(labels["label"]), None),
+                },
+                sort_codes(pairs, len(query.texts) * size),
+            ),
+            (
+                {
+                    "query_id": (queries, lists),
+                    "doc_id": (ranked.documents, ranked.docs),
+                    "score": (pa.array(ranked.scores), None),
+                },
+                sort_codes(_places(queries)[lists], len(queries)),
+            ),
         )
         return digest(
             part
             for columns, order in tables
-            for name, values in columns.items()
-            for part in (name.encode(), *_content(values.take(pa.array(order))))
+            for name, (values, codes) in columns.items()
+            for part in (
+                name.encode(),
+                *_content(values.take(arrow_integers(order if codes is None else codes[order]))),
+            )
         )
 
     def __eq__(self, other: object) -> bool:
@@ -293,19 +312,14 @@ class Dataset:
         return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
 
 
-def _places(ids: pd.Series[str]) -> Integers:
-    """(N,) a number for each id; the ids ascend as their numbers do."""
-    encoded = text_array(ids).dictionary_encode()
-    places: Integers = -descending_ids(encoded.dictionary)[encoded.indices.to_numpy()]
-    return places
+def _places(ids: Any) -> Integers:
+    """(N,) the place of each of distinct ids, Arrow text, when they ascend."""
+    return len(ids) - 1 - descending_ids(ids)
 
 
-def _columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """Name → Arrow values."""
-    return {
-        str(name): pa.array(values) if values.dtype == np.float64 else text_array(values)
-        for name, values in frame.items()
-    }
+def _columns(frame: pd.DataFrame) -> dict[str, tuple[Any, None]]:
+    """Name → Arrow text, a row each."""
+    return {str(name): (text_array(values), None) for name, values in frame.items()}
 
 
 def _content(values: Any) -> tuple[bytes, ...]:
@@ -325,44 +339,33 @@ def _content(values: Any) -> tuple[bytes, ...]:
 
 def _checked(
     queries: pd.DataFrame, documents: pd.DataFrame, qrels: pd.DataFrame, candidates: Ranking
-) -> Tables:
-    """The tables as `Dataset` promises them. Raises DataError where one breaks a promise."""
+) -> tuple[Tables, dict[str, Any]]:
+    """The tables as `Dataset` promises them, and its `labels`. Raises DataError where a table
+    breaks a promise."""
     queries = _table(queries, ["query_id", "text"], "queries", extra=True)
     documents = _table(documents, ["doc_id", "title", "text"], "documents")
     qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
-    labelled = {key: text_array(qrels[key]) for key in ("query_id", "doc_id")}
+    _unique(queries, ["query_id"], "queries")
+    _unique(documents, ["doc_id"], "documents")
+    labels = _labels(qrels)
+    pairs = labels["query_id"].codes * np.int64(len(documents)) + labels["doc_id"].codes
+    pairs.sort()
+    if (pairs[1:] == pairs[:-1]).any():
+        _unique(qrels, ["query_id", "doc_id"], "qrels")
+    if not np.isfinite(labels["label"]).all():
+        raise DataError("A label is not a finite number.")
     ranked = {"query_id": text_array(candidates.query_ids), "doc_id": candidates.documents}
-    query = _places_among(queries["query_id"], labelled["query_id"], ranked["query_id"])
-    document = _places_among(documents["doc_id"], labelled["doc_id"], ranked["doc_id"])
-    if query is None or document is None:
-        _unique(queries, ["query_id"], "queries")
-        _unique(documents, ["doc_id"], "documents")
-    elif len(np.unique(query * len(documents) + document)) == len(qrels):
-        # All is well, as it mostly is, at the cost of a look at each id.
-        return _finite(queries, documents, qrels)
-    _unique(qrels, ["query_id", "doc_id"], "qrels")
-    found = _finite(queries, documents, qrels)
+    labelled = {key: labels[key].texts for key in ranked}
     for table, named in (("qrels", labelled), ("candidates", ranked)):
         _closed(named["query_id"], queries["query_id"], table, "queries")
         _closed(named["doc_id"], documents["doc_id"], table, "documents")
-    return found
+    return Tables(queries, documents, qrels), labels
 
 
-def _finite(queries: pd.DataFrame, documents: pd.DataFrame, qrels: pd.DataFrame) -> Tables:
-    if not np.isfinite(qrels["label"].to_numpy(dtype=np.float64)).all():
-        raise DataError("A label is not a finite number.")
-    return Tables(queries, documents, qrels)
-
-
-def _places_among(known: pd.Series[str], labelled: Any, ranked: Any) -> Integers | None:
-    """(len(labelled),) the place of each labelled id among those that are known; None where these
-    repeat, or lack one that is labelled or ranked. Both others: Arrow text."""
-    ids = [alike(text_array(known)), alike(labelled), alike(ranked)]
-    codes = Coded.of(pa.concat_arrays(ids)).codes
-    count = len(known)
-    if (codes[:count] != np.arange(count)).any() or (codes[count:] >= count).any():
-        return None
-    return codes[count : count + len(labelled)].astype(np.int64)
+def _labels(qrels: pd.DataFrame) -> dict[str, Any]:
+    """As `Dataset.labels`."""
+    ids = {key: coded(qrels[key]) for key in ("query_id", "doc_id")}
+    return {**ids, "label": qrels["label"].to_numpy(dtype=np.float64)}
 
 
 def _table(

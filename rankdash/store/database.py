@@ -1,8 +1,10 @@
-"""The SQLite file of a workspace: one short-lived connection a call, so any thread may ask."""
+"""The SQLite file of a workspace: one short-lived connection a call, so any thread may ask, or one
+for all that a thread reads in a block."""
 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -48,6 +50,7 @@ class Database:
         self.file = file
         self._read_only, self._refusal = read_only, refusal
         self._each_day, self._day = each_day, ""
+        self._held = threading.local()
         if read_only:
             with self.reading() as db:
                 refuse_other_versions(db, file)
@@ -63,8 +66,35 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Rows come as `sqlite3.Row`."""
-        with in_words(self.file), closing(open_for_reading(self.file, self._access)) as db:
-            yield db
+        held: list[sqlite3.Connection] | None = getattr(self._held, "connections", None)
+        with in_words(self.file):
+            db = held.pop() if held else open_for_reading(self.file, self._access)
+            try:
+                yield db
+            finally:
+                if held is None:
+                    db.close()
+                else:
+                    held.append(db)
+
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """What this thread reads within is read by one connection, which sees what others write
+        meanwhile: to open one takes thirty times as long as to ask it. A database that nothing may
+        be written to is opened each time, as it may change unseen."""
+        if self._read_only:
+            yield
+            return
+        self._held.connections = []
+        try:
+            yield
+        finally:
+            self._let_go()
+            del self._held.connections
+
+    def _let_go(self) -> None:
+        while held := getattr(self._held, "connections", None):
+            held.pop().close()
 
     @contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
@@ -74,6 +104,8 @@ class Database:
         """
         self.refuse_read_only()
         self.begin_day()
+        # On a full disk it may be one that does not see what is written.
+        self._let_go()
         with in_words(self.file), closing(self._connect("mode=rw")) as db:
             if durable:
                 db.execute("PRAGMA synchronous = FULL")

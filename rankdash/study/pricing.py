@@ -12,8 +12,10 @@ from datetime import UTC, date, datetime
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from rankdash.dataset import Dataset
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
@@ -265,23 +267,31 @@ def _served(
 
 def load(study: Study, system: str) -> MeasuredLoad:
     """What a search of this system sends; of the first stage, what reranking all of it would."""
-    lengths = study.once(
-        ("text lengths", study.stored_id),
-        lambda: (
-            _mean_tokens(study.dataset.query_text()),
-            _mean_tokens(study.dataset.document_text()),
-        ),
-    )
+    lengths = study.once(("text lengths", study.stored_id), lambda: _lengths(study.dataset))
     return study.once(
         ("load", study.stored_id, system),
         lambda: load_of(study.ranking(system), study.run(system), lengths),
     )
 
 
+def _lengths(data: Dataset) -> tuple[float, float]:
+    """Mean tokens of a query and of a document."""
+    queries, documents = data.query_text(), len(data.documents)
+    return (
+        _mean_tokens(queries.iloc[_counted(len(queries))]),
+        _mean_tokens(data.document_text(_counted(documents))),
+    )
+
+
+def _counted(texts: int) -> npt.NDArray[np.intp]:
+    """The places of the texts whose tokens are counted: a sample where there are many."""
+    places = pd.Series(np.arange(texts))
+    if texts > _COUNTED:
+        places = places.sample(_COUNTED, random_state=0)
+    return places.to_numpy()
+
+
 def _mean_tokens(texts: pd.Series) -> float:
-    """Counted on a sample where there are many."""
-    if len(texts) > _COUNTED:
-        texts = texts.sample(_COUNTED, random_state=0)
     counts = default_tokens([str(text) for text in texts])
     return float(np.mean(counts)) if counts else 0.0
 

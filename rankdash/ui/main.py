@@ -7,6 +7,7 @@ from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
 from rankdash.ui.sidebar import damaged_view, deleted_view, repair_view, sharing_link, sidebar, view
 from rankdash.ui.state import pickers
+from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import narrow
 
 # Before the pages: the browser would fetch a page's own icon from a font service; this file is
@@ -60,26 +61,27 @@ narrow.style()
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
-gone = sidebar.draw_sidebar(analysis=analysis)
-links = sidebar.draw_menu(place, menu)
-repair_view.draw()
-link = sharing_link.begin()
-try:
-    # A click that came with a page of what is gone must not act on another data set.
-    if gone is None or not deleted_view.dataset(gone):
-        damaged = damaged_view.dataset()
-        if not damaged:
-            damaged_view.runs()
-        if analysis and not damaged:
-            deleted_view.runs()
-        # On Data it can be added again or deleted.
-        if not damaged or page.url_path == "data":
-            page.run()
-except StopException:
-    # An empty state: nothing more is to come, and what was drawn is all there is.
+with workspace().database.held_open():
+    gone = sidebar.draw_sidebar(analysis=analysis)
+    links = sidebar.draw_menu(place, menu)
+    repair_view.draw()
+    link = sharing_link.begin()
+    try:
+        # A click that came with a page of what is gone must not act on another data set.
+        if gone is None or not deleted_view.dataset(gone):
+            damaged = damaged_view.dataset()
+            if not damaged:
+                damaged_view.runs()
+            if analysis and not damaged:
+                deleted_view.runs()
+            # On Data it can be added again or deleted.
+            if not damaged or page.url_path == "data":
+                page.run()
+    except StopException:
+        # An empty state: nothing more is to come, and what was drawn is all there is.
+        pickers.shown()
+        raise
+    sharing_link.finish(link)
+    # Once more, with what the page has chosen.
+    sidebar.update_menu(links, pages)
     pickers.shown()
-    raise
-sharing_link.finish(link)
-# Once more, with what the page has chosen.
-sidebar.update_menu(links, pages)
-pickers.shown()

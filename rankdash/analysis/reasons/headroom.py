@@ -273,6 +273,13 @@ def best_order_of(judged: Judged, inside: Flags) -> Judged:
     return replace(judged, label=label, rank=rank, judged_rank=judged_rank)
 
 
+def positions_of(judged: Judged, queries: Flags) -> Judged:
+    """The lists with the labelled documents of some queries alone. queries: (Q,) which."""
+    kept = queries[judged.query]
+    names = ("query", "rank", "judged_rank", "label")
+    return replace(judged, **{name: getattr(judged, name)[kept] for name in names})
+
+
 def perfect_order(judged: Judged, lengths: Integers) -> Judged:
     """Lists of (Q,) `lengths` that start with all documents labelled above 0, highest first."""
     ranks = places(judged.pool_offsets)

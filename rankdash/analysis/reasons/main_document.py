@@ -177,7 +177,10 @@ class MainDocuments:
         own, whose = rows(self.before.judged.starts[query], was)
         passed = self.codes[self.after.ranking.docs[above]] + mine * self.width
         stood = self.before.ranking.docs[own] + whose * self.width
-        new = pd.Index(stood).get_indexer(passed) < 0
+        # The few that stand above it now are made a table of, and the many of before looked up.
+        new = np.ones(len(passed), dtype=bool)
+        there = pd.Index(passed).get_indexer(stood)
+        new[there[there >= 0]] = False
         above, mine = above[new], mine[new]
         label = self.after.row_label[above]
         if self.rules.judged_only:

@@ -44,7 +44,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.reasons.contributions import credits_of, splits
-from rankdash.analysis.reasons.headroom import best_order, best_order_of
+from rankdash.analysis.reasons.headroom import best_order, best_order_of, positions_of
 from rankdash.analysis.reasons.main_document import (
     KINDS,
     ONE_SIDED,
@@ -199,11 +199,20 @@ class _Case(MainDocuments):
         """(Q,) whether documents below the first k of a list would add more than the tie band."""
         below: Flags = np.zeros(self.size, dtype=bool)
         k = self.measure.k
-        if k is not None:
+        # Looked into where it can be the reason.
+        possible = self.unjudged | self.unchanged
+        if k is not None and possible.any():
             for side, most in zip((self.before, self.after), self.ceiling, strict=True):
-                first = self._value(best_order_of(side.judged, side.rank <= k))
-                below |= most - first > self.tie_band + ROUNDING
+                own = positions_of(side.judged, possible)
+                first = self._value(best_order_of(own, side.rank[possible[side.query]] <= k))
+                below |= possible & (most - first > self.tie_band + ROUNDING)
         return below
+
+    @cached_property
+    def unchanged(self) -> Flags:
+        """(Q,) whether neither the value nor what documents add to it moved beyond the tie band."""
+        still: Flags = np.maximum(self.gained, self.lost) <= self.tie_band + ROUNDING
+        return (self.sign == 0) & still
 
     @cached_property
     def unjudged(self) -> Flags:
@@ -222,7 +231,6 @@ class _Case(MainDocuments):
         worse, unjudged, _ = self.overtook.T
         most = np.abs(share) >= ONE_SIDED * np.abs(self.change) - ROUNDING
         same = self.sign == 0
-        still = np.maximum(self.gained, self.lost) <= self.tie_band + ROUNDING
         conditions = {
             "failed": self.failed,
             "no_relevant_label": self.unlabelled,
@@ -230,8 +238,8 @@ class _Case(MainDocuments):
             "nothing_judged": self.unjudged & ~self.below_cutoff,
             "no_relevant_candidate": self.nothing,
             "already_ideal": same & (self.total[0] > ROUNDING) & self.ideal(0),
-            "below_cutoff": same & still & self.below_cutoff,
-            "idle": same & still,
+            "below_cutoff": self.unchanged & self.below_cutoff,
+            "idle": self.unchanged,
             "near_tie": self.one_sided & most & (self.margin <= NEAR),
             "truncated": hurt & (full > 0) & (read >= 0) & (read <= CUT * full),
             "buried": hurt & (was <= page) & ~(now <= page),
