@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
 from rankdash.metrics import parse_measure
@@ -275,6 +276,18 @@ def _unproven_lead(study: Study, challenger: str) -> UnprovenLead | None:
     order = [each.system for each in standings(study)]
     if order[:1] != [challenger] or len(order) < 2 or order[1] == study.baseline:
         return None
-    pair = replace(study, baseline=order[1], challengers=(challenger,), others=())
-    row = pair.comparison.row(challenger, study.spec)
+    row = _between(study, order[1], challenger).row(challenger, study.spec)
     return None if row["verdict"] in GAINS else UnprovenLead(order[1], float(row["delta"]))
+
+
+def _between(study: Study, one: str, other: str) -> Comparison:
+    """The challenger `other` against the challenger `one` on the chosen metric."""
+    return study.once(
+        study.key("between", one, other, study.spec, study.statistics),
+        lambda: compare(
+            {each: study.evaluations[each] for each in (one, other)},
+            one,
+            study.statistics,
+            measures=[study.measure],
+        ),
+    )

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rankdash.analysis.labels.query_groups import SMALL, UNKNOWN, mean_changes
+import pandas as pd
+
+from rankdash.analysis.labels.query_groups import SMALL, UNKNOWN, grouped, mean_changes
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, is_proven
 from rankdash.study.study import Study
 
@@ -40,7 +42,7 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
     other_side, band = -math.copysign(1, change), study.statistics.tie_band
 
     def may(column: str) -> bool:
-        means = mean_changes(study.pairs(challenger), study.grouping(column))
+        means = mean_changes(study.pairs(challenger), _grouped(study, challenger, column))
         beyond = other_side * means["delta"] > band - _ROUNDING
         return bool((beyond & (means["n"] >= SMALL)).any())
 
@@ -51,6 +53,16 @@ def turned(study: Study, challenger: str, change: float) -> list[Group]:
         for each in _groups(study, challenger, columns)
         if each.n >= SMALL and other_side * each.delta > band
     ]
+
+
+def _grouped(study: Study, challenger: str, column: str) -> pd.Categorical:
+    """The kind of each query of the pairs, which do not follow from labels or values."""
+    # Unless queries that a system did not rank are left out, every pair has the same.
+    both = study.conventions.queries == "both"
+    return study.once(
+        ("grouped", study.dataset_id, column, *((study.baseline, challenger) if both else ())),
+        lambda: grouped(study.pairs(challenger), study.grouping(column)),
+    )
 
 
 def _columns(study: Study) -> list[str]:

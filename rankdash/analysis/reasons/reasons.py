@@ -278,8 +278,9 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
 
     reason: query_id → code. pairs: as from `pairs.paired`.
     """
-    delta = pairs.set_index("query_id")["delta"].dropna()
-    groups = delta.groupby(reason.reindex(delta.index).to_numpy(dtype=object))
+    known = pairs["delta"].notna().to_numpy()
+    delta = pairs["delta"][known]
+    groups = delta.groupby(reason.reindex(pairs["query_id"]).to_numpy(dtype=object)[known])
     found = pd.DataFrame({"queries": groups.size(), "mean": groups.mean(), "adds": groups.sum()})
     found["adds"] /= max(len(delta), 1)
     return found.reindex([code for code in CODES if code in found.index])

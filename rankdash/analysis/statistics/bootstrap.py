@@ -92,13 +92,17 @@ class Columns:
         Neither the order of the queries nor which of them other columns lack then changes what is
         drawn for a column, and what is drawn for a loss mirrors what is drawn for the same gain.
         """
-        sign = np.ones(values.shape[1])
         turned = np.empty_like(values, order="F")
         for at, column in enumerate(values.T):
-            if _in_steps(column, _step(column)).sum() < 0:
-                sign[at] = -1.0
-            turned[:, at] = np.sort(column * sign[at])
-        return cls.of(turned), sign
+            turned[:, at] = np.sort(column)
+        made = cls.of(turned)
+        sign = np.where(made.steps.sum(axis=0) < 0, -1.0, 1.0)
+        for at in np.flatnonzero(sign < 0):
+            # What is not known stands last either way.
+            last = int(made.known[:, at].sum())
+            for each in (made.values, made.steps):
+                each[:last, at] = -each[:last, at][::-1]
+        return made, sign
 
     def without_rounding_errors(self, means: FloatArray) -> FloatArray:
         """Means (…, C) of the columns: each lies within its values, and one of 0, on which a

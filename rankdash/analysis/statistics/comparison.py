@@ -182,9 +182,11 @@ def compare(
     baseline: str,
     settings: StatisticsSettings | None = None,
     *,
+    measures: Sequence[Measure] | None = None,
     best: Evaluation | None = None,
 ) -> Comparison:
-    """Every system against the baseline on every metric that the baseline was evaluated with.
+    """Every system against the baseline on `measures`: unless given, all that the baseline was
+    evaluated with.
 
     evaluations: system → its evaluation; they are joined by query id. A query without a value on
     one side leaves both. best: the highest values that a system can have; None: a metric's own.
@@ -193,14 +195,14 @@ def compare(
     systems follow different conventions.
     """
     settings = settings or StatisticsSettings()
-    aligned = align(evaluations, baseline)
-    systems, queries, measures = aligned.values.shape
+    aligned = align(evaluations, baseline, measures)
+    systems, queries, width = aligned.values.shape
     differences = aligned.values[1:] - aligned.values[:1]
     differences[np.abs(differences) <= ROUNDING] = 0.0
-    shape = (systems - 1, measures)
-    split = systems * measures
+    shape = (systems - 1, width)
+    split = systems * width
     own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
-    columns = differences.transpose(1, 0, 2).reshape(queries, split - measures)
+    columns = differences.transpose(1, 0, 2).reshape(queries, split - width)
     low, high = intervals(np.hstack([own, columns]), settings)
     raw = p_values(columns, settings).reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
@@ -214,7 +216,7 @@ def compare(
         comparisons=comparisons,
         best=aligned.highest(best),
     )
-    means = low[:split].reshape(systems, measures), high[:split].reshape(systems, measures)
+    means = low[:split].reshape(systems, width), high[:split].reshape(systems, width)
     return _assembled(aligned, means, deltas, settings)
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +30,58 @@ from rankdash.analysis.statistics.significance import (
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
+_Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
 """The last digits of two sums must not make a change out of none."""
+# Of a few hundred bytes each.
+_MOST_KNOWN = 4_000
 # Beyond the ratio of any two means of a metric.
 _MOST = 1e15
+
+
+class _Known:
+    """What was worked out for single columns: it depends on the values of a column alone, and the
+    same ones come again, or their mirror images, as for the same systems against another baseline.
+
+    mirrored: the values of a column → those of the column times -1.
+    """
+
+    def __init__(self, mirrored: Callable[[FloatArray], FloatArray]) -> None:
+        self._mirrored = mirrored
+        self._found: OrderedDict[_Content, FloatArray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self,
+        columns: FloatArray,
+        settings: StatisticsSettings,
+        make: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """(V, C) the values of (n, C) columns. make: (V, c) of some of them."""
+        keys = [_content(column, settings) for column in columns.T]
+        with self._lock:
+            found = {key: self._found[key] for key in keys if key in self._found}
+        new = [at for at, key in enumerate(keys) if key not in found]
+        if new:
+            for at, values in zip(new, make(columns[:, new]).T, strict=True):
+                found[_content(-columns[:, at], settings)] = self._mirrored(values)
+                found[keys[at]] = values
+        with self._lock:
+            for key, values in found.items():
+                self._found[key] = values
+                self._found.move_to_end(key)
+            while len(self._found) > _MOST_KNOWN:
+                self._found.popitem(last=False)
+        return np.stack([found[key] for key in keys], axis=1)
+
+
+def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
+    # Adding 0 turns -0.0 into 0.0.
+    return blake2b(np.ascontiguousarray(column + 0.0), digest_size=16).digest(), settings
+
+
+_ENDS = _Known(lambda ends: -ends[::-1])
+_CHANCES = _Known(lambda p: p)
 
 
 def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
@@ -41,15 +93,23 @@ def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatA
     low, high = np.full((2, columns.shape[1]), np.nan)
     enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
     if enough.any():
-        chosen, sign = Columns.oriented(columns[:, enough])
-        means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
-        if settings.interval == "bca":
-            both = bca_interval(chosen, means, settings.level)
-        else:
-            both = percentile_interval(means, settings.level)
-        # The lower end of a column that was turned upside down is the upper one of the column.
-        low[enough], high[enough] = np.sort(np.stack(both) * sign, axis=0)
+        low[enough], high[enough] = _ENDS.of(
+            columns[:, enough], settings, lambda chosen: _intervals(chosen, settings)
+        )
     return low, high
+
+
+def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
+    """(2, C) the ends of each."""
+    chosen, sign = Columns.oriented(columns)
+    means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
+    if settings.interval == "bca":
+        both = bca_interval(chosen, means, settings.level)
+    else:
+        both = percentile_interval(means, settings.level)
+    # The lower end of a column that was turned upside down is the upper one of the column.
+    ends: FloatArray = np.sort(np.stack(both) * sign, axis=0)
+    return ends
 
 
 def relative_interval(
@@ -94,8 +154,12 @@ def p_values(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
     if not len(enough):
         return p
     if settings.test == "sign-flip":
-        chosen = columns[:, enough]
-        p[enough] = sign_flip_p(chosen, flips=settings.resamples, seed=settings.seed)
+        flips, seed = settings.resamples, settings.seed
+        p[enough] = _CHANCES.of(
+            columns[:, enough],
+            settings,
+            lambda chosen: sign_flip_p(chosen, flips=flips, seed=seed)[None],
+        )[0]
         return p
     test = paired_t_p if settings.test == "t" else wilcoxon_p
     p[enough] = [test(_without_nan(columns[:, place])) for place in enough]

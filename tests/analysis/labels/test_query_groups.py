@@ -10,6 +10,7 @@ from rankdash.analysis.labels.query_groups import (
     UNKNOWN,
     by_segment,
     cjk_share,
+    grouped,
     mean_changes,
     of_texts,
     of_values,
@@ -272,7 +273,7 @@ def test_means_alone_are_those_of_the_table():
     found = pairs([0.1, -0.3, np.nan, 0.2, 0.05, -0.1])
     kinds = pd.Series(["a", "b", "b", "", "a", "b"], index=found["query_id"])
     table = by_segment(found, kinds).set_index("segment")
-    means = mean_changes(found, kinds)
+    means = mean_changes(found, grouped(found, kinds))
     assert set(means.index) == set(table.index) == {"a", "b", UNKNOWN}
     for each in table.index:
         assert means.loc[each, "n"] == table.loc[each, "n"]
