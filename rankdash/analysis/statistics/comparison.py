@@ -203,8 +203,8 @@ def compare(
     split = systems * width
     own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
     columns = differences.transpose(1, 0, 2).reshape(queries, split - width)
-    low, high = intervals(np.hstack([own, columns]), settings)
-    raw = p_values(columns, settings).reshape(shape)
+    low, high = intervals(np.hstack([own, columns]), settings, again=True)
+    raw = p_values(columns, settings, again=True).reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
     deltas = _Deltas(
@@ -236,7 +236,7 @@ def mean_intervals(
     systems, queries, measures = aligned.values.shape
     common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
     columns = common.transpose(1, 0, 2).reshape(queries, systems * measures)
-    low, high = intervals(columns, settings)
+    low, high = intervals(columns, settings, again=True)
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):

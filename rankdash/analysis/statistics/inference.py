@@ -6,7 +6,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from hashlib import blake2b
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ class _Known:
         self,
         columns: FloatArray,
         settings: StatisticsSettings,
-        make: Callable[[FloatArray], FloatArray],
+        make: Callable[[FloatArray, StatisticsSettings], FloatArray],
     ) -> FloatArray:
         """(V, C) the values of (n, C) columns. make: (V, c) of some of them."""
         keys = [_content(column, settings) for column in columns.T]
@@ -63,7 +63,7 @@ class _Known:
             found = {key: self._found[key] for key in keys if key in self._found}
         new = [at for at, key in enumerate(keys) if key not in found]
         if new:
-            for at, values in zip(new, make(columns[:, new]).T, strict=True):
+            for at, values in zip(new, make(columns[:, new], settings).T, strict=True):
                 found[_content(-columns[:, at], settings)] = self._mirrored(values)
                 found[keys[at]] = values
         with self._lock:
@@ -77,24 +77,27 @@ class _Known:
 
 def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
     # Adding 0 turns -0.0 into 0.0.
-    return blake2b(np.ascontiguousarray(column + 0.0), digest_size=16).digest(), settings
+    return sha256(np.ascontiguousarray(column + 0.0)).digest(), settings
 
 
 _ENDS = _Known(lambda ends: -ends[::-1])
 _CHANCES = _Known(lambda p: p)
 
 
-def intervals(columns: FloatArray, settings: StatisticsSettings) -> tuple[FloatArray, FloatArray]:
+def intervals(
+    columns: FloatArray, settings: StatisticsSettings, *, again: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values.
 
     A column's interval is its own: the other columns and the order of the rows change nothing, and
-    that of a column times -1 is its mirror image.
+    that of a column times -1 is its mirror image. again: whether the same columns may come again.
     """
     low, high = np.full((2, columns.shape[1]), np.nan)
     enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
     if enough.any():
-        low[enough], high[enough] = _ENDS.of(
-            columns[:, enough], settings, lambda chosen: _intervals(chosen, settings)
+        chosen = columns[:, enough]
+        low[enough], high[enough] = (
+            _ENDS.of(chosen, settings, _intervals) if again else _intervals(chosen, settings)
         )
     return low, high
 
@@ -147,23 +150,29 @@ def relative_interval(
     return tuple(np.where(agree, drawn, plain).tolist())
 
 
-def p_values(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
-    """(C,) the p of each column (n, C) of differences; NaN where there are too few."""
+def p_values(
+    columns: FloatArray, settings: StatisticsSettings, *, again: bool = False
+) -> FloatArray:
+    """(C,) the p of each column (n, C) of differences; NaN where there are too few. again: as for
+    `intervals`."""
     p = np.full(columns.shape[1], np.nan)
     enough = np.flatnonzero((~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES)
     if not len(enough):
         return p
     if settings.test == "sign-flip":
-        flips, seed = settings.resamples, settings.seed
-        p[enough] = _CHANCES.of(
-            columns[:, enough],
-            settings,
-            lambda chosen: sign_flip_p(chosen, flips=flips, seed=seed)[None],
+        chosen = columns[:, enough]
+        p[enough] = (
+            _CHANCES.of(chosen, settings, _chances) if again else _chances(chosen, settings)
         )[0]
         return p
     test = paired_t_p if settings.test == "t" else wilcoxon_p
     p[enough] = [test(_without_nan(columns[:, place])) for place in enough]
     return p
+
+
+def _chances(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
+    """(1, C) the p of the permutation test."""
+    return sign_flip_p(columns, flips=settings.resamples, seed=settings.seed)[None]
 
 
 def _without_nan(values: FloatArray) -> FloatArray:

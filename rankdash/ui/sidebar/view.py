@@ -35,6 +35,8 @@ JUDGE = "judge"
 _SHORT_NAME = 32
 # The query whose heading is brought into view: a click elsewhere opened it.
 LANDING = "queries.landing"
+# The pages that show the chosen metric alone.
+_OF_ONE_METRIC = ("queries", "rank_shifts")
 # More of them would not stand in one line.
 _MOST_BUTTONS = 4
 
@@ -50,6 +52,9 @@ def study(page: str) -> Study:
     dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
     data = stored.dataset(dataset_id)
     baseline = address.one("base") or FIRST_STAGE
+    statistics = comparison_settings.statistics(data.labelled_queries)
+    # Of others the page shows nothing, and they count where all are corrected together.
+    alone = page in _OF_ONE_METRIC and statistics.family == "metric"
     return with_money(
         Study(
             dataset=data,
@@ -59,7 +64,8 @@ def study(page: str) -> Study:
             metric=address.one("metric") or "ndcg",
             cutoff=cutoff_of(address.one("k")),
             conventions=comparison_settings.conventions(),
-            statistics=comparison_settings.statistics(data.labelled_queries),
+            others=() if alone else None,
+            statistics=statistics,
             check=stored.check_report(dataset_id),
             goals=goals.chosen(),
             corrections=layer.count,
