@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from rankdash.analysis.reasons.statements import Statement, statements
 from rankdash.metrics import Conventions
 from rankdash.ranking.build import group_rows, text_array
 from rankdash.study.cache import Key
-from rankdash.study.query_table import query_table
+from rankdash.study.query_table import Filters, order_of, passing, query_table
+from rankdash.study.query_table import valued as valued_columns
 from rankdash.study.study import Study
 
 # Where a metric looks at the whole list, a list of documents still needs an end.
@@ -96,7 +97,9 @@ class Listing:
 
     table: from `table`. segments: column → its values, of those that are worth a filter. positions:
     query id → row. reach: the largest change, or change that is possible, of any query. highest:
-    the highest value that the metric can have, or has where it has no limit.
+    the highest value that the metric can have, or has where it has no limit. valued: the columns
+    to order by. occurring: column → the values that occur of outcome, reason and state, the most
+    frequent first.
     """
 
     table: pd.DataFrame
@@ -104,6 +107,18 @@ class Listing:
     positions: Mapping[str, int]
     reach: float
     highest: float
+    valued: frozenset[str]
+    occurring: Mapping[str, tuple[str, ...]]
+    _orders: dict[str, npt.NDArray[np.intp]] = field(default_factory=dict, init=False, repr=False)
+
+    def kept(
+        self, wanted: Filters, tags: Mapping[str, tuple[str, ...]], order: str
+    ) -> pd.DataFrame:
+        """The rows that pass every filter, in an order (see `query_table`)."""
+        if order not in self._orders:
+            self._orders[order] = order_of(self.table, order)
+        rows = self._orders[order]
+        return self.table.iloc[rows[passing(self.table, wanted, tags)[rows]]]
 
     def row(self, query_id: str) -> pd.Series | None:
         """The row of a query; None where it is not listed."""
@@ -127,6 +142,12 @@ def listing(study: Study, challenger: str) -> Listing:
             positions={query: place for place, query in enumerate(rows["query_id"])},
             reach=float(np.nanmax([*rows["size"], *room, 0.0])),
             highest=top if np.isfinite(top) else float(np.nanmax([*seen, 0.0])),
+            valued=valued_columns(rows),
+            occurring={
+                column: tuple(map(str, rows[column].value_counts().index))
+                for column in ("outcome", "reason", "state")
+                if column in rows
+            },
         )
 
     return study.once(_table_key("listing", study, challenger), make)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rankdash.analysis.statistics.pairs import PAIRED, TIE_BAND, direction
@@ -81,18 +82,19 @@ def query_table(
     return table[[*first, "words", *known]]
 
 
-def orders(table: pd.DataFrame, wanted: str = "") -> list[str]:
-    """Those of `ORDERS` that tell the rows of this table apart, and the wanted one, where it is one
-    `by_column` that does."""
+def valued(table: pd.DataFrame) -> frozenset[str]:
+    """The columns of a query table that have a value to order by."""
+    columns = {*_SORTABLE, *(column for column, _highest_first in _KEYS.values())}
+    return frozenset(each for each in columns & set(table.columns) if table[each].notna().any())
+
+
+def orders(columns: Collection[str], wanted: str = "") -> list[str]:
+    """Those of `ORDERS` that tell the rows of a table apart, and the wanted one, where it is one
+    `by_column` that does. columns: the `valued` ones."""
     offered = [*ORDERS]
     if wanted not in ORDERS and key_of(wanted)[0] in _SORTABLE:
         offered.append(wanted)
-    return [
-        order
-        for order in offered
-        if order == "given"
-        or (key_of(order)[0] in table.columns and bool(table[key_of(order)[0]].notna().any()))
-    ]
+    return [each for each in offered if each == "given" or key_of(each)[0] in columns]
 
 
 def key_of(order: str) -> tuple[str, bool]:
@@ -107,18 +109,18 @@ def by_column(column: str, order: str) -> str:
     return next(named, f"{_DOWN if key[1] else ''}{column}")
 
 
-def ordered(table: pd.DataFrame, order: str) -> pd.DataFrame:
-    """The table in one of `ORDERS` or in one `by_column`; equal queries stay in the order of the
-    data, those without a value come last."""
+def order_of(table: pd.DataFrame, order: str) -> npt.NDArray[np.intp]:
+    """(rows,) the rows of the table in one of `ORDERS` or in one `by_column`; equal queries stay in
+    the order of the data, those without a value come last."""
     if order == "given":
-        return table
+        return np.arange(len(table))
     column, highest_first = key_of(order)
     values = table[column]
     if values.dtype.kind != "f":
         values = values.str.casefold()
     values = values.reset_index(drop=True)
     by = values.sort_values(ascending=not highest_first, kind="stable", na_position="last")
-    return table.iloc[by.index]
+    return by.index.to_numpy(dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,11 @@ class Filters:
     text: str = ""
 
 
-def filtered(
+def passing(
     table: pd.DataFrame, wanted: Filters, tags: Mapping[str, tuple[str, ...]] | None = None
-) -> pd.DataFrame:
-    """The rows that pass every filter. tags: query id → its tags."""
-    keep = np.ones(len(table), dtype=bool)
+) -> npt.NDArray[np.bool_]:
+    """(rows,) which rows pass every filter. tags: query id → its tags."""
+    keep: npt.NDArray[np.bool_] = np.ones(len(table), dtype=bool)
     chosen = {"outcome": wanted.outcomes, "state": wanted.states, "reason": wanted.reasons}
     for column, values in {**chosen, **wanted.segments}.items():
         if values:
@@ -168,4 +170,4 @@ def filtered(
     text = wanted.text.strip().casefold()
     if text:
         keep &= table["words"].str.contains(text, regex=False).to_numpy()
-    return table[keep]
+    return keep

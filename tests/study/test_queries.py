@@ -16,7 +16,7 @@ from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import queries
 from rankdash.study.cache import Cache, Key
-from rankdash.study.query_table import Filters, filtered
+from rankdash.study.query_table import Filters
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -171,7 +171,27 @@ def test_the_value_of_each_other_challenger_stands_beside_that_of_the_one_shown(
     assert found[queries.value_column(first)].to_dict() == {"q": 0.5, "r": 1.0}
     assert found[queries.value_column(last)].to_dict() == {"q": 0.25, "r": 1.0}
     wanted = Filters(values={queries.value_column(last): (0.2, 0.5)})
-    assert filtered(queries.table(of, shown), wanted)["query_id"].tolist() == ["q"]
+    listing = queries.listing(of, shown)
+    assert listing.kept(wanted, {}, "given")["query_id"].tolist() == ["q"]
+
+
+def test_what_filters_leave_of_a_listing_is_in_the_order_asked_for():
+    labels = {"q": {"a": 1.0}, "r": {"a": 1.0}, "s": {"a": 1.0}}
+    of = small(
+        dict.fromkeys("qrs", "abcd"), {"q": "bacd", "r": "bcda", "s": "abcd"}, labels=labels,
+        metric="mrr",
+    )  # fmt: skip
+    listing = queries.listing(of, of.challengers[0])
+    assert listing.kept(Filters(), {}, "hurt")["query_id"].tolist() == ["r", "q", "s"]
+    assert listing.kept(Filters(), {}, "helped")["query_id"].tolist() == ["s", "q", "r"]
+    hurt = Filters(outcomes=("hurt",))
+    assert listing.kept(hurt, {}, "hurt")["query_id"].tolist() == ["r", "q"]
+    assert listing.kept(hurt, {}, "given")["query_id"].tolist() == ["q", "r"]
+    tagged = listing.kept(Filters(tags=("ask",)), {"s": ("ask",), "q": ("ask",)}, "hurt")
+    assert tagged["query_id"].tolist() == ["q", "s"]
+    assert listing.occurring["outcome"] == ("hurt", "same")
+    assert {"delta", "before", "after"} <= listing.valued
+    assert "latency_ms" not in listing.valued
 
 
 @pytest.mark.parametrize(("band", "outcome"), [(0.51, "same"), (0.49, "hurt")])

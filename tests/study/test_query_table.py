@@ -9,10 +9,11 @@ from rankdash.study.query_table import (
     ORDERS,
     Filters,
     by_column,
-    filtered,
-    ordered,
+    order_of,
     orders,
+    passing,
     query_table,
+    valued,
 )
 
 PAIRS = pd.DataFrame(
@@ -43,6 +44,14 @@ KNOWN = {
 }
 
 
+def ordered(table: pd.DataFrame, order: str) -> pd.DataFrame:
+    return table.iloc[order_of(table, order)]
+
+
+def offered(table: pd.DataFrame, wanted: str = "") -> list[str]:
+    return orders(valued(table), wanted)
+
+
 @pytest.fixture
 def table() -> pd.DataFrame:
     return query_table(QUERIES, PAIRS, known=KNOWN)
@@ -63,10 +72,10 @@ def test_a_column_orders_the_lowest_first_and_then_the_highest(table):
 
 
 def test_an_order_by_a_column_is_offered_only_where_the_column_says_something(table):
-    assert orders(table, "-text") == [*orders(table), "-text"]
-    assert orders(table, "hurt") == orders(table)
+    assert offered(table, "-text") == [*offered(table), "-text"]
+    assert offered(table, "hurt") == offered(table)
     for wanted in ("ceiling", "-words", "nonsense", "-"):
-        assert orders(table, wanted) == orders(table)
+        assert offered(table, wanted) == offered(table)
 
 
 def test_outcomes_follow_the_tie_band_and_a_failure_keeps_its_name(table):
@@ -110,11 +119,11 @@ def test_every_order_offered_is_known(table):
 
 
 def test_an_order_by_what_nobody_knows_is_not_offered(table):
-    assert orders(table) == list(ORDERS)
+    assert offered(table) == list(ORDERS)
     bare = query_table(QUERIES, PAIRS)
-    assert orders(bare) == ["hurt", "helped", "changed", "lowest", "lowest_after", "given"]
+    assert offered(bare) == ["hurt", "helped", "changed", "lowest", "lowest_after", "given"]
     unknown = query_table(QUERIES, PAIRS, known={"latency_ms": pd.Series({"q1": np.nan})})
-    assert "latency" not in orders(unknown)
+    assert "latency" not in offered(unknown)
 
 
 def test_a_query_of_which_neither_side_shows_a_judged_document_says_so(table):
@@ -123,7 +132,7 @@ def test_a_query_of_which_neither_side_shows_a_judged_document_says_so(table):
 
 
 def left(table: pd.DataFrame, tagged=None, **wanted) -> list[str]:
-    return list(filtered(table, Filters(**wanted), tagged)["query_id"])
+    return list(table[passing(table, Filters(**wanted), tagged)]["query_id"])
 
 
 def test_filters_by_outcome_segment_and_plain_text(table):

@@ -18,9 +18,7 @@ from rankdash.study.query_table import (
     OK,
     OUTCOMES,
     Filters,
-    filtered,
     key_of,
-    ordered,
     orders,
 )
 from rankdash.ui.state import address, pickers
@@ -51,9 +49,8 @@ def draw(
     tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
     others: the challengers beside the one that is shown → their names.
     """
-    table = listing.table
     row = st.grid(6, min_column_width=_NARROWEST, vertical_alignment="bottom")
-    order = _order(table, row.cell(column_span=2), titles)
+    order = _order(listing, row.cell(column_span=2), titles)
     text = pickers.pick_free(
         "text",
         row.text_input,
@@ -64,9 +61,9 @@ def draw(
         icon=":material/search:",
     )
     outcomes = _several(
-        "outcome", _present(table, "outcome", OUTCOMES), row, _("Outcome"), outcome_words()
+        "outcome", _present(listing, "outcome", OUTCOMES), row, _("Outcome"), outcome_words()
     )
-    reasons = _several("reason", _present(table, "reason"), row, _("Why"), reason_words())
+    reasons = _several("reason", _present(listing, "reason"), row, _("Why"), reason_words())
     # Only filters that could leave something out take part.
     options = _segment_options(listing.segments)
     segments = (
@@ -75,7 +72,7 @@ def draw(
         else _none("segment")
     )
     every = sorted({tag for own in tags.values() for tag in own})
-    states = _present(table, "state", (OK,))
+    states = _present(listing, "state", (OK,))
     below = st.container(horizontal=True, vertical_alignment="center")
     with below.popover(_("More filters"), icon=":material/tune:", width="content"):
         chosen_states = (
@@ -96,26 +93,19 @@ def draw(
         values = _values(others, axis)
         delta = _range("delta", _("Change"), _Axis.to(listing.reach, both_ways=True))
         share = _share(depth)
-    kept = ordered(
-        filtered(
-            table,
-            Filters(
-                outcomes=tuple(outcomes),
-                states=tuple(chosen_states),
-                reasons=tuple(reasons),
-                tags=tuple(chosen_tags),
-                segments=_chosen_segments(segments, options),
-                **sides,
-                values=values,
-                delta=delta,
-                judged=share,
-                text=text,
-            ),
-            tags,
-        ),
-        order,
+    wanted = Filters(
+        outcomes=tuple(outcomes),
+        states=tuple(chosen_states),
+        reasons=tuple(reasons),
+        tags=tuple(chosen_tags),
+        segments=_chosen_segments(segments, options),
+        **sides,
+        values=values,
+        delta=delta,
+        judged=share,
+        text=text,
     )
-    return kept, below
+    return listing.kept(wanted, tags, order), below
 
 
 def _clear() -> None:
@@ -129,7 +119,7 @@ def _in_force() -> bool:
     return any(address.several(name) for name in address.QUERY_FILTERS)
 
 
-def _order(table: pd.DataFrame, place: Place, titles: Mapping[str, str]) -> str:
+def _order(listing: Listing, place: Place, titles: Mapping[str, str]) -> str:
     words = {
         "hurt": _("most hurt first"),
         "helped": _("most helped first"),
@@ -141,7 +131,7 @@ def _order(table: pd.DataFrame, place: Place, titles: Mapping[str, str]) -> str:
         "latency": _("slowest first"),
         "given": _("as in the data"),
     }
-    options = orders(table, address.one("sort") or "")
+    options = orders(listing.valued, address.one("sort") or "")
     for order in options:
         if order not in words:
             column, highest_first = key_of(order)
@@ -193,11 +183,11 @@ def _none(name: str) -> list[str]:
     return []
 
 
-def _present(table: pd.DataFrame, column: str, first: Sequence[str] = ()) -> list[str]:
+def _present(listing: Listing, column: str, first: Sequence[str] = ()) -> list[str]:
     """The values of a column that occur, in their usual order."""
-    found = table[column].value_counts()
-    rest = [str(value) for value in found.index if value not in first]
-    return [*(value for value in first if value in found.index), *rest]
+    found = listing.occurring[column]
+    rest = [value for value in found if value not in first]
+    return [*(value for value in first if value in found), *rest]
 
 
 def _segment_options(segments: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, str]]:
