@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rankdash.cli.timings import Timings
     from rankdash.loading import Retrieval
     from rankdash.metrics import Evaluation, Measure
-    from rankdash.ranking.ranking import Run
+    from rankdash.ranking.ranking import Ranking, Run
 
 
 # As in malloc.h.
@@ -96,6 +96,9 @@ def study_of(
 
     # What cannot be is refused before the work.
     rules.statistics(0)
+    large = None if check else _large_study_of(files, rules, metric, others)
+    if large is not None:
+        return large
     alone = files.qrels is not None
     paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
     known = sources_at(files.data or [files.qrels or ""])
@@ -122,11 +125,16 @@ def study_of(
     first = next(iter(joined.rankings)) if alone else first_stage_name(dataset)
     challengers = list(paths)[len(paths) - len(files.challengers) :]
     timings = dict(zip(challengers, files.timings, strict=False))
-    runs = [
-        _run(system, found, timings.get(system), dataset)
-        for system, found in joined.rankings.items()
-        if not alone or system != first
-    ]
+    runs = []
+    for system, found in joined.rankings.items():
+        if alone and system == first:
+            continue
+        run = _run(system, found, timings.get(system), dataset, dataset.qrels)
+        # What failed is left out: the ranking does not lack it.
+        labels = dataset.qrels
+        due = labels[~labels["query_id"].isin(run.left_out)] if run.left_out else dataset.labels
+        _match(system, found, due)
+        runs.append(run)
     if alone and not check:
         _match(first, joined.rankings[first], dataset.labels)
     ids = [run.id for run in runs]
@@ -205,17 +213,52 @@ def large_scores_of(
     for all others. Raises DataError as `scores_of` does."""
     if rules.columns or qrels in rankings:
         return None
-    from rankdash.study.large import evaluate_large
+    from rankdash.study.large import LargeFiles, evaluate_large
 
-    paths = names_of(rankings)
-    found = evaluate_large(
-        Path(qrels), paths, measures, rules.conventions, rules.conflict, rules.worst_label
-    )
+    files = LargeFiles(Path(qrels), names_of(rankings), rules.conflict, rules.worst_label)
+    found = evaluate_large(files, measures, rules.conventions)
     if found is None:
         return None
     evaluations, noticed = found
     warn(noticed)
     return evaluations
+
+
+def _large_study_of(
+    files: Files, rules: Rules, metric: str, others: Sequence[str] | None
+) -> Study | None:
+    """As `large_scores_of`, of a baseline and its challengers."""
+    rankings = [*filter(None, [files.baseline]), *files.challengers]
+    if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
+        return None
+    if others is None or rules.columns or files.judge:
+        return None
+    from rankdash.study.large import LargeFiles, study_large
+
+    paths = names_of(rankings)
+    timings = dict(zip([*paths][1:], files.timings, strict=False))
+    lost = {name: each.lost for name, each in timings.items() if each is not None}
+
+    def run_of(name: str, ranking: Ranking, dataset: Dataset) -> Run:
+        own = Beside(ranking, paths[name], by_text=False)
+        return _run(name, own, timings.get(name), dataset, dataset.queries)
+
+    found = study_large(
+        LargeFiles(Path(files.qrels), paths, rules.conflict, rules.worst_label, lost),
+        _called(files.qrels),
+        metric,
+        others,
+        rules.conventions,
+        rules.statistics,
+        run_of,
+    )
+    if found is None:
+        return None
+    study, noticed = found
+    if not len(study.dataset.queries):
+        raise _no_labels(files.qrels)
+    warn(noticed)
+    return study
 
 
 def labels_of(
@@ -288,19 +331,15 @@ def _called(qrels: str) -> str:
     return Path(name_of(Path(qrels))).stem
 
 
-def _run(name: str, found: Beside, timings: Timings | None, dataset: Dataset) -> Run:
+def _run(
+    name: str, found: Beside, timings: Timings | None, dataset: Dataset, labelled: pd.DataFrame
+) -> Run:
+    """labelled: with the column query_id, of the queries that have labels."""
     from rankdash.cli.timings import timed
     from rankdash.rerankers.kinds.precomputed import run_from_ranking
 
     run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
-    if timings is None:
-        _match(name, found, dataset.labels)
-        return run
-    labels = dataset.qrels
-    run = timed(run, timings, set(labels["query_id"]))
-    # What failed is left out: the ranking does not lack it.
-    _match(name, found, labels[~labels["query_id"].isin(run.left_out)])
-    return run
+    return run if timings is None else timed(run, timings, set(labelled["query_id"]))
 
 
 def _match(name: str, found: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:

@@ -77,6 +77,13 @@ class Timings:
         """Whether it says of which queries it speaks."""
         return bool((self.table["query_id"] != "").any())
 
+    @property
+    def lost(self) -> frozenset[str]:
+        """The queries that failed or were skipped, as they are spelled and as a spreadsheet may
+        have them."""
+        ids = self.table.loc[self.table["state"] != "done", "query_id"].tolist()
+        return frozenset([*ids, *map(restored, ids)]) - {""}
+
 
 def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
     """The run with its latencies, and with what failed or was skipped, so that it counts as left

@@ -1,7 +1,7 @@
 """`Judged`: a ranking joined with labels. The costly step, done once for all metrics.
 
-What is kept is small: the ranked positions with a label above 0, and how many labelled documents
-stand above each rank. A new cutoff, threshold, gain or metric needs nothing else.
+What is kept is small: the ranked positions with a label above 0, and those that have any. A new
+cutoff, threshold, gain or metric needs nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Judged:
     tied:        (Q,) bool, whether two of its documents share a score.
     query, rank, judged_rank, label: (J,) ranked positions with a label above 0, by query and rank:
                  index of the query, rank from 1, rank among labelled documents from 1, label.
-    judged_before: (N + 1,) how many labelled documents stand before each ranked row.
+    judged_rows: (L,) the ranked rows that have a label, ascending.
+    ranked:      N.
     pool_label:  (P,) all labels above 0, ranked or not, by query, highest first.
     pool_offsets: (Q + 1,) where each query's labels start in `pool_label`.
     pool_size:   (Q,) how many documents are labelled, whatever the label.
@@ -53,7 +54,8 @@ class Judged:
     rank: Integers
     judged_rank: Integers
     label: Floats
-    judged_before: npt.NDArray[np.int32]
+    judged_rows: Integers
+    ranked: int
     pool_label: Floats
     pool_offsets: Integers
     pool_size: Integers
@@ -63,8 +65,16 @@ class Judged:
     def judged_within(self, k: int | None) -> Integers:
         """(Q,) labelled documents among the first k; among all for None."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
-        count = self.judged_before[self.starts + stop] - self.judged_before[self.starts]
-        return count.astype(np.int64)
+        ends = np.array([self.starts, self.starts + stop])
+        count: Integers = np.diff(np.searchsorted(self.judged_rows, ends), axis=0)[0]
+        return count
+
+    @cached_property
+    def judged_before(self) -> npt.NDArray[np.int32]:
+        """(N + 1,) how many labelled documents stand before each ranked row."""
+        before = np.zeros(self.ranked + 1, dtype=np.int32)
+        before[self.judged_rows + 1] = 1
+        return np.cumsum(before, out=before)
 
 
 def judge(
@@ -306,7 +316,8 @@ def _assemble(
         rank=rows - starts[query] + 1,
         judged_rank=(judged_before[rows + 1] - judged_before[starts[query]]).astype(np.int64),
         label=lists.row_label[rows],
-        judged_before=judged_before,
+        judged_rows=np.flatnonzero(np.diff(judged_before)),
+        ranked=len(lists.row_label),
         pool_label=pool.label,
         pool_offsets=pool.offsets,
         pool_size=pool.size,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rankdash.analysis.reasons.headroom import Ceilings, best_values, limits
 from rankdash.metrics import Evaluation, Judged, judge
 from rankdash.ranking.pooling import adds_documents, pooled
+from rankdash.study.cache import Key
 from rankdash.study.systems import FIRST_STAGE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def systems_adding_documents(study: Study) -> list[str]:
 def _adds_documents(study: Study, system: str) -> bool:
     run = study.run(system)
     return run is not None and study.once(
-        ("adds documents", study.dataset_id, system),
+        adding_key(study, system),
         lambda: adds_documents(
             run.ranking, study.dataset.candidates, study.judged(FIRST_STAGE).query_ids
         ),
@@ -66,10 +67,21 @@ def _limits_of_pool(study: Study) -> Ceilings:
 def _pool(study: Study) -> Judged:
     """Every document that a chosen system ranks, with its label."""
     return study.once(
-        ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
+        pool_key(study),
         lambda: judge(
             pooled([study.ranking(system) for system in study.chosen]),
             study.dataset.qrels,
             study.conventions,
         ),
     )
+
+
+# Under which a study keeps what rankings say that are too large to be held.
+
+
+def adding_key(study: Study, system: str) -> Key:
+    return "adds documents", study.dataset_id, system
+
+
+def pool_key(study: Study) -> Key:
+    return "pool", study.dataset_id, study.chosen, *study.conventions.joining

@@ -1,29 +1,41 @@
-"""Metrics of files that memory cannot hold, piece by piece: the same numbers as of the whole."""
+"""Files that memory cannot hold, piece by piece: the same numbers as of the whole."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankdash.analysis.labels.matching import match_labels
+from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.findings import Finding
-from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
+from rankdash.metrics.pieces import join_judged
+from rankdash.ranking.pooling import adds_documents, pooled
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, ReadLimits, Source
 from rankdash.readers.files import parts_of
 from rankdash.readers.join.combine import rankings_in
 from rankdash.readers.join.conflicts import join_labels
 from rankdash.readers.join.parsed_file import Pairs
 from rankdash.readers.split import UnevenError, is_plain, order_of, pieces_for, split
+from rankdash.study.cache import Key, Made
+from rankdash.study.headroom import adding_key, pool_key
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+
+if TYPE_CHECKING:
+    from rankdash.analysis.statistics.settings import StatisticsSettings
 
 LARGE_BYTES = 100_000_000
 """Files of more than this in all are split; smaller ones are faster read as a whole."""
@@ -31,28 +43,153 @@ LARGE_BYTES = 100_000_000
 # Their scale ends at the highest label of all, which no piece knows.
 _SCALED = ("err", "map_graded", "map_graded_norm")
 _LIMITS = ReadLimits(rows=2**31)
+_LINE = re.compile(r", line \d+")
+
+
+@dataclass(frozen=True)
+class LargeFiles:
+    """Labels and rankings, system → file, and how labels are read. lost: system → queries that
+    leave its ranking, whose labels it does not lack then."""
+
+    qrels: Path
+    runs: Mapping[str, Path]
+    conflict: Conflict
+    worst_label: float | None
+    lost: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def evaluate_large(
-    qrels: Path,
-    runs: Mapping[str, Path],
-    measures: Sequence[Measure],
-    conventions: Conventions,
-    conflict: Conflict,
-    worst_label: float | None,
+    files: LargeFiles, measures: Sequence[Measure], conventions: Conventions
 ) -> tuple[dict[str, Evaluation], list[Finding]] | None:
     """System → evaluation of its file, and what is odd about the files; None where the files are
     not large, or are not plain TREC files, which are read as a whole.
 
     Raises DataError where a file cannot be used or there is no room to split it, OSError.
     """
-    paths = [qrels, *runs.values()]
-    size = sum(path.stat().st_size for path in paths if path.is_file())
-    shapes = ["qrels", *["run"] * len(runs)]
-    if size <= LARGE_BYTES or not all(map(is_plain, paths, shapes)):
-        return None
     if not conventions.err_top_label and any(each.metric.name in _SCALED for each in measures):
         return None
+    with _split(files) as pieces:
+        if pieces is None:
+            return None
+        found: dict[str, list[Evaluation]] = {name: [] for name in files.runs}
+        for labels, rankings in pieces.read():
+            for name, ranking in rankings:
+                judged = judge(ranking, labels, conventions)
+                found[name].append(evaluate(judged, measures, conventions))
+    return (
+        {name: _joined(each, pieces.queries) for name, each in found.items()},
+        pieces.findings(),
+    )
+
+
+def study_large(
+    files: LargeFiles,
+    name: str,
+    spec: str,
+    others: Sequence[str],
+    conventions: Conventions,
+    statistics: Callable[[int], StatisticsSettings],
+    run_of: Callable[[str, Ranking, Dataset], Run],
+) -> tuple[Study, list[Finding]] | None:
+    """The comparison of the first system with the others, and what is odd about the files; None
+    and errors as for `evaluate_large`.
+
+    The study holds of rankings what they say of labelled documents, and their queries without
+    documents, of which `run_of` makes a run: it can say nothing of other documents, nor of texts.
+    name: of the data set. spec, others, conventions: as for a `Study`; statistics: the settings for
+    a number of labelled queries.
+    """
+    baseline, *challengers = files.runs
+    judged: dict[str, list[Judged]] = {each: [] for each in files.runs}
+    pools: list[Judged] = []
+    adding: set[str] = set()
+    with _split(files) as pieces:
+        if pieces is None:
+            return None
+        for labels, read in pieces.read():
+            rankings = dict(read)
+            own = [judge(each, labels, conventions) for each in rankings.values()]
+            ids = own[0].query_ids
+            for system, each in zip(rankings, own, strict=True):
+                judged[system].append(replace(each, query_ids=ids))
+            new = {
+                system
+                for system in challengers
+                if adds_documents(rankings[system], rankings[baseline], ids)
+            }
+            adding |= new
+            # Where none ranks other documents than the first, its own are those of all.
+            every = judge(pooled([*rankings.values()]), labels, conventions) if new else own[0]
+            pools.append(replace(every, query_ids=ids))
+    order = order_of(pieces.queries, [query for each in pools for query in each.query_ids.tolist()])
+    whole = {system: join_judged(judged.pop(system), order) for system in files.runs}
+    dataset = _without_rankings(name, whole[baseline].query_ids)
+    runs = {system: run_of(system, _queries_of(whole[system]), dataset) for system in challengers}
+    known = _Known()
+    study = Study.on(
+        spec,
+        others=tuple(others),
+        dataset=dataset,
+        systems=systems_of(dataset, runs.values(), baseline),
+        baseline=FIRST_STAGE,
+        challengers=tuple(run.id for run in runs.values()),
+        conventions=conventions,
+        statistics=statistics(len(order)),
+        cache=known,
+    )
+    known[study.judged_key(FIRST_STAGE)] = whole[baseline]
+    for system, run in runs.items():
+        known[study.judged_key(run.id)] = whole[system]
+        known[adding_key(study, run.id)] = system in adding
+    if adding:
+        known[pool_key(study)] = join_judged(pools, order)
+    return study, pieces.findings()
+
+
+class _Known(dict[Key, Any]):
+    """What was worked out of the pieces. No study can work it out again."""
+
+    def __call__(self, key: Key, make: Callable[[], Made]) -> Made:
+        if key[0] in ("judged", "adds documents", "pool"):
+            found: Made = self[key]
+            return found
+        return make()
+
+
+def _without_rankings(name: str, query_ids: Any) -> Dataset:
+    import pandas as pd
+
+    texts = pd.Series([None] * len(query_ids), dtype="str")
+    labels = pd.DataFrame({"query_id": [], "doc_id": [], "label": []}, dtype="str")
+    return Dataset(
+        name,
+        pd.DataFrame({"query_id": query_ids, "text": texts}),
+        pd.DataFrame({"doc_id": [], "title": [], "text": []}, dtype="str"),
+        labels.astype({"label": np.float64}),
+        Ranking.from_lists([]),
+    )
+
+
+def _queries_of(judged: Judged) -> Ranking:
+    """The queries that were ranked, without their documents."""
+    ids = [*judged.query_ids[judged.present], *judged.unlabelled]
+    return replace(
+        Ranking.from_lists([]),
+        query_ids=np.array(ids, dtype=object),
+        offsets=np.zeros(len(ids) + 1, dtype=np.int64),
+        tied=np.zeros(len(ids), dtype=bool),
+    )
+
+
+@contextmanager
+def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
+    """The pieces of the files, which go when the context ends; None as for `evaluate_large`."""
+    paths = [files.qrels, *files.runs.values()]
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    shapes = ["qrels", *["run"] * len(files.runs)]
+    if size <= LARGE_BYTES or not all(map(is_plain, paths, shapes)):
+        yield None
+        return
     with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
         room = shutil.disk_usage(made).free
         if room < size:
@@ -65,35 +202,95 @@ def evaluate_large(
                 folder=tempfile.gettempdir(),
             )
         folders = [Path(made) / str(place) for place in range(len(paths))]
-        pieces = pieces_for(size)
+        count = pieces_for(size)
         queries = []
-        for path, folder in zip(paths, folders, strict=True):
-            folder.mkdir()
-            try:
-                queries.append(split(path, folder, pieces))
-            except UnevenError:
-                return None
-        found: dict[str, list[Evaluation]] = {name: [] for name in runs}
-        noticed: list[Finding] = []
-        matched: dict[str, list[list[Finding]]] = {name: [] for name in runs}
-        for piece in range(pieces):
-            contents = [folder / str(piece) for folder in folders]
-            labels = _labels(qrels.name, contents[0], conflict, worst_label, noticed)
-            for (name, path), content in zip(runs.items(), contents[1:], strict=True):
-                ranking = _ranking(path.name, content, noticed)
-                if len(labels["label"]) and len(ranking):
-                    matched[name].append(match_labels(name, ranking, labels, made_ids=False))
-                found[name].append(
-                    evaluate(judge(ranking, labels, conventions), measures, conventions)
-                )
+        try:
+            for path, folder in zip(paths, folders, strict=True):
+                folder.mkdir()
+                queries.append(split(path, folder, count))
+        except UnevenError:
+            yield None
+            return
+        yield _Pieces(files, folders, count, queries[0])
+
+
+class _Pieces:
+    """Files that were split by query into folders, a file for each of `count` pieces. queries: that
+    have labels, as from `split`."""
+
+    def __init__(
+        self, files: LargeFiles, folders: Sequence[Path], count: int, queries: Any
+    ) -> None:
+        self.queries = queries
+        self._files, self._folders, self._count = files, folders, count
+        self._noticed: list[Finding] = []
+        self._matched: dict[str, list[list[Finding]]] = {name: [] for name in files.runs}
+
+    def read(self) -> Iterator[tuple[dict[str, Any], Iterator[tuple[str, Ranking]]]]:
+        """The labels of each piece, and its rankings, to be read before the next."""
+        for piece in range(self._count):
+            contents = [folder / str(piece) for folder in self._folders]
+            labels = self._labels(contents[0])
+            yield labels, self._rankings(contents[1:], labels)
             for content in contents:
                 content.unlink()
-    for name, path in runs.items():
-        noticed += _of_all(matched[name], path)
-    return (
-        {name: _joined(each, queries[0]) for name, each in found.items()},
-        _together(noticed, len(queries[0])),
-    )
+
+    def _labels(self, content: Path) -> dict[str, Any]:
+        pairs = Pairs.none()
+        if content.stat().st_size:
+            files = self._files
+            parts, findings = parts_of(
+                [Source(files.qrels.name, content.read_bytes())], limits=_LIMITS
+            )
+            pairs, more = join_labels(parts, files.conflict, files.worst_label)
+            self._noticed += [*findings, *more]
+            for part in parts:
+                self._noticed += [*part.findings, *part.refusals.findings()]
+        return {"query_id": pairs.queries, "doc_id": pairs.documents, "label": pairs.values}
+
+    def _rankings(
+        self, contents: Sequence[Path], labels: Mapping[str, Any]
+    ) -> Iterator[tuple[str, Ranking]]:
+        for (name, path), content in zip(self._files.runs.items(), contents, strict=True):
+            ranking = self._ranking(path.name, content)
+            lost = self._files.lost.get(name, ())
+            if len(labels["label"]) and len(ranking):
+                due = _without(labels, lost) if lost else labels
+                self._matched[name].append(match_labels(name, ranking, due, made_ids=False))
+            yield name, ranking.without(lost) if lost else ranking
+
+    def _ranking(self, name: str, content: Path) -> Ranking:
+        if not content.stat().st_size:
+            return Ranking.from_lists([])
+        parts, findings = parts_of([Source(name, content.read_bytes())], limits=_LIMITS)
+        self._noticed += findings
+        for part in parts:
+            self._noticed += [*part.findings, *part.refusals.findings()]
+        return rankings_in(parts, name)[""]
+
+    def findings(self) -> list[Finding]:
+        """What is odd about the whole. Raises DataError where a ranking and the labels have no
+        query in common."""
+        found = _together(self._noticed)
+        for name, path in self._files.runs.items():
+            lost = self._files.lost.get(name)
+            labelled = len(self.queries)
+            if lost:
+                labelled -= len({query.encode() for query in lost} & {*self.queries.to_pylist()})
+            found += [
+                replace(each, params={**each.params, "labelled": labelled})
+                if "labelled" in each.params
+                else each
+                for each in _together(_of_all(self._matched[name], path))
+            ]
+        return found
+
+
+def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]:
+    """The labels but those of some queries."""
+    kept = ~np.isin(labels["query_id"].objects(), list(lost))
+    ids = {key: labels[key].taken(kept) for key in ("query_id", "doc_id")}
+    return {**ids, "label": labels["label"][kept]}
 
 
 def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding]:
@@ -101,39 +298,12 @@ def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding
     DataError where they have no query in common."""
     none = [each for piece in pieces for each in piece if each.code == "queries_match_nothing"]
     if none and len(none) == len(pieces):
-        raise _together(none, 0)[0].as_error(str(path))
+        raise _together(none)[0].as_error(str(path))
     errors = Counter(each.code for piece in pieces for each in piece if each.severity == "error")
     for each in chain.from_iterable(pieces):
         whole = errors[each.code] == len(pieces) - len(none)
         if each.severity != "error" or (whole and each not in none):
             yield each
-
-
-def _labels(
-    name: str,
-    content: Path,
-    conflict: Conflict,
-    worst_label: float | None,
-    noticed: list[Finding],
-) -> dict[str, Any]:
-    pairs = Pairs.none()
-    if content.stat().st_size:
-        parts, findings = parts_of([Source(name, content.read_bytes())], limits=_LIMITS)
-        pairs, more = join_labels(parts, conflict, worst_label)
-        noticed += [*findings, *more]
-        for part in parts:
-            noticed += [*part.findings, *part.refusals.findings()]
-    return {"query_id": pairs.queries, "doc_id": pairs.documents, "label": pairs.values}
-
-
-def _ranking(name: str, content: Path, noticed: list[Finding]) -> Ranking:
-    if not content.stat().st_size:
-        return Ranking.from_lists([])
-    parts, findings = parts_of([Source(name, content.read_bytes())], limits=_LIMITS)
-    noticed += findings
-    for part in parts:
-        noticed += [*part.findings, *part.refusals.findings()]
-    return rankings_in(parts, name)[""]
 
 
 def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
@@ -151,7 +321,7 @@ def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
     )
 
 
-def _together(findings: Iterable[Finding], labelled: int) -> list[Finding]:
+def _together(findings: Iterable[Finding]) -> list[Finding]:
     """What was found in several pieces, once, with the counts of all. Lines are those of a piece,
     which say nothing of the file."""
     found: dict[tuple[str, str, str], Finding] = {}
@@ -159,16 +329,12 @@ def _together(findings: Iterable[Finding], labelled: int) -> list[Finding]:
         key = (each.code, each.file, each.template)
         before = found.get(key)
         if before is None:
-            found[key] = replace(each, line=None)
+            examples = tuple(_LINE.sub("", example) for example in each.examples)
+            found[key] = replace(each, line=None, examples=examples)
             continue
         sums = {name: _sum(value, each.params.get(name)) for name, value in before.params.items()}
         found[key] = replace(before, params=sums, count=before.count + each.count)
-    return [
-        replace(each, params={**each.params, "labelled": labelled})
-        if "labelled" in each.params
-        else each
-        for each in found.values()
-    ]
+    return list(found.values())
 
 
 def _sum(one: object, other: object) -> object:

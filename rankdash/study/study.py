@@ -208,7 +208,7 @@ class Study:
     def judged(self, system: str) -> Judged:
         """The ranking joined with the labels."""
         return self.once(
-            ("judged", self.dataset_id, system, *self.conventions.joining),
+            self.judged_key(system),
             lambda: judge(self.ranking(system), self.dataset.labels, self.conventions),
         )
 
@@ -412,6 +412,10 @@ class Study:
         )
 
     # Where parts are kept.
+
+    def judged_key(self, system: str) -> Key:
+        """Under which `judged` is kept."""
+        return "judged", self.dataset_id, system, *self.conventions.joining
 
     @property
     def stored_id(self) -> str:
