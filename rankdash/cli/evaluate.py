@@ -188,12 +188,8 @@ def evaluate_files(
 
     Raises DataError where a file cannot be used, or ranks none of the labelled queries.
     """
-    import pyarrow
-
     from rankdash.cli.rankings import give_memory_back, large_scores_of, scores_of
 
-    # NumPy's memory comes from there too, so that what one lets go of serves the other.
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     give_memory_back()
     study = None
     systems = None if judge else large_scores_of(qrels, runs, rules, list(measures.values()))
@@ -275,12 +271,14 @@ def _query_table(results: Results) -> list[list[str]]:
 
 def _notes(results: Results) -> Iterator[str]:
     """How many queries each system's means rest on, and the rules."""
+    import numpy as np
+
     from rankdash.readers import reversed_note
     from rankdash.words.queries import query_count
 
     words = _count_words(results.conventions)
     for name, found in results.systems.items():
-        used = sum(1 for values in _per_query(results, found).values() if values)
+        used = int((~np.isnan(found.values)).any(axis=1).sum())
         counts = [f"{found.counts[key]:,} {words[key]}" for key in words if found.counts[key]]
         of_all = f"{used:,} of {query_count(found.counts['queries'])} counted"
         yield f"{printable(name)}: {'; '.join([of_all, *counts])}"

@@ -235,6 +235,7 @@ def _large_study_of(
         return None
     from rankdash.study.large import LargeFiles, study_large
 
+    give_memory_back()
     paths = names_of(rankings)
     timings = dict(zip([*paths][1:], files.timings, strict=False))
     lost = {name: each.lost for name, each in timings.items() if each is not None}
@@ -284,6 +285,10 @@ def labels_of(
 def give_memory_back() -> None:
     """Have glibc give freed arrays back at once. It would keep ever larger ones for later, which
     for files of a million rows is a third of the memory that is held at most."""
+    import pyarrow
+
+    # NumPy's memory comes from there too, so that what one lets go of serves the other.
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, 128 * 1024)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
-from rankdash.ranking.coded import arrow_text
+from rankdash.ranking.build import text_array
+from rankdash.ranking.coded import Coded, alike, objects, places_in
 from rankdash.ranking.ragged import Integers, offsets_from, owners, places
 from rankdash.ranking.ranking import Ranking
 
@@ -17,19 +18,28 @@ from rankdash.ranking.ranking import Ranking
 def pooled(rankings: Sequence[Ranking]) -> Ranking:
     """Every document that any of the rankings has for a query, once, in no order that means
     anything. rankings: at least one."""
-    queries = pd.Index(pd.unique(np.concatenate([each.query_ids for each in rankings])))
-    documents = pd.Index(pd.unique(np.concatenate([each.doc_ids for each in rankings])))
-    every = np.concatenate([_pairs(each, queries, documents) for each in rankings])
-    pairs = np.sort(pd.unique(every))
-    query, document = np.divmod(pairs, len(documents))
-    offsets = offsets_from(np.bincount(query, minlength=len(queries)))
+    queries = Coded.of(pa.concat_arrays([alike(text_array(each.query_ids)) for each in rankings]))
+    documents = Coded.of(pa.concat_arrays([alike(each.documents) for each in rankings]))
+    lists = np.split(queries.codes, np.cumsum([len(each.query_ids) for each in rankings])[:-1])
+    docs = np.split(documents.codes, np.cumsum([len(each.documents) for each in rankings])[:-1])
+    width = len(documents.texts)
+    every = np.concatenate(
+        [
+            own.astype(np.int64)[owners(each.offsets)] * width + codes[each.docs]
+            for each, own, codes in zip(rankings, lists, docs, strict=True)
+        ]
+    )
+    every.sort()
+    pairs = every[np.diff(every, prepend=-1) > 0]
+    query, document = np.divmod(pairs, max(width, 1))
+    offsets = offsets_from(np.bincount(query, minlength=len(queries.texts)))
     return Ranking(
-        query_ids=queries.to_numpy(dtype=object),
-        documents=arrow_text(documents.to_numpy(dtype=object)),
+        query_ids=objects(queries.texts),
+        documents=documents.texts,
         offsets=offsets,
         docs=document.astype(np.int32),
         scores=-places(offsets).astype(np.float64),
-        tied=np.zeros(len(queries), dtype=bool),
+        tied=np.zeros(len(queries.texts), dtype=bool),
         ties="stable",
         given=np.arange(len(pairs), dtype=np.int32),
     )
@@ -42,25 +52,18 @@ def adds_documents(
 
     query_ids: the queries that matter; what either has for others is ignored.
     """
-    queries = pd.Index(query_ids, dtype=object)
-    documents = pd.Index(candidates.doc_ids, dtype=object)
-    found = _pairs(ranking, queries, documents)
-    known = _pairs(candidates, queries, documents)
-    # NumPy's own `isin` and `unique` take ten times as long.
-    there = pd.Index(found[found >= 0]).isin(known)
-    return bool((found == _NO_DOCUMENT).any()) or not bool(there.all())
+    ids, width = text_array(query_ids), len(candidates.documents)
 
+    def pairs(ranking: Ranking, codes: Integers) -> Integers:
+        """A number for each document of those queries, in order; -1 for one without a code."""
+        query = places_in(ids, text_array(ranking.query_ids))[owners(ranking.offsets)]
+        due = query >= 0
+        document = codes[ranking.docs[due]]
+        return np.sort(np.where(document < 0, -1, query[due] * width + document))
 
-_NO_QUERY, _NO_DOCUMENT = -2, -1
-
-
-def _pairs(ranking: Ranking, queries: pd.Index, documents: pd.Index) -> Integers:
-    """(N,) a number for each query and document: the same pair has the same in every ranking.
-    `_NO_QUERY` where the query is not among `queries`, else `_NO_DOCUMENT` where the document is
-    not among `documents`."""
-    query = queries.get_indexer(pd.Index(ranking.query_ids, dtype=object))[owners(ranking.offsets)]
-    document = documents.get_indexer(pd.Index(ranking.doc_ids, dtype=object))[ranking.docs]
-    codes = query.astype(np.int64) * len(documents) + document
-    codes[document < 0] = _NO_DOCUMENT
-    codes[query < 0] = _NO_QUERY
-    return codes
+    found = pairs(ranking, places_in(alike(candidates.documents), alike(ranking.documents)))
+    known = pairs(candidates, np.arange(width))
+    if len(found) > len(known):
+        return True
+    place = np.minimum(np.searchsorted(known, found), len(known) - 1)
+    return bool((known[place] != found).any())

@@ -13,6 +13,8 @@ held against `rankdash evaluate`. Exits with 1 above a goal at a million rows: o
 memory that rankdash held at once, as a multiple of the files' size, and of that check. Programs run
 in an empty folder, and Python's find their modules compiled, as those that are installed do. Above
 a million rows each runs once, and ir_measures not at all: it needs a Python object for every row.
+Beside them is told what `rankdash compare` takes, with a second run that has other documents for one
+in ten.
 """
 
 import importlib.util
@@ -49,12 +51,13 @@ for name in next(iter(values.values())):
 """
 
 
-def write(folder: Path, rows: int) -> tuple[str, str]:
-    """The labels and the run. Two thirds of a query's labels are of documents that it ranks."""
+def write(folder: Path, rows: int) -> tuple[str, str, str]:
+    """The labels and two runs. Two thirds of a query's labels are of documents that the first
+    ranks."""
     rng = np.random.default_rng(rows)
     vocabulary = max(rows // 2, 2 * DEPTH)
-    qrels, run = folder / f"{rows}.qrels", folder / f"{rows}.run"
-    with qrels.open("w") as labels, run.open("w") as ranking:
+    qrels, run, other = (folder / f"{rows}.{name}" for name in ("qrels", "run", "other.run"))
+    with qrels.open("w") as labels, run.open("w") as ranking, other.open("w") as second:
         for query in range(rows // DEPTH):
             docs = rng.choice(vocabulary, DEPTH, replace=False)
             scores = np.sort(rng.random(DEPTH) * 20)[::-1]
@@ -62,13 +65,18 @@ def write(folder: Path, rows: int) -> tuple[str, str]:
                 f"q{query} Q0 doc{doc:07d} {rank} {score:.6f} bm25\n"
                 for rank, (doc, score) in enumerate(zip(docs, scores, strict=True), 1)
             )
+            moved = dict.fromkeys((*rng.permutation(docs)[DEPTH // 10 :], *docs[:5], -query - 1))
+            second.writelines(
+                f"q{query} Q0 doc{doc:07d} {rank} {DEPTH - rank} ce\n"
+                for rank, doc in enumerate(moved, 1)
+            )
             judged = dict.fromkeys((*docs[: LABELS * 2 // 3], *rng.integers(0, vocabulary, 5)))
             grades = rng.integers(0, 4, len(judged))
             labels.writelines(
                 f"q{query} 0 doc{doc:07d} {grade}\n"
                 for doc, grade in zip(judged, grades, strict=True)
             )
-    return str(qrels), str(run)
+    return str(qrels), str(run), str(other)
 
 
 def of_rankdash(output: str) -> dict[str, float]:
@@ -151,7 +159,7 @@ def used_by(command: Sequence[str], folder: Path) -> tuple[float, float, str]:
 
 def compare(rows: int, folder: Path) -> bool:
     """Whether rankdash keeps the goals."""
-    qrels, run = write(folder, rows)
+    qrels, run, other = write(folder, rows)
     size = sum(Path(each).stat().st_size for each in (qrels, run)) / 1e6
     every = programs(qrels, run)
     once = rows > GOAL_ROWS
@@ -186,6 +194,9 @@ def compare(rows: int, folder: Path) -> bool:
     if not once:
         checking = statistics.median(seconds["rankdash check"]) / ours
         print(f"  rankdash check: {checking:.2f}× rankdash evaluate")
+    command = [sys.executable, "-m", "rankdash", "compare", "--qrels", qrels, "--baseline", run]
+    used, most, _ = used_by([*command, "--challenger", other, "--json"], folder)
+    print(f"  rankdash compare, two runs: {used:.2f} s of processor time; at most {most:.0f} MB")
     if rows != GOAL_ROWS:
         return True
     ratio, memory = ours / base, held["rankdash"] / size
