@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, LimitError
 from rankdash.readers.formats.json_records import cell, table_of
 from rankdash.readers.parse import faults
 from rankdash.readers.parse.faults import told
-from rankdash.readers.parse.limits import ReadLimits
+from rankdash.readers.parse.limits import ReadLimits, variable
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
     Columns,
@@ -47,8 +50,14 @@ def tabulated(table: pa.Table, file: str, name: str, limits: ReadLimits) -> Tabl
             remedy="Give every column a name of its own.",
             file=file,
         )
+    values = size = 0
+    for part in itertools.chain.from_iterable(column.chunks for column in table.columns):
+        held, taken = _extent(part)
+        values, size = values + held, size + taken
+        refuse_many_bytes(size, file, limits)
     lines = np.arange(1, table.num_rows + 1, dtype=np.int64)
     if any(_holds_values(column.type) for column in table.schema):
+        _refuse_many_values(values, file, limits)
         return table_of(table.to_pylist(), lines.tolist(), file, name, limits)
     columns: dict[str, pa.Array] = {}
     for column in table.column_names:
@@ -64,20 +73,95 @@ def _unpacked(data: bytes, file: str, limits: ReadLimits) -> pa.Table:
     import pyarrow.parquet as pq
 
     parquet = pq.ParquetFile(pa.BufferReader(data))
+    # A text that stands there once can be that of every row: it is measured before it is repeated.
+    texts = [each.name for each in parquet.schema_arrow if _is_text(each.type)]
+    parquet = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
     refuse_many_rows(parquet.metadata.num_rows, file, limits)
     refuse_many_columns(len(parquet.schema_arrow), file, limits)
     groups = map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups))
     refuse_many_bytes(sum(group.total_byte_size for group in groups), file, limits)
-    # Read in batches: a few bytes of dictionary-encoded text can become gigabytes.
-    batches: list[pa.RecordBatch] = []
+    batches: list[pa.Table] = []
     size = 0
     for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
         # What stands in the file need not be what it says it is.
         batch.validate(full=True)
-        size += batch.nbytes
+        size += sum(_extent(column)[1] for column in batch.columns)
         refuse_many_bytes(size, file, limits)
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
+        columns = [_repeated(column) for column in batch.columns]
+        batches.append(pa.table(columns, names=batch.schema.names))
+    return pa.concat_tables(batches) if batches else parquet.schema_arrow.empty_table()
+
+
+def _extent(column: pa.Array) -> tuple[int, int]:
+    """How many values the column holds, those in lists one by one, and the bytes that they take
+    once each stands by itself; at least, where nobody can say."""
+    kind = column.type
+    if not _holds_values(kind):
+        return len(column), _bytes(column)
+    if pa.types.is_struct(kind):
+        inner = column.flatten()
+    elif pa.types.is_map(kind):
+        inner = [column.keys, column.items]
+    else:
+        inner = [column.flatten()]
+    extents = [_extent(each) for each in inner]
+    return len(column) + sum(each[0] for each in extents), sum(each[1] for each in extents)
+
+
+def _bytes(column: pa.Array) -> int:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return int(pc.sum(_sizes(column.dictionary).take(column.indices)).as_py() or 0)
+    if pa.types.is_run_end_encoded(kind):
+        ends = column.run_ends.to_numpy()
+        return int(_sizes(column.values).to_numpy() @ np.diff(ends, prepend=0))
+    return pc.sum(_sizes(column)).as_py() or 0 if _is_view(kind) else column.nbytes
+
+
+def _sizes(values: pa.Array) -> pa.Array:
+    """The bytes of each value."""
+    if _is_view(values.type):
+        # A view is its length and three more numbers.
+        views = np.frombuffer(values.buffers()[1], dtype=np.int32).reshape(-1, 4)
+        return pa.array(views[values.offset : values.offset + len(values), 0].astype(np.int64))
+    if _is_text(values.type):
+        return pc.binary_length(values).cast(pa.int64()).fill_null(0)
+    return pa.array(np.full(len(values), values.nbytes // max(len(values), 1), dtype=np.int64))
+
+
+def _refuse_many_values(values: int, file: str, limits: ReadLimits) -> None:
+    if values > limits.json_values:
+        raise LimitError(
+            "The lists of the file hold more than {limit:,} values.",
+            remedy="Load a sample of the queries with all their rows, or allow more with "
+            "{variable}.",
+            file=file,
+            limit=limits.json_values,
+            variable=variable("json_values"),
+        )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or _is_view(kind)
+    )
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _repeated(column: Any) -> Any:
+    """The values themselves, where the column says each once."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_run_end_encoded(column.type):
+        return pc.run_end_decode(column)
+    return column
 
 
 def _holds_values(kind: pa.DataType) -> bool:
@@ -92,8 +176,7 @@ def _holds_values(kind: pa.DataType) -> bool:
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
     """The column as text, without a Python object a cell where it holds texts or whole numbers."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = _repeated(column)
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)

@@ -57,8 +57,8 @@ class ReadLimits:
     columns:        columns of one file.
     field_chars:    characters of one field (one text, one id).
     line_bytes:     one line of text that is not JSON, in bytes.
-    json_values:    entries, lists and values of one JSON file, which takes up to 200 bytes of
-                    memory for each.
+    json_values:    entries, lists and values of one JSON file, or of lists in Parquet or Arrow;
+                    each takes up to 200 bytes of memory.
     json_depth:     how deep lists and objects may stand inside each other.
     memory_bytes:   what the process may take that reads an upload for the dashboard, in bytes.
     watch:          called with a file's name and how many of its rows are read, now and then.
