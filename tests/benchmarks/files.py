@@ -13,8 +13,8 @@ held against `rankdash evaluate`. Exits with 1 above a goal at a million rows: o
 memory that rankdash held at once, as a multiple of the files' size, and of that check. Programs run
 in an empty folder, and Python's find their modules compiled, as those that are installed do. Above
 a million rows each runs once, and ir_measures not at all: it needs a Python object for every row.
-Beside them is told what `rankdash compare` takes, with a second run that has other documents for one
-in ten.
+Beside them is told what `rankdash compare` takes, with a second run that has other documents for
+one in ten.
 """
 
 import importlib.util
