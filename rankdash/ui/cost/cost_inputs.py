@@ -33,6 +33,7 @@ from rankdash.ui.state.scenario import (
     typed_prices,
 )
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.text import markdown_safe, name_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import MOST_AMOUNT, UNITS
@@ -277,14 +278,13 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
         width="stretch",
         on_click=lambda: workspace().set_setting(SAVED_PRICES, ""),
     )
-    given = st.file_uploader(
-        _("Import a price list (TOML or JSON)"), type=["toml", "json"], key=_UPLOAD
-    )
-    if given is not None and st.button(_("Import"), key="cost.prices.import"):
+    files = uploader(_("Import a price list (TOML or JSON)"), _UPLOAD, type=["toml", "json"])
+    if files and st.button(_("Import"), key="cost.prices.import"):
+        [given] = files
         if given.size > _LARGEST_FILE:
             st.error(_("The file is too large for a price list."), icon=":material/error:")
             return
-        _keep_prices(given.getvalue(), given.name)
+        _keep_prices(given.data, given.name)
 
 
 def _offer_prices(prices: dict[str, ListedPrice]) -> None:

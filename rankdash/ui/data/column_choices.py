@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -20,16 +19,15 @@ _MOST_BYTES = 5_000_000
 _WIDTH = 170
 
 
-def draw(files: Sequence[Any], title: Callable[[str], str]) -> dict[str, Mapping[str, str]]:
+def draw(files: Sequence[Source], title: Callable[[str], str]) -> dict[str, Mapping[str, str]]:
     """The choices for the uploaded files; file → field → column where one differs from the guess.
 
     title: the name of a field on the page.
     """
-    dropped = tuple(file.file_id for file in files)
+    dropped = tuple(file.content for file in files)
     large = sum(file.size for file in files) > _MOST_BYTES
     if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
-        sources = [Source(file.name, file.getvalue()) for file in files]
-        found = guessed(sources, _MOST_BYTES // len(files))
+        found = guessed(files, _MOST_BYTES // len(files))
         st.session_state[_GUESSED] = (dropped, found)
     if large:
         st.caption(

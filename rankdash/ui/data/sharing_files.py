@@ -16,6 +16,7 @@ from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.text import markdown_safe
 
 _SAID = "sharing.said"
@@ -88,16 +89,16 @@ def exported(dataset_ids: Sequence[str]) -> bytes:
 
 
 def _import() -> None:
-    given = st.file_uploader(
+    files = uploader(
         _("A workspace file to import"),
+        f"sharing.file.{st.session_state.get(_GENERATION, 0)}",
         type=["zip"],
-        key=f"sharing.file.{st.session_state.get(_GENERATION, 0)}",
         help=_(
             "The file is checked first and added completely or not at all. The content of this "
             "workspace stays unchanged."
         ),
     )
-    if given is None or not st.button(
+    if not files or not st.button(
         _("Import"), type="primary", icon=":material/upload:", key="sharing.import"
     ):
         return
@@ -108,13 +109,13 @@ def _import() -> None:
         bar.progress(done / total, text=words)
 
     try:
-        found = sharing.bring_in(workspace(), given, given.name, progress)
+        with files[0].open() as given:
+            found = sharing.bring_in(workspace(), given, files[0].name, progress)
     except RankdashError as error:
         bar.empty()
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return
     st.session_state[_SAID] = found
-    # The file need not stay in the server's memory.
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
     if found.datasets:
         address.choose("data", found.datasets[0])

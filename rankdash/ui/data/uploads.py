@@ -29,6 +29,7 @@ from rankdash.readers import (
 from rankdash.ui.data import column_choices, kept_view, reading_panel
 from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
+from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.text import markdown_safe
 
 _GRADES, _GAINS = "grades", "gains"
@@ -77,10 +78,10 @@ def _panel() -> None:
             _question()
         return
     warm()
-    files = st.file_uploader(
+    files = uploader(
         _("Labelled queries and documents, rankings, or a zip of them"),
+        f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         accept_multiple_files=True,
-        key=f"upload.files.{st.session_state.get(_GENERATION, 0)}",
         help=_(
             "Supported: {formats}, Excel (.xlsx); plain, .gz or .zip. JSON may also list for each "
             "query what was retrieved and what is relevant, as ids, texts or grades, or be the "
@@ -92,7 +93,7 @@ def _panel() -> None:
     )
     if not files:
         return
-    packed = next((file.name for file in files if sharing.is_workspace_file(file)), None)
+    packed = next((file.name for file in files if _is_workspace_file(file)), None)
     if packed is not None:
         text = _(
             "{file} is a workspace file. Import it at the end of this page, under *Export or "
@@ -140,8 +141,12 @@ def _panel() -> None:
     mapping = column_choices.draw(files, field_title)
     label = ngettext("Read {n} file", "Read {n} files", len(files))
     if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
-        read = tuple(Source(file.name, file.getvalue()) for file in files)
-        _read(_Upload(read, name, first, made, conflict, annotators, mapping))
+        _read(_Upload(files, name, first, made, conflict, annotators, mapping))
+
+
+def _is_workspace_file(source: Source) -> bool:
+    with source.open() as file:
+        return sharing.is_workspace_file(file)
 
 
 def asking() -> bool:
@@ -327,7 +332,7 @@ def _open(kept: Kept) -> None:
 
 
 def _next_uploader() -> None:
-    # A new key empties the uploader, so the server does not keep the files for the whole session.
+    # A new key empties the uploader.
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
     st.rerun()
 

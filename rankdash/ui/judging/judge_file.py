@@ -10,11 +10,11 @@ from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.intake.reading import tried
 from rankdash.loading import judgements_in
-from rankdash.readers import Source
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.ui.judging import judge_list
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import workspace
+from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
 
@@ -41,15 +41,15 @@ def draw(dataset_id: str) -> None:
 
 
 def _upload(dataset_id: str) -> None:
-    given = st.file_uploader(
+    files = uploader(
         _("CSV or JSON lines of query_id, doc_id and grade"),
+        f"judge.file.{st.session_state.get(_GENERATION, 0)}",
         type=["csv", "tsv", "jsonl", "json"],
-        key=f"judge.file.{st.session_state.get(_GENERATION, 0)}",
     )
-    if given is None:
+    if not files:
         return
+    [source] = files
     try:
-        source = Source(given.name, given.getvalue())
         tried([source])
         judge, _noticed = judgements_in(source)
         known, top = _known(dataset_id, judge), _top(judge)

@@ -29,6 +29,7 @@ from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.successor import keep_beside
 from rankdash.ui.state import person, pickers, stored
 from rankdash.ui.state.server import workspace
+from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.text import markdown_safe
 
 _PAIR = ["query_id", "doc_id"]
@@ -42,9 +43,9 @@ def draw(dataset_id: str) -> None:
     stays, so nothing is lost."""
     if _SAID in st.session_state:
         st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
-    file = st.file_uploader(
+    files = uploader(
         _("A filled-in labelling list, or any file of labels for this data set"),
-        key=f"labels.file.{st.session_state.get(_GENERATION, 0)}",
+        f"labels.file.{st.session_state.get(_GENERATION, 0)}",
     )
     conflict: Conflict = st.selectbox(
         _("Where a pair has a label already"),
@@ -52,9 +53,9 @@ def draw(dataset_id: str) -> None:
         format_func=lambda rule: _(CONFLICTS[rule]),
         key=pickers.in_words("labels.conflict"),
     )
-    if file is None or not st.button(_("Add these labels"), type="primary", key="labels.add"):
+    if not files or not st.button(_("Add these labels"), type="primary", key="labels.add"):
         return
-    source = Source(file.name, file.getvalue())
+    [source] = files
     try:
         tried([source])
         if _answer(dataset_id, source):

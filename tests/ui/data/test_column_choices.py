@@ -23,7 +23,7 @@ def guess(**changes: object) -> Guess:
 
 def files(*sizes: int) -> list[SimpleNamespace]:
     return [
-        SimpleNamespace(file_id=str(at), name=f"{at}.csv", size=size, getvalue=lambda: b"")
+        SimpleNamespace(content=str(at), name=f"{at}.csv", size=size)
         for at, size in enumerate(sizes)
     ]
 

@@ -218,8 +218,9 @@ def test_a_question_stands_in_place_of_the_field_for_files(
     monkeypatch.setattr(uploads, "_question", lambda: found.append("question"))
     if asking:
         session[uploads._PENDING] = "a question"
+    monkeypatch.setattr(uploads, "uploader", lambda *_field, **_settings: found.append("files"))
     uploads._panel()
-    assert found + ["files"] * len(drawn.of("file_uploader")) == parts
+    assert found == parts
 
 
 @pytest.mark.parametrize("sent", [True, False])
