@@ -269,12 +269,11 @@ class Dataset:
         size = max(len(document.texts), 1)
         pairs = _places(query.texts)[query.codes] * size + _places(document.texts)[document.codes]
         queries, lists = text_array(ranked.query_ids), owners(ranked.offsets)
-        tables = (
-            (_columns(self._queries), np.argsort(_places(text_array(self._queries["query_id"])))),
-            (
-                _columns(self._documents),
-                np.argsort(_places(text_array(self._documents["doc_id"]))),
-            ),
+        # The columns of each table, and the order of its rows. A column: values, and the codes that
+        # stand for them, None where it has a value a row.
+        tables: tuple[tuple[dict[str, tuple[Any, Any]], Integers], ...] = (
+            _by_id(self._queries, "query_id"),
+            _by_id(self._documents, "doc_id"),
             (
                 {
                     "query_id": (query.texts, query.codes),
@@ -317,9 +316,10 @@ def _places(ids: Any) -> Integers:
     return len(ids) - 1 - descending_ids(ids)
 
 
-def _columns(frame: pd.DataFrame) -> dict[str, tuple[Any, None]]:
-    """Name → Arrow text, a row each."""
-    return {str(name): (text_array(values), None) for name, values in frame.items()}
+def _by_id(frame: pd.DataFrame, key: str) -> tuple[dict[str, tuple[Any, Any]], Integers]:
+    """The columns of a table of texts, and its rows in the order of their ids."""
+    columns = {str(name): (text_array(values), None) for name, values in frame.items()}
+    return columns, np.argsort(_places(columns[key][0]))
 
 
 def _content(values: Any) -> tuple[bytes, ...]:

@@ -6,6 +6,7 @@ speaks alone; every mark that has one also has a shape, a dash, a pattern or a p
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.basedatatypes import convert_to_base64
 
 from rankdash.i18n import ngettext
 from rankdash.words import names
@@ -181,6 +183,34 @@ def ticks(highest: float) -> str:
     return "~s" if highest >= 1000 else ",.3~f"
 
 
+class _Figure(go.Figure):  # type: ignore[misc]
+    """A figure whose traces and layout become objects when somebody asks for one: to be sent, they
+    are wanted as plain data, and to make objects of them takes as long as to send them."""
+
+    def __init__(self, data: list[Trace], layout: Trace) -> None:
+        self.__dict__["_plain"] = (data, layout)
+
+    def __getattr__(self, name: str) -> Any:
+        # What is not there is what the figure would have, were it made.
+        plain = self.__dict__.pop("_plain", None)
+        if plain is None:
+            raise AttributeError(name)
+        super().__init__(*plain, _validate=False)
+        return getattr(self, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        if "_plain" not in self.__dict__:
+            made: dict[str, Any] = super().to_dict()
+            return made
+        data, layout = self.__dict__["_plain"]
+        plain = copy.deepcopy({"data": data, "layout": layout})
+        convert_to_base64(plain)
+        return plain
+
+    def __reduce__(self) -> tuple[type[go.Figure], tuple[dict[str, Any]]]:
+        return go.Figure, (self.to_dict(),)
+
+
 def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> go.Figure:
     """The figure, with everything set that a theme would otherwise leave to chance.
 
@@ -240,7 +270,7 @@ def finish(traces: Iterable[Trace], ink: Ink, height: int, **layout: object) -> 
     # does plotly's check of every value, which tests make. Its own template would be sent along.
     empty: dict[str, object] = {"template": {}}
     drawn = _merged(_merged({**empty, **common}, own), layout)
-    return go.Figure(data, drawn, _validate=False)
+    return _Figure(data, drawn)
 
 
 def _merged(base: Mapping[str, object], extra: Mapping[str, object]) -> dict[str, object]:

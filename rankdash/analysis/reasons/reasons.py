@@ -212,7 +212,8 @@ class _Case(MainDocuments):
     def unchanged(self) -> Flags:
         """(Q,) whether neither the value nor what documents add to it moved beyond the tie band."""
         still: Flags = np.maximum(self.gained, self.lost) <= self.tie_band + ROUNDING
-        return (self.sign == 0) & still
+        unchanged: Flags = (self.sign == 0) & still
+        return unchanged
 
     @cached_property
     def unjudged(self) -> Flags:

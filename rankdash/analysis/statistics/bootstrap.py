@@ -97,7 +97,7 @@ class Columns:
             turned[:, at] = np.sort(column)
         made = cls.of(turned)
         sign = np.where(made.steps.sum(axis=0) < 0, -1.0, 1.0)
-        for at in np.flatnonzero(sign < 0):
+        for at in np.flatnonzero(sign < 0).tolist():
             # What is not known stands last either way.
             last = int(made.known[:, at].sum())
             for each in (made.values, made.steps):

@@ -77,7 +77,7 @@ class _Known:
 
 def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
     # Adding 0 turns -0.0 into 0.0.
-    return sha256(np.ascontiguousarray(column + 0.0)).digest(), settings
+    return sha256((column + 0.0).tobytes()).digest(), settings
 
 
 _ENDS = _Known(lambda ends: -ends[::-1])
