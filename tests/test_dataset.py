@@ -228,3 +228,18 @@ def test_the_letters_of_the_queries_tell_their_language(texts, language):
     assert language_of(texts) == language
     queries = pd.DataFrame({"query_id": ["1", "007"], "text": [" ".join(texts), None]})
     assert dataset(queries=queries).language == language
+
+
+def test_the_id_is_the_same_in_every_version():
+    """Stored data sets are known by it."""
+    assert dataset().id == "3c6505ba142e1b59"
+    bare = pd.DataFrame({"query_id": [], "doc_id": [], "label": []})
+    ranked = candidates(("007", "d2", 1.0), ("1", "d1", 2.0), ("1", "d2", 1.0))
+    assert dataset(ranked=ranked, qrels=bare).id == "76275f5d677ae7bb"
+
+
+def test_texts_of_some_documents_are_those_of_all():
+    made = dataset()
+    every = made.document_text()
+    assert made.document_text(np.array([1, 0])).to_dict() == every[::-1].to_dict()
+    assert list(made.document_text(np.array([1])).index) == ["d2"]

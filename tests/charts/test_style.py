@@ -1,14 +1,18 @@
 """What all charts share: contrast, escaping, marks that differ in more than colour."""
 
+import copy
 import itertools
+import json
 import math
 from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import numpy as np
+import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import intervals, milliseconds, style
+from rankdash.charts import draw, intervals, milliseconds, style
 from rankdash.charts.mark_image import mark_image
 
 
@@ -244,3 +248,20 @@ def test_a_target_stands_across_its_axis():
     )  # fmt: skip
     up = milliseconds.target_line(500.0, style.INKS["light"], "y2")
     assert (up["yref"], up["y0"], up["xref"], up["x0"]) == ("y2", 500.0, "paper", 0)
+
+
+def test_a_figure_that_is_only_sent_is_the_one_whose_parts_are_looked_at():
+    def drawn() -> go.Figure:
+        points = draw.scatter(np.arange(3.0), [0.25, None, 1.0], "markers", name="a", hover="xyz")
+        return style.finish([points], style.INKS["dark"], 200, xaxis=style.axis("x", range=[0, 3]))
+
+    sent, seen = drawn(), drawn()
+    assert seen.data[0].name == "a"
+    assert seen.layout.xaxis.title.text == "x"
+    assert json.loads(sent.to_json()) == json.loads(seen.to_json())
+    changed = copy.deepcopy(drawn()).update_layout(height=700)
+    assert changed.to_dict()["layout"]["height"] == 700
+    assert sent.update_layout(height=700).to_dict()["layout"]["height"] == 700
+    assert sent.data[0].x.tolist() == [0, 1, 2]
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = drawn().nothing_like_it

@@ -1,5 +1,7 @@
 import math
 import shutil
+import sqlite3
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -363,3 +365,48 @@ def test_what_lost_its_folder_can_be_deleted(workspace, make_dataset, make_run, 
         workspace.delete_dataset(dataset.id)
     assert (len(workspace.datasets()), workspace.runs()) == (1 if kind == "runs" else 0, [])
     assert list((workspace.root / kind).iterdir()) == []
+
+
+def test_what_is_read_in_a_block_needs_one_connection_and_sees_what_others_write(
+    workspace, make_dataset, monkeypatch
+):
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    opened = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **more: opened.append(1) or connect(*given, **more)
+    )
+    with workspace.database.held_open():
+        names = [workspace.name("datasets", dataset.id) for _ in range(5)]
+        assert (names, len(opened)) == (["small"] * 5, 1)
+        Workspace(workspace.root).rename_dataset(dataset.id, "elsewhere")
+        assert workspace.name("datasets", dataset.id) == "elsewhere"
+        workspace.rename_dataset(dataset.id, "here")
+        assert workspace.name("datasets", dataset.id) == "here"
+        with workspace.database.reading() as outer, workspace.database.reading() as inner:
+            assert outer is not inner
+            workspace.rename_dataset(dataset.id, "meanwhile")
+            asked = "SELECT name FROM datasets"
+            assert {each.execute(asked).fetchone()["name"] for each in (outer, inner)} == {
+                "meanwhile"
+            }
+        with pytest.raises(StoreError, match="no data set"):
+            workspace.name("datasets", "gone")
+        held = workspace.database
+        before = len(opened)
+        threads = [
+            threading.Thread(target=lambda: workspace.name("datasets", dataset.id))
+            for _ in range(2)
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert len(opened) == before + 2, "a block is of its thread"
+    before = len(opened)
+    with held.reading() as one:
+        one.execute("SELECT 1")
+    assert len(opened) == before + 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        one.execute("SELECT 1")

@@ -503,3 +503,29 @@ def test_the_most_serious_caveat_comes_first():
         *("baseline", "unlabelled", "lead", "other_metrics", "default_threshold", "price"),
         "timings",
     ]
+
+
+@pytest.mark.parametrize("queries", ["qrels", "both"])
+def test_kinds_of_queries_are_told_apart_for_each_system_by_its_own_queries(queries):
+    """What is kept for one challenger or metric is not taken for another."""
+    loaded = rows([3] * 30 + [1] * 12, kinds=["a"] * 30 + ["b"] * 12)
+    gain, loss = run(loaded, [1] * 30 + [3] * 12, "gain"), run(loaded, [5] * 30 + [1] * 12, "loss")
+    short = replace(loss, ranking=loss.ranking.without([f"q{q}" for q in range(0, 30, 2)]))
+    kept: dict[object, object] = {}
+
+    def cache(key, make):
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    rules = Conventions(queries=queries)
+    of = study(loaded, gain, short, conventions=rules, cache=cache, dataset_id=loaded.dataset.id)
+    for metric in ("mrr", "map"):
+        for order in (of.challengers, of.challengers[::-1]):
+            shared = replace(of, metric=metric, challengers=order)
+            alone = replace(shared, cache=None)
+            assert [caveats(shared, each) for each in order] == [
+                caveats(alone, each) for each in order
+            ]
+    turned = one(of, TurnedGroups)
+    assert [each.value for each in turned.groups] == ["b"]

@@ -76,8 +76,9 @@ class _Known:
 
 
 def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
-    # Adding 0 turns -0.0 into 0.0.
-    return sha256((column + 0.0).tobytes()).digest(), settings
+    # Adding 0 turns -0.0 into 0.0, and of what is no number there are several too.
+    plain = np.where(np.isnan(column), np.nan, column + 0.0)
+    return sha256(plain.tobytes()).digest(), settings
 
 
 _ENDS = _Known(lambda ends: -ends[::-1])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rankdash.analysis.statistics import inference
 from rankdash.analysis.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
 from rankdash.analysis.statistics.inference import (
     corrected_by_family,
@@ -147,3 +148,33 @@ def test_comparisons_are_corrected_over_all_or_within_their_metric(family, corre
     found, counts = corrected_by_family(p, settings)
     assert np.allclose(found, corrected, equal_nan=True)
     assert counts.tolist() == made
+
+
+def test_columns_that_come_again_have_what_they_had_and_are_not_drawn_for_again(monkeypatch):
+    rng = np.random.default_rng(7)
+    columns = np.column_stack([measured("mrr@10", 60, rng), measured("hit", 60, rng), np.zeros(60)])
+    columns[5, 1] = np.nan
+    settings = StatisticsSettings(resamples=400, seed=811)
+    low, high = intervals(columns, settings)
+    p = p_values(columns, settings)
+    drawn = []
+    for name in ("bootstrap_means", "sign_flip_p"):
+        made = getattr(inference, name)
+        monkeypatch.setattr(
+            inference,
+            name,
+            lambda given, made=made, **more: drawn.append(1) or made(given, **more),
+        )
+    for again in range(2):
+        for order in ([0, 1, 2], [2, 0], [1]):
+            chosen = columns[:, order]
+            for sign, ends in ((1.0, (low, high)), (-1.0, (-high, -low))):
+                found = intervals(sign * chosen, settings, again=True)
+                assert np.array_equal(found, [ends[0][order], ends[1][order]])
+                assert np.array_equal(p_values(sign * chosen, settings, again=True), p[order])
+        assert len(drawn) == 2, again
+    other = replace(settings, seed=812)
+    assert np.array_equal(intervals(columns, other, again=True), intervals(columns, other)), (
+        "of other settings"
+    )
+    assert not np.array_equal(intervals(columns, other)[0], low)
