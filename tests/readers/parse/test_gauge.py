@@ -100,19 +100,20 @@ def test_a_text_far_longer_than_a_field_is_refused_with_its_line(cut):
 
 
 @pytest.mark.parametrize(
-    ("content", "match"),
+    ("start", "part", "times", "end", "match"),
     [
-        (b"query,document,label\n" + b"a,b,1\n" * 8 * MEGABYTE, "1,000,000 rows"),
-        (b"[" + b'{"a":1},' * 6 * MEGABYTE + b'{"a":1}]', "values"),
-        (b"[" + b"1," * 24 * MEGABYTE + b"1]", "values"),
-        (b'{"data":[' + b"[]," * 16 * MEGABYTE + b"1]}", "values"),
-        (b"[" * 48 * MEGABYTE, "100 deep"),
-        (b'query,document,label\n"a","' + b"x " * 24 * MEGABYTE + b'",1\n', "A line is longer"),
-        (b'{"query":"' + b"x" * 48 * MEGABYTE, "A text in the JSON"),
+        (b"query,document,label\n", b"a,b,1\n", 8, b"", "1,000,000 rows"),
+        (b"[", b'{"a":1},', 6, b'{"a":1}]', "values"),
+        (b"[", b"1,", 24, b"1]", "values"),
+        (b'{"data":[', b"[],", 16, b"1]}", "values"),
+        (b"", b"[", 48, b"", "100 deep"),
+        (b'query,document,label\n"a","', b"x ", 24, b'",1\n', "A line is longer"),
+        (b'{"query":"', b"x", 48, b"", "A text in the JSON"),
     ],
     ids=["rows", "json_rows", "json_list", "json_lists", "json_deep", "line", "json_text"],
 )
-def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(parse, content, match):
+def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(parse, start, part, times, end, match):
+    content = start + part * times * MEGABYTE + end
     packed = gzip.compress(content, 1)
     size = len(content)
     del content
