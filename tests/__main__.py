@@ -1,4 +1,5 @@
-"""`python -m tests`: every check of this project, one after the other, the quick ones first.
+"""`python -m tests`: every check of this project, the quick ones first; what is said of the types
+comes last.
 
 With `--quick`, all but the tests that run Chromium or a neural model, and a tenth of the examples
 that tests draw. They draw the same ones each time; with `--random` they draw others, from a seed
@@ -21,7 +22,6 @@ SHOWN = ("streamlit", "pandas", "numpy", "plotly", "torch", "sentence-transforme
 CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "lint": [str(BIN / "ruff"), "check", "."],
-    "types": [str(BIN / "mypy")],
     "imports": [str(BIN / "lint-imports")],
     # Two at once: a test in a browser mostly waits.
     "tests": [
@@ -29,6 +29,8 @@ CHECKS = {
         *("-n", "2", "--dist", "loadfile"),
     ],
 }
+# Without what an earlier run kept it takes half a minute, on one processor: beside all the others.
+TYPES = [str(BIN / "mypy")]
 
 QUICK = ("-m", "not browser and not model", "--hypothesis-profile=few")
 
@@ -72,12 +74,23 @@ def check(environment: dict[str, str]) -> int:
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
     failed = []
+    types = subprocess.Popen(
+        TYPES,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     for name, command in CHECKS.items():
         started = time.monotonic()
         print(f"\n== {name}", flush=True)
         if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
             failed.append(name)
         print(f"== {name}: {time.monotonic() - started:.0f} s", flush=True)
+    print(f"\n== types\n{types.communicate()[0]}", flush=True)
+    if types.returncode:
+        failed.append("types")
     if failed:
         print("\nFailed: " + ", ".join(failed))
     return 1 if failed else 0
