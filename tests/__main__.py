@@ -19,14 +19,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SHOWN = ("streamlit", "pandas", "numpy", "plotly", "torch", "sentence-transformers", "pytest")
+# One for each processor; each takes 2 GB of memory.
+PROCESSES = min(max(os.cpu_count() or 1, 2), 8)
 CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "lint": [str(BIN / "ruff"), "check", "."],
     "imports": [str(BIN / "lint-imports")],
-    # Two at once: a test in a browser mostly waits.
     "tests": [
         *(sys.executable, "-m", "pytest", "-q", "--durations=10"),
-        *("-n", "2", "--dist", "loadfile"),
+        *("-n", str(PROCESSES), "--dist", "loadfile"),
     ],
 }
 # Without what an earlier run kept it takes half a minute, on one processor: beside all the others.
