@@ -25,9 +25,10 @@ CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "lint": [str(BIN / "ruff"), "check", "."],
     "imports": [str(BIN / "lint-imports")],
+    # In the order of `tests/conftest.py`, whatever number of tests a file has.
     "tests": [
-        *(sys.executable, "-m", "pytest", "-q", "--durations=10"),
-        *("-n", str(PROCESSES), "--dist", "loadfile"),
+        *(sys.executable, "-m", "pytest", "-q", "--durations=10", "-n", str(PROCESSES)),
+        *("--dist", "loadfile", "--no-loadscope-reorder"),
     ],
 }
 # Without what an earlier run kept it takes half a minute, on one processor: beside all the others.

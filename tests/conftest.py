@@ -116,6 +116,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, fixtures in FIXTURES.items():
             if not fixtures.isdisjoint(getattr(item, "fixturenames", ())):
                 item.add_marker(marker)
+    # The longest first: at the end no process is left alone with one of them.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 
 
 def _refuse_unless(marker: str) -> None:
