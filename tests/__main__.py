@@ -19,8 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SHOWN = ("streamlit", "pandas", "numpy", "plotly", "torch", "sentence-transformers", "pytest")
-# One for each processor; each takes 2 GB of memory.
-PROCESSES = min(max(os.cpu_count() or 1, 2), 8)
+# One for each processor, where there is room: each takes 2 GB of memory, and browsers beside it.
+_ROOM = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (4 * 1024**3)
+PROCESSES = max(min(os.cpu_count() or 1, _ROOM, 8), 2)
 CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "lint": [str(BIN / "ruff"), "check", "."],
