@@ -94,6 +94,12 @@ class Dataset:
     _make: Callable[[], Tables]
     only_ids = False
 
+    before: Self | None = None
+    """The data set that has the labels before any were changed (`relabelled`), if any were."""
+
+    changed: frozenset[str] = frozenset()
+    """The queries for which it has."""
+
     @cached_property
     def _tables(self) -> Tables:
         return _checked(*self._make(), self.candidates)[0]
@@ -245,6 +251,14 @@ class Dataset:
         made = copy.copy(self)
         for of_labels in ("id", "label_values", "labels", "labelled_queries"):
             made.__dict__.pop(of_labels, None)
+        made.before = self if self.before is None else self.before
+        made.changed = self.changed.union(new["query_id"])
+        if not np.isnan(labels).any() and np.array_equal(self.labels["label"], old["label"]):
+            made.__dict__["labels"] = {
+                "query_id": self.labels["query_id"].extended(alike(text_array(added["query_id"]))),
+                "doc_id": self.labels["doc_id"].extended(alike(text_array(added["doc_id"]))),
+                "label": np.append(labels, added["label"].to_numpy(dtype=np.float64)),
+            }
         kept = old.assign(label=labels)[~np.isnan(labels)]
         labelled = pd.concat([kept, added]) if len(added) else kept
         qrels = _table(labelled, ["query_id", "doc_id", "label"], "qrels")

@@ -6,6 +6,7 @@ evaluation.mean("ndcg@10")
 """
 
 from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions
+from rankdash.metrics.corrected import judge_again
 from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
 from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
 from rankdash.metrics.judged import Judged, judge, judge_frame, match
@@ -30,6 +31,7 @@ __all__ = [
     "Parameter",
     "evaluate",
     "judge",
+    "judge_again",
     "judge_frame",
     "match",
     "one_threshold",

@@ -344,5 +344,5 @@ def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, 
     ranked = ranked[order]
     place = np.searchsorted(ranked, wanted)
     place[place == len(ranked)] = 0
-    pairs = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place
+    pairs = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place[:0]
     return rows[order[place[pairs]]], pairs

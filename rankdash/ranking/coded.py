@@ -82,6 +82,17 @@ class Coded:
         """The ids of one after those of the other, none of them missing."""
         return cls.of(pa.concat_arrays([each.texts_of(np.arange(len(each))) for each in several]))
 
+    def extended(self, ids: Any) -> Self:
+        """These ids, then others, Arrow text without missing ones."""
+        if not len(ids):
+            return self
+        own = type(self).of(ids)
+        place = places_in(self.texts, own.texts).astype(np.int32)
+        new = np.flatnonzero(place < 0)
+        place[new] = len(self.texts) + np.arange(len(new))
+        texts = pa.concat_arrays([self.texts, own.texts.take(arrow_integers(new))])
+        return type(self)(np.append(self.codes, place[own.codes]), texts)
+
     def __len__(self) -> int:
         return len(self.codes)
 

@@ -8,7 +8,7 @@ best first. Ties are settled once, when the ranking is made, by a stated rule.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -177,7 +177,13 @@ class Ranking:
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""
-        kept = ~np.isin(self.query_ids, list(query_ids))
+        return self._some(~np.isin(self.query_ids, list(query_ids)))
+
+    def only(self, query_ids: Collection[str]) -> Ranking:
+        """The same ranking with the lists of some queries alone."""
+        return self._some(np.array([query in query_ids for query in self.query_ids], dtype=bool))
+
+    def _some(self, kept: npt.NDArray[np.bool_]) -> Ranking:
         counts = np.diff(self.offsets)
         rows = np.repeat(kept, counts)
         return replace(

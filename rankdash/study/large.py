@@ -137,9 +137,9 @@ def study_large(
         statistics=statistics(len(order)),
         cache=known,
     )
-    known[study.judged_key(FIRST_STAGE)] = whole[baseline]
+    known[study.judged_key(FIRST_STAGE, study.dataset_id)] = whole[baseline]
     for system, run in runs.items():
-        known[study.judged_key(run.id)] = whole[system]
+        known[study.judged_key(run.id, study.dataset_id)] = whole[system]
         known[adding_key(study, run.id)] = system in adding
     if adding:
         known[pool_key(study)] = join_judged(pools, order)

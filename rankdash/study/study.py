@@ -25,7 +25,7 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison, bounds_table
 from rankdash.dataset import Dataset
 from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
+from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge, judge_again
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.study.cache import Cache, Key, Made
@@ -206,10 +206,27 @@ class Study:
     # Numbers.
 
     def judged(self, system: str) -> Judged:
-        """The ranking joined with the labels."""
+        """The ranking joined with the labels; with corrected ones anew for their queries alone."""
+        data, rules = self.dataset, self.conventions
+
+        def whole(dataset_id: str, labels: Callable[[], Mapping[str, Any]]) -> Judged:
+            return self.once(
+                self.judged_key(system, dataset_id),
+                lambda: judge(self.ranking(system), labels(), rules),
+            )
+
+        before = data.before
+        if not self.corrected or before is None:
+            return whole(self.dataset_id, lambda: data.labels)
         return self.once(
-            self.judged_key(system),
-            lambda: judge(self.ranking(system), self.dataset.labels, self.conventions),
+            self.judged_key(system, self.dataset_id),
+            lambda: judge_again(
+                whole(self.stored_id, lambda: before.labels),
+                self.ranking(system),
+                data.labels,
+                data.changed,
+                rules,
+            ),
         )
 
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
@@ -413,9 +430,9 @@ class Study:
 
     # Where parts are kept.
 
-    def judged_key(self, system: str) -> Key:
-        """Under which `judged` is kept."""
-        return "judged", self.dataset_id, system, *self.conventions.joining
+    def judged_key(self, system: str, dataset_id: str) -> Key:
+        """Under which `judged` is kept. dataset_id: of the labels."""
+        return "judged", dataset_id, system, *self.conventions.joining
 
     @property
     def stored_id(self) -> str:
