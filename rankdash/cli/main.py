@@ -91,5 +91,6 @@ def _parser(typed: Sequence[str]) -> Parser:
         command = commands.add_parser(name, help=help_line)
         if name == asked:
             import_module(f"rankdash.cli.{name}").add(command)
+            command.set_defaults(typed=typed)
             _take_settings(name, command, typed[typed.index(name) + 1 :])
     return parser

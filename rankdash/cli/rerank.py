@@ -53,6 +53,7 @@ from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.settings import nearest
+from rankdash.runs.on_ray.apart import apart, needed, run_apart
 from rankdash.runs.on_ray.reranker import on_ray
 from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.plan import Timing, plan
@@ -159,7 +160,14 @@ def add(parser: Parser) -> None:
     )
     add_plugin(parser)
     add_label_rules(parser)
-    parser.set_defaults(command=_rerank)
+    parser.set_defaults(command=_command)
+
+
+def _command(arguments: argparse.Namespace) -> int:
+    if arguments.on is not None and needed(arguments.on):
+        return run_apart(arguments.typed, arguments.on)
+    with apart():
+        return _rerank(arguments)
 
 
 def _rerank(arguments: argparse.Namespace) -> int:

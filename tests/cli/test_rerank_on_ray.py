@@ -5,20 +5,19 @@ import sys
 
 import pytest
 
+from rankdash.cli.main import main
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 
 
 @pytest.fixture
-def on(run, tmp_path):
+def on(capfd, tmp_path):
     def command(*arguments, reranker="bm25"):
-        found = run(
-            *("rerank", "--data", SAMPLE, "--reranker", reranker, "-o", tmp_path / "out.trec"),
-            *arguments,
-        )
-        assert found.code == 2 and not (tmp_path / "out.trec").exists()
-        return found.err
+        target = tmp_path / "out.trec"
+        data = ("--data", str(SAMPLE), "--reranker", reranker, "-o", str(target))
+        assert main(["rerank", *data, *arguments]) == 2 and not target.exists()
+        return capfd.readouterr().err
 
     return command
 

@@ -27,6 +27,7 @@ pytest.importorskip("ray")
 
 PLUGIN = Path(__file__).with_name("ray_plugin.py")
 ROOT = PLUGIN.parents[2]
+SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 HOST = """
 import sys
 from rankdash.runs.on_ray import cluster
@@ -210,3 +211,21 @@ cluster.connect(sys.argv[1])
         command = [sys.executable, "-c", code, address]
         said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert f"The Ray cluster at {address} does not answer: no answer within 1 s." in said.stderr
+
+
+def test_a_command_whose_raylet_dies_says_so(tmp_path, wait_until):
+    """Ray ends the process that a run is started from, at once."""
+    log, target = tmp_path / "pids", tmp_path / "out.trec"
+    options = ["--set=ms=200", f"--set=log={log}", "--on=ray", "--actors=1", "--actor-cpus=1"]
+    command = [sys.executable, "-m", "rankdash", "rerank", "--data", str(SAMPLE), "--plugin"]
+    command += [str(PLUGIN), "--reranker=hashing", *options, "--out", str(target)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        wait_until(lambda: process.poll() is not None or (log.exists() and log.read_text()))
+        assert process.poll() is None
+        # The actor's own parent.
+        raylet = int(Path(f"/proc/{log.read_text().split()[-1]}/stat").read_text().split()[3])
+        os.kill(raylet, signal.SIGKILL)
+        said = process.stderr.read().splitlines()
+    assert process.returncode == 2
+    assert said[-1].startswith("error: The Ray cluster at ray is gone.")
+    assert not target.exists()
