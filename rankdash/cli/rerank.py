@@ -40,6 +40,7 @@ from rankdash.cli.output import (
     writing,
 )
 from rankdash.cli.timings import write_timings
+from rankdash.dataset import Dataset
 from rankdash.errors import DataError, ScoringError, SettingError
 from rankdash.i18n import brief, quantity
 from rankdash.loading import load
@@ -47,7 +48,7 @@ from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
 from rankdash.reporting.exports.trec import run_bytes
-from rankdash.rerankers import RerankerKind, add_plugins, create, get, kinds, problems
+from rankdash.rerankers import Reranker, RerankerKind, add_plugins, create, get, kinds, problems
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
@@ -58,6 +59,7 @@ from rankdash.runs.on_ray.reranker import on_ray
 from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
+from rankdash.runs.resume import ResultsFile, still_good
 from rankdash.runs.runner import rerank
 from rankdash.runs.shards import Shard, part_bytes
 from rankdash.runs.usage import Usage, usage
@@ -113,6 +115,13 @@ def add(parser: Parser) -> None:
         "rerank only part I of N, for a job of a cluster; `merge` makes one run of the files of "
         "all parts. Each query is scored by itself, with runtime=onnx where it is auto and texts "
         "one by one on a processor, so that its scores do not depend on N",
+    )
+    parser.option(
+        "--resume",
+        "FILE",
+        "keep the results of each query in FILE while the run goes on. Started again with the same "
+        "data and options, a run that was stopped goes on from there; the file goes when no query "
+        "is left",
     )
     parser.number(
         "--repeats",
@@ -207,7 +216,23 @@ def _rerank(arguments: argparse.Namespace) -> int:
     warn(loaded.report.warnings)
     warn(misfit(made.settings, loaded.dataset.language))
     own = None if shard is None else shard.queries(loaded.dataset)
-    progress = _Progress(len(plan(loaded.dataset, arguments.depth, own).documents))
+    able = kind.able(made.settings)
+    asked = plan(
+        loaded.dataset,
+        arguments.depth,
+        own,
+        needs_text=able.needs_text,
+        without_text=arguments.without_text,
+    )
+    kept = _kept(arguments, loaded.dataset, made)
+    done = () if kept is None else kept.results
+    progress = _Progress(len(asked.documents) - len(still_good(done, asked)))
+
+    def scored(results: list[QueryResult]) -> None:
+        if kept is not None:
+            kept.add(results)
+        progress.scored(results)
+
     with (
         runtimes.one_by_one() if shard else nullcontext(),
         on_ray(made, kind, arguments.on, actors) if arguments.on else nullcontext(made) as ready,
@@ -217,12 +242,13 @@ def _rerank(arguments: argparse.Namespace) -> int:
             ready,
             depth=arguments.depth,
             query_ids=own,
+            done=done,
             without_text=arguments.without_text,
-            capabilities=kind.able(made.settings),
+            capabilities=able,
             timing=timing,
             on_step=progress.begun,
             on_loaded=progress.loaded,
-            on_batch=progress.scored,
+            on_batch=scored,
         )
     if shard is not None:
         run = replace(run, queries=run.queries[run.queries["query_id"].isin(own or ())])
@@ -239,7 +265,34 @@ def _rerank(arguments: argparse.Namespace) -> int:
     complete = _told(run, target)
     if table is not None:
         write_timings(run, table)
+    if kept is not None and complete:
+        kept.remove()
     return DONE if complete else INCOMPLETE
+
+
+def _kept(arguments: argparse.Namespace, dataset: Dataset, made: Reranker) -> ResultsFile | None:
+    """What is there to go on from. Raises DataError where it is of another run."""
+    if arguments.resume is None:
+        return None
+    target = target_of(arguments.resume)
+    written = [each for each in (arguments.out, arguments.timings) if each is not None]
+    if target.resolve() in {Path(each).resolve() for each in written}:
+        raise DataError(
+            "The run and what it goes on from would be one file.",
+            remedy="Give --resume another name.",
+            file=str(target),
+        )
+    wish = {
+        "version": __version__,
+        "data": dataset.id,
+        "reranker": made.name,
+        "settings": dict(made.settings),
+        "depth": arguments.depth,
+        "shard": arguments.shard,
+        "repeats": arguments.repeats,
+        "without-text": arguments.without_text,
+    }
+    return ResultsFile(target, wish)
 
 
 def _actors(arguments: argparse.Namespace) -> Actors:

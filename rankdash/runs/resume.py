@@ -1,11 +1,21 @@
-"""A run that was stopped goes on: which results of the attempts before it still count."""
+"""A run that was stopped goes on: which results of the attempts before still count, and a file of
+them for a command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import DataError
 from rankdash.runs.plan import Plan
-from rankdash.runs.results import QueryResult
+from rankdash.runs.results import QueryResult, results_from, to_row
+
+_MARK = "rankdash results "
+_ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_ms": np.float64}
 
 
 def still_good(results: Iterable[QueryResult], asked: Plan) -> dict[str, QueryResult]:
@@ -17,3 +27,75 @@ def still_good(results: Iterable[QueryResult], asked: Plan) -> dict[str, QueryRe
         if result.state == "done"
         and len(result.scores) == len(asked.documents.get(result.query_id, ()))
     }
+
+
+class ResultsFile:
+    """A file of results, a line each, that stays whole however a process ends.
+
+    wish: all that the results depend on, fit for JSON. results: what was done before.
+
+    Raises DataError where the file is no such file, or of another wish, and OSError.
+    """
+
+    def __init__(self, path: Path, wish: Mapping[str, object]) -> None:
+        self._path = path
+        self.results: list[QueryResult] = []
+        head = f"{_MARK}{json.dumps(wish)}\n".encode()
+        content = path.read_bytes() if path.exists() else b""
+        if content and not content.startswith(_MARK.encode()):
+            raise _no_results(path)
+        if content and not content.startswith(head):
+            raise DataError(
+                "The results are those of another run: {what} differ.",
+                remedy="Give the same data and options as before, or name a new file.",
+                file=str(path),
+                what=_difference(content, wish),
+            )
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole:
+            try:
+                self.results = _parsed(whole[len(head) :].splitlines())
+            except (ValueError, TypeError, KeyError, AttributeError) as problem:
+                raise _no_results(path) from problem
+        with path.open("ab") as stream:
+            stream.truncate(len(whole))
+            stream.write(b"" if whole else head)
+
+    def add(self, results: Iterable[QueryResult]) -> None:
+        """Those that are done; what failed is tried again."""
+        with self._path.open("ab") as stream:
+            for result in results:
+                if result.state == "done":
+                    row = {
+                        name: value.tolist() if isinstance(value, np.ndarray) else value
+                        for name, value in to_row(result).items()
+                    }
+                    stream.write(json.dumps(row).encode() + b"\n")
+
+    def remove(self) -> None:
+        """Where nothing is left to be done."""
+        self._path.unlink()
+
+
+def _no_results(path: Path) -> DataError:
+    return DataError(
+        "This is no file of results that a run goes on from, or it was changed.",
+        remedy="Name a new file, or the one that --resume named before.",
+        file=str(path),
+    )
+
+
+def _parsed(lines: Iterable[bytes]) -> list[QueryResult]:
+    rows = [json.loads(line) for line in lines]
+    for row in rows:
+        row |= {name: np.array(row[name], dtype=kind) for name, kind in _ARRAYS.items()}
+    return results_from(pd.DataFrame(rows)) if rows else []
+
+
+def _difference(content: bytes, wish: Mapping[str, object]) -> str:
+    """What of the wish is another one in the file."""
+    try:
+        known = json.loads(content.splitlines()[0][len(_MARK) :])
+        return ", ".join(name for name in wish if known.get(name) != wish[name]) or "settings"
+    except (ValueError, AttributeError):
+        return ", ".join(wish)

@@ -1,0 +1,122 @@
+"""`rerank --resume`: a run that was stopped goes on, and is the run that was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from rankdash.errors import DataError
+from rankdash.runs.results import QueryResult
+from rankdash.runs.resume import ResultsFile
+from tests.sets import ROOT
+
+SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
+PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
+# Each of its processes writes its id, and the query of each call.
+COUNTING = "    def _score(self, request):\n"
+COUNTED = f"""{COUNTING}        with Path(self.settings["log"]).open("a") as lines:
+            lines.write(request.query_id + "\\n")
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    plugin = tmp_path / "counting.py"
+    plugin.write_text(PLUGIN.read_text().replace(COUNTING, COUNTED))
+
+    def made(*options, out="out.trec", ms=0):
+        return [
+            *("rerank", "--data", str(SAMPLE), "--plugin", str(plugin), "--reranker", "hashing"),
+            *(f"--set=log={tmp_path / 'log'}", f"--set=ms={ms}", "--out", str(tmp_path / out)),
+            *map(str, options),
+        ]
+
+    return made
+
+
+def run(*arguments):
+    """In a process of its own: this one would keep the plugin."""
+    command = [sys.executable, "-m", "rankdash", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def scored(tmp_path):
+    """The queries that were scored since the last call, in order."""
+    log = tmp_path / "log"
+    found = [line for line in log.read_text().split() if not line.isdigit()]
+    log.unlink()
+    return found
+
+
+def broken(command, tmp_path, number, *options):
+    """Start it, and send a signal once some queries are kept."""
+    kept = tmp_path / "kept"
+    started = [sys.executable, "-m", "rankdash", *command("--resume", kept, *options, ms=30)]
+    with subprocess.Popen(started, cwd=ROOT, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and (not kept.exists() or kept.read_bytes().count(b"\n") < 5):
+            time.sleep(0.02)
+        os.kill(process.pid, number)
+    assert process.returncode
+    return kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_broken_off_goes_on(command, tmp_path, number):
+    kept = broken(command, tmp_path, number)
+    assert not (tmp_path / "out.trec").exists()
+    # As a line is cut where the machine stops.
+    with kept.open("ab") as file:
+        file.write(b'{"query_id": "cut')
+    before = kept.read_bytes().count(b"\n") - 1
+    first = scored(tmp_path)
+    assert run(*command("--resume", kept, ms=30)).returncode == 0
+    again = scored(tmp_path)
+    assert not kept.exists()
+    done = len({*first} | {*again})
+    assert done == 168 and len({*again}) <= done - before
+    assert run(*command(out="whole.trec")).returncode == 0
+    assert (tmp_path / "out.trec").read_bytes() == (tmp_path / "whole.trec").read_bytes()
+
+
+def test_what_failed_is_tried_again(command, tmp_path):
+    plugin = tmp_path / "counting.py"
+    text = plugin.read_text()
+    failing = 'if "e" in request.query: return Scored.failed(len(request.doc_ids), "no")\n        '
+    plugin.write_text(text.replace("time.sleep", f"{failing}time.sleep"))
+    kept = tmp_path / "kept"
+    assert run(*command("--resume", kept)).returncode in (1, 2)
+    done = kept.read_bytes().count(b"\n") - 1
+    plugin.write_text(text)
+    scored(tmp_path)
+    assert run(*command("--resume", kept)).returncode == 0
+    assert 0 < done < 168 and len({*scored(tmp_path)}) == 168 - done
+    assert not kept.exists()
+
+
+def test_results_of_another_run_are_refused(tmp_path):
+    kept, wish = tmp_path / "kept", {"data": "a", "settings": {"depth": 3}}
+    file = ResultsFile(kept, wish)
+    result = QueryResult("q1", "done", scores=np.array([0.1, 1 / 3]), read=np.array([5], np.int32))
+    file.add([result, QueryResult("q2", "failed", "no")])
+    (again,) = ResultsFile(kept, wish).results
+    assert again.query_id == "q1" and again.scores.tolist() == [0.1, 1 / 3]
+    assert again.read.dtype == np.int32 and np.isnan(again.latency_ms)
+    for other, what in (({**wish, "data": "b"}, "data"), ({**wish, "settings": {}}, "settings")):
+        with pytest.raises(DataError, match=f"those of another run: {what} differ"):
+            ResultsFile(kept, other)
+    kept.write_bytes(kept.read_bytes().replace(b'"scores"', b'"stores"'))
+    with pytest.raises(DataError, match="no file of results"):
+        ResultsFile(kept, wish)
+    kept.write_text("mine\n")
+    with pytest.raises(DataError, match="no file of results"):
+        ResultsFile(kept, wish)
+    assert kept.read_text() == "mine\n"
+
+
+def test_the_run_is_not_written_over_its_results(command, tmp_path):
+    refused = run(*command("--resume", tmp_path / "out.trec"))
+    assert refused.returncode == 2 and "would be one file" in refused.stderr
