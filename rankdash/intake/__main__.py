@@ -17,17 +17,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from rankdash import sharing
 from rankdash.errors import RankdashError
 from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept, keep
-from rankdash.intake.messages import answer_of
+from rankdash.intake.messages import Outcome, answer_of
 from rankdash.intake.process import ANSWER, IDLE_SECONDS, PROGRESS, REQUEST
 from rankdash.intake.reading import Progress, Step, claim, is_large
 from rankdash.loading import Retrieval, checked, load, usable
 from rankdash.readers import Guess, ReadLimits, Source, guesses, read
 from rankdash.readers.detect import tables_of
+from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.unpack import unpack
 from rankdash.store import Workspace
+from rankdash.store.workspace_file.merge_rows import TakenIn
 
 _NICENESS = 10
 # As often as a page looks.
@@ -45,6 +48,7 @@ def main(folder: Path) -> bool:
     ]
     if is_large(sources) and hasattr(os, "nice"):
         os.nice(_NICENESS)
+    outcome: Outcome | None
     try:
         outcome = _TASKS[task](folder, sources, limits, **request)
     except RankdashError as error:
@@ -94,8 +98,21 @@ def _try(_folder: Path, sources: Sequence[Source], limits: ReadLimits) -> list[G
     return []
 
 
-_TASKS: dict[str, Callable[..., Kept | list[Guess] | RankdashError | None]] = {
+def _import(
+    folder: Path, sources: Sequence[Source], _limits: ReadLimits, workspace: str
+) -> TakenIn:
+    def progress(*of: int) -> None:
+        with contextlib.suppress(OSError):
+            _write(folder / PROGRESS, json.dumps(of))
+
+    [source] = sources
+    with told(source.name), source.open() as file:
+        return sharing.bring_in(Workspace.open(Path(workspace)), file, source.name, progress)
+
+
+_TASKS: dict[str, Callable[..., Outcome | None]] = {
     "read": _read,
+    "import": _import,
     "guess": _guess,
     "try": _try,
 }

@@ -6,6 +6,7 @@ Not pickled: what a file made of the process must not run in the server.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,9 +16,14 @@ import pandas as pd
 
 from rankdash import errors
 from rankdash.errors import Phrase, RankdashError
+from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept
 from rankdash.readers import Guess, MappingNeeded, WordsNeeded
 from rankdash.readers.parse.values import Word
+from rankdash.store.workspace_file.merge_rows import TakenIn
+
+Outcome = Kept | TakenIn | list[Guess] | RankdashError
+"""What becomes of files: a data set, the content of a workspace file, guesses, or an error."""
 
 _ERRORS: dict[str, type[RankdashError]] = {
     kind.__name__: kind
@@ -26,23 +32,27 @@ _ERRORS: dict[str, type[RankdashError]] = {
 }
 
 
-def answer_of(outcome: Kept | list[Guess] | RankdashError) -> str:
+def answer_of(outcome: Outcome) -> str:
     """What became of the files, as JSON."""
     if isinstance(outcome, list):
         return json.dumps([_plain(vars(guess)) for guess in outcome])
+    if isinstance(outcome, TakenIn):
+        findings = [_plain(vars(finding)) for finding in outcome.findings]
+        return json.dumps({**vars(outcome), "findings": findings})
     return json.dumps(asdict(outcome) if isinstance(outcome, Kept) else _plain(outcome))
 
 
-def outcome_of(answer: str) -> Kept | list[Guess] | RankdashError:
+def outcome_of(answer: str) -> Outcome:
     """What `answer_of` wrote."""
     content = json.loads(answer)
     if isinstance(content, list):
-        return [
-            Guess(**{name: _tuples(each) for name, each in _made(one).items()}) for one in content
-        ]
+        return [Guess(**_fields(each)) for each in content]
     if "error" in content:
         error: RankdashError = _made(content)
         return error
+    if "findings" in content:
+        findings = [Finding(**_fields(each)) for each in content["findings"]]
+        return TakenIn(content["datasets"], Counter(content["added"]), findings)
     return Kept(content["dataset_id"], content["was_here"], tuple(content["added"]))
 
 
@@ -90,5 +100,8 @@ def _made(value: Any) -> Any:
     return value
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _fields(plain: Any) -> dict[str, Any]:
+    """The fields of a dataclass whose lists are tuples."""
+    return {
+        name: tuple(each) if isinstance(each, list) else each for name, each in _made(plain).items()
+    }

@@ -12,20 +12,22 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
 from rankdash.errors import DataError, LimitError, RankdashError
 from rankdash.intake.keeping import Kept
-from rankdash.intake.messages import outcome_of
+from rankdash.intake.messages import Outcome, outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
 from rankdash.loading import Retrieval
 from rankdash.readers import Choices, Guess, ReadLimits, Source
 from rankdash.readers.guesses import beginning
 from rankdash.readers.parse.limits import MEGABYTE, variable
 from rankdash.store import Workspace
+from rankdash.store.workspace_file.merge_rows import TakenIn
 
 Step = Literal["reading", "joining", "checking", "storing"]
 
@@ -35,6 +37,7 @@ LARGE_BYTES = 20_000_000
 _DECIDED = "decided"
 # Columns are guessed while a page is drawn, of little enough that only a fault takes so long.
 _GUESS_SECONDS = 60.0
+_SAY_SECONDS = 0.5
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 _UNPACKED = 10
 
@@ -175,16 +178,42 @@ def tried(sources: Sequence[Source]) -> None:
         raise outcome
 
 
+def imported(
+    workspace: Workspace, source: Source, progress: Callable[[int, int], object]
+) -> TakenIn:
+    """Have the process bring a workspace file in, as `sharing.bring_in` does; it raises what that
+    raises, and LimitError where the process died: nothing was added then."""
+
+    def say(folder: Path) -> None:
+        with suppress(OSError):
+            progress(*json.loads((folder / PROGRESS).read_text("utf-8")))
+
+    outcome = _asked("import", [source], float("inf"), say, workspace=str(workspace.root))
+    if isinstance(outcome, RankdashError):
+        raise outcome
+    return cast(TakenIn, outcome)
+
+
 def _asked(
-    task: str, sources: Sequence[Source], seconds: float, **more: Any
-) -> Kept | list[Guess] | RankdashError:
-    """What the process answers; LimitError where it died or took longer."""
+    task: str,
+    sources: Sequence[Source],
+    seconds: float,
+    say: Callable[[Path], None] = lambda _folder: None,
+    **more: Any,
+) -> Outcome:
+    """What the process answers; LimitError where it died or took longer. say: called now and then
+    with the folder of the request."""
     limits = ReadLimits()
     folder = _request(task, sources, limits, **more)
     process = take()
     process.send(folder)
+    until = time.monotonic() + seconds
     try:
-        if process.answered(folder, seconds):
+        while not process.answered(folder, min(_SAY_SECONDS, seconds)):
+            say(folder)
+            if not process.running or time.monotonic() >= until:
+                break
+        if process.answered(folder, 0.0):
             outcome = outcome_of((folder / ANSWER).read_text("utf-8"))
             if not is_large(sources):
                 give_back(process)

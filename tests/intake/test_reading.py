@@ -1,13 +1,20 @@
 """Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
 
 import errno
+import hashlib
+import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from rankdash import sharing
 from rankdash.errors import (
     DataError,
     FormatError,
@@ -18,7 +25,7 @@ from rankdash.errors import (
 )
 from rankdash.intake import __main__ as own
 from rankdash.intake import process
-from rankdash.intake.keeping import Kept
+from rankdash.intake.keeping import Kept, keep
 from rankdash.intake.messages import answer_of, outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST
 from rankdash.intake.reading import (
@@ -26,6 +33,7 @@ from rankdash.intake.reading import (
     Reading,
     claim,
     guessed,
+    imported,
     is_large,
     tried,
 )
@@ -310,3 +318,64 @@ def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, mo
             ask()
         assert refused.value.file == "shop.csv"
     assert list(temporary.iterdir()) == []
+
+
+def exported(workspace: Workspace) -> bytes:
+    out = io.BytesIO()
+    sharing.export(workspace, out, "1")
+    return out.getvalue()
+
+
+def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_path):
+    stored = keep(workspace, load([Source("mine.csv", ROWS.encode())])).dataset_id
+    source = Source("w.zip", exported(workspace))
+    here = sharing.bring_in(Workspace.open(tmp_path / "here"), io.BytesIO(source.data), "w.zip")
+    other = Workspace.open(tmp_path / "other")
+    assert imported(other, source, lambda *_of: None) == here
+    assert other.dataset(stored) == workspace.dataset(stored)
+
+    other.rename_dataset(stored, "theirs")
+    again = imported(other, source, lambda *_of: None)
+    [finding] = again.findings
+    assert finding.text == "The data set mine is called theirs here, and stays so."
+    assert again.added["datasets"] == 0
+
+    with pytest.raises(FormatError, match="no workspace file") as refused:
+        imported(other, Source("x.zip", b"no zip"), lambda *_of: None)
+    assert refused.value.file == "x.zip"
+
+
+def bomb(workspace: Workspace) -> bytes:
+    """A workspace file of which one table repeats a text more often than there is memory for."""
+    old, out = zipfile.ZipFile(io.BytesIO(exported(workspace))), io.BytesIO()
+    manifest = json.loads(old.read("manifest.json"))
+    [name] = [each for each in old.namelist() if each.endswith("documents.parquet")][:1]
+    table = io.BytesIO()
+    texts = pa.DictionaryArray.from_arrays(np.zeros(300_000, dtype=np.int8), pa.array(["x" * 9999]))
+    pq.write_table(pa.table({"doc_id": texts, "title": texts, "text": texts}), table)
+    parts = {**{each: old.read(each) for each in old.namelist()}, name: table.getvalue()}
+    manifest["parts"][name] = {
+        "bytes": len(parts[name]),
+        "sha256": hashlib.sha256(parts[name]).hexdigest(),
+    }
+    with zipfile.ZipFile(out, "w") as new:
+        for each, content in {**parts, "manifest.json": json.dumps(manifest)}.items():
+            new.writestr(each, content)
+    return out.getvalue()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_a_workspace_file_that_takes_too_much_memory_ends_the_process_and_adds_nothing(
+    workspace, tmp_path, monkeypatch
+):
+    keep(workspace, load([Source("mine.csv", ROWS.encode())]))
+    source = Source("w.zip", bomb(workspace))
+    assert source.size < 1_000_000
+    monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
+    process.take().kill()
+    other = Workspace.open(tmp_path / "other")
+    with pytest.raises(LimitError, match="memory") as refused:
+        imported(other, source, lambda *_of: None)
+    assert refused.value.file == "w.zip" and "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+    assert other.datasets() == []
+    process.take().kill()

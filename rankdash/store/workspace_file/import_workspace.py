@@ -178,7 +178,7 @@ class _Taking:
         """What is wrong with a part, in words that name it; what the disk refuses stays so."""
         try:
             yield
-        except (StoreError, FormatError, LimitError):
+        except (StoreError, FormatError, LimitError, MemoryError):
             raise
         except (RankdashError, pa.ArrowException, LookupError, TypeError,
                 ValueError, OverflowError, RecursionError) as error:  # fmt: skip

@@ -146,6 +146,9 @@ class Unpacker:
                     )
                 batches.append(batch)
             return pa.Table.from_batches(batches, schema=parquet.schema_arrow)
+        except MemoryError:
+            # One of Arrow's is an ArrowException too.
+            raise
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             raise self.refused(name, error) from error
 

@@ -11,6 +11,7 @@ from rankdash import __version__, sharing
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, finding_text, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.intake.reading import imported
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
@@ -109,8 +110,7 @@ def _import() -> None:
         bar.progress(done / total, text=words)
 
     try:
-        with files[0].open() as given:
-            found = sharing.bring_in(workspace(), given, files[0].name, progress)
+        found = imported(workspace(), files[0], progress)
     except RankdashError as error:
         bar.empty()
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
