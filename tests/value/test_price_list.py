@@ -189,3 +189,21 @@ def test_the_examples_of_ways_to_rerank_cost_what_they_read():
         # (12 + 200 + 70) × 50 and 12 + 10,000 + 70 tokens at $0.20 for a million.
         "LLM pointwise": (2.82, None), "LLM listwise": (2.0164, None),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        # TOML's parser would take minutes for it.
+        (b".".join([b"a"] * 300_000) + b" = 1", "a line has more than 2000 characters"),
+        (b"[" + b".".join([b"a"] * 1_001) + b"]", "a line has more than 2000 characters"),
+        (b'{"prices": [' + b"1" * 5_000 + b"]}", "Exceeds the limit"),
+        (b'{"prices": ' + b"[" * 200_000, "recursion"),
+        (b"prices = " + b"[" * 1_900, "recursion"),
+        (b"\xff\xfe", "can't decode"),
+    ],
+)
+def test_what_no_parser_can_read_is_told_in_words(content, reason):
+    with pytest.raises(DataError, match=f"The price list cannot be read: .*{reason}") as refused:
+        parse_prices(content, "own.toml")
+    assert refused.value.file == "own.toml"
