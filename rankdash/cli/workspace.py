@@ -17,6 +17,7 @@ from rankdash.cli.output import STANDARD, place_name, printable, target_of, warn
 from rankdash.errors import DataError
 from rankdash.readers import name_of
 from rankdash.store import Workspace
+from rankdash.store.workspace_file.archive import DAMAGED_DATASET
 
 _ADDED = {
     "datasets": "data sets",
@@ -93,22 +94,22 @@ def add(parser: Parser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """Write the file; nothing is left where that fails."""
+    """Write the file; nothing is left where that fails. What is damaged is named, and ends the
+    command with 1."""
     target, workspace = target_of(arguments.file), Workspace.open()
     if workspace.trouble is not None:
         sys.stderr.write(f"warning: {printable(str(workspace.trouble))}\n")
     chosen = _chosen(workspace, arguments.data)
     with writing(target) as stream:
-        sharing.export(workspace, stream, __version__, chosen, _progress)
+        excluded = sharing.export(workspace, stream, __version__, chosen, _progress)
         size = stream.tell()
-    return _exported(len(chosen), size, target)
-
-
-def _exported(datasets: int, size: int, target: Path) -> int:
+    warn(excluded)
+    whole = [each for each in excluded if each.code == DAMAGED_DATASET]
     sys.stderr.write(
-        f"Data sets exported: {datasets}, {size / 1e6:,.1f} MB. Written: {place_name(target)}\n"
+        f"Data sets exported: {len(chosen) - len(whole)}, {size / 1e6:,.1f} MB. "
+        f"Written: {place_name(target)}\n"
     )
-    return DONE
+    return INCOMPLETE if excluded else DONE
 
 
 def _import(arguments: argparse.Namespace) -> int:

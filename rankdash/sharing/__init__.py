@@ -43,11 +43,11 @@ def export(
     version: str,
     dataset_ids: Collection[str] | None = None,
     progress: Progress = lambda _done, _total: None,
-) -> None:
+) -> list[Finding]:
     """Write data sets (None: all) with their runs, notes, corrections and explanations, and the
-    scenarios, prices and targets. version: of rankdash; progress: as for
-    `rankdash.store.workspace_file.archive`."""
-    pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, progress)
+    scenarios, prices and targets; what is damaged and excluded. version: of rankdash; progress: as
+    for `rankdash.store.workspace_file.archive`."""
+    return pack(workspace, target, dataset_ids, (SCENARIOS, PRICES, TARGETS), version, progress)
 
 
 def bring_in(

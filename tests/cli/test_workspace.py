@@ -126,6 +126,10 @@ def test_a_check_names_what_changed_and_nothing_else(run, filled):
     assert (done.code, done.out.count("\n")) == (1, 1)
     assert done.out.startswith(f"{filled.datasets()[1].name}: The workspace file {file} is damaged")
     assert done.err == "Data sets and runs checked: 2. Damaged: 1.\n"
+    done = run("workspace", "export", filled.root.parent / "all.zip")
+    assert done.code == 1
+    assert f"{filled.datasets()[1].name} is damaged and was not exported" in done.err
+    assert "Data sets exported: 1," in done.err
 
 
 def test_a_folder_of_something_else_is_refused(run, tmp_path, monkeypatch):

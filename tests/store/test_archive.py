@@ -32,7 +32,11 @@ from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from rankdash.store.workspace_file.archive import without_paths
+from rankdash.store.workspace_file.archive import (
+    DAMAGED_DATASET,
+    DAMAGED_RUN,
+    without_paths,
+)
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
 from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from rankdash.value.assumptions import Assumptions
@@ -96,6 +100,12 @@ def full(workspace, make_dataset, make_run):
         seed=0,
     )  # fmt: skip
     return workspace
+
+
+def flip(workspace, pattern):
+    (file,) = workspace.root.glob(pattern)
+    content = file.read_bytes()
+    file.write_bytes(content[:9] + bytes([content[9] ^ 4]) + content[10:])
 
 
 @pytest.fixture
@@ -930,3 +940,35 @@ def test_keys_in_the_address_of_a_judge_stay_behind(full, other):
     assert (row.name, row.settings["base_url"]) == ("Mine", "http://host/v1")
     assert (row.state, row.graded, row.failed, row.open) == ("cancelled", 1, 1, 1)
     assert StoredJudges(other).pending(row.id) == [("7", "1")]
+
+
+def test_an_export_without_a_damaged_run_holds_the_rest_and_names_it(
+    full, other, make_dataset, make_run
+):
+    [first] = full.runs()
+    full.save_run(replace(make_run(full.dataset(first.dataset_id)), id="run-2", name="whole"))
+    flip(full, f"runs/{first.id}-*/queries.parquet")
+    target = io.BytesIO()
+    [finding] = sharing.export(full, target, "1")
+    assert finding.text == f"Shop: {first.name} is damaged and was not exported."
+    assert finding.code == DAMAGED_RUN
+
+    found = bring(other, target.getvalue())
+    assert [row.name for row in other.runs()] == ["whole"]
+    assert [each.text for each in found.findings] == [
+        f"Shop: {first.name} was damaged where the file was written, and is not in it."
+    ]
+    assert found.added["notes"] == 1
+
+
+def test_an_export_without_a_damaged_data_set_holds_the_others(full, other, make_dataset):
+    damaged = make_dataset("second", salt="!")
+    save(full, damaged)
+    flip(full, f"datasets/{damaged.id}-*/documents.parquet")
+    target = io.BytesIO()
+    [finding] = sharing.export(full, target, "1")
+    assert (finding.params, finding.code) == ({"name": "second"}, DAMAGED_DATASET)
+    bring(other, target.getvalue())
+    assert [row.name for row in other.datasets()] == ["Shop"]
+    with pytest.raises(StoreError, match="changed since it was written"):
+        exported(full, [damaged.id])

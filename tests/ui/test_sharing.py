@@ -366,3 +366,17 @@ def test_the_link_to_the_first_page_has_a_path(monkeypatch):
     context = SimpleNamespace(url="http://127.0.0.1:8501")
     monkeypatch.setattr(sharing_link, "st", SimpleNamespace(context=context))
     assert sharing_link.link() == "http://127.0.0.1:8501/"
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_what_is_damaged_is_named_before_the_export(app, stored, workspace, damaged):
+    [row] = workspace.runs(stored)
+    (file,) = workspace.root.glob(f"runs/{row.id}-*/queries.parquet")
+    if damaged:
+        content = file.read_bytes()
+        file.write_bytes(content[:9] + bytes([content[9] ^ 4]) + content[10:])
+    app.session_state["data.share"] = True
+    go(app, "data")
+    assert [each.value for each in app.warning if "not in the file" in each.value] == (
+        [f"Damaged, and not in the file: {row.name}."] * damaged
+    )

@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, BinaryIO
 
 from rankdash.errors import StoreError
+from rankdash.findings import Finding
 from rankdash.store.failures import in_words
 from rankdash.store.rows import now
 from rankdash.store.tables import PARTS
@@ -31,6 +32,7 @@ from rankdash.store.workspace_file.workspace_zip import Packer
 
 FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"
+DAMAGED_DATASET, DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
 MEASURED_PARTS = ("reading", "measured", "calls")
 """The tables that a run has only where it measured what they hold."""
 
@@ -47,11 +49,13 @@ def pack(
     shared: Sequence[str],
     version: str,
     progress: Progress = lambda _done, _total: None,
-) -> None:
-    """Write the data sets (None: all) with all that belongs to them.
+) -> list[Finding]:
+    """Write the data sets (None: all) with all that belongs to them; what is damaged and excluded,
+    which the file says too: runs, and data sets with their runs.
 
     shared: the settings that go with them. version: of rankdash. progress: is told how many
-    data sets and runs are written. Raises StoreError for one that is not here, or is damaged.
+    data sets and runs are written. Raises StoreError for a data set that is not here, and where all
+    are damaged.
     """
     rows = workspace.datasets()
     chosen = [row for row in rows if dataset_ids is None or row.id in dataset_ids]
@@ -60,16 +64,32 @@ def pack(
     runs = {row.id: workspace.runs(row.id) for row in chosen}
     total = len(chosen) + sum(map(len, runs.values()))
     done = 0
+    contents: dict[str, list[str]] = {}
+    excluded: dict[str, tuple[str, StoreError]] = {}
     packer = Packer(target)
     for row in chosen:
         # Read to see whether it is whole; what was kept is copied.
-        workspace.dataset(row.id)
+        try:
+            workspace.dataset(row.id)
+        except StoreError as error:
+            excluded[row.name] = DAMAGED_DATASET, error
+            progress(done := done + 1 + len(runs[row.id]), total)
+            continue
         _pack_dataset(workspace, packer, row.id)
+        contents[row.id] = []
         progress(done := done + 1, total)
         for run in runs[row.id]:
-            workspace.run(run.id)
-            _pack_run(workspace, packer, run.id)
+            try:
+                workspace.run(run.id)
+            except StoreError as error:
+                excluded[f"{row.name}: {run.name}"] = DAMAGED_RUN, error
+            else:
+                _pack_run(workspace, packer, run.id)
+                contents[row.id].append(run.id)
             progress(done := done + 1, total)
+    if excluded and not contents:
+        packer.abandon()
+        raise next(iter(excluded.values()))[1]
     settings = {name: value for name in shared if (value := workspace.setting(name))}
     packer.add_json(SETTINGS, {"settings": settings})
     packer.close(
@@ -78,9 +98,20 @@ def pack(
             "version": VERSION,
             "rankdash": version,
             "created": now(),
-            "datasets": {row.id: [run.id for run in runs[row.id]] for row in chosen},
+            "datasets": contents,
+            **({"excluded": list(excluded)} if excluded else {}),
         }
     )
+    return [
+        Finding(
+            "warning",
+            code,
+            "{name} is damaged and was not exported.",
+            {"name": name},
+            "To see what is wrong with it, run: rankdash workspace check",
+        )
+        for name, (code, _error) in excluded.items()
+    ]
 
 
 def without_paths(value: Any) -> Any:

@@ -83,6 +83,13 @@ def take_in(
     workspace.database.refuse_read_only()
     with Unpacker(source, file, bounds) as parts:
         taking = _Taking(workspace, parts, judges)
+        for name in parts.head.excluded:
+            stays(
+                taking.result,
+                "archive.excluded",
+                "{name} was damaged where the file was written, and is not in it.",
+                name=name,
+            )
         try:
             taking.read(_contents(parts, file), progress)
             with workspace.database.writing(durable=True) as db:

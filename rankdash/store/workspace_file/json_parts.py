@@ -53,13 +53,15 @@ class WorkspacePart(Struct):
 
 
 class Head(Struct):
-    """The list of parts, and what the file is. datasets: `Contents` in a file of this version."""
+    """The list of parts, and what the file is. datasets: `Contents` in a file of this version.
+    excluded: the names of what was damaged where the file was written."""
 
     parts: dict[_PartName, WorkspacePart]
     format: str = ""
     version: int = 0
     rankdash: str = ""
     datasets: Any = None
+    excluded: list[_Text] = []
 
 
 class NoteRow(Struct):

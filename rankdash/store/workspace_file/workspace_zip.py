@@ -67,6 +67,10 @@ class Packer:
         self._write(MANIFEST, text.encode())
         self._zip.close()
 
+    def abandon(self) -> None:
+        """Write no list, without which the file is none."""
+        self._zip.close()
+
     def _write(self, name: str, content: bytes) -> None:
         entry = zipfile.ZipInfo(name, _NO_DATE)
         # Parquet is compressed already.

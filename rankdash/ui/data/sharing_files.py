@@ -15,7 +15,7 @@ from rankdash.intake.reading import imported
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
-from rankdash.ui.state import address
+from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets.text import markdown_safe
@@ -67,6 +67,13 @@ def _export(rows: Sequence[DatasetRow]) -> None:
         format_func=names.__getitem__,
         key="sharing.data",
     )
+    apart = [names[each] for each in chosen if stored.damage(each) is not None]
+    apart += [name for each in chosen for name, _error in stored.damaged(each).values()]
+    if apart:
+        damaged = enumerated(markdown_safe(name, 80) for name in apart)
+        st.warning(
+            _("Damaged, and not in the file: {names}.", names=damaged), icon=":material/warning:"
+        )
     right.download_button(
         _("Export"),
         data=lambda: exported(chosen),
