@@ -1,6 +1,7 @@
 """Under which names the server answers, and that its metrics are closed."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import streamlit as st
@@ -32,7 +33,10 @@ def ask(monkeypatch):
             sent.append(message)
 
         scope = {"type": kind, "path": path, "headers": [(b"host", h.encode()) for h in hosts]}
-        asyncio.run(Guard(app)(scope | {"method": "GET"}, receive, send))
+        asked_of = Guard(app)(scope | {"method": "GET"}, receive, send)
+        # Playwright leaves a loop running in the thread of the tests.
+        with ThreadPoolExecutor(1) as apart:
+            apart.submit(asyncio.run, asked_of).result()
         first = sent[0]
         return first.get("status") or first["type"].replace("websocket.close", "closed")
 

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -57,7 +58,9 @@ def lives(monkeypatch):
             async with server.lifespan(None):
                 return allowed.is_shared()
 
-        return asyncio.run(run())
+        # Playwright leaves a loop running in the thread of the tests.
+        with ThreadPoolExecutor(1) as apart:
+            return apart.submit(asyncio.run, run()).result()
 
     return through
 
