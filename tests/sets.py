@@ -7,7 +7,6 @@ from pathlib import Path
 from rankdash.loading import Loaded, load
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -26,8 +25,7 @@ def loaded(name: str) -> Loaded:
     found = load(sources_from_path(SETS[name]), first_stage="initial")
     if found.runs:
         return found
-    made = run_from_ranking("rerank_by_title", found.dataset.id, _by_title(found), "by_title.trec")
-    return replace(found, runs=(made,))
+    return replace(found, rankings={"rerank_by_title": _by_title(found)})
 
 
 def _by_title(found: Loaded) -> Ranking:
