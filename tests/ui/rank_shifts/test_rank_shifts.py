@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study import study
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts
 
@@ -266,3 +267,22 @@ def test_a_cell_or_a_price_that_cannot_be_is_said(app, stored, cell, paid):
     assert "Price of reranking 1,000 searches “" in words
     assert "Click a row to open its query" not in words
     assert app.number_input(key="address.paid").value is None
+
+
+@pytest.mark.parametrize(
+    ("family", "others"), [("metric", set()), ("all", {"mrr@10", "recall@10"})]
+)
+def test_the_chosen_metric_alone_is_evaluated_unless_all_are_corrected_together(
+    app, decided, monkeypatch, family, others
+):
+    evaluated: set[str] = set()
+    made = study.evaluate
+
+    def noted(judged, specs, *given):
+        evaluated.update(specs)
+        return made(judged, specs, *given)
+
+    monkeypatch.setattr(study, "evaluate", noted)
+    open_page(app, "rank_shifts", family=family)
+    assert evaluated >= {"ndcg@10", *others}
+    assert others or evaluated == {"ndcg@10"}
