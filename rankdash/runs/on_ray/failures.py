@@ -22,7 +22,8 @@ def gone(address: str) -> UnavailableError:
     """For a cluster that was there."""
     return UnavailableError(
         "The Ray cluster at {address} is gone.",
-        remedy="Start it again, and then the run. A run of the workspace goes on where it stopped.",
+        remedy="Start it again, and then the run. A run of the workspace goes on where it stopped, "
+        "and so does a command with --resume.",
         address=address,
     )
 

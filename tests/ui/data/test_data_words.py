@@ -178,6 +178,8 @@ def test_what_is_exported_is_named_where_it_is_one_data_set(
     drawn = paper(sharing_files)
     drawn.answers["multiselect"] = chosen
     monkeypatch.setattr(sharing_files, "exported", list)
+    monkeypatch.setattr(sharing_files.stored, "damage", lambda _dataset: None)
+    monkeypatch.setattr(sharing_files.stored, "damaged", lambda _dataset: {})
     sharing_files._export(
         [SimpleNamespace(id="a", name="Alpha"), SimpleNamespace(id="b", name="Beta")]
     )
