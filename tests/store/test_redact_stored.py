@@ -108,8 +108,8 @@ def old(tmp_path, monkeypatch, make_dataset, make_run):
 
 
 def holding(root, text):
-    """The files with the text in them; Parquet is compressed, so its columns are read. The room held
-    in reserve is random bytes, which hold any short text now and then."""
+    """The files with the text in them; Parquet is compressed, so its columns are read. The room
+    that is held in reserve is random bytes, which hold any short text now and then."""
     found = []
     for file in root.rglob("*"):
         if file.is_file() and not file.name.endswith("-reserve"):
