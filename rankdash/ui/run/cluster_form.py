@@ -8,7 +8,7 @@ import streamlit as st
 
 from rankdash.errors import SettingError
 from rankdash.i18n import gettext as _
-from rankdash.runs.on_ray.settings import ACTOR_SETTINGS, Actors, allowed_address
+from rankdash.runs.on_ray.settings import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
 from rankdash.ui.widgets.text import markdown_safe
 
 
@@ -19,7 +19,9 @@ def draw() -> Actors | None:
     except SettingError:
         return None
     chosen = st.toggle(
-        _("Score on the Ray cluster {address}", address=markdown_safe(address, 80)),
+        _("Score with Ray on this machine")
+        if address == LOCAL
+        else _("Score on the Ray cluster {address}", address=markdown_safe(address, 80)),
         help=_("Services and language models are asked from here all the same."),
         key="run.on_ray",
         persist_state="session",

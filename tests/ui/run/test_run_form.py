@@ -322,6 +322,10 @@ def test_the_cluster_that_the_server_allows_is_offered_and_no_other(form, worksp
     monkeypatch.delenv("RANKDASH_RAY", raising=False)
     app = form("bm25")
     assert not [each for each in app.toggle if each.key == "run.on_ray"]
+    monkeypatch.setenv("RANKDASH_RAY", "ray")
+    app.run()
+    (toggle,) = [each for each in app.toggle if each.key == "run.on_ray"]
+    assert toggle.label == "Score with Ray on this machine"
     monkeypatch.setenv("RANKDASH_RAY", "ray://*head*:10001")
     app.run()
     (toggle,) = [each for each in app.toggle if each.key == "run.on_ray"]
