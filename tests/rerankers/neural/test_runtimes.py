@@ -409,3 +409,37 @@ def test_no_more_threads_than_the_environment_allows(monkeypatch, limit, threads
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", limit)
     assert runtimes.threads() == threads
+
+
+@pytest.mark.parametrize("name", [name for name in runtimes.KINDS if name.startswith("o")])
+def test_no_runtime_tells_its_maker_of_its_use(name, tmp_path, cross_folder):
+    """What would be told is kept in the home folder first; in CI the libraries are silent."""
+    if not runtimes.installed(name):
+        pytest.skip(f"{runtimes.KINDS[name].package} is optional and not installed")
+    code = (
+        "import socket, sys\n"
+        "from rankdash.rerankers import Corpus, Request, create\n"
+        "asked = []\n"
+        "sys.addaudithook(lambda event, args: asked.append(args) "
+        "if event in ('socket.connect', 'socket.getaddrinfo') else None)\n"
+        "one = create('cross-encoder', {'model': sys.argv[1], 'runtime': sys.argv[2]})\n"
+        "one.prepare(Corpus([], []))\n"
+        "print(list(one.score([Request('q', 'cat', ['d'], ['a cat'])]))[0].scores, asked)\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(cross_folder), name],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "RANKDASH_CACHE": str(tmp_path / "cache"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert ran.stdout.rstrip().endswith(" []")
+    assert [str(path.relative_to(home)) for path in home.rglob("*")] == []
