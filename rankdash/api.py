@@ -38,7 +38,7 @@ from rankdash.study.leaderboard import standings
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.targets import Goals
-from rankdash.words.caveats import unknown_tokens
+from rankdash.words.rankings import unknown_tokens
 
 __all__ = [
     "Comparison",

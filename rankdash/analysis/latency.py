@@ -123,10 +123,12 @@ def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float
 def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[int]:
     """Of n trials that succeed with probability `share`: for each level the smallest number of
     successes that as many or fewer are with at least that probability."""
-    # All of scipy.stats takes a second to load.
-    from scipy.special import bdtr
-
-    found: list[int] = np.searchsorted(bdtr(np.arange(n + 1), n, share), levels).tolist()
+    # Each probability from the one before it, as SciPy takes longer to load than all of a run.
+    counts = np.arange(1, n + 1)
+    steps = np.log((n + 1 - counts) / counts) + math.log(share / (1 - share))
+    none = n * math.log1p(-share)
+    chances = np.exp(none + np.append(0.0, np.cumsum(steps)))
+    found: list[int] = np.searchsorted(np.cumsum(chances), levels).tolist()
     return found
 
 

@@ -63,8 +63,8 @@ from rankdash.runs.resume import ResultsFile, still_good
 from rankdash.runs.runner import rerank
 from rankdash.runs.shards import Shard, part_bytes
 from rankdash.runs.usage import Usage, usage
-from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.queries import query_count
+from rankdash.words.rankings import unknown_tokens, without_text
 
 _REPORT_SECONDS = 5.0
 _ONCE: dict[Step, str] = {

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.dataset import FirstStage
 from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
-from rankdash.ranking.measured import Measured
 from rankdash.study.caveats import (
     Caveat,
     DefaultThreshold,
@@ -28,6 +26,7 @@ from rankdash.study.query_groups import Group
 from rankdash.study.study import Study
 from rankdash.words import prices
 from rankdash.words.money import money
+from rankdash.words.rankings import first_stage, unknown_tokens
 
 Fit = Callable[[str], str]
 _DERIVED = {each.name: each for each in DERIVED_SEGMENTS}
@@ -126,51 +125,6 @@ def _made_baseline(caveat: MadeBaseline, baseline: str) -> str:
             )
         )
     return paragraph(said)
-
-
-def without_text(measured: Measured) -> str | None:
-    """What became of the candidates without a text; None where every one had a text."""
-    if not measured.textless_pairs:
-        return None
-    if measured.without_text == "empty":
-        return ngettext(
-            "{n} candidate without a text was scored as an empty text.",
-            "{n} candidates without a text were scored as empty texts.",
-            measured.textless_pairs,
-        )
-    return ngettext(
-        "{n} candidate without a text was excluded: it stays below the reranked ones.",
-        "{n} candidates without a text were excluded: they stay below the reranked ones, in "
-        "first-stage order.",
-        measured.textless_pairs,
-    )
-
-
-def unknown_tokens(system: str, share: float) -> str:
-    """Of a system whose model knows too few of the tokens."""
-    return _(
-        "{system}: the model does not know {share} of the tokens, so this says nothing about "
-        "reranking. Use a model that reads the language of the texts.",
-        system=system,
-        share=percent(share),
-    )
-
-
-def first_stage(how: FirstStage) -> str:
-    """Where the first stage of a data set comes from, as a part of a sentence."""
-    match how:
-        case "given":
-            return _("as it came with the data")
-        case "bm25":
-            return _("BM25 ordered the documents that the files list for each query")
-        case "rows":
-            return _("it is the order of the rows in your files")
-        case "corpus-bm25":
-            return _("BM25 retrieved it from all documents")
-        case "corpus-bi-encoder":
-            return _("a bi-encoder retrieved it from all documents")
-        case "corpus-fused":
-            return _("BM25 and a bi-encoder, fused, retrieved it from all documents")
 
 
 def _other_metrics(caveat: OtherMetrics) -> str:

@@ -19,7 +19,7 @@ from rankdash.value.price_list import shipped
 from rankdash.value.targets import Goals, Limit, Profile
 from rankdash.value.targets import shipped as targets
 from rankdash.words import costs
-from rankdash.words.caveats import first_stage
+from rankdash.words.rankings import first_stage
 from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
 
 OWN = dataclasses.replace(

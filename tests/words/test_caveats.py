@@ -15,7 +15,7 @@ from rankdash.study.caveats import (
     UnprovenLead,
 )
 from rankdash.study.query_groups import Group
-from rankdash.words import caveats, decision
+from rankdash.words import caveats, decision, rankings
 
 
 def study(**changes: object) -> SimpleNamespace:
@@ -116,7 +116,7 @@ def test_a_baseline_that_ranks_labelled_documents_only_says_so(labelled_only):
     ],
 )  # fmt: skip
 def test_candidates_without_a_text_were_excluded_or_scored_empty(pairs, rule, said):
-    assert caveats.without_text(Measured(textless_pairs=pairs, without_text=rule)) == said
+    assert rankings.without_text(Measured(textless_pairs=pairs, without_text=rule)) == said
 
 
 # What a decision says.

@@ -10,7 +10,7 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.study.systems import first_stage_name
-from rankdash.words import caveats
+from rankdash.words import rankings
 from rankdash.words.html import html_safe
 from rankdash.words.queries import judged_title
 
@@ -46,7 +46,7 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
         (_("Judgments (relevance labels)"), number(len(data.qrels), 0)),
         (
             _("First stage"),
-            caveats.first_stage(data.first_stage),
+            rankings.first_stage(data.first_stage),
         ),
     ]
     if report is not None and report.reversed_at is not None:

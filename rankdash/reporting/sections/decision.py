@@ -17,10 +17,10 @@ from rankdash.study.judging import headline, verdicts
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.words import costs, prices
 from rankdash.words import decision as words
-from rankdash.words.caveats import first_stage
 from rankdash.words.html import html_safe
 from rankdash.words.judged import judge_warnings, judged_sentence, without_judge
 from rankdash.words.queries import left_out_text
+from rankdash.words.rankings import first_stage
 from rankdash.words.verdict_chips import change_interval, chip, sentence
 
 

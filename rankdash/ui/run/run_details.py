@@ -20,8 +20,8 @@ from rankdash.ui.state import stored
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
-from rankdash.words.caveats import unknown_tokens, without_text
 from rankdash.words.latency import where_measured
+from rankdash.words.rankings import unknown_tokens, without_text
 
 _LONGEST = 300
 # Told in sentences, so that the table need not repeat them.
