@@ -49,6 +49,7 @@ from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
 from rankdash.reporting.exports.trec import run_bytes
 from rankdash.rerankers import Reranker, RerankerKind, add_plugins, create, get, kinds, problems
+from rankdash.rerankers.base import Detailed
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
@@ -59,7 +60,7 @@ from rankdash.runs.on_ray.reranker import on_ray
 from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult
-from rankdash.runs.resume import ResultsFile, still_good
+from rankdash.runs.resume import ResultsFile, settled, still_good
 from rankdash.runs.runner import rerank
 from rankdash.runs.shards import Shard, part_bytes
 from rankdash.runs.usage import Usage, usage
@@ -120,8 +121,8 @@ def add(parser: Parser) -> None:
         "--resume",
         "FILE",
         "keep the results of each query in FILE while the run goes on. Started again with the same "
-        "data and options, a run that was stopped goes on from there; the file goes when no query "
-        "is left",
+        "data and options, a run that was stopped goes on from there, with the runtime and the "
+        "device that it began with; the file goes when no query is left",
     )
     parser.number(
         "--repeats",
@@ -192,6 +193,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
     shard = None if arguments.shard is None else Shard.parse(arguments.shard)
     kind = _kind(arguments.reranker)
     made = create(arguments.reranker, settings_of(arguments.settings))
+    settings = made.settings
     actors = _actors(arguments)
     target = target_of(arguments.out)
     spare_the_input(target, arguments.data)
@@ -226,12 +228,21 @@ def _rerank(arguments: argparse.Namespace) -> int:
     )
     kept = _kept(arguments, loaded.dataset, made)
     done = () if kept is None else kept.results
+    if kept is not None and kept.computed:
+        made = create(made.name, settled(settings, kept.computed))
+        how = ", ".join(f"{name}={value}" for name, value in kept.computed.items())
+        sys.stderr.write(f"Going on with {printable(how)}, as the results of --resume were made.\n")
     progress = _Progress(len(asked.documents) - len(still_good(done, asked)))
 
     def scored(results: list[QueryResult]) -> None:
         if kept is not None:
             kept.add(results)
         progress.scored(results)
+
+    def opened(load_ms: float) -> None:
+        if kept is not None and isinstance(ready, Detailed):
+            kept.begin(ready.details())
+        progress.loaded(load_ms)
 
     with (
         runtimes.one_by_one() if shard else nullcontext(),
@@ -247,11 +258,12 @@ def _rerank(arguments: argparse.Namespace) -> int:
             capabilities=able,
             timing=timing,
             on_step=progress.begun,
-            on_loaded=progress.loaded,
+            on_loaded=opened,
             on_batch=scored,
         )
     if shard is not None:
-        run = replace(run, queries=run.queries[run.queries["query_id"].isin(own or ())])
+        queries = run.queries[run.queries["query_id"].isin(own or ())]
+        run = replace(run, queries=queries, settings=settings)
         lines = run_bytes(run.ranking, run.name)
         # Where there was nothing to score, nothing was loaded.
         weights = "" if math.isnan(run.load_ms) else made.fingerprint()

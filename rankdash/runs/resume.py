@@ -11,10 +11,13 @@ import numpy as np
 import pandas as pd
 
 from rankdash.errors import DataError
+from rankdash.rerankers import SettingValue
+from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.runs.plan import Plan
 from rankdash.runs.results import QueryResult, results_from, to_row
 
 _MARK = "rankdash results "
+_COMPUTED = ("runtime", "device")
 _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_ms": np.float64}
 
 
@@ -29,10 +32,29 @@ def still_good(results: Iterable[QueryResult], asked: Plan) -> dict[str, QueryRe
     }
 
 
+def settled(
+    settings: Mapping[str, SettingValue], details: Mapping[str, object]
+) -> dict[str, SettingValue]:
+    """The settings with the runtime and the device that a reranker took, as its details say."""
+    found = {
+        name: str(details[name]) if name in _COMPUTED and name in details else value
+        for name, value in settings.items()
+    }
+    for stage in STAGES:
+        name = f"{stage}_settings"
+        taken = {
+            each: details[f"{stage}_{each}"] for each in _COMPUTED if f"{stage}_{each}" in details
+        }
+        if name in found and taken:
+            found[name] = json.dumps({**nested_settings(str(found[name]), name), **taken})
+    return found
+
+
 class ResultsFile:
     """A file of results, a line each, that stays whole however a process ends.
 
-    wish: all that the results depend on, fit for JSON. results: what was done before.
+    wish: all that the results depend on, fit for JSON. results: what was done before. computed: by
+        which runtime and on which device, as the details of a reranker; empty where unknown.
 
     Raises DataError where the file is no such file, or of another wish, and OSError.
     """
@@ -40,6 +62,7 @@ class ResultsFile:
     def __init__(self, path: Path, wish: Mapping[str, object]) -> None:
         self._path = path
         self.results: list[QueryResult] = []
+        self.computed: Mapping[str, object] = {}
         head = f"{_MARK}{json.dumps(wish)}\n".encode()
         content = path.read_bytes() if path.exists() else b""
         if content and not content.startswith(_MARK.encode()):
@@ -54,12 +77,24 @@ class ResultsFile:
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
             try:
-                self.results = _parsed(whole[len(head) :].splitlines())
+                self.computed, self.results = _parsed(whole[len(head) :].splitlines())
             except (ValueError, TypeError, KeyError, AttributeError) as problem:
                 raise _no_results(path) from problem
         with path.open("ab") as stream:
             stream.truncate(len(whole))
             stream.write(b"" if whole else head)
+
+    def begin(self, details: Mapping[str, object]) -> None:
+        """Keep how all results are computed, which the first attempt settles for the others."""
+        computed = {
+            name: str(value)
+            for name, value in details.items()
+            if name.rpartition("_")[2] in _COMPUTED
+        }
+        if computed and not self.computed:
+            self.computed = computed
+            with self._path.open("ab") as stream:
+                stream.write(json.dumps({"computed": computed}).encode() + b"\n")
 
     def add(self, results: Iterable[QueryResult]) -> None:
         """Those that are done; what failed is tried again."""
@@ -85,11 +120,12 @@ def _no_results(path: Path) -> DataError:
     )
 
 
-def _parsed(lines: Iterable[bytes]) -> list[QueryResult]:
+def _parsed(lines: Iterable[bytes]) -> tuple[Mapping[str, object], list[QueryResult]]:
     rows = [json.loads(line) for line in lines]
+    computed = dict(rows.pop(0)["computed"]) if rows and "computed" in rows[0] else {}
     for row in rows:
         row |= {name: np.array(row[name], dtype=kind) for name, kind in _ARRAYS.items()}
-    return results_from(pd.DataFrame(rows)) if rows else []
+    return computed, results_from(pd.DataFrame(rows)) if rows else []
 
 
 def _difference(content: bytes, wish: Mapping[str, object]) -> str:

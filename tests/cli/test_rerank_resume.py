@@ -1,5 +1,6 @@
 """`rerank --resume`: a run that was stopped goes on, and is the run that was not."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from rankdash.errors import DataError
 from rankdash.runs.results import QueryResult
-from rankdash.runs.resume import ResultsFile
+from rankdash.runs.resume import ResultsFile, settled
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -20,6 +21,36 @@ PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 COUNTING = "    def _score(self, request):\n"
 COUNTED = f"""{COUNTING}        with Path(self.settings["log"]).open("a") as lines:
             lines.write(request.query_id + "\\n")
+"""
+# Its runtime changes its scores; "auto" is the one that RUNTIMES, those of the machine, name first.
+CHOOSING = """
+from rankdash.errors import UnavailableError
+
+
+class Choosing(Hashing):
+    def prepare(self, corpus):
+        super().prepare(corpus)
+        here, wanted = os.environ["RUNTIMES"].split(), self.settings["runtime"]
+        if wanted not in ("auto", *here):
+            raise UnavailableError("No {runtime} here.", runtime=wanted)
+        self.runtime = here[0] if wanted == "auto" else wanted
+
+    def details(self):
+        return {"runtime": self.runtime, "device": "cpu", "threads": 1}
+
+    def _score(self, request):
+        answer = super()._score(request)
+        return Scored(answer.scores * (1 if self.runtime == "first" else -1))
+
+
+KIND = RerankerKind(
+    "hashing",
+    "Hashing",
+    "Hashes of the pairs.",
+    (*KIND.settings, SettingSpec("runtime", "auto", "Runtime", "Of the machine.")),
+    Capabilities(across_queries=True),
+    Choosing,
+)
 """
 
 
@@ -80,6 +111,43 @@ def test_a_run_that_is_broken_off_goes_on(command, tmp_path, number):
     assert done == 168 and len({*again}) <= done - before
     assert run(*command(out="whole.trec")).returncode == 0
     assert (tmp_path / "out.trec").read_bytes() == (tmp_path / "whole.trec").read_bytes()
+
+
+@pytest.mark.parametrize("options", [(), ("--shard", "1/2")])
+def test_it_goes_on_by_the_runtime_that_it_began_with(command, tmp_path, monkeypatch, options):
+    with (tmp_path / "counting.py").open("a") as plugin:
+        plugin.write(CHOOSING)
+    monkeypatch.setenv("RUNTIMES", "first second")
+    kept = broken(command, tmp_path, signal.SIGKILL, *options)
+    monkeypatch.setenv("RUNTIMES", "second")
+    refused = run(*command("--resume", kept, *options, ms=30))
+    assert refused.returncode == 2 and not (tmp_path / "out.trec").exists()
+    assert "Going on with runtime=first, device=cpu" in refused.stderr
+    assert refused.stderr.splitlines()[-1].startswith("error: No first here.")
+    monkeypatch.setenv("RUNTIMES", "second first")
+    assert run(*command("--resume", kept, *options, ms=30)).returncode == 0
+    other = run(*command(*options, ms=30, out="other.trec"))
+    monkeypatch.setenv("RUNTIMES", "first second")
+    whole = run(*command(*options, ms=30, out="whole.trec"))
+    assert other.returncode == whole.returncode == 0
+    found, first, second = (
+        # What a shard took says its first line.
+        [line for line in (tmp_path / name).read_bytes().splitlines() if line[:1] != b"#"]
+        for name in ("out.trec", "whole.trec", "other.trec")
+    )
+    assert found == first != second
+
+
+def test_stages_go_on_by_the_runtimes_that_they_began_with():
+    settings = {"first": "bm25", "first_settings": "", "second_settings": "top=3\nruntime=auto"}
+    details = {"second_runtime": "openvino", "second_device": "cpu", "second_threads": 2}
+    found = settled(settings, details)
+    assert json.loads(str(found.pop("second_settings"))) == {
+        "top": "3",
+        "runtime": "openvino",
+        "device": "cpu",
+    }
+    assert found == {"first": "bm25", "first_settings": ""}
 
 
 def test_what_failed_is_tried_again(command, tmp_path):

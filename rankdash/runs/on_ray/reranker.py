@@ -6,7 +6,6 @@ scored by another: query by query, so that one on which actors die takes no othe
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import deque
@@ -25,11 +24,11 @@ from rankdash.rerankers import (
     SettingValue,
     plugin_files,
 )
-from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.runs.on_ray import cluster
 from rankdash.runs.on_ray.actor import Loaded, Scorer
 from rankdash.runs.on_ray.failures import gone, not_started, not_there, reaching, refuse_other
 from rankdash.runs.on_ray.settings import Actors, refuse_elsewhere
+from rankdash.runs.resume import settled
 from rankdash.runs.scoring import Asked
 
 # So long a cluster may take to find room for an actor, and to lose its last machine for good.
@@ -122,7 +121,7 @@ class OnRay:
         self._corpus = ray.put(Corpus([], []) if self._kind.models else corpus)
         self._start()
         first = self._await_loaded()
-        self._told = _settled(self.settings, first.details)
+        self._told = settled(self.settings, first.details)
         for _ in range(self._room.number - 1):
             self._start()
         self._await_loaded()
@@ -341,20 +340,3 @@ def _done(reference: Any) -> bool:
     import ray
 
     return bool(ray.wait([reference], timeout=0)[0])
-
-
-def _settled(
-    settings: Mapping[str, SettingValue], details: Mapping[str, object]
-) -> Mapping[str, SettingValue]:
-    """The settings with the runtime and the device that the first actor took."""
-    found = dict(settings)
-    for name in ("runtime", "device"):
-        if name in found and name in details:
-            found[name] = str(details[name])
-    for stage in STAGES:
-        text = found.get(f"{stage}_settings")
-        runtime = details.get(f"{stage}_runtime")
-        if text is not None and runtime is not None:
-            nested = nested_settings(str(text), f"{stage}_settings")
-            found[f"{stage}_settings"] = json.dumps({**nested, "runtime": runtime})
-    return found
