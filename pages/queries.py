@@ -4,6 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
+from rankdash.study.study import Study
 from rankdash.ui.labels import estimate_strip
 from rankdash.ui.queries import (
     query_detail,
@@ -14,8 +15,8 @@ from rankdash.ui.queries import (
     query_notes,
     query_panes,
 )
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.sidebar import sharing_link, view
+from rankdash.ui.state import address, pickers
 from rankdash.words.queries import judged_title
 
 st.title(_("Queries"))
@@ -26,25 +27,37 @@ if not estimate_strip.above_means(study):
     st.stop()
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)
-listing = queries.listing(study, challenger)
-marks = query_notes.marks(study)
-titles = query_list.titles(study.name(study.baseline), study.name(challenger))
-others = {system: study.name(system) for system in queries.others(study, challenger)}
-kept, below = query_filters.draw(
-    listing, query_notes.tags(marks), judged_title(study.cutoff), titles, others
-)
-with below:
-    query_filters.left_line(len(kept), len(listing.table))
-    opened = query_list.opened(kept)
+
+
+@st.fragment
+def listed(study: Study, challenger: str) -> None:
+    """The filters, the list and the open query: to go to the next one draws nothing else anew."""
+    study = view.again(study)
+    listing = queries.listing(study, challenger)
+    marks = query_notes.marks(study)
+    titles = query_list.titles(study.name(study.baseline), study.name(challenger))
+    others = {system: study.name(system) for system in queries.others(study, challenger)}
+    wanted, order, below = query_filters.draw(
+        listing, query_notes.tags(marks), judged_title(study.cutoff), titles, others
+    )
+    rows = query_list.rows(study, challenger, wanted, order, marks)
+    with below:
+        query_filters.left_line(len(rows.ids), len(listing.table))
+        opened = query_list.opened(rows)
+        if opened is not None:
+            query_list.steps(rows, opened)
+            query_export.button(study, challenger, opened)
+            query_list_file.download(study, challenger, rows.frame, marks)
     if opened is not None:
-        query_list.steps(kept, opened)
-        query_export.button(study, challenger, opened)
-        query_list_file.download(study, challenger, kept, marks)
-if opened is not None:
-    rows, query = query_panes.draw(opened, query_list.height(kept))
-    with rows:
-        order = address.one("sort") or "hurt"
-        query_list.draw(kept, marks, listing.reach, order, titles, opened)
-    with query:
-        query_detail.draw(study, challenger, listing.table.iloc[listing.positions[opened]])
-        query_panes.show(opened)
+        left, right = query_panes.draw(opened, query_list.height(rows))
+        with left:
+            query_list.draw(rows, order, titles, opened)
+        with right:
+            query_detail.draw(study, challenger, listing.table.iloc[listing.positions[opened]])
+            query_panes.show(opened)
+    address.publish()
+    sharing_link.follow()
+    pickers.shown()
+
+
+listed(study, challenger)

@@ -78,7 +78,7 @@ def table(study: Study, challenger: str) -> pd.DataFrame:
             study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, known
         )
 
-    return study.once(_table_key("query table", study, challenger), make)
+    return study.once(table_key("query table", study, challenger), make)
 
 
 def others(study: Study, challenger: str) -> tuple[str, ...]:
@@ -150,10 +150,11 @@ def listing(study: Study, challenger: str) -> Listing:
             },
         )
 
-    return study.once(_table_key("listing", study, challenger), make)
+    return study.once(table_key("listing", study, challenger), make)
 
 
-def _table_key(part: str, study: Study, challenger: str) -> Key:
+def table_key(part: str, study: Study, challenger: str) -> Key:
+    """A part with all that `table` depends on."""
     # The spread is that of all challengers.
     compared_with = (study.baseline, challenger, study.challengers)
     rules = (study.spec, study.conventions, study.statistics.tie_band)

@@ -92,6 +92,7 @@ def play(monkeypatch, paper):
 
         drawn = paper()
         drawn.stop = stop
+        drawn.fragment = lambda part: part
         monkeypatch.setitem(sys.modules, "streamlit", drawn)
         for module, name in PARTS[page]:
             monkeypatch.setattr(module, name, part(module, name))
@@ -332,28 +333,33 @@ def queries_page(play, kept, opened, sort=None):
         query_notes__tags="tags",
         query_list__titles="titles",
         query_list__height=99,
-        query_filters__draw=(kept, nullcontext()),
+        view__again=study("a"),
+        query_filters__draw=("wanted", sort, nullcontext()),
+        query_list__rows=SimpleNamespace(ids=kept, frame=f"{len(kept)} rows"),
         query_list__opened=opened,
         query_panes__draw=(nullcontext(), nullcontext()),
-        address__one=sort,
     )
 
 
-@pytest.mark.parametrize(("sort", "order_by"), [(None, "hurt"), ("text", "text")])
-def test_queries_lists_what_is_left_and_opens_one(play, sort, order_by):
+@pytest.mark.parametrize("sort", ["hurt", "text"])
+def test_queries_lists_what_is_left_and_opens_one(play, sort):
     order, given, _drawn = queries_page(play, ["q1", "q2"], "q2", sort)
-    assert order[-9:] == [
+    assert order[-11:] == [
         *("query_list.steps", "query_export.button", "query_list_file.download"),
-        *("query_list.height", "query_panes.draw", "address.one", "query_list.draw"),
+        *("query_list.height", "query_panes.draw", "query_list.draw"),
         *("query_detail.draw", "query_panes.show"),
+        *("address.publish", "sharing_link.follow", "pickers.shown"),
     ]  # fmt: skip
     assert given["view.tally_line"][1] == "a"
     assert given["query_filters.left_line"] == (2, 3)
     assert given["query_filters.draw"][1:] == ("tags", "Judged@10", "titles", {"b": "the b"})
     assert given["query_list.titles"] == (f"the {FIRST_STAGE}", "the a")
-    assert given["query_list.steps"] == (["q1", "q2"], "q2")
+    rows = given["query_list.steps"][0]
+    assert (rows.ids, given["query_list.steps"][1]) == (["q1", "q2"], "q2")
+    assert given["query_list.rows"][1:] == ("a", "wanted", sort, "marks")
+    assert given["query_list_file.download"][2:] == ("2 rows", "marks")
     assert given["query_panes.draw"] == ("q2", 99)
-    assert given["query_list.draw"] == (["q1", "q2"], "marks", 0.5, order_by, "titles", "q2")
+    assert given["query_list.draw"] == (rows, sort, "titles", "q2")
     # The row of the open query, wherever the table has it.
     assert given["query_detail.draw"][2]["query_id"] == "q3"
     assert given["query_panes.show"] == ("q2",)
@@ -361,7 +367,8 @@ def test_queries_lists_what_is_left_and_opens_one(play, sort, order_by):
 
 def test_queries_with_none_left_say_how_many_there_are_and_open_none(play):
     order, given, _drawn = queries_page(play, [], None)
-    assert order[-1] == "query_list.opened"
+    assert order[-4] == "query_list.opened"
+    assert order[-3:] == ["address.publish", "sharing_link.follow", "pickers.shown"]
     assert given["query_filters.left_line"] == (0, 3)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from rankdash.i18n import enumerated, ngettext, number, percent
@@ -42,9 +41,9 @@ def draw(
     depth: str,
     titles: Mapping[str, str],
     others: Mapping[str, str],
-) -> tuple[pd.DataFrame, Place]:
-    """Draw the filters; the queries they leave, in the chosen order, and the line below the filters
-    that says of them.
+) -> tuple[Filters, str, Place]:
+    """Draw the filters; what they want, the chosen order, and the line below the filters that says
+    of the queries that are left.
 
     tags: query id → its tags. depth: what judged@k is called. titles: column → what it is called.
     others: the challengers beside the one that is shown → their names.
@@ -105,7 +104,7 @@ def draw(
         judged=share,
         text=text,
     )
-    return listing.kept(wanted, tags, order), below
+    return wanted, order, below
 
 
 def _clear() -> None:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from rankdash.charts import style
 from rankdash.i18n import gettext as _
-from rankdash.i18n import ngettext, number, three_digits
-from rankdash.study.query_table import OK, by_column, key_of
+from rankdash.i18n import language, ngettext, number, three_digits
+from rankdash.ranking.ranking import digest
+from rankdash.study import queries
+from rankdash.study.query_table import OK, Filters, by_column, key_of
+from rankdash.study.study import Study
+from rankdash.ui.queries import query_notes
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
+from rankdash.ui.state.cache import cache
 from rankdash.ui.widgets.signed_cells import rounded
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.queries import state_words
@@ -32,45 +39,73 @@ _LEVELS = 32
 _WIDTH, _HEIGHT = 64, 20
 
 
-def opened(rows: pd.DataFrame) -> str | None:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the filters leave, in order.
+
+    frame: rows of the listing. ids: of the queries. shown: the table as the browser gets it.
+    columns: of it, the ones to begin with. key: another one for other rows.
+    """
+
+    frame: pd.DataFrame
+    ids: list[str]
+    shown: pa.Table
+    columns: list[str]
+    key: str
+
+
+def rows(study: Study, challenger: str, wanted: Filters, order: str, marks: pd.DataFrame) -> Rows:
+    """The same for all sessions that see the same list. order: as in `query_table`. marks:
+    query_id, tags, note."""
+
+    def make() -> Rows:
+        listing = queries.listing(study, challenger)
+        kept = listing.kept(wanted, query_notes.tags(marks), order)
+        shown = _shown(kept, marks, listing.reach)
+        shown["state"] = shown["state"].cat.rename_categories({state_words()[OK]: ""})
+        shown["delta"] = rounded(shown["delta"], 3)
+        ids = kept["query_id"].tolist()
+        key = digest([each.encode("utf-8", "surrogatepass") for each in ids])
+        table = pa.Table.from_pandas(shown, preserve_index=False)
+        return Rows(kept, ids, table, _columns(kept, shown, order), key)
+
+    seen = (wanted, order, marks.to_numpy().tolist(), language())
+    return cache(
+        ("listed queries", *queries.table_key("listing", study, challenger), repr(seen)), make
+    )
+
+
+def opened(rows: Rows) -> str | None:
     """The id of the query that is open; None, and a line that says so, where no row is left."""
-    if rows.empty:
+    if not rows.ids:
         st.info(_("No query matches these filters."), icon=":material/filter_alt_off:")
         return None
-    wanted, known = address.one("q"), rows["query_id"]
-    here = bool((known == wanted).any())
+    wanted = address.one("q")
+    here = wanted in rows.ids
     if wanted is not None and address.came_by_link("q"):
         st.session_state[view.LANDING] = wanted
     address.lose("q", None if here else wanted)
-    chosen = wanted if here and wanted is not None else str(known.iloc[0])
+    chosen = wanted if here and wanted is not None else rows.ids[0]
     address.settle("q", chosen)
     address.publish()
     return chosen
 
 
-def height(rows: pd.DataFrame) -> int:
+def height(rows: Rows) -> int:
     """Of the table, in pixels: as many rows as there are, up to what leaves room below."""
-    return min((len(rows) + 1) * _ROW + 2, _LONG)
+    return min((len(rows.ids) + 1) * _ROW + 2, _LONG)
 
 
-def draw(
-    rows: pd.DataFrame,
-    marks: pd.DataFrame,
-    reach: float,
-    order: str,
-    titles: Mapping[str, str],
-    chosen: str,
-) -> None:
+def draw(rows: Rows, order: str, titles: Mapping[str, str], chosen: str) -> None:
     """The table. A click on a heading makes another order, which the next and the previous query
     follow: the browser's own order would be known to nobody else.
 
-    rows: what the filters leave, in order. marks: query_id, tags, note. reach: half of the axis of
-    the bars. order: as in `query_table`. titles: from `titles`. chosen: the query that is open.
+    order: as in `query_table`. titles: from `titles`. chosen: the query that is open.
     """
-    ids = rows["query_id"].tolist()
+    ids = rows.ids
     # A selection is a row number, so the rows are part of the key; so are the steps made by button,
     # because a stored selection would win over the query they opened.
-    key = f"queries.list.{hash(tuple(ids))}.{st.session_state.get(_STEPS, 0)}"
+    key = f"queries.list.{rows.key}.{st.session_state.get(_STEPS, 0)}"
 
     def selected() -> None:
         selection = st.session_state[key]["selection"]
@@ -79,10 +114,8 @@ def draw(
         elif selection["rows"]:
             address.choose("q", ids[selection["rows"][0]])
 
-    shown = _shown(rows, marks, reach)
-    shown["state"] = shown["state"].cat.rename_categories({state_words()[OK]: ""})
     st.dataframe(
-        shown.assign(delta=rounded(shown["delta"], 3)),
+        rows.shown,
         hide_index=True,
         # A long list fills the room there is beside the query.
         height="stretch" if height(rows) == _LONG else "content",
@@ -91,9 +124,9 @@ def draw(
         on_select=selected,
         selection_mode=["single-row-required", "single-column"],
         selection_default={"selection": {"rows": [ids.index(chosen)]}},
-        column_order=_columns(rows, shown, order),
+        column_order=rows.columns,
         column_config=_config(_arrowed(titles, order)),
-        alt=ngettext("{n} query with both values", "{n} queries with both values", len(rows)),
+        alt=ngettext("{n} query with both values", "{n} queries with both values", len(ids)),
     )
 
 
@@ -105,9 +138,9 @@ def _sort_by(column: str, order: str) -> None:
     _redraw()
 
 
-def steps(rows: pd.DataFrame, opened: str) -> None:
+def steps(rows: Rows, opened: str) -> None:
     """Previous and next in the current order, side by side in a horizontal container."""
-    ids = rows["query_id"].tolist()
+    ids = rows.ids
     position = ids.index(opened)
     st.button(
         _("Previous"),

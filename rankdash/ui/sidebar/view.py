@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -74,6 +75,18 @@ def study(page: str) -> Study:
             cache=cache,
         )
     )
+
+
+def again(study: Study) -> Study:
+    """The study of a fragment that is drawn again, with nothing worked out: the session would hold
+    it as long as the fragment. Where labels were corrected since, the whole page is drawn."""
+    layer, stored_id = Corrections(workspace()).layer(study.stored_id), study.stored_id
+    in_force = study.corrected and study.dataset_id
+    if layer.count != study.corrections or (
+        in_force and in_force != stored.with_corrections(stored_id, layer.revision)
+    ):
+        st.rerun()
+    return replace(study)
 
 
 def _judge(dataset_id: str) -> Judgements | None:

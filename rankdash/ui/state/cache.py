@@ -49,11 +49,17 @@ def _of_pages(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
+@st.cache_resource(max_entries=_SYSTEMS, show_spinner=False)
+def _of_lists(key: Key, _make: Callable[[], Made]) -> Made:
+    return _make()
+
+
 _LARGE: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("dataset", "label rows", "uploaded rows", "moves", "pairing"), _of_data_sets),
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
     "part of a page": _of_pages,
+    "listed queries": _of_lists,
 }
 
 

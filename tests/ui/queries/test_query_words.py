@@ -303,14 +303,14 @@ def test_the_query_of_the_address_is_opened_or_the_first(
     paper, session, monkeypatch, wanted, opened, lost
 ):
     monkeypatch.setattr(address, "publish", lambda: None)
-    rows = pd.DataFrame({"query_id": ["q0", "q1", "q2"]})
+    rows = SimpleNamespace(ids=["q0", "q1", "q2"])
     drawn = paper(query_list)
     drawn.session_state = session
     address.take_over({"q": [wanted]} if wanted else {})
     assert query_list.opened(rows) == opened
     assert address.lost() == lost
     assert session.get(query_list.view.LANDING) == wanted
-    assert query_list.opened(rows.iloc[:0]) is None
+    assert query_list.opened(SimpleNamespace(ids=[])) is None
     assert drawn.of("info") == ["No query matches these filters."]
 
 
@@ -324,7 +324,7 @@ def test_the_query_of_the_address_is_opened_or_the_first(
 )
 def test_the_query_before_and_the_one_after(paper, place, disabled, ids, said):
     drawn = paper(query_list)
-    query_list.steps(pd.DataFrame({"query_id": ["q0", "q1", "q2"]}), f"q{place}")
+    query_list.steps(SimpleNamespace(ids=["q0", "q1", "q2"]), f"q{place}")
     buttons = [settings for kind, _label, settings in drawn.drawn if kind == "button"]
     assert [each["disabled"] for each in buttons] == disabled
     assert [each["args"][0] for each in buttons] == ids
