@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import Visit, new_visit, serving
+from tests.browser.conftest import Visit, serving, visiting
 from tests.conftest import FLAGS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
@@ -24,19 +24,19 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        visit = new_visit(chromium, app, viewport=WINDOW, color_scheme="light")
-        visit.open("data")
-        take(visit, "data")
-        visit.go("Run")
-        visit.sees("Compare on Overview")
-        take(visit, "run")
-        visit.go("Overview")
-        take(visit, "overview")
-        visit.go("Queries")
-        visit.sees(re.compile(r"^1 of \d+$"))
-        take(visit, "queries")
-        visit.go("Cost & ROI")
-        take(visit, "cost")
+        with visiting(chromium, app, viewport=WINDOW, color_scheme="light") as visit:
+            visit.open("data")
+            take(visit, "data")
+            visit.go("Run")
+            visit.sees("Compare on Overview")
+            take(visit, "run")
+            visit.go("Overview")
+            take(visit, "overview")
+            visit.go("Queries")
+            visit.sees(re.compile(r"^1 of \d+$"))
+            take(visit, "queries")
+            visit.go("Cost & ROI")
+            take(visit, "cost")
         chromium.close()
 
 

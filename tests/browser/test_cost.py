@@ -10,7 +10,7 @@ import pytest
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import new_page
+from .conftest import visiting
 
 QUERIES, BEFORE, AFTER = 100, 72, 87
 
@@ -41,7 +41,7 @@ def answer(visit) -> str:
     return str(visit.page.get_by_text(re.compile("assumed here it brings")).first.inner_text())
 
 
-def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, browser, shop):
+def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, browser, app, shop):
     visit.open(f"cost?data={shop}&metric=hit&k=1")
     visit.sees("pays under these assumptions")
     before = answer(visit)
@@ -64,18 +64,17 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
     visit.page.set_viewport_size({"width": 1280, "height": 900})
     visit.page.get_by_role("heading", name="Cost & ROI").scroll_into_view_if_needed()
     visit.page.wait_for_function(f"() => {top} > 50")
-    another = type(visit)(new_page(browser), visit.url)
-    another.page.goto(visit.page.url)
-    another.settle()
-    another.sees(now)
-    assert answer(another) == answer(visit)
-    # Nothing of the name of the run is markup, and no figure is not a number.
-    page = another.page.get_by_test_id("stMain")
-    heading = page.locator(".rd-figures th").last
-    assert heading.inner_text() == "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
-    assert page.locator("img[src='x'], a[href^='http://x']").count() == 0
-    assert not re.search(r"\b(nan|inf|infinity|undefined)\b", page.inner_text(), re.IGNORECASE)
-    another.page.context.close()
+    with visiting(browser, app) as another:
+        another.page.goto(visit.page.url)
+        another.settle()
+        another.sees(now)
+        assert answer(another) == answer(visit)
+        # Nothing of the name of the run is markup, and no figure is not a number.
+        page = another.page.get_by_test_id("stMain")
+        heading = page.locator(".rd-figures th").last
+        assert heading.inner_text() == "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
+        assert page.locator("img[src='x'], a[href^='http://x']").count() == 0
+        assert not re.search(r"\b(nan|inf|infinity|undefined)\b", page.inner_text(), re.IGNORECASE)
 
 
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):

@@ -10,7 +10,7 @@ from rankdash.store import Workspace
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 
-from .conftest import new_visit
+from .conftest import visiting
 
 # The boxes of the table, one under the other, the newest run first.
 FIRST_ROW, ROW = 53, 35
@@ -77,11 +77,10 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
     visit.page.go_back()
     visit.sees("Differences")
 
-    other = new_visit(browser, app, viewport={"width": 1700, "height": 900})
-    other.open("history")
-    expect(baseline(other)).to_have_value("As it was (pinned)")
-    assert f"base={straight}" in other.params
-    cell = other.page.get_by_role("gridcell", name=HOSTILE, include_hidden=True)
-    expect(cell).to_have_count(1)
-    other.page.context.close()
-    assert other.strangers == []
+    with visiting(browser, app) as other:
+        other.page.set_viewport_size({"width": 1700, "height": 900})
+        other.open("history")
+        expect(baseline(other)).to_have_value("As it was (pinned)")
+        assert f"base={straight}" in other.params
+        cell = other.page.get_by_role("gridcell", name=HOSTILE, include_hidden=True)
+        expect(cell).to_have_count(1)

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from .conftest import new_visit
+from .conftest import visiting
 from .test_sharing import fill
 
 
@@ -27,11 +27,10 @@ def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(visit,
     visit.settle()
     assert {"metric=mrr", "k=5"} < set(visit.params.split("&"))
     # As when a link is opened in a tab of its own.
-    other = new_visit(browser, app, locale="zh-CN")
-    other.page.goto(visit.url + str(link(visit, "Queries").get_attribute("href")))
-    other.sees("MRR@5")
-    expect(other.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
-    other.page.context.close()
+    with visiting(browser, app, locale="zh-CN") as other:
+        other.page.goto(visit.url + str(link(visit, "Queries").get_attribute("href")))
+        other.sees("MRR@5")
+        expect(other.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
 
 
 def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, app):

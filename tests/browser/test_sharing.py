@@ -13,7 +13,7 @@ from rankdash.sharing import write_scenarios
 from rankdash.store import Workspace
 from rankdash.store.notes.notes import Notes
 from rankdash.value.assumptions import Assumptions
-from tests.browser.conftest import App, Visit, new_visit, serving, visiting
+from tests.browser.conftest import App, Visit, serving, visiting
 from tests.stored import keep_lists, keep_rows
 
 PAGES = ("Overview", "Queries", "Rank shifts", "Latency", "Cost & ROI", "History", "Run", "Data")
@@ -73,24 +73,22 @@ def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: 
     visit.settle()
     link = str(code.inner_text()).strip()
     assert link == visit.page.url
-    other = new_visit(browser, app)
-    other.page.goto(link)
-    other.settle()
-    assert answer(other) == answer(visit)
-    other.sees(re.compile("brings 0.99% more value"))
-    other.sees("value a year")
-    other.go("Queries")
-    other.sees("question 7")
-    other.sees("MRR@5")
-    assert "elasticity=0.99" in other.params
-    # What is typed from memory, and what this workspace does not have.
-    other.open("overview?metric=mrr")
-    expect(other.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
-    other.sees("MRR@10")
-    other.open(f"?data={'0' * 16}&elasticity=much")
-    other.sees("The link names a data set that is not in this workspace")
-    assert other.strangers == []
-    other.page.context.close()
+    with visiting(browser, app) as other:
+        other.page.goto(link)
+        other.settle()
+        assert answer(other) == answer(visit)
+        other.sees(re.compile("brings 0.99% more value"))
+        other.sees("value a year")
+        other.go("Queries")
+        other.sees("question 7")
+        other.sees("MRR@5")
+        assert "elasticity=0.99" in other.params
+        # What is typed from memory, and what this workspace does not have.
+        other.open("overview?metric=mrr")
+        expect(other.page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+        other.sees("MRR@10")
+        other.open(f"?data={'0' * 16}&elasticity=much")
+        other.sees("The link names a data set that is not in this workspace")
 
 
 def test_a_workspace_goes_to_another_server_and_shows_the_same(
@@ -109,27 +107,25 @@ def test_a_workspace_goes_to_another_server_and_shows_the_same(
     assert file.name.endswith(".rankdash.zip")
     waited.value.save_as(file)
 
-    other = new_visit(browser, elsewhere)
-    other.open(f"?data={dataset_id}")
-    other.sees("not in this workspace, which is empty")
-    other.go("Data")
-    other.page.get_by_text("Export or import the workspace").click()
-    uploader = other.page.get_by_test_id("stFileUploader").filter(has_text="workspace file")
-    uploader.locator("input[type=file]").set_input_files(file)
-    other.page.get_by_role("button", name="Import", exact=True).click()
-    other.sees("Imported: ")
-    other.open(f"?data={dataset_id}")
-    assert verdict(other) == before
-    # The same ids, so the same link; and what belongs to it.
-    theirs = Workspace(elsewhere.home)
-    assert [row.id for row in theirs.datasets()] == [
-        row.id for row in Workspace(app.home).datasets()
-    ]
-    assert Notes(theirs).of(dataset_id, "q7").text == "look here"
-    other.open(f"cost?data={dataset_id}&part=scenarios")
-    other.sees("careful")
-    assert other.strangers == []
-    other.page.context.close()
+    with visiting(browser, elsewhere) as other:
+        other.open(f"?data={dataset_id}")
+        other.sees("not in this workspace, which is empty")
+        other.go("Data")
+        other.page.get_by_text("Export or import the workspace").click()
+        uploader = other.page.get_by_test_id("stFileUploader").filter(has_text="workspace file")
+        uploader.locator("input[type=file]").set_input_files(file)
+        other.page.get_by_role("button", name="Import", exact=True).click()
+        other.sees("Imported: ")
+        other.open(f"?data={dataset_id}")
+        assert verdict(other) == before
+        # The same ids, so the same link; and what belongs to it.
+        theirs = Workspace(elsewhere.home)
+        assert [row.id for row in theirs.datasets()] == [
+            row.id for row in Workspace(app.home).datasets()
+        ]
+        assert Notes(theirs).of(dataset_id, "q7").text == "look here"
+        other.open(f"cost?data={dataset_id}&part=scenarios")
+        other.sees("careful")
 
 
 def bytes_of(home: Path) -> dict[str, str]:
