@@ -5,10 +5,11 @@ from streamlit.runtime.scriptrunner import StopException
 
 from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
+from rankdash.store.names import names
 from rankdash.ui.sidebar import damaged_view, deleted_view, repair_view, sharing_link, sidebar, view
-from rankdash.ui.state import pickers
+from rankdash.ui.state import address, language, pickers
 from rankdash.ui.state.server import workspace
-from rankdash.ui.widgets import narrow
+from rankdash.ui.widgets import narrow, redraw
 
 # Before the pages: the browser would fetch a page's own icon from a font service; this file is
 # served from here.
@@ -62,7 +63,11 @@ place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
 with workspace().database.held_open():
+    before = names(workspace())
+    if redraw.renamed(before):
+        language.other_words()
     gone = sidebar.draw_sidebar(analysis=analysis)
+    redraw.shows(address.one("data"), before)
     links = sidebar.draw_menu(place, menu)
     repair_view.draw()
     link = sharing_link.begin()

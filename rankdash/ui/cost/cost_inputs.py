@@ -34,7 +34,8 @@ from rankdash.ui.state.scenario import (
 )
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.state.uploaded import uploader
-from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import name_safe
 from rankdash.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
 from rankdash.value.billing import MOST_AMOUNT, UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, to_json
@@ -161,7 +162,7 @@ def _exact() -> None:
             try:
                 scenario = Assumptions(**typed)
             except DataError as error:
-                st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
+                action_errors.say(error_text(error))
                 return
             for each in ASSUMPTIONS:
                 if getattr(scenario, each.name) != getattr(now, each.name):
@@ -302,7 +303,7 @@ def _keep_prices(content: bytes, file: str) -> None:
     try:
         workspace().set_setting(SAVED_PRICES, to_json(parse_prices(content, file)))
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 400), icon=":material/error:")
+        action_errors.say(error_text(error))
     else:
         st.rerun()
 

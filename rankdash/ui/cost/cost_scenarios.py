@@ -23,7 +23,7 @@ from rankdash.ui.cost import cost_cards, cost_inputs, cost_terms
 from rankdash.ui.cost.cost_cards import Cell
 from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.state.server import read_only, workspace
-from rankdash.ui.widgets import dialogs
+from rankdash.ui.widgets import action_errors, dialogs
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Outcome, outcome
@@ -146,7 +146,7 @@ def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> No
             )
         _keep(saved | {name: scenario})
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
+        action_errors.say(error_text(error))
     else:
         st.rerun()
 

@@ -8,7 +8,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.readers import sources_by_name
 from rankdash.ui.data import uploads
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets import action_errors
 from rankdash.words import failures
 
 _TICKS_A_SIGN = 5
@@ -53,6 +53,6 @@ def draw() -> None:
         with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
             sources = sources_by_name(names, waiting=waiting)
     except RankdashError as error:
-        st.error(markdown_safe(failures.problem(error), 800), icon=":material/error:")
+        action_errors.say(failures.problem(error), 800)
         return
     uploads.read_sources(sources)

@@ -15,9 +15,10 @@ from rankdash.intake.reading import imported
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.store import DatasetRow
 from rankdash.store.workspace_file.merge_rows import TakenIn
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address, pickers, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.state.uploaded import uploader
+from rankdash.ui.widgets import action_errors, redraw
 from rankdash.ui.widgets.text import markdown_safe
 
 _SAID = "sharing.said"
@@ -46,6 +47,7 @@ def _said() -> None:
     if more:
         lines.append("- " + ngettext("and {n} more", "and {n} more", more))
     if lines:
+        redraw.hold()
         heading = _("What is already here was not changed; the file differs in this:")
         st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
 
@@ -65,7 +67,7 @@ def _export(rows: Sequence[DatasetRow]) -> None:
         list(names),
         default=list(names),
         format_func=names.__getitem__,
-        key="sharing.data",
+        key=pickers.in_words("sharing.data"),
     )
     apart = [names[each] for each in chosen if stored.damage(each) is not None]
     apart += [name for each in chosen for name, _error in stored.damaged(each).values()]
@@ -120,7 +122,7 @@ def _import() -> None:
         found = imported(workspace(), files[0], progress)
     except RankdashError as error:
         bar.empty()
-        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     st.session_state[_SAID] = found
     st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1

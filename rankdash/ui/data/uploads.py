@@ -30,6 +30,7 @@ from rankdash.ui.data import column_choices, kept_view, reading_panel
 from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.state.uploaded import uploader
+from rankdash.ui.widgets import redraw
 from rankdash.ui.widgets.text import markdown_safe
 
 _GRADES, _GAINS = "grades", "gains"
@@ -202,7 +203,7 @@ def _read(upload: _Upload) -> None:
             workspace(), upload.files, name=name, retrieval=upload.retrieval, **choices
         )
     except RankdashError as error:
-        st.error(_refusal(error), icon=":material/error:")
+        _refuse(error)
         return
     if not is_large(upload.files):
         with st.spinner(_("Reading and checking"), show_time=True):
@@ -241,19 +242,22 @@ def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
         _next_uploader()
     except RankdashError as error:
         # Files, options and mapping stay, so that one of them can be changed and read again.
-        st.error(_refusal(error), icon=":material/error:")
+        _refuse(error)
     else:
         st.session_state.pop(_PENDING, None)
         _open(kept)
 
 
-def _refusal(error: RankdashError) -> str:
-    """What cannot be used and why, as Markdown: of several files each in its own line."""
-    if not isinstance(error, RefusedFilesError):
-        return markdown_safe(error_text(error), _LONGEST_REFUSAL)
-    head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
-    each = (markdown_safe(error_text(one), _LONGEST_REFUSAL) for one in error.errors)
-    return "\n- ".join([head.rstrip(), *each])
+def _refuse(error: RankdashError) -> None:
+    """Say what cannot be used and why: of several files each in its own line."""
+    redraw.hold()
+    if isinstance(error, RefusedFilesError):
+        head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
+        each = (markdown_safe(error_text(one), _LONGEST_REFUSAL) for one in error.errors)
+        text = "\n- ".join([head.rstrip(), *each])
+    else:
+        text = markdown_safe(error_text(error), _LONGEST_REFUSAL)
+    st.error(text, icon=":material/error:")
 
 
 def _question() -> None:

@@ -28,6 +28,7 @@ from rankdash.ui.runs import cost_line, key_field, settings_form
 from rankdash.ui.state import pickers, stored, stored_judges
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import worker, workspace
+from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _SEED = 7
@@ -99,7 +100,7 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
         submit(workspace(), wish, judge_id)
         worker().ensure()
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     judge_list.show(judge_id)
     st.rerun()

@@ -12,7 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.rerankers.judging.judge import KINDS, OWN
 from rankdash.store.jobs.judges import JudgeRow, StoredJudges
 from rankdash.ui.runs import cost_line, key_field
-from rankdash.ui.state import stored_judges
+from rankdash.ui.state import pickers, stored_judges
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe, name_safe, shortened
@@ -46,7 +46,7 @@ def chosen(dataset_id: str) -> JudgeRow | None:
             format_func=lambda each: (
                 f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
             ),
-            key=_SHOWN,
+            key=pickers.in_words(_SHOWN),
         )
     return rows[st.session_state[_SHOWN]]
 

@@ -20,6 +20,7 @@ from rankdash.ui.labels.label_plan import SCALES, Labelling, LabelSettings
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import stored, stored_judges
 from rankdash.ui.state.server import read_only, workspace
+from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
@@ -54,7 +55,7 @@ def draw(dataset_id: str, before: Labelling | None) -> None:
         try:
             LabelPlans(workspace()).begin(dataset_id, asdict(drawn), guidelines)
         except RankdashError as error:
-            st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+            action_errors.say(error_text(error))
             return
         st.rerun()
 

@@ -15,7 +15,8 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.ui.labels.successor import keep_beside
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
-from rankdash.ui.widgets.text import markdown_safe, table_html
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import table_html
 
 _NO_INTEREST = 5
 
@@ -94,6 +95,6 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
             corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
         )
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        action_errors.say(error_text(error))
     else:
         st.rerun()

@@ -30,7 +30,7 @@ from rankdash.ui.labels.successor import keep_beside
 from rankdash.ui.state import person, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.state.uploaded import uploader
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.ui.widgets import action_errors
 
 _PAIR = ["query_id", "doc_id"]
 _WHO = "analyst"
@@ -63,7 +63,7 @@ def draw(dataset_id: str) -> None:
         parsed = read([source])
         merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     report = stored.check_report(dataset_id)
     worst = None if report is None else report.reversed_at

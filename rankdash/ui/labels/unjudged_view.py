@@ -32,7 +32,8 @@ from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.label_plan import LabelSettings
 from rankdash.ui.state import stored
 from rankdash.ui.state.server import read_only, workspace
-from rankdash.ui.widgets.text import markdown_safe, name_rows, name_safe
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import name_rows, name_safe
 
 _DRAWN, _LARGEST = "drawn", "largest"
 _WRITERS: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
@@ -135,7 +136,7 @@ def _begin(study: Study) -> None:
         label_plan.offered(study.stored_id, settings)
         LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     st.rerun()
 

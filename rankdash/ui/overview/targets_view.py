@@ -17,7 +17,8 @@ from rankdash.reporting.exports.downloads import file_name
 from rankdash.study.study import Study
 from rankdash.ui.state import address, goals, pickers
 from rankdash.ui.state.server import read_only
-from rankdash.ui.widgets.text import markdown_safe, table_html
+from rankdash.ui.widgets import action_errors
+from rankdash.ui.widgets.text import table_html
 from rankdash.value.targets import Goals, Limit, Profile, Target, Targets
 from rankdash.words.queries import metric_title
 
@@ -134,7 +135,7 @@ def _edit(saved: Targets, key: str, profile: Profile) -> None:
             )
             goals.save(saved, key, changed)
         except RankdashError as error:
-            st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
+            action_errors.say(error_text(error))
         else:
             st.rerun()
     if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):

@@ -19,6 +19,7 @@ from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECT
 from rankdash.ui.report.report_preview import Preview
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
+from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _KEPT = "report.kept"
@@ -133,7 +134,7 @@ def _logo() -> bytes | None:
     )
     refused: DataError | None = st.session_state.pop(_REFUSED, None)
     if refused is not None:
-        st.error(markdown_safe(error_text(refused), 300), icon=":material/error:")
+        action_errors.say(error_text(refused))
     return None
 
 

@@ -14,6 +14,7 @@ from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import workspace
+from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.names import free
@@ -145,7 +146,7 @@ def _combine(
         run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)
         workspace().save_run(run)
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     st.session_state[_MADE] = name
     st.rerun()

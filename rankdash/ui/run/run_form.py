@@ -30,6 +30,7 @@ from rankdash.ui.run import cluster_form, job_list, run_estimate, timing_form, v
 from rankdash.ui.runs import key_field, run_records, settings_form
 from rankdash.ui.state import pickers, stored
 from rankdash.ui.state.server import worker, workspace
+from rankdash.ui.widgets import action_errors, redraw
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
@@ -120,6 +121,7 @@ def draw(dataset_id: str) -> None:
         no_key = {name: each.missing for name, each in found.items() if each.missing}
         for name, missing in no_key.items():
             text = _("{where}: {what}", where=_(offered[name].title), what=missing)
+            redraw.hold()
             st.error(text, icon=":material/key_off:")
         if not no_key:
             _start(dataset_id, wishes, timing, without_text, actors)
@@ -333,11 +335,11 @@ def _start(
             )
             job_list.watch(job_id)
     except RankdashError as error:
-        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        action_errors.say(error_text(error))
         return
     except _RefusedError as refused:
         text = _("{where}: {what}", where=_(refused.kind.title), what=error_text(refused.error))
-        st.error(markdown_safe(text, 500), icon=":material/error:")
+        action_errors.say(text)
         return
     worker().ensure()
     st.rerun()

@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from rankdash import i18n
 
 STATE = "language"
-# Whether it changed since the page was last drawn to its end.
+# Whether it, or a name, changed since the page was last drawn to its end.
 _CHANGED = "language.changed"
 # Whose language it was that this thread asked for last: a page asks a thousand times.
 _asked = threading.local()
@@ -19,13 +19,18 @@ _asked = threading.local()
 
 def choose(code: str) -> None:
     if st.session_state.get(STATE) not in (None, code):
-        st.session_state[_CHANGED] = True
+        other_words()
     st.session_state[STATE] = code
     _asked.by = None
 
 
+def other_words() -> None:
+    """What can be chosen is called something else now."""
+    st.session_state[_CHANGED] = True
+
+
 def changed() -> bool:
-    """Whether the browser still shows choices in the words of another language."""
+    """Whether the browser still shows choices in other words, such as of another language."""
     return bool(st.session_state.get(_CHANGED))
 
 

@@ -24,7 +24,7 @@ unsent    it is drawn                       its value is sent; unsent
 any       the script ends (`shown`)         settled
 settled   it is drawn where it stands       nothing is sent, it only starts there; settled
 settled   it is drawn elsewhere             its value is sent, the old one noted; unsent, under way
-any       it is drawn in another language   its value is sent: the browser shows old words; unsent
+any       it is drawn in other words        its value is sent: the browser shows old words; unsent
 any       a person moves it, in step        that is chosen; settled, and nothing is under way
 any       it reports a noted value, behind  nothing: nobody moved it; unsent
 under w.  a person moves it, behind         that is chosen; unsent, as what was sent is yet to come
@@ -227,8 +227,9 @@ def show(
 
 
 def in_words(key: str) -> str:
-    """The key of a list of choices that `show` does not draw. After a change of language its value
-    is sent anew: the browser keeps showing a choice in the words that it was sent."""
+    """The key of a list of choices that `show` does not draw. After a change of language, or of a
+    name, its value is sent anew: the browser keeps showing a choice in the words that it was
+    sent."""
     if language.changed() and key in st.session_state:
         st.session_state[key] = st.session_state[key]
     return key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import logging
@@ -26,6 +27,7 @@ from rankdash.store import Workspace
 from rankdash.ui.state import samples
 from rankdash.ui.state.cache import forget_all
 from rankdash.ui.state.guard import bound_to
+from rankdash.ui.widgets import redraw
 
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
@@ -87,9 +89,11 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     gc.collect()
     gc.freeze()
     _announce()
+    watching = asyncio.create_task(redraw.watch(workspace))
     try:
         yield None
     finally:
+        watching.cancel()
         if worker.cache_info().currsize:
             try:
                 worker().stop()

@@ -8,6 +8,7 @@ import streamlit as st
 
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
+from rankdash.ui.widgets import redraw
 from rankdash.ui.widgets.text import markdown_safe
 
 
@@ -25,7 +26,13 @@ def refused(place: str) -> None:
     """Why the last change that was asked for here was not made, where it was not."""
     problem = st.session_state.pop(_key(place), None)
     if problem is not None:
-        st.error(markdown_safe(error_text(problem), 400), icon=":material/error:")
+        say(error_text(problem))
+
+
+def say(text: str, longest: int = 600) -> None:
+    """Why the click that this run came from was refused: it stays until the next one."""
+    redraw.hold()
+    st.error(markdown_safe(text, longest), icon=":material/error:")
 
 
 def _key(place: str) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.i18n import gettext as _
+from rankdash.ui.widgets import redraw
 
 # White on this red has a contrast of 6.5 : 1, in both themes.
 _RED = """<style>
@@ -17,7 +18,7 @@ _RED = """<style>
 
 
 def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
-    @st.dialog(title)
+    @st.dialog(title, on_dismiss="rerun")
     def ask() -> None:
         name = st.text_input(_("Name"), value=current, max_chars=80).strip()
         confirm, cancel = st.columns(2)
@@ -28,13 +29,14 @@ def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
             st.rerun()
         _offer_cancel(cancel)
 
+    redraw.hold()
     ask()
 
 
 def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
     """sentences: what goes and what stays, safe for Markdown."""
 
-    @st.dialog(title)
+    @st.dialog(title, on_dismiss="rerun")
     def ask() -> None:
         for sentence in sentences:
             st.write(sentence)
@@ -51,6 +53,7 @@ def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
             st.rerun()
         _offer_cancel(cancel)
 
+    redraw.hold()
     ask()
 
 

@@ -1,0 +1,102 @@
+"""Whose script is asked to run again when somebody else changed a name."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rankdash.ui.widgets import redraw
+
+SHOP, POST = ("s", "datasets", "s", "Shop"), ("p", "datasets", "p", "Post")
+RUN = ("s", "runs", "r", "second")
+BEFORE = {"p": (POST,), "s": (SHOP, RUN)}
+OTHER_RUN = {"p": (POST,), "s": (SHOP, (*RUN[:3], "sharper"))}
+OTHER_SET = {"p": ((*POST[:3], "Mail"),), "s": (SHOP, RUN)}
+ADDED = {"n": (("n", "datasets", "n", "New"),), **BEFORE}
+DELETED = {"p": (POST,)}
+
+
+class Session:
+    """As Streamlit has it: with a runner while a run is asked for or under way."""
+
+    def __init__(self):
+        self._scriptrunner = None
+        self._client_state = "where it was"
+        self.asked = []
+
+    def request_rerun(self, state):
+        self.asked.append(state)
+
+
+@pytest.fixture
+def sessions(monkeypatch):
+    """Id → session, of those with a tab."""
+    tabs = {}
+    instance = SimpleNamespace(get_app_session=tabs.get)
+    monkeypatch.setattr(redraw, "runtime", SimpleNamespace(get_instance=lambda: instance))
+    monkeypatch.setattr(redraw, "_shown", {})
+    return tabs
+
+
+@pytest.fixture
+def opened(sessions, monkeypatch):
+    """Opens a tab that shows a data set; returns its session."""
+
+    def tab(key, dataset_id, names=BEFORE):
+        context = SimpleNamespace(session_id=key)
+        monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: context)
+        redraw.shows(dataset_id, names)
+        return sessions.setdefault(key, Session())
+
+    return tab
+
+
+@pytest.mark.parametrize(
+    ("now", "asked"),
+    [
+        (BEFORE, []),
+        (OTHER_RUN, ["shop"]),
+        (OTHER_SET, ["shop", "post", "none"]),
+        (ADDED, ["shop", "post", "none"]),
+        (DELETED, ["shop", "post", "none"]),
+    ],
+)
+def test_who_shows_what_changed_is_asked_once(opened, now, asked):
+    tabs = {"shop": opened("a", "s"), "post": opened("b", "p"), "none": opened("c", None)}
+    for _second in range(3):
+        redraw._draw_again(now)
+    assert [name for name, tab in tabs.items() if tab.asked == ["where it was"]] == asked
+    assert sum(len(tab.asked) for tab in tabs.values()) == len(asked)
+
+
+def test_a_run_that_is_under_way_is_not_cut_short(opened):
+    tab = opened("a", "s")
+    tab._scriptrunner = object()
+    redraw._draw_again(OTHER_RUN)
+    assert tab.asked == []
+    tab._scriptrunner = None
+    redraw._draw_again(OTHER_RUN)
+    assert tab.asked == ["where it was"]
+
+
+def test_who_made_the_change_is_not_asked(opened):
+    tab = opened("a", "s")
+    opened("a", "s", OTHER_RUN)
+    redraw._draw_again(OTHER_RUN)
+    assert tab.asked == []
+
+
+def test_what_stands_on_a_page_is_left_until_its_next_run(opened):
+    tab = opened("a", "s")
+    redraw.hold()
+    redraw._draw_again(OTHER_RUN)
+    assert tab.asked == []
+    opened("a", "s", OTHER_RUN)
+    redraw._draw_again(ADDED)
+    assert tab.asked == ["where it was"]
+
+
+def test_a_session_without_a_tab_is_forgotten(opened, sessions):
+    opened("a", "s")
+    sessions.clear()
+    redraw._draw_again(BEFORE)
+    assert redraw._shown == {}
