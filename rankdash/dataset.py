@@ -11,13 +11,12 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from rankdash.errors import DataError
-from rankdash.ranking.build import coded, text_array
-from rankdash.ranking.coded import alike, arrow_integers, places_in
-from rankdash.ranking.ragged import Integers, owners, sort_codes
+from rankdash.ranking.build import coded, group_rows, text_array
+from rankdash.ranking.coded import Coded, alike, arrow_integers, places_in
+from rankdash.ranking.ragged import Integers, has_repeats, owners, rearranged, sort_pairs
 from rankdash.ranking.ranking import Ranking, digest
 from rankdash.ranking.ties import descending_ids
 from rankdash.text_language import language_of
@@ -64,8 +63,12 @@ class Dataset:
         candidates: Ranking,
         *,
         first_stage: FirstStage = "given",
+        codes: Mapping[str, Coded] | None = None,
     ) -> None:
-        self._tables, self.__dict__["labels"] = _checked(queries, documents, qrels, candidates)
+        """codes: query_id and doc_id of `qrels`, where they are known as codes."""
+        self._tables, self.__dict__["labels"] = _checked(
+            queries, documents, qrels, candidates, codes
+        )
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
@@ -279,10 +282,7 @@ class Dataset:
 
     def _content_hash(self) -> str:
         ranked, labels = self.candidates, self.labels
-        query, document = labels["query_id"], labels["doc_id"]
-        size = max(len(document.texts), 1)
-        pairs = _places(query.texts)[query.codes] * size + _places(document.texts)[document.codes]
-        queries, lists = text_array(ranked.query_ids), owners(ranked.offsets)
+        queries = text_array(ranked.query_ids)
         # The columns of each table, and the order of its rows. A column: values, and the codes that
         # stand for them, None where it has a value a row.
         tables: tuple[tuple[dict[str, tuple[Any, Any]], Integers], ...] = (
@@ -290,29 +290,26 @@ class Dataset:
             _by_id(self._documents, "doc_id"),
             (
                 {
-                    "query_id": (query.texts, query.codes),
-                    "doc_id": (document.texts, document.codes),
-                    "label": (pa.array(labels["label"]), None),
+                    "query_id": (labels["query_id"].texts, labels["query_id"].codes),
+                    "doc_id": (labels["doc_id"].texts, labels["doc_id"].codes),
+                    "label": (labels["label"], None),
                 },
-                sort_codes(pairs, len(query.texts) * size),
+                _by_ids(labels["query_id"], labels["doc_id"]),
             ),
             (
                 {
-                    "query_id": (queries, lists),
+                    "query_id": (queries, owners(ranked.offsets)),
                     "doc_id": (ranked.documents, ranked.docs),
-                    "score": (pa.array(ranked.scores), None),
+                    "score": (ranked.scores, None),
                 },
-                sort_codes(_places(queries)[lists], len(queries)),
+                rearranged(np.diff(ranked.offsets), np.argsort(_places(queries)))[1],
             ),
         )
         return digest(
             part
             for columns, order in tables
             for name, (values, codes) in columns.items()
-            for part in (
-                name.encode(),
-                *_content(values.take(arrow_integers(order if codes is None else codes[order]))),
-            )
+            for part in (name.encode(), *_content(values, order if codes is None else codes[order]))
         )
 
     def __eq__(self, other: object) -> bool:
@@ -336,23 +333,42 @@ def _by_id(frame: pd.DataFrame, key: str) -> tuple[dict[str, tuple[Any, Any]], I
     return columns, np.argsort(_places(columns[key][0]))
 
 
-def _content(values: Any) -> tuple[bytes, ...]:
-    """The bytes of Arrow values: numbers as they are, of texts the lengths in characters, which are
-    missing, and the characters in UTF-8."""
-    if pa.types.is_floating(values.type):
-        return (values.to_numpy().tobytes(),)
+def _by_ids(queries: Coded, documents: Coded) -> Integers:
+    """The rows of pairs in the order of their ids."""
+    groups = group_rows(queries)
+    places = _places(documents.texts)[groups.arrange(documents.codes)]
+    bounds = len(queries.texts), len(documents.texts)
+    within = sort_pairs(owners(groups.offsets), places, bounds)[1]
+    by_query = np.argsort(_places(queries.texts))
+    order = within[rearranged(np.diff(groups.offsets), by_query)[1]]
+    return order if groups.rows is None else groups.rows[order]
+
+
+def _content(values: Any, rows: Integers) -> tuple[bytes | memoryview, ...]:
+    """The bytes of some rows: numbers as they are, of texts, from Arrow, the lengths in characters,
+    which are missing, and the characters in UTF-8."""
+
+    def plain(numbers: npt.NDArray[Any]) -> memoryview:
+        return numbers[rows].view(np.uint8).data
+
+    if isinstance(values, np.ndarray):
+        return (plain(values),)
     texts = values.fill_null("")
-    size = pc.sum(pc.binary_length(texts)).as_py()
+    size = int(pc.binary_length(texts).to_numpy()[rows].sum())
     return (
-        pc.utf8_length(texts).to_numpy().astype(np.int64).tobytes(),
-        values.is_null().to_numpy(zero_copy_only=False).tobytes(),
+        plain(pc.utf8_length(texts).to_numpy().astype(np.int64)),
+        plain(values.is_null().to_numpy(zero_copy_only=False)),
         # Texts lie there end to end: as a million strings they would take a second to join.
-        texts.buffers()[2].to_pybytes()[:size] if size else b"",
+        memoryview(texts.take(arrow_integers(rows)).buffers()[2])[:size] if size else b"",
     )
 
 
 def _checked(
-    queries: pd.DataFrame, documents: pd.DataFrame, qrels: pd.DataFrame, candidates: Ranking
+    queries: pd.DataFrame,
+    documents: pd.DataFrame,
+    qrels: pd.DataFrame,
+    candidates: Ranking,
+    codes: Mapping[str, Coded] | None = None,
 ) -> tuple[Tables, dict[str, Any]]:
     """The tables as `Dataset` promises them, and its `labels`. Raises DataError where a table
     breaks a promise."""
@@ -361,10 +377,9 @@ def _checked(
     qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
     _unique(queries, ["query_id"], "queries")
     _unique(documents, ["doc_id"], "documents")
-    labels = _labels(qrels)
-    pairs = labels["query_id"].codes * np.int64(len(documents)) + labels["doc_id"].codes
-    pairs.sort()
-    if (pairs[1:] == pairs[:-1]).any():
+    labels = _labels(qrels, codes)
+    groups = group_rows(labels["query_id"])
+    if has_repeats(groups.arrange(labels["doc_id"].codes), groups.offsets):
         _unique(qrels, ["query_id", "doc_id"], "qrels")
     if not np.isfinite(labels["label"]).all():
         raise DataError("A label is not a finite number.")
@@ -376,9 +391,9 @@ def _checked(
     return Tables(queries, documents, qrels), labels
 
 
-def _labels(qrels: pd.DataFrame) -> dict[str, Any]:
+def _labels(qrels: pd.DataFrame, codes: Mapping[str, Coded] | None = None) -> dict[str, Any]:
     """As `Dataset.labels`."""
-    ids = {key: coded(qrels[key]) for key in ("query_id", "doc_id")}
+    ids = codes or {key: coded(qrels[key]) for key in ("query_id", "doc_id")}
     return {**ids, "label": qrels["label"].to_numpy(dtype=np.float64)}
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,12 @@ from rankdash.metrics.conventions import Conventions
 from rankdash.metrics.judged import Judged
 from rankdash.ranking import ragged
 from rankdash.ranking.ragged import Flags, Floats, Integers
+from rankdash.ranking.ranking import frozen
+
+Made = TypeVar("Made")
+_Rules = tuple[float, bool]
+# Of each ranking what the rules asked for last led to: other ones start anew.
+_KEPT: WeakKeyDictionary[Judged, tuple[_Rules, dict[Hashable, object]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,8 @@ class Relevance:
     query, rank, label: (J,) the query's index, the rank from 1, the label; by query, then rank.
         Under `judged_only` ranks count labelled documents alone.
     lengths: (Q,) how many documents each list has; under `judged_only`, labelled ones.
+
+    What metrics and cutoffs share is kept as long as the `Judged` is.
     """
 
     def __init__(self, judged: Judged, conventions: Conventions) -> None:
@@ -52,13 +62,21 @@ class Relevance:
         self.rank: Integers = judged.judged_rank if condensed else judged.rank
         self.label: Floats = judged.label
         self.lengths: Integers = judged.judged_within(None) if condensed else judged.lengths
-        self._kept: dict[Hashable, Floats] = {}
+        rules = conventions.threshold, condensed
+        known = _KEPT.get(judged)
+        if known is None or known[0] != rules:
+            known = _KEPT[judged] = rules, {}
+        self._kept = known[1]
 
-    def kept(self, name: Hashable, make: Callable[[], Floats]) -> Floats:
-        """What `make` gives, worked out once: every cutoff of a metric sums up the same weights."""
+    def kept(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, worked out once: every cutoff of a metric sums up the same weights. It
+        may follow from labels, ranks, threshold and `judged_only`, and nobody changes it."""
         if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
+            made = make()
+            if isinstance(made, np.ndarray):
+                frozen(made)
+            self._kept[name] = made
+        return cast(Made, self._kept[name])
 
     def __len__(self) -> int:
         return len(self.judged.query_ids)
@@ -67,14 +85,17 @@ class Relevance:
         """(Q,) the sum of weights, or the count, by query."""
         return np.bincount(query, weights, minlength=len(self)).astype(np.float64)
 
-    @cached_property
+    @property
     def relevant(self) -> Flags:
         """(J,) whether the label reaches the threshold."""
-        return self.label >= self.conventions.threshold
+        return self.kept("relevant", lambda: self.label >= self.conventions.threshold)
 
-    @cached_property
+    @property
     def hits(self) -> Hits:
         """The ranked positions whose document is relevant."""
+        return self.kept("hits", self._hits)
+
+    def _hits(self) -> Hits:
         chosen = self.relevant
         query = self.query[chosen]
         offsets = ragged.offsets_from(np.bincount(query, minlength=len(self)))
@@ -86,29 +107,37 @@ class Relevance:
             judged_rank=self.judged.judged_rank[chosen],
         )
 
-    @cached_property
+    @property
     def relevant_count(self) -> Floats:
         """(Q,) R: relevant documents in the labels of the query, ranked or not."""
-        return self.total(self.pool_query[self.judged.pool_label >= self.conventions.threshold])
+        return self.kept(
+            "relevant count",
+            lambda: self.total(
+                self.pool_query[self.judged.pool_label >= self.conventions.threshold]
+            ),
+        )
 
-    @cached_property
+    @property
     def positive_count(self) -> Integers:
         """(Q,) documents with a label above 0, ranked or not."""
-        return np.diff(self.judged.pool_offsets)
+        return self.kept("positive count", lambda: np.diff(self.judged.pool_offsets))
 
-    @cached_property
+    @property
     def pool_query(self) -> Integers:
         """(P,) the query of each label above 0."""
-        return ragged.owners(self.judged.pool_offsets)
+        return self.kept("pool query", lambda: ragged.owners(self.judged.pool_offsets))
 
-    @cached_property
+    @property
     def pool_rank(self) -> Integers:
         """(P,) the rank of each label above 0 in the ideal order."""
-        return ragged.places(self.judged.pool_offsets)
+        return self.kept("pool rank", lambda: ragged.places(self.judged.pool_offsets))
 
-    @cached_property
+    @property
     def top_label(self) -> Floats:
         """(Q,) the highest label of each query; 0 where none is positive."""
+        return self.kept("top label", self._top_label)
+
+    def _top_label(self) -> Floats:
         top = np.zeros(len(self))
         filled = self.positive_count > 0
         top[filled] = self.judged.pool_label[self.judged.pool_offsets[:-1][filled]]

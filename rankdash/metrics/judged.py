@@ -20,6 +20,7 @@ from rankdash.metrics.conventions import Conventions, Negative, TieRule
 from rankdash.ranking import ragged
 from rankdash.ranking.build import Groups, coded, group_rows, order_rows, text_array
 from rankdash.ranking.coded import Coded, arrow_integers, objects, places_in
+from rankdash.ranking.pooling import places_of
 from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import Ranking
 from rankdash.ranking.ties import ScorePrecision
@@ -66,7 +67,10 @@ class Judged:
         """(Q,) labelled documents among the first k; among all for None."""
         stop = self.lengths if k is None else np.minimum(self.lengths, k)
         ends = np.array([self.starts, self.starts + stop])
-        count: Integers = np.diff(np.searchsorted(self.judged_rows, ends), axis=0)[0]
+        # A count for every row is no larger than the rows, where most are labelled.
+        most = 2 * len(self.judged_rows) >= self.ranked
+        found = self.judged_before[ends] if most else np.searchsorted(self.judged_rows, ends)
+        count: Integers = np.diff(found, axis=0)[0].astype(np.int64)
         return count
 
     @cached_property
@@ -165,9 +169,8 @@ def match(
             remedy="Give one label for each query and document.",
         )
     query = ragged.owners(groups.offsets)
-    rows, found = labelled_rows(
-        ranking, Coded(query.astype(np.int32), groups.ids), Coded(label_docs, docs.texts)
-    )
+    lists = _lists_of(ranking, query_ids)
+    rows, found = _rows_of(ranking, lists[query], Coded(label_docs, docs.texts))
     known = set(query_ids)
     return Matched(
         offsets=ranking.offsets,
@@ -175,7 +178,7 @@ def match(
         conventions=conventions,
         groups=groups,
         query_ids=query_ids,
-        lists=_lists_of(ranking, query_ids),
+        lists=lists,
         query=query,
         rows=rows,
         found=found,
@@ -186,10 +189,15 @@ def match(
 def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[Integers, Integers]:
     """Where labelled pairs stand in a ranking. Both (F,), by the latter: row of the ranking, place
     of the pair. No pair is there twice."""
-    query = _lists_of(ranking, queries.texts.to_pylist())[queries.codes]
+    lists = _lists_of(ranking, queries.texts.to_pylist())
+    return _rows_of(ranking, lists[queries.codes], documents)
+
+
+def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integers, Integers]:
+    """As `labelled_rows`. lists: (P,) the list of each pair, -1 where there is none."""
     doc = places_in(ranking.documents, documents.texts)[documents.codes]
-    known = np.flatnonzero((query >= 0) & (doc >= 0))
-    rows, found = _match(ranking, query[known], doc[known])
+    known = np.flatnonzero((lists >= 0) & (doc >= 0))
+    rows, found = places_of(ranking, lists[known], doc[known])
     return rows, known[found]
 
 
@@ -324,25 +332,3 @@ def _assemble(
         unlabelled=unlabelled,
         joining=conventions.joining,
     )
-
-
-def _match(ranking: Ranking, query: Integers, doc: Integers) -> tuple[Integers, Integers]:
-    """Ranked rows and the (query, document) pairs, given as codes, that stand there.
-
-    Both (F,): row in the ranking, index of the pair. Pairs are unique.
-    """
-    size = len(ranking.documents)
-    labelled = np.zeros(size, dtype=bool)
-    labelled[doc] = True
-    # Most ranked documents have no label for any query: they need not be looked up.
-    rows = np.flatnonzero(labelled[ranking.docs])
-    # Of the lists, not of all rows: those would be as long as the ranking.
-    ranked = (np.searchsorted(ranking.offsets, rows, side="right") - 1) * size + ranking.docs[rows]
-    wanted = query * size + doc
-    # A sort and a search take no longer than a table of hashes, and a fifth of the memory.
-    order = np.argsort(ranked)
-    ranked = ranked[order]
-    place = np.searchsorted(ranked, wanted)
-    place[place == len(ranked)] = 0
-    pairs = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place[:0]
-    return rows[order[place[pairs]]], pairs

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.metrics.judged import Judged
-from rankdash.ranking.ragged import Integers, offsets_from, owners
+from rankdash.ranking.ragged import Integers, offsets_from, owners, rearranged
 
 
 def join_judged(pieces: Sequence[Judged], order: Integers) -> Judged:
@@ -30,9 +30,9 @@ def join_judged(pieces: Sequence[Judged], order: Integers) -> Judged:
         return np.concatenate([getattr(each, name) + shift for each, shift in shifts])
 
     hits = np.bincount(moved("query", sizes), minlength=len(order))
-    offsets, positions = _taken(hits, order)
+    offsets, positions = rearranged(hits, order)
     labels = np.concatenate([np.diff(each.pool_offsets) for each in pieces])
-    pool_offsets, pool = _taken(labels, order)
+    pool_offsets, pool = rearranged(labels, order)
     return Judged(
         query_ids=joined("query_ids")[order],
         present=joined("present")[order],
@@ -51,11 +51,3 @@ def join_judged(pieces: Sequence[Judged], order: Integers) -> Judged:
         unlabelled=tuple(chain.from_iterable(each.unlabelled for each in pieces)),
         joining=pieces[0].joining,
     )
-
-
-def _taken(counts: Integers, order: Integers) -> tuple[Integers, Integers]:
-    """Offsets of segments of (Q,) counts in another order, and where their elements lay."""
-    before = offsets_from(counts)[:-1][order]
-    offsets = offsets_from(counts[order])
-    shifts = np.repeat(before - offsets[:-1], np.diff(offsets))
-    return offsets, shifts + np.arange(offsets[-1])

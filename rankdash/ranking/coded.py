@@ -55,6 +55,17 @@ class Coded:
         return cls(np.repeat(numbers_of(encoded.indices), lengths), alike(encoded.dictionary))
 
     @classmethod
+    def of_dictionary(cls, ids: Any) -> Self:
+        """ids: (N,) Arrow text as codes of a dictionary, in chunks."""
+        whole = ids.unify_dictionaries().combine_chunks()
+        codes, texts = numbers_of(whole.indices), alike(whole.dictionary)
+        highest = np.maximum.accumulate(np.append(np.int32(-1), codes))
+        if highest[-1] + 1 < len(texts) or (codes > highest[:-1] + 1).any():
+            # Not in the order of first appearance.
+            return cls.of(whole.dictionary_decode())
+        return cls(codes, texts)
+
+    @classmethod
     def _by_first(cls, ids: Any, first: npt.NDArray[np.int32]) -> Self:
         """first: (N,) the first row with the same id."""
         pieces = _slices(ids)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rankdash.ranking.build import text_array
 from rankdash.ranking.coded import Coded, alike, objects, places_in
-from rankdash.ranking.ragged import Integers, offsets_from, owners, places
+from rankdash.ranking.ragged import Integers, offsets_from, owners, places, sort_pairs
 from rankdash.ranking.ranking import Ranking
 
 
@@ -52,18 +52,38 @@ def adds_documents(
 
     query_ids: the queries that matter; what either has for others is ignored.
     """
-    ids, width = text_array(query_ids), len(candidates.documents)
-
-    def pairs(ranking: Ranking, codes: Integers) -> Integers:
-        """A number for each document of those queries, in order; -1 for one without a code."""
-        query = places_in(ids, text_array(ranking.query_ids))[owners(ranking.offsets)]
-        due = query >= 0
-        document = codes[ranking.docs[due]]
-        return np.sort(np.where(document < 0, -1, query[due] * width + document))
-
-    found = pairs(ranking, places_in(alike(candidates.documents), alike(ranking.documents)))
-    known = pairs(candidates, np.arange(width))
-    if len(found) > len(known):
+    ids = text_array(query_ids)
+    query, known = (places_in(ids, text_array(each.query_ids)) for each in (ranking, candidates))
+    list_of = np.full(len(ids) + 1, -1)
+    list_of[known] = np.arange(len(known))
+    list_of[-1] = -1
+    due = (query >= 0)[owners(ranking.offsets)]
+    lists = list_of[query][owners(ranking.offsets)[due]]
+    docs = places_in(alike(candidates.documents), alike(ranking.documents))[ranking.docs[due]]
+    if ((lists < 0) | (docs < 0)).any():
         return True
-    place = np.minimum(np.searchsorted(known, found), len(known) - 1)
-    return bool((known[place] != found).any())
+    return len(places_of(candidates, lists, docs)[0]) < len(docs)
+
+
+def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Integers, Integers]:
+    """Where pairs stand in a ranking. Both (F,), by the latter: row of the ranking, place of the
+    pair.
+
+    lists, docs: (P,) the list and the document of each pair, as the ranking numbers them; no pair
+        is there twice.
+    """
+    bounds = len(ranking.query_ids), len(ranking.documents)
+    named = np.zeros(bounds[1], dtype=bool)
+    named[docs] = True
+    # Most ranked documents may be in no pair: they need not be looked up.
+    rows = np.flatnonzero(named[ranking.docs])
+    ranked, order = sort_pairs(owners(ranking.offsets)[rows], ranking.docs[rows], bounds)
+    wanted, pairs = sort_pairs(lists, docs, bounds)
+    # What is sorted is found in passing, where else each would be a search through all.
+    place = np.searchsorted(ranked, wanted)
+    place[place == len(ranked)] = 0
+    there = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place[:0]
+    row = np.full(len(docs), -1)
+    row[pairs[there]] = rows[order[place[there]]]
+    found = np.flatnonzero(row >= 0)
+    return row[found], found

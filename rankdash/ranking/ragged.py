@@ -41,6 +41,14 @@ def places(offsets: Integers) -> Integers:
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], counts)
 
 
+def rearranged(counts: npt.NDArray[Any], order: Integers) -> tuple[Integers, Integers]:
+    """Offsets of segments of (G,) counts in another order, and (N,) where their elements lay."""
+    before = offsets_from(counts)[:-1][order]
+    offsets = offsets_from(counts[order])
+    shifts = np.repeat(before - offsets[:-1], np.diff(offsets))
+    return offsets, shifts + np.arange(offsets[-1])
+
+
 def sort_codes(codes: npt.NDArray[Any], bound: int) -> Integers:
     """(N,) the stable order that sorts integer codes in [0, bound).
 
@@ -54,6 +62,29 @@ def sort_codes(codes: npt.NDArray[Any], bound: int) -> Integers:
     keys = (codes.astype(np.int64) << shift) | np.arange(size)
     keys.sort()
     return keys & ((1 << shift) - 1)
+
+
+def sort_pairs(
+    segments: Integers, codes: npt.NDArray[Any], bounds: tuple[int, int]
+) -> tuple[Integers, Integers]:
+    """Pairs of a segment and a code in ascending order, as numbers segment * codes' bound + code,
+    and the places they came from. Both (N,); the order is stable.
+
+    bounds: what both are below. Segment after segment is several times faster than anyhow.
+    """
+    size = len(codes)
+    shift = max(size - 1, 0).bit_length()
+    pairs = segments * bounds[1] + codes
+    if max(bounds[0] * bounds[1] - 1, 0).bit_length() + shift > 62:
+        order = np.argsort(pairs, kind="stable")
+        return pairs[order], order
+    keys = (pairs << shift) | np.arange(size)
+    if (segments[1:] < segments[:-1]).any():
+        keys.sort()
+    else:
+        for block in blocks(offsets_from(np.bincount(segments, minlength=bounds[0]))):
+            block.put(np.sort(block.take(keys, np.iinfo(np.int64).max), axis=1), keys)
+    return keys >> shift, keys & ((1 << shift) - 1)
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,7 @@ class Run:
         return dict(zip(rows["query_id"], rows["state"], strict=True))
 
 
-def digest(parts: Iterable[bytes]) -> str:
+def digest(parts: Iterable[bytes | memoryview]) -> str:
     """A stable 16-character hexadecimal name for the content of `parts`, in order."""
     sha = hashlib.sha256()
     for part in parts:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,7 @@ from msgspec import convert
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, Phrase
 from rankdash.ranking.build import text_array
-from rankdash.ranking.coded import alike, objects
+from rankdash.ranking.coded import Coded, alike, objects
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
 from rankdash.ranking.ties import Ties
@@ -79,12 +79,17 @@ def write_table(file: Path, table: Any) -> None:
             raise
 
 
-def read_table(file: Path) -> Any:
-    """Read an Arrow table. Raises StoreError where the file is missing or damaged."""
+def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
+    """Read an Arrow table. dictionaries: the columns of text to be read as codes. Raises StoreError
+    where the file is missing or damaged."""
     refuse_changed(file)
     with as_stored(file):
         return pq.read_table(
-            file, memory_map=False, page_checksum_verification=True, partitioning=None
+            file,
+            memory_map=False,
+            page_checksum_verification=True,
+            partitioning=None,
+            read_dictionary=list(dictionaries),
         )
 
 
@@ -179,17 +184,24 @@ def write_dataset(folder: Path, dataset: Dataset) -> None:
 
 def read_dataset(folder: Path, name: str, first_stage: Any) -> Dataset:
     """What `write_dataset` wrote."""
+    ids = ("query_id", "doc_id")
     with as_stored(folder):
-        queries, documents, qrels = (
-            read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS
-        )
+        queries, documents = (read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS[:2])
+        # Parquet holds repeated ids as codes: made anew, they are the costly part of reading.
+        labels = read_table(folder / f"{DATASET_PARTS[2]}.parquet", ids)
+        codes = {key: Coded.of_dictionary(labels[key]) for key in ids}
+        for key in ids:
+            labels = labels.set_column(
+                labels.column_names.index(key), key, labels[key].cast("string")
+            )
         return Dataset(
             name,
             queries,
             documents,
-            qrels,
+            labels.to_pandas(),
             read_ranking(folder, CANDIDATES),
             first_stage=first_stage,
+            codes=codes,
         )
 
 
