@@ -9,6 +9,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -199,18 +200,37 @@ cluster.connect({address!r})
     assert re.search(r"runs Ray 2\.\d+\.\d+ and Python 3[\d.]+; here are Ray 1\.2\.3 and", last)
 
 
-def test_an_address_that_takes_calls_and_says_nothing_is_given_up(monkeypatch):
-    code = """
+def connected(address, seconds):
+    """What is said of an address, where it may take so long to answer."""
+    code = f"""
 import sys
 from rankdash.runs.on_ray import cluster
-cluster.ANSWER_SECONDS = 1.0
+cluster.ANSWER_SECONDS = {seconds}
 cluster.connect(sys.argv[1])
 """
+    command = [sys.executable, "-c", code, address]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stderr
+
+
+@pytest.mark.parametrize("client", ["", "ray://"])
+def test_an_address_that_takes_calls_and_says_nothing_is_given_up(client):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        command = [sys.executable, "-c", code, address]
-        said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert f"The Ray cluster at {address} does not answer: no answer within 1 s." in said.stderr
+        address = f"{client}127.0.0.1:{silent.getsockname()[1]}"
+        said = connected(address, 1.0)
+    assert f"The Ray cluster at {address} does not answer: no answer within 1 s." in said
+
+
+@pytest.mark.parametrize("client", ["", "ray://"])
+def test_an_address_that_hangs_up_is_said(client):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{client}127.0.0.1:{server.getsockname()[1]}"
+        hanging_up = Thread(target=lambda: server.accept()[0].close())
+        hanging_up.start()
+        # However busy the machine, it is not the time that ends it.
+        said = connected(address, 600.0)
+        hanging_up.join()
+    assert f"The Ray cluster at {address} does not answer: " in said
+    assert "no answer within" not in said
 
 
 def test_a_command_whose_raylet_dies_says_so(tmp_path, wait_until):

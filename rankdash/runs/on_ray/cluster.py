@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,9 +18,14 @@ from rankdash.rerankers.neural.runtimes import threads
 from rankdash.runs.on_ray.settings import LOCAL, Actors, host_and_port
 from rankdash.shipped import python_path
 
-# So long an address may take to answer, and a cluster to be left.
+# So long an address may take to answer, and a cluster to be joined, for which the Ray client's has
+# to start a process, and left.
 ANSWER_SECONDS = 10.0
+_JOIN_SECONDS = 60.0
 _STOP_SECONDS = 20.0
+
+# How a caller of HTTP/2 begins, which is what all parts of Ray speak: its preface, no settings.
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 # Batches of texts wait here, a few at a time; what is more goes to the disk.
 _OBJECT_STORE_BYTES = 256 * 2**20
@@ -48,6 +54,8 @@ def connect(address: str) -> None:
         raise UnavailableError(
             "Ray is not installed.", remedy='Install it: pip install "rankdash[ray]"'
         ) from error
+    # What Ray plans for itself.
+    warnings.filterwarnings("ignore", module=r"ray\.")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -60,12 +68,18 @@ def connect(address: str) -> None:
         return
     where = host_and_port(address)
     try:
-        socket.create_connection(where, timeout=ANSWER_SECONDS).close()
+        with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
+            link.sendall(_HELLO)
+            answered = link.recv(1)
+    except TimeoutError as error:
+        raise _silent(address, f"no answer within {ANSWER_SECONDS:.0f} s") from error
     except OSError as error:
         raise _silent(address, str(error)) from error
+    if not answered:
+        raise _silent(address, "it closed the connection")
     try:
-        if not _in_time(lambda: ray.init(address=address, **quiet), ANSWER_SECONDS):
-            raise _silent(address, f"no answer within {ANSWER_SECONDS:.0f} s")
+        if not _in_time(lambda: ray.init(address=address, **quiet), _JOIN_SECONDS):
+            raise _silent(address, f"not joined within {_JOIN_SECONDS:.0f} s")
     except UnavailableError:
         raise
     except Exception as error:
@@ -203,5 +217,5 @@ def _refused(address: str, error: Exception) -> UnavailableError:
         "The Ray cluster at {address} cannot be used: {reason}",
         remedy="Check the address, and that the cluster is running: ray status",
         address=address,
-        reason=text[:300] or type(error).__name__,
+        reason=f"{(text[:300] or type(error).__name__).rstrip('.')}.",
     )
