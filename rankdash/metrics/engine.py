@@ -150,7 +150,9 @@ class Relevance:
 
         Raises SpecError where a label is above the one in the conventions.
         """
-        highest = float(self.judged.pool_label.max(initial=0.0))
+        highest = self.judged.highest
+        if highest is None:
+            highest = float(self.judged.pool_label.max(initial=0.0))
         top = self.conventions.err_top_label or highest
         if highest > top:
             raise SpecError(

@@ -44,6 +44,7 @@ class Judged:
     pool_size:   (Q,) how many documents are labelled, whatever the label.
     unlabelled:  ranked queries without labels: they are not evaluated.
     joining:     the conventions that shaped the join.
+    highest:     where these are only some of the queries, the highest label of all of them.
     """
 
     query_ids: npt.NDArray[np.object_]
@@ -62,6 +63,7 @@ class Judged:
     pool_size: Integers
     unlabelled: tuple[str, ...]
     joining: tuple[TieRule, ScorePrecision, Negative]
+    highest: float | None = None
 
     def judged_within(self, k: int | None) -> Integers:
         """(Q,) labelled documents among the first k; among all for None."""

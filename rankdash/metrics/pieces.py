@@ -1,53 +1,68 @@
-"""`Judged` of the whole, from those of pieces that share no query."""
+"""`Judged` of pieces that share no query: on the disk, and in memory one at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rankdash.metrics.judged import Judged
-from rankdash.ranking.ragged import Integers, offsets_from, owners, rearranged
+
+_NO_IDS: npt.NDArray[np.object_] = np.zeros(0, dtype=object)
 
 
-def join_judged(pieces: Sequence[Judged], order: Integers) -> Judged:
-    """The pieces as one: at least one, all joined with labels under the same conventions.
+class JudgedPieces:
+    """Pieces of several rankings, by name; each has the same queries in the pieces of all.
 
-    order: (Q,) the places of their queries, laid end to end, in the order that is wanted. Ranked
-        rows stay where they are, one piece's after another's, so that `starts` need not ascend.
+    They lie in a file without a name, in the folder that TMPDIR names, which goes with this object.
     """
-    sizes = offsets_from(np.array([len(each.query_ids) for each in pieces]))
-    rows = offsets_from(np.array([each.ranked for each in pieces]))
 
-    def joined(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(each, name) for each in pieces])
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+        weakref.finalize(self, self._file.close)
+        self._ids: list[npt.NDArray[np.object_]] = []
+        # What is no array of each piece, and where its arrays lie.
+        self._pieces: dict[str, list[tuple[Judged, dict[str, int]]]] = {}
+        self._highest = 0.0
 
-    def moved(name: str, by: Integers) -> Integers:
-        shifts = zip(pieces, by.tolist(), strict=False)
-        return np.concatenate([getattr(each, name) + shift for each, shift in shifts])
+    def add(self, judged: dict[str, Judged]) -> None:
+        """The next piece of every ranking. Raises OSError where there is no room."""
+        for name, each in judged.items():
+            places = {}
+            for field, values in _arrays(each).items():
+                places[field] = self._file.seek(0, os.SEEK_END)
+                np.save(self._file, values, allow_pickle=False)
+            nothing: dict[str, Any] = dict.fromkeys(["query_ids", *places], _NO_IDS)
+            self._pieces.setdefault(name, []).append((replace(each, **nothing), places))
+            self._highest = max(self._highest, float(each.pool_label.max(initial=0.0)))
+        self._ids.append(each.query_ids)
 
-    hits = np.bincount(moved("query", sizes), minlength=len(order))
-    offsets, positions = rearranged(hits, order)
-    labels = np.concatenate([np.diff(each.pool_offsets) for each in pieces])
-    pool_offsets, pool = rearranged(labels, order)
-    return Judged(
-        query_ids=joined("query_ids")[order],
-        present=joined("present")[order],
-        lengths=joined("lengths")[order],
-        starts=moved("starts", rows)[order],
-        tied=joined("tied")[order],
-        query=owners(offsets),
-        rank=joined("rank")[positions],
-        judged_rank=joined("judged_rank")[positions],
-        label=joined("label")[positions],
-        judged_rows=moved("judged_rows", rows),
-        ranked=int(rows[-1]),
-        pool_label=joined("pool_label")[pool],
-        pool_offsets=pool_offsets,
-        pool_size=joined("pool_size")[order],
-        unlabelled=tuple(chain.from_iterable(each.unlabelled for each in pieces)),
-        joining=pieces[0].joining,
-    )
+    def query_ids(self) -> npt.NDArray[np.object_]:
+        """(Q,) of all pieces, one after the other."""
+        return np.concatenate([_NO_IDS, *self._ids])
+
+    def read(self, name: str) -> Iterator[Judged]:
+        """The pieces of one of them. Each knows the highest label of all."""
+        for ids, (piece, places) in zip(self._ids, self._pieces[name], strict=True):
+            arrays: dict[str, Any] = {}
+            for field, place in places.items():
+                self._file.seek(place)
+                arrays[field] = np.load(self._file, allow_pickle=False)
+            yield replace(piece, query_ids=ids, highest=self._highest, **arrays)
+
+
+def _arrays(judged: Judged) -> dict[str, npt.NDArray[Any]]:
+    """All but the ids of queries, which are objects."""
+    return {
+        name: value
+        for name, value in vars(judged).items()
+        if isinstance(value, np.ndarray)
+        and name in Judged.__dataclass_fields__
+        and name != "query_ids"
+    }

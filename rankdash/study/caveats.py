@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ import numpy as np
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
-from rankdash.metrics import parse_measure
+from rankdash.metrics import Judged, parse_measure
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN
 from rankdash.runs import combining
 from rankdash.study import latency
@@ -221,12 +222,16 @@ def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:
 
 
 def _no_negatives(study: Study) -> NoNegatives | None:
-    judged = study.judged(FIRST_STAGE)
-    relevant = np.bincount(
-        judged.query[judged.label >= study.conventions.threshold], minlength=len(judged.query_ids)
-    )
-    asked = relevant > 0
-    queries, n = int((asked & (relevant == judged.lengths)).sum()), int(asked.sum())
+    def counts(judged: Judged) -> Counter[str]:
+        relevant = np.bincount(
+            judged.query[judged.label >= study.conventions.threshold],
+            minlength=len(judged.query_ids),
+        )
+        asked = relevant > 0
+        return Counter(n=int(asked.sum()), all=int((asked & (relevant == judged.lengths)).sum()))
+
+    found = study.of_judged(FIRST_STAGE, counts)
+    queries, n = found["all"], found["n"]
     return NoNegatives(queries, n) if n and queries >= MANY_WITHOUT * n else None
 
 

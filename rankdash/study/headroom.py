@@ -21,14 +21,19 @@ def limits_of(study: Study, challenger: str) -> Ceilings:
     pair = (study.baseline, challenger)
     if any(_adds_documents(study, system) for system in pair):
         return study.once(
-            study.key("pool limits", study.chosen, study.spec), lambda: _limits_of_pool(study)
+            study.key("pool limits", study.chosen, study.spec),
+            lambda: study.of_pool(
+                lambda judged: limits(judged, study.measure, study.conventions, pool=True)
+            ),
         )
     # The first stage reorders nothing; a depth of None is deeper than any.
     depths = [run.depth for run in map(study.run, pair) if run is not None]
     depth = None if None in depths else max(each for each in depths if each is not None)
     return study.once(
         study.key("limits", study.spec, depth),
-        lambda: limits(study.judged(FIRST_STAGE), study.measure, study.conventions, depth),
+        lambda: study.of_judged(
+            FIRST_STAGE, lambda judged: limits(judged, study.measure, study.conventions, depth)
+        ),
     )
 
 
@@ -36,11 +41,13 @@ def best_of_all(study: Study, specs: tuple[str, ...]) -> Evaluation:
     """What the best order of the documents that the chosen systems rank, the first stage's
     candidates among them, gets on each metric, query by query: no order of theirs gets more."""
     pool = bool(systems_adding_documents(study))
+
+    def best(judged: Judged) -> Evaluation:
+        return best_values(judged, specs, study.conventions)
+
     return study.once(
         study.key("best of all", study.chosen if pool else (), specs),
-        lambda: best_values(
-            _pool(study) if pool else study.judged(FIRST_STAGE), specs, study.conventions
-        ),
+        lambda: study.of_pool(best) if pool else study.of_judged(FIRST_STAGE, best),
     )
 
 
@@ -60,14 +67,10 @@ def _adds_documents(study: Study, system: str) -> bool:
     )
 
 
-def _limits_of_pool(study: Study) -> Ceilings:
-    return limits(_pool(study), study.measure, study.conventions, pool=True)
-
-
-def _pool(study: Study) -> Judged:
+def pool_of(study: Study) -> Judged:
     """Every document that a chosen system ranks, with its label."""
     return study.once(
-        pool_key(study),
+        ("pool", study.dataset_id, study.chosen, *study.conventions.joining),
         lambda: judge(
             pooled([study.ranking(system) for system in study.chosen]),
             study.dataset.qrels,
@@ -76,12 +79,6 @@ def _pool(study: Study) -> Judged:
     )
 
 
-# Under which a study keeps what rankings say that are too large to be held.
-
-
 def adding_key(study: Study, system: str) -> Key:
+    """Under which a study keeps whether a system adds documents."""
     return "adds documents", study.dataset_id, system
-
-
-def pool_key(study: Study) -> Key:
-    return "pool", study.dataset_id, study.chosen, *study.conventions.joining

@@ -11,16 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from rankdash.analysis.labels.matching import match_labels
+from rankdash.analysis.reasons.headroom import Ceilings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, judge
-from rankdash.metrics.pieces import join_judged
+from rankdash.metrics.pieces import JudgedPieces
 from rankdash.ranking.pooling import adds_documents, pooled
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, ReadLimits, Source
@@ -30,7 +31,7 @@ from rankdash.readers.join.conflicts import join_labels
 from rankdash.readers.join.parsed_file import Pairs
 from rankdash.readers.split import UnevenError, is_plain, order_of, pieces_for, split
 from rankdash.study.cache import Key, Made
-from rankdash.study.headroom import adding_key, pool_key
+from rankdash.study.headroom import adding_key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -44,6 +45,7 @@ LARGE_BYTES = 100_000_000
 _SCALED = ("err", "map_graded", "map_graded_norm")
 _LIMITS = ReadLimits(rows=2**31)
 _LINE = re.compile(r", line \d+")
+_POOL = ""
 
 
 @dataclass(frozen=True)
@@ -100,18 +102,20 @@ def study_large(
     a number of labelled queries.
     """
     baseline, *challengers = files.runs
-    judged: dict[str, list[Judged]] = {each: [] for each in files.runs}
-    pools: list[Judged] = []
+    kept = JudgedPieces()
+    present: dict[str, list[Any]] = {each: [] for each in files.runs}
+    unlabelled: dict[str, list[str]] = {each: [] for each in files.runs}
     adding: set[str] = set()
     with _split(files) as pieces:
         if pieces is None:
             return None
         for labels, read in pieces.read():
             rankings = dict(read)
-            own = [judge(each, labels, conventions) for each in rankings.values()]
-            ids = own[0].query_ids
-            for system, each in zip(rankings, own, strict=True):
-                judged[system].append(replace(each, query_ids=ids))
+            own = {system: judge(each, labels, conventions) for system, each in rankings.items()}
+            ids = own[baseline].query_ids
+            for system, each in own.items():
+                present[system].append(each.present)
+                unlabelled[system] += each.unlabelled
             new = {
                 system
                 for system in challengers
@@ -119,14 +123,22 @@ def study_large(
             }
             adding |= new
             # Where none ranks other documents than the first, its own are those of all.
-            every = judge(pooled([*rankings.values()]), labels, conventions) if new else own[0]
-            pools.append(replace(every, query_ids=ids))
-    order = order_of(pieces.queries, [query for each in pools for query in each.query_ids.tolist()])
-    whole = {system: join_judged(judged.pop(system), order) for system in files.runs}
-    dataset = _without_rankings(name, whole[baseline].query_ids)
-    runs = {system: run_of(system, _queries_of(whole[system]), dataset) for system in challengers}
+            every = judge(pooled([*rankings.values()]), labels, conventions) if new else None
+            kept.add({**own, _POOL: own[baseline] if every is None else every})
+    ids = kept.query_ids()
+    order = order_of(pieces.queries, ids)
+    ids = ids[order]
+    dataset = _without_rankings(name, ids)
+    runs = {
+        system: run_of(
+            system,
+            _queries_of([*ids[np.concatenate(present[system])[order]], *unlabelled[system]]),
+            dataset,
+        )
+        for system in challengers
+    }
     known = _Known()
-    study = Study.on(
+    study = _LargeStudy.on(
         spec,
         others=tuple(others),
         dataset=dataset,
@@ -136,18 +148,41 @@ def study_large(
         conventions=conventions,
         statistics=statistics(len(order)),
         cache=known,
+        kept=kept,
+        files={FIRST_STAGE: baseline, **{run.id: system for system, run in runs.items()}},
+        queries=pieces.queries,
     )
-    known[study.judged_key(FIRST_STAGE, study.dataset_id)] = whole[baseline]
     for system, run in runs.items():
-        known[study.judged_key(run.id, study.dataset_id)] = whole[system]
         known[adding_key(study, run.id)] = system in adding
-    if adding:
-        known[pool_key(study)] = join_judged(pools, order)
     return study, pieces.findings()
 
 
+@dataclass(frozen=True, eq=False)
+class _LargeStudy(Study):
+    """files: system → its name among the pieces. queries: as from `split`."""
+
+    kept: JudgedPieces = field(kw_only=True, repr=False)
+    files: Mapping[str, str] = field(kw_only=True, repr=False)
+    queries: Any = field(kw_only=True, repr=False)
+
+    def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
+        return self._whole(self.files[system], make)
+
+    def of_pool(self, make: Callable[[Judged], Made]) -> Made:
+        return self._whole(_POOL, make)
+
+    def _whole(self, name: str, make: Callable[[Judged], Made]) -> Made:
+        found: Any = [make(judged) for judged in self.kept.read(name)]
+        first = found[0]
+        if isinstance(first, Evaluation):
+            return cast(Made, _joined(found, self.queries))
+        if isinstance(first, Ceilings):
+            return cast(Made, _joined_ceilings(found, self.queries))
+        return sum(found[1:], first)
+
+
 class _Known(dict[Key, Any]):
-    """What was worked out of the pieces. No study can work it out again."""
+    """What was worked out of the rankings. No study can work it out again."""
 
     def __call__(self, key: Key, make: Callable[[], Made]) -> Made:
         if key[0] in ("judged", "adds documents", "pool"):
@@ -170,9 +205,8 @@ def _without_rankings(name: str, query_ids: Any) -> Dataset:
     )
 
 
-def _queries_of(judged: Judged) -> Ranking:
+def _queries_of(ids: Sequence[str]) -> Ranking:
     """The queries that were ranked, without their documents."""
-    ids = [*judged.query_ids[judged.present], *judged.unlabelled]
     return replace(
         Ranking.from_lists([]),
         query_ids=np.array(ids, dtype=object),
@@ -309,7 +343,7 @@ def _of_all(pieces: Sequence[Sequence[Finding]], path: Path) -> Iterator[Finding
 def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
     """One evaluation of all, its queries in the order of the labels."""
     ids = np.concatenate([each.query_ids for each in pieces])
-    order = order_of(queries, ids.tolist())
+    order = order_of(queries, ids)
     counts = {key: sum(each.counts[key] for each in pieces) for key in pieces[0].counts}
     return replace(
         pieces[0],
@@ -318,6 +352,16 @@ def _joined(pieces: Sequence[Evaluation], queries: Any) -> Evaluation:
         states=np.concatenate([each.states for each in pieces])[order],
         cell_states=np.concatenate([each.cell_states for each in pieces])[order],
         counts=counts,
+    )
+
+
+def _joined_ceilings(pieces: Sequence[Ceilings], queries: Any) -> Ceilings:
+    """Those of all, in the order of the labels."""
+    order = order_of(queries, np.concatenate([each.query_ids for each in pieces]))
+    names = ("query_ids", "ceiling", "perfect", "recall")
+    return replace(
+        pieces[0],
+        **{name: np.concatenate([getattr(each, name) for each in pieces])[order] for name in names},
     )
 
 

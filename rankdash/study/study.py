@@ -29,7 +29,7 @@ from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate,
 from rankdash.metrics import parse_measure as parse
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.study.cache import Cache, Key, Made
-from rankdash.study.headroom import best_of_all, limits_of
+from rankdash.study.headroom import best_of_all, limits_of, pool_of
 from rankdash.study.systems import Money, System
 
 # What a metric alone does not need, and takes as long to load as to score a million rows.
@@ -229,13 +229,25 @@ class Study:
             ),
         )
 
+    def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
+        """What `make` makes, query by query, of a ranking joined with the labels: an evaluation,
+        ceilings, or counts."""
+        return make(self.judged(system))
+
+    def of_pool(self, make: Callable[[Judged], Made]) -> Made:
+        """The same of every document that a chosen system ranks."""
+        return make(pool_of(self))
+
     def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
         """Per-query values of any metrics, in the order given."""
         kept = tuple(sorted(specs))
         found = self.once(
             ("evaluation", self.dataset_id, system, kept, self.conventions),
-            lambda: evaluate(
-                self.judged(system), list(kept), self.conventions, self.excluded(system)
+            lambda: self.of_judged(
+                system,
+                lambda judged: evaluate(
+                    judged, list(kept), self.conventions, self.excluded(system)
+                ),
             ),
         )
         if kept == specs:

@@ -11,6 +11,7 @@ import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.cli.main import main
+from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, parse_measure, registry
 from rankdash.readers import split
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -288,6 +289,8 @@ def test_what_needs_documents_is_not_made_of_pieces(tmp_path: Path):
     assert found is not None
     study, _ = found
     with pytest.raises(KeyError):
+        study.judged(FIRST_STAGE)
+    with pytest.raises(SpecError, match="joined under other conventions"):
         replace(study, conventions=Conventions(score_precision="float32")).evaluate(
             FIRST_STAGE, ("map",)
         )
@@ -361,7 +364,9 @@ def test_nothing_is_left_of_the_pieces(
     made = tmp_path / "made"
     made.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(made))
-    labels, first, _ = lines_of(random.Random(6), 100)
-    paths = write(tmp_path, "labels first", labels, first)
-    assert main(["evaluate", *map(str, paths)]) == 0
+    paths = write(tmp_path, "labels first second", *lines_of(random.Random(6), 100))
+    assert main(["evaluate", *map(str, paths[:2])]) == 0
+    assert list(made.iterdir()) == []
+    asked = [str(part) for pair in zip(SIDES, paths, strict=True) for part in pair]
+    assert main(["compare", *asked]) == 0
     assert list(made.iterdir()) == []
