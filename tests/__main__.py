@@ -69,7 +69,10 @@ def main() -> int:
         # Some tests open files in it as another user.
         Path(folder).chmod(0o711)
         # Threads of several processes that wait for each other keep the processors from the rest.
-        return check({**os.environ, "TMPDIR": folder, "OMP_NUM_THREADS": "1"})
+        environment = {**os.environ, "TMPDIR": folder, "OMP_NUM_THREADS": "1"}
+        # Many tests start processes, each of which would compile what it imports anew.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return check(environment)
 
 
 def check(environment: dict[str, str]) -> int:
