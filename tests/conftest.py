@@ -155,8 +155,10 @@ def _watch_models() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def _caches(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
     """Whether a test is marked → the folder of exported models, also for the processes that it
-    starts."""
-    return {marked: tmp_path_factory.mktemp("cache") for marked in (True, False)}
+    starts. All processes of tests share that of the marked: to export a model takes ten seconds."""
+    own = tmp_path_factory.mktemp("cache")
+    shared = own.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else own.parent
+    return {True: shared / "models", False: own}
 
 
 @pytest.fixture(autouse=True)
