@@ -29,9 +29,11 @@ CHECKS = {
     # In the order of `tests/conftest.py`, whatever number of tests a file has.
     "tests": [
         *(sys.executable, "-m", "pytest", "-q", "--durations=10", "-n", str(PROCESSES)),
-        *("--dist", "loadfile", "--no-loadscope-reorder"),
+        # To write asserts so that they tell values takes each process 20 s: what failed runs again.
+        *("--dist", "loadfile", "--no-loadscope-reorder", "--assert=plain"),
     ],
 }
+AGAIN = [sys.executable, "-m", "pytest", "-q", "--last-failed", "--last-failed-no-failures=none"]
 # Without what an earlier run kept it takes half a minute, on one processor: beside all the others.
 TYPES = [str(BIN / "mypy")]
 
@@ -77,7 +79,8 @@ def main() -> int:
 
 def check(environment: dict[str, str]) -> int:
     """Run every check, and say which failed."""
-    CHECKS["tests"] += arguments(sys.argv[1:])
+    given = arguments(sys.argv[1:])
+    CHECKS["tests"] += given
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
     failed = []
@@ -95,6 +98,9 @@ def check(environment: dict[str, str]) -> int:
         if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
             failed.append(name)
         print(f"== {name}: {time.monotonic() - started:.0f} s", flush=True)
+    if "tests" in failed:
+        print("\n== what failed once more, with its values", flush=True)
+        subprocess.run([*AGAIN, *given], cwd=ROOT, env=environment, check=False)
     print(f"\n== types\n{types.communicate()[0]}", flush=True)
     if types.returncode:
         failed.append("types")
