@@ -398,8 +398,7 @@ def past(ink: style.Ink) -> dict[str, go.Figure]:
 
 
 @pytest.fixture(scope="session")
-def figures(
-    ink: style.Ink,
+def drawn_in(
     table: pd.DataFrame,
     compared: pd.DataFrame,
     curve: pd.DataFrame,
@@ -408,38 +407,50 @@ def figures(
     groups: pd.DataFrame,
     moves: Ladder,
     parts: pd.DataFrame,
-) -> dict[str, go.Figure]:
-    """Every chart by name, in one ink; none may be changed."""
+) -> Callable[[style.Ink], dict[str, go.Figure]]:
+    """Draws every chart, by name, in one ink."""
     hostile = {"q7": HOSTILE}
     one = compared[compared["system"].isin(SYSTEMS[:2]) & (compared["metric"] == "map")]
     many = pd.concat(
         [groups.assign(segment=HOSTILE, value=groups["value"] + str(n)) for n in range(4)]
     )
-    return {
-        **past(ink),
-        **worth(ink),
-        **shifted(ink),
-        **timed(ink),
-        "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
-        "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
-        "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),
-        "systems": systems.figure(table, "BM25", ink, titles={"map": HOSTILE}),
-        "systems, alone": systems.figure(table[table["system"] == "BM25"], "BM25", ink),
-        "systems, intervals": systems.figure(compared, "BM25", ink, titles={"map": HOSTILE}),
-        "systems, one change": systems.figure(one, "BM25", ink, titles={"map": HOSTILE}),
-        "cutoffs": cutoffs.figure(curve, HOSTILE, "BM25", ink, k=10),
-        "label curve": label_curve.figure({HOSTILE: LABEL_CURVE}, HOSTILE, ink),
-        "cutoffs, bands": cutoffs.figure(banded, HOSTILE, "BM25", ink, k=10),
-        "headroom": headroom.figure(splits, HOSTILE, ink),
-        "headroom, one": headroom.figure(splits[:1], HOSTILE, ink),
-        "segments": query_groups.figure(groups, HOSTILE, ink),
-        "segments, many": query_groups.figure(many, HOSTILE, ink),
-        "segments, one": query_groups.figure(groups[3:4], HOSTILE, ink),
-        "ladder": ladder.figure(
-            moves, ink, titles={"small": HOSTILE}, names={"up": HOSTILE}, every=True
-        ),
-        "ladder, followed": ladder.figure(moves, ink, names={"up": HOSTILE}, focus="up"),
-        "ladder, many": ladder.figure(wide_ladder(60, 10), ink),
-        "ladder, deep": ladder.figure(wide_ladder(100, 50), ink),
-        "waterfall": waterfall.figure(parts, 0.42, HOSTILE, (HOSTILE, SYSTEMS[-1]), ink),
-    }
+
+    def drawn(ink: style.Ink) -> dict[str, go.Figure]:
+        return {
+            **past(ink),
+            **worth(ink),
+            **shifted(ink),
+            **timed(ink),
+            "deltas, few": deltas.figure(made_pairs(60), HOSTILE, ink, names=hostile),
+            "deltas, many": deltas.figure(made_pairs(1000), HOSTILE, ink, names=hostile),
+            "deltas, most": deltas.figure(made_pairs(10_000), HOSTILE, ink, names=hostile),
+            "systems": systems.figure(table, "BM25", ink, titles={"map": HOSTILE}),
+            "systems, alone": systems.figure(table[table["system"] == "BM25"], "BM25", ink),
+            "systems, intervals": systems.figure(compared, "BM25", ink, titles={"map": HOSTILE}),
+            "systems, one change": systems.figure(one, "BM25", ink, titles={"map": HOSTILE}),
+            "cutoffs": cutoffs.figure(curve, HOSTILE, "BM25", ink, k=10),
+            "label curve": label_curve.figure({HOSTILE: LABEL_CURVE}, HOSTILE, ink),
+            "cutoffs, bands": cutoffs.figure(banded, HOSTILE, "BM25", ink, k=10),
+            "headroom": headroom.figure(splits, HOSTILE, ink),
+            "headroom, one": headroom.figure(splits[:1], HOSTILE, ink),
+            "segments": query_groups.figure(groups, HOSTILE, ink),
+            "segments, many": query_groups.figure(many, HOSTILE, ink),
+            "segments, one": query_groups.figure(groups[3:4], HOSTILE, ink),
+            "ladder": ladder.figure(
+                moves, ink, titles={"small": HOSTILE}, names={"up": HOSTILE}, every=True
+            ),
+            "ladder, followed": ladder.figure(moves, ink, names={"up": HOSTILE}, focus="up"),
+            "ladder, many": ladder.figure(wide_ladder(60, 10), ink),
+            "ladder, deep": ladder.figure(wide_ladder(100, 50), ink),
+            "waterfall": waterfall.figure(parts, 0.42, HOSTILE, (HOSTILE, SYSTEMS[-1]), ink),
+        }
+
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def figures(
+    drawn_in: Callable[[style.Ink], dict[str, go.Figure]], ink: style.Ink
+) -> dict[str, go.Figure]:
+    """Every chart by name, in one ink; none may be changed."""
+    return drawn_in(ink)

@@ -72,6 +72,11 @@ def overlap(one: dict, other: dict) -> bool:
     )
 
 
+# Inks differ in colours alone, as another test holds.
+in_one_ink = pytest.mark.parametrize("ink", ["light"], indirect=True)
+
+
+@in_one_ink
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
     for name, figure in figures.items():
@@ -89,6 +94,7 @@ def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], w
         assert not found["legend_scrolls"], (name, width)
 
 
+@in_one_ink
 def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Figure]):
     hovered = 0
     for name, figure in figures.items():
