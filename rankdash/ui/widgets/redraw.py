@@ -9,7 +9,7 @@ page that the next run would take away: a dialog, or why a click was refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Set
 from contextlib import suppress
 
 import streamlit as st
@@ -21,6 +21,8 @@ from rankdash.store import Workspace
 from rankdash.store.names import Names, Watch
 
 _LOOK_SECONDS = 1.0
+_TURN_SECONDS = 0.05
+_AT_ONCE = 8
 _NAMES = "redraw.names"
 # Session → its data set, and the names that it shows.
 _shown: dict[str, tuple[str | None, Hashable]] = {}
@@ -50,25 +52,35 @@ def hold() -> None:
 
 async def watch(workspace: Callable[[], Workspace]) -> None:
     """Have sessions drawn again, for as long as the server runs."""
-    seen = Watch()
+    seen, asked = Watch(), set[str]()
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_TURN_SECONDS if asked else _LOOK_SECONDS)
         # A workspace that cannot be read now may be read the next time.
         with suppress(RankdashError):
-            _draw_again(await asyncio.to_thread(lambda: seen.names(workspace())))
+            asked = _draw_again(await asyncio.to_thread(lambda: seen.names(workspace())), asked)
 
 
-def _draw_again(names: Names) -> None:
+def _draw_again(names: Names, asked: Set[str]) -> set[str]:
+    """Ask sessions for another run; a few at a time, as all would wait for each other and keep who
+    clicks waiting. asked: those that were asked before. Returns those whose run has not ended."""
+    under_way = {each for each in asked if _runs(each)}
     for session_id, (dataset_id, before) in list(_shown.items()):
         session = runtime.get_instance().get_app_session(session_id)
         now = _of(dataset_id, names)
         if session is None:
             # It has no tab, and is drawn anew when that is back.
             del _shown[session_id]
-        # It has a runner from when a run is asked for until that has ended.
-        elif now != before and session._scriptrunner is None:
+        elif now != before and not _runs(session_id) and len(under_way) < _AT_ONCE:
             _shown[session_id] = dataset_id, now
             session.request_rerun(session._client_state)
+            under_way.add(session_id)
+    return under_way
+
+
+def _runs(session_id: str) -> bool:
+    """Whether its script does: it has a runner from when a run is asked for to its end."""
+    session = runtime.get_instance().get_app_session(session_id)
+    return session is not None and session._scriptrunner is not None
 
 
 def _of(dataset_id: str | None, names: Names) -> Hashable:
