@@ -52,9 +52,10 @@ class Evaluation:
 
         Raises SpecError where the spec does not exist or was not evaluated.
         """
-        return self.values[:, self._place(spec)]
+        return self.values[:, self.place(spec)]
 
-    def _place(self, spec: str | Measure) -> int:
+    def place(self, spec: str | Measure) -> int:
+        """Which of the measures it is. Raises SpecError as `column` does."""
         threshold = self.conventions.threshold
         measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
         if measure not in self.measures:
@@ -71,7 +72,7 @@ class Evaluation:
 
         Raises SpecError as `column` does.
         """
-        places = [self._place(spec) for spec in specs]
+        places = [self.place(spec) for spec in specs]
         return replace(
             self,
             values=self.values.take(places, axis=1),
@@ -153,7 +154,8 @@ def evaluate(
         values[:, column], cells[:, column] = _score(measure, relevance, base)
     states = _with_no_relevant(base, relevance.relevant_count == 0)[chosen]
     return Evaluation(
-        query_ids=judged.query_ids[chosen],
+        # The same array for every system, where it can be, is no work to join.
+        query_ids=judged.query_ids if chosen.all() else judged.query_ids[chosen],
         values=values[chosen],
         states=_STATE_NAMES[states],
         cell_states=cells[chosen],

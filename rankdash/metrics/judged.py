@@ -161,8 +161,8 @@ def match(
     rule = conventions.order_rule(ranking.ties)
     # Joining needs the order alone, and scores are half of what a ranking holds.
     ranking = replace(ranking.settled(rule, conventions.score_precision), scores=ranking.scores)
-    groups = group_rows(coded(pairs["query_id"]))
-    query_ids = objects(groups.ids)
+    queries = coded(pairs["query_id"])
+    groups, query_ids = group_rows(queries), queries.names
     docs = coded(pairs["doc_id"])
     label_docs = groups.arrange(docs.codes)
     if ragged.has_repeats(label_docs, groups.offsets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -106,6 +107,13 @@ class Coded:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @cached_property
+    def names(self) -> npt.NDArray[np.object_]:
+        """(D,) `texts` as str, read-only: the same array for all that asks."""
+        names = objects(self.texts)
+        names.setflags(write=False)
+        return names
 
     def taken(self, rows: npt.NDArray[Any]) -> Self:
         """Those of some rows, given as (R,) places or (N,) flags; none of them is missing."""

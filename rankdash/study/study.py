@@ -272,6 +272,8 @@ class Study:
                 self.baseline,
                 self.statistics,
                 best=best_of_all(self, kept),
+                # Which of them lead is asked next, and only of what is chosen now.
+                rivals=(self.spec,),
             ),
         )
         return self.once(("comparison in order",), lambda: found.in_order(self.specs), alone=True)

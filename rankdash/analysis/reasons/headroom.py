@@ -22,7 +22,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.statistics.alignment import HAS_VALUE, Codes, align, reason_counts
+from rankdash.analysis.statistics.alignment import (
+    HAS_VALUE,
+    Codes,
+    align,
+    places_of,
+    reason_counts,
+)
 from rankdash.analysis.statistics.pairs import REASON_NAMES
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
@@ -128,7 +134,7 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
     before, after = aligned.values[:, :, 0]
     reasons = aligned.reasons()[1, :, 0]
     kept = reasons == HAS_VALUE
-    at = _places(limits.query_ids, aligned.query_ids)
+    at = places_of(limits.query_ids, aligned.query_ids)
     ceiling, perfect, recall = (
         np.where(kept & (at >= 0), each[at], np.nan)
         for each in (limits.ceiling, limits.perfect, limits.recall)
@@ -174,15 +180,6 @@ def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
             if split is not None and split.n
         ],
         columns=["system", *SHARES, "pool"],
-    )
-
-
-def _places(given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]) -> Integers:
-    """Where each wanted id is among the given; -1 where it is not."""
-    if np.array_equal(given, wanted):
-        return np.arange(len(given))
-    return (
-        pd.Index(given, dtype=object).get_indexer(pd.Index(wanted, dtype=object)).astype(np.int64)
     )
 
 

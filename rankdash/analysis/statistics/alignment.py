@@ -63,7 +63,7 @@ class Aligned:
         most: FloatArray = np.tile(tops, (len(self.query_ids), 1))
         if best is None:
             return most
-        places = pd.Index(best.query_ids, dtype=object).get_indexer(pd.Index(self.query_ids))
+        places = places_of(best.query_ids, self.query_ids)
         for m, measure in enumerate(self.measures):
             if measure.metric.measures_quality:
                 found = np.where(places >= 0, best.column(measure)[places], np.nan)
@@ -83,6 +83,19 @@ def reason_counts(reasons: Codes) -> dict[str, int]:
     """reason → how often it is among the reasons of a pair; reasons that occur only."""
     counts = np.bincount(reasons, minlength=HAS_VALUE)
     return {name: int(n) for name, n in zip(REASONS, counts, strict=False) if n}
+
+
+def places_of(
+    given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]
+) -> npt.NDArray[np.intp]:
+    """Where each wanted id is among the given; -1 where it is not."""
+    if _same(given, wanted):
+        return np.arange(len(given))
+    return pd.Index(given, dtype=object).get_indexer(pd.Index(wanted, dtype=object))
+
+
+def _same(one: npt.NDArray[np.object_], other: npt.NDArray[np.object_]) -> bool:
+    return one is other or np.array_equal(one, other)
 
 
 def align(
@@ -109,24 +122,26 @@ def align(
             remedy="Evaluate all with the same settings.",
         )
     chosen = tuple(measures) if measures is not None else reference.measures
-    queries = pd.Index(reference.query_ids, dtype=object)
+    queries = reference.query_ids
     for name in systems[1:]:
-        others = pd.Index(evaluations[name].query_ids, dtype=object)
-        if not others.equals(queries):
-            queries = queries.append(others.difference(queries, sort=False))
+        others = evaluations[name].query_ids
+        if not _same(others, queries):
+            known = pd.Index(queries, dtype=object)
+            new = pd.Index(others, dtype=object).difference(known, sort=False)
+            queries = known.append(new).to_numpy(dtype=object)
     shape = (len(systems), len(queries), len(chosen))
     values = np.full(shape, np.nan)
     states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)
     for place, name in enumerate(systems):
         found = evaluations[name]
-        own = pd.Index(found.query_ids, dtype=object)
-        rows = slice(None) if own.equals(queries) else queries.get_indexer(own)
-        for column, measure in enumerate(chosen):
-            values[place, rows, column] = found.column(measure)
-            states[place, rows, column] = found.cell_states[:, found.measures.index(measure)]
+        own = found.query_ids
+        rows = slice(None) if _same(own, queries) else places_of(queries, own)
+        columns = [found.place(measure) for measure in chosen]
+        values[place, rows] = found.values[:, columns]
+        states[place, rows] = found.cell_states[:, columns]
     return Aligned(
         systems=systems,
-        query_ids=queries.to_numpy(dtype=object),
+        query_ids=queries,
         measures=chosen,
         conventions=reference.conventions,
         values=values,

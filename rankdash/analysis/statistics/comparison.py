@@ -184,27 +184,36 @@ def compare(
     *,
     measures: Sequence[Measure] | None = None,
     best: Evaluation | None = None,
+    rivals: Sequence[str] = (),
 ) -> Comparison:
     """Every system against the baseline on `measures`: unless given, all that the baseline was
     evaluated with.
 
     evaluations: system → its evaluation; they are joined by query id. A query without a value on
     one side leaves both. best: the highest values that a system can have; None: a metric's own.
+    rivals: metrics on which the challengers will be compared with each other as well: what takes
+    long of that is done along with the rest.
 
     Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
     systems follow different conventions.
     """
     settings = settings or StatisticsSettings()
     aligned = align(evaluations, baseline, measures)
-    systems, queries, width = aligned.values.shape
-    differences = aligned.values[1:] - aligned.values[:1]
-    differences[np.abs(differences) <= ROUNDING] = 0.0
+    own = np.ascontiguousarray(aligned.values.transpose(0, 2, 1))
+    systems, width, queries = own.shape
+    differences = _differences(own[1:], own[:1])
     shape = (systems - 1, width)
-    split = systems * width
-    own = aligned.values.transpose(1, 0, 2).reshape(queries, split)
-    columns = differences.transpose(1, 0, 2).reshape(queries, split - width)
-    low, high = intervals(np.hstack([own, columns]), settings, again=True)
-    raw = p_values(columns, settings, again=True).reshape(shape)
+    split, size = systems * width, (systems - 1) * width
+    among = [
+        _differences(own[one, at], own[other, at])
+        for at, measure in enumerate(aligned.measures)
+        if measure.spec in rivals
+        for one in range(1, systems)
+        for other in range(1, one)
+    ]
+    columns = np.vstack([own.reshape(-1, queries), differences.reshape(-1, queries), *among]).T
+    low, high = (ends[: split + size] for ends in intervals(columns, settings, again=True))
+    raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
     deltas = _Deltas(
@@ -214,7 +223,7 @@ def compare(
         p=raw,
         corrected=after_correction,
         comparisons=comparisons,
-        best=aligned.highest(best),
+        best=aligned.highest(best).T,
     )
     means = low[:split].reshape(systems, width), high[:split].reshape(systems, width)
     return _assembled(aligned, means, deltas, settings)
@@ -253,9 +262,15 @@ def mean_intervals(
     )
 
 
+def _differences(after: FloatArray, before: FloatArray) -> FloatArray:
+    found: FloatArray = after - before
+    found[np.abs(found) <= ROUNDING] = 0.0
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class _Deltas:
-    """S - 1 challengers × M measures; values (S - 1, Q, M), best (Q, M): the highest possible."""
+    """S - 1 challengers × M measures; values (S - 1, M, Q), best (M, Q): the highest possible."""
 
     values: FloatArray
     low: FloatArray
@@ -275,24 +290,25 @@ def _assembled(
     reasons = _reason_counts(aligned)
     rows: list[dict[str, object]] = []
     verdicts: dict[tuple[str, str], Verdict] = {}
+    missing = (aligned.known & (aligned.states == _MISSING)).sum(axis=1)
+    sides = [_Side.of(aligned, s) for s in range(len(aligned.systems))]
     for m, measure in enumerate(aligned.measures):
         for s, system in enumerate(aligned.systems):
-            values = aligned.values[s, :, m]
-            known = ~np.isnan(values)
+            own = sides[s].values[m][sides[s].known[m]]
             row: dict[str, object] = {
                 "metric": measure.spec,
                 "system": system,
-                "mean": _mean(values[known]),
+                "mean": _mean(own),
                 "mean_low": means[0][s, m],
                 "mean_high": means[1][s, m],
-                "n": int(known.sum()),
-                "missing": int((known & (aligned.states[s, :, m] == _MISSING)).sum()),
+                "n": len(own),
+                "missing": int(missing[s, m]),
                 "left_out": sum(reasons[system, measure.spec].values()),
             }
             if s == 0:
-                row |= _baseline_row(_mean(values[known]), int(known.sum()))
+                row |= _baseline_row(_mean(own), len(own))
             else:
-                change, facts = _change(aligned, deltas, s, m, settings)
+                change, facts = _change(aligned, (sides[0], sides[s]), deltas, s, m, settings)
                 verdict = verdict_on(facts)
                 verdicts[system, measure.spec] = verdict
                 row |= {**change, "verdict": verdict.kind}
@@ -331,23 +347,41 @@ def _baseline_row(mean: float, n: int) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One system: (M, Q) as `Aligned` has them, each measure in one piece."""
+
+    values: FloatArray
+    known: npt.NDArray[np.bool_]
+    answered: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, aligned: Aligned, s: int) -> _Side:
+        found = (aligned.values, aligned.known, aligned.answered)
+        return cls(*(np.ascontiguousarray(each[s].T) for each in found))
+
+
 def _change(
-    aligned: Aligned, deltas: _Deltas, s: int, m: int, settings: StatisticsSettings
+    aligned: Aligned,
+    sides: tuple[_Side, _Side],
+    deltas: _Deltas,
+    s: int,
+    m: int,
+    settings: StatisticsSettings,
 ) -> tuple[dict[str, object], Facts]:
     """The columns that compare system `s` with the baseline by measure `m`, and what a verdict
     rests on."""
     place = s - 1, m
-    both = ~np.isnan(deltas.values[s - 1, :, m])
-    changes = deltas.values[s - 1, both, m]
-    before, after = (_mean(aligned.values[side, both, m]) for side in (0, s))
+    both = sides[0].known[m] & sides[1].known[m]
+    changes = deltas.values[s - 1, m][both]
+    before, after = (_mean(side.values[m][both]) for side in sides)
     delta, n = _mean(changes), int(both.sum())
     sign = direction(changes, settings.tie_band)
     comparisons = int(deltas.comparisons[place])
     strict = settings.corrects(comparisons)
     level = 1 - (1 - settings.level) / comparisons if strict else settings.level
-    room = _mean(deltas.best[both, m]) - before
+    room = _mean(deltas.best[m][both]) - before
     detectable = smallest_detectable(changes, level=level) if n >= FEWEST_QUERIES else np.nan
-    known, answered = aligned.known[[0, s], :, m], aligned.answered[[0, s], :, m]
     columns: dict[str, object] = {
         "paired": n,
         "before": before,
@@ -370,9 +404,9 @@ def _change(
         challenger=aligned.systems[s],
         metric=aligned.measures[m].title,
         n=n,
-        in_common=int(answered.all(axis=0).sum()),
-        n_before=int(known[0].sum()),
-        n_after=int(known[1].sum()),
+        in_common=int((sides[0].answered[m] & sides[1].answered[m]).sum()),
+        n_before=int(sides[0].known[m].sum()),
+        n_after=int(sides[1].known[m].sum()),
         before=before,
         after=after,
         delta=delta,

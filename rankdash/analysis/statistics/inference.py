@@ -58,27 +58,39 @@ class _Known:
         make: Callable[[FloatArray, StatisticsSettings], FloatArray],
     ) -> FloatArray:
         """(V, C) the values of (n, C) columns. make: (V, c) of some of them."""
-        keys = [_content(column, settings) for column in columns.T]
+        # One of the two mirror images is kept.
+        signs = [_first_sign(column) for column in columns.T]
+        keys = [
+            _content(column * sign, settings) for column, sign in zip(columns.T, signs, strict=True)
+        ]
         with self._lock:
             found = {key: self._found[key] for key in keys if key in self._found}
         new = [at for at, key in enumerate(keys) if key not in found]
         if new:
             for at, values in zip(new, make(columns[:, new], settings).T, strict=True):
-                found[_content(-columns[:, at], settings)] = self._mirrored(values)
-                found[keys[at]] = values
+                found[keys[at]] = values if signs[at] > 0 else self._mirrored(values)
         with self._lock:
             for key, values in found.items():
                 self._found[key] = values
                 self._found.move_to_end(key)
             while len(self._found) > _MOST_KNOWN:
                 self._found.popitem(last=False)
-        return np.stack([found[key] for key in keys], axis=1)
+        each = zip(keys, signs, strict=True)
+        return np.stack(
+            [found[key] if sign > 0 else self._mirrored(found[key]) for key, sign in each], axis=1
+        )
+
+
+def _first_sign(column: FloatArray) -> float:
+    """-1 where the first value that is not 0 is below it, else 1."""
+    counts = (column > 0) | (column < 0)
+    return -1.0 if column[counts.argmax()] < 0 else 1.0
 
 
 def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
     # Adding 0 turns -0.0 into 0.0, and of what is no number there are several too.
     plain = np.where(np.isnan(column), np.nan, column + 0.0)
-    return sha256(plain.tobytes()).digest(), settings
+    return sha256(plain).digest(), settings
 
 
 _ENDS = _Known(lambda ends: -ends[::-1])
