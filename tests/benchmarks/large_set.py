@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,13 +77,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
 
 
 def freeze() -> None:
-    """As the server does when it starts (rankdash.ui.state.server.lifespan)."""
-    for module in (
-        "data.check_view",
-        "queries.query_detail",
-        "run.run_form",
-        "overview.overview_charts",
-    ):
-        importlib.import_module(f"rankdash.ui.{module}")
-    gc.collect()
-    gc.freeze()
+    """As the server does when it starts."""
+    from rankdash.ui.state.server import prepare
+
+    prepare()

@@ -29,6 +29,8 @@ _DRAWS, _DRAWS_AT_ENDS = 1_000, 200
 _ROUNDS = 4
 _REACHED = 0.99
 _KINDS = 48
+# The weights of gains and losses are at the most e to the power of so much apart, and so exact.
+_MOST_TILTED, _EXACT = 500.0, 1e-12
 # Up to so many changed queries the flips themselves are drawn; beyond, their sum is normal.
 _FEW_CHANGED = 30
 _FLIPS = 1_000
@@ -138,8 +140,6 @@ class _Queries:
     def _tilted(self, change: float) -> FloatArray | None:
         """The share of each kind, weighted exponentially so that the mean is `change`; None where
         no weights give it."""
-        from scipy.optimize import brentq
-
         if change <= 0:
             return None
         shares: FloatArray = self._present / self.n
@@ -149,14 +149,22 @@ class _Queries:
         if abs(float(shares @ values) - change) <= 1e-8:
             return shares
         scale = float(np.abs(values).max())
-
-        def weighted(tilt: float) -> FloatArray:
+        # Newton's steps, and half the way where one leads astray: to import scipy.optimize would
+        # take a hundred times as long.
+        low, tilt, high = -_MOST_TILTED, 0.0, _MOST_TILTED
+        while True:
             exponents = tilt * values / scale
             weights = shares * np.exp(exponents - exponents[shares > 0].max())
-            return np.asarray(weights / weights.sum())
-
-        tilt = brentq(lambda x: float(weighted(x) @ values) - change, -500.0, 500.0)
-        return weighted(float(tilt))
+            weights /= weights.sum()
+            mean = float(weights @ values)
+            low, high = (low, tilt) if mean > change else (tilt, high)
+            slope = float(weights @ (values - mean) ** 2) / scale
+            following = tilt + (change - mean) / slope if slope > 0 else high
+            if not low < following < high:
+                following = (low + high) / 2
+            if abs(following - tilt) <= _EXACT:
+                return weights
+            tilt = following
 
     def _proven(self, more: int, shares: FloatArray, draws: int) -> float:
         """The share of draws of so many more queries that are a proven gain with those there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import inspect
 import logging
 import os
 import sys
@@ -32,11 +33,13 @@ from rankdash.ui.widgets import redraw
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
 IMPORTED_BEFORE = (
-    *("rankdash.ui.data.check_view", "rankdash.ui.overview.overview_causes"),
-    *("rankdash.ui.overview.overview_charts", "rankdash.ui.queries.query_detail"),
+    *("rankdash.ui.data.check_view", "rankdash.ui.labels.unjudged_view"),
+    *("rankdash.ui.overview.leaderboard_view", "rankdash.ui.overview.overview_causes"),
+    *("rankdash.ui.overview.overview_charts", "rankdash.ui.overview.targets_view"),
+    *("rankdash.ui.overview.verdict_strip", "rankdash.ui.queries.query_detail"),
     *("rankdash.ui.report.report_view", "rankdash.ui.run.run_form"),
     # What these import on their first use, which takes longer than to draw a page.
-    *("scipy.special", "streamlit.emojis"),
+    *("scipy.special", "streamlit.emojis", "pyarrow.dataset", "PIL.Image"),
 )
 _log = logging.getLogger(__name__)
 
@@ -68,6 +71,17 @@ def reopen() -> None:
         worker().ensure()
 
 
+def prepare() -> None:
+    """Do beforehand what the first visitor would wait for and does not depend on data."""
+    for module in IMPORTED_BEFORE:
+        importlib.import_module(module)
+    # Streamlit asks once where it was started from, which looks up the file of every module.
+    inspect.stack()
+    # No collection walks again what is there by now.
+    gc.collect()
+    gc.freeze()
+
+
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     """Start the worker with the server and end it with the server; a workspace that is only shown
@@ -83,11 +97,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
-    # What is imported by now no visitor waits for, and no collection walks again.
-    for module in IMPORTED_BEFORE:
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()
+    prepare()
     _announce()
     watching = asyncio.create_task(redraw.watch(workspace))
     try:
