@@ -198,9 +198,11 @@ def labelled_rows(ranking: Ranking, queries: Coded, documents: Coded) -> tuple[I
 def _rows_of(ranking: Ranking, lists: Integers, documents: Coded) -> tuple[Integers, Integers]:
     """As `labelled_rows`. lists: (P,) the list of each pair, -1 where there is none."""
     doc = places_in(ranking.documents, documents.texts)[documents.codes]
-    known = np.flatnonzero((lists >= 0) & (doc >= 0))
+    known = (lists >= 0) & (doc >= 0)
+    if known.all():
+        return places_of(ranking, lists, doc)
     rows, found = places_of(ranking, lists[known], doc[known])
-    return rows, known[found]
+    return rows, np.flatnonzero(known)[found]
 
 
 def _lists_of(ranking: Ranking, query_ids: Iterable[str]) -> Integers:

@@ -76,14 +76,22 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
     named = np.zeros(bounds[1], dtype=bool)
     named[docs] = True
     # Most ranked documents may be in no pair: they need not be looked up.
-    rows = np.flatnonzero(named[ranking.docs])
-    ranked, order = sort_pairs(owners(ranking.offsets)[rows], ranking.docs[rows], bounds)
+    some = named[ranking.docs]
+    if some.all():
+        ranked, rows = sort_pairs(owners(ranking.offsets), ranking.docs, bounds)
+    else:
+        own = np.flatnonzero(some)
+        ranked, order = sort_pairs(owners(ranking.offsets)[own], ranking.docs[own], bounds)
+        rows = own[order]
     wanted, pairs = sort_pairs(lists, docs, bounds)
+    row = np.full(len(docs), -1)
+    if np.array_equal(ranked, wanted):
+        row[pairs] = rows
+        return row, np.arange(len(docs))
     # What is sorted is found in passing, where else each would be a search through all.
     place = np.searchsorted(ranked, wanted)
     place[place == len(ranked)] = 0
     there = np.flatnonzero(ranked[place] == wanted) if len(ranked) else place[:0]
-    row = np.full(len(docs), -1)
-    row[pairs[there]] = rows[order[place[there]]]
+    row[pairs[there]] = rows[place[there]]
     found = np.flatnonzero(row >= 0)
     return row[found], found

@@ -74,17 +74,24 @@ def sort_pairs(
     """
     size = len(codes)
     shift = max(size - 1, 0).bit_length()
-    pairs = segments * bounds[1] + codes
+    # In place: fresh memory for each step takes longer than the step.
+    keys = segments * bounds[1]
+    keys += codes
     if max(bounds[0] * bounds[1] - 1, 0).bit_length() + shift > 62:
-        order = np.argsort(pairs, kind="stable")
-        return pairs[order], order
-    keys = (pairs << shift) | np.arange(size)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+    keys <<= shift
+    keys |= np.arange(size)
     if (segments[1:] < segments[:-1]).any():
         keys.sort()
     else:
         for block in blocks(offsets_from(np.bincount(segments, minlength=bounds[0]))):
-            block.put(np.sort(block.take(keys, np.iinfo(np.int64).max), axis=1), keys)
-    return keys >> shift, keys & ((1 << shift) - 1)
+            cells = block.take(keys, np.iinfo(np.int64).max)
+            cells.sort(axis=1)
+            block.put(cells, keys)
+    order = keys & ((1 << shift) - 1)
+    keys >>= shift
+    return keys, order
 
 
 @dataclass(frozen=True)

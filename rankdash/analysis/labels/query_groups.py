@@ -131,6 +131,8 @@ def of_values(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame
 
 def cjk_share(text: str) -> float:
     """The share of Chinese and Japanese characters among the letters; NaN without letters."""
+    if text.isascii():
+        return 0.0 if any(map(str.isalpha, text)) else math.nan
     cjk = len(_CJK.findall(text))
     letters = sum(map(str.isalpha, text))
     # The iteration mark and the zero of Chinese numerals are CJK without being letters.

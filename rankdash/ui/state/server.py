@@ -17,7 +17,7 @@ from typing import Any
 
 import streamlit as st
 
-from rankdash import allowed
+from rankdash import allowed, i18n
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
@@ -75,6 +75,9 @@ def prepare() -> None:
     """Do beforehand what the first visitor would wait for and does not depend on data."""
     for module in IMPORTED_BEFORE:
         importlib.import_module(module)
+    for code in i18n.LANGUAGES:
+        with i18n.speaking(code):
+            i18n.number(0.0)
     # Streamlit asks once where it was started from, which looks up the file of every module.
     inspect.stack()
     # No collection walks again what is there by now.
