@@ -51,15 +51,19 @@ JARVELIN_KEKALAINEN = GainForm(_linear, _late_log_discount)
 
 def _ranked(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     """(Q,) the discounted gain of each list as ranked, up to the factor."""
-    weights = relevance.kept(
+    inside = within(relevance.rank, k)
+    return relevance.total(relevance.query[inside], ranked_weights(relevance, form)[inside])
+
+
+def ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
+    """(J,) the discounted gain of each position, up to the factor of its query."""
+    return relevance.kept(
         (form, "ranked"),
         lambda: _weights(relevance, form, relevance.query, relevance.rank, relevance.label),
     )
-    inside = within(relevance.rank, k)
-    return relevance.total(relevance.query[inside], weights[inside])
 
 
-def _ideal(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
+def ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     """(Q,) the highest that any order of all labelled documents could have within k, up to the
     factor."""
     query, rank = relevance.pool_query, relevance.pool_rank
@@ -80,7 +84,7 @@ def _weights(
 
 def _normalised(form: GainForm) -> Callable[[Relevance, int | None, float], Floats]:
     def ndcg(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        return ratio(_ranked(relevance, form, k), _ideal(relevance, form, k))
+        return ratio(_ranked(relevance, form, k), ideal_sum(relevance, form, k))
 
     return ndcg
 

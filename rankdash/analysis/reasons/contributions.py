@@ -35,6 +35,8 @@ from rankdash.metrics.gain import (
     JARVELIN_KEKALAINEN,
     LINEAR,
     GainForm,
+    ideal_sum,
+    ranked_weights,
     raw_credits,
 )
 from rankdash.ranking.coded import arrow_integers
@@ -236,12 +238,8 @@ _Credit = Callable[[Relevance, int | None, float], Floats]
 
 def _gain(form: GainForm) -> _Credit:
     def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
-        top = relevance.top_label
-        counted = within(relevance.pool_rank, k)
-        query, rank = relevance.pool_query[counted], relevance.pool_rank[counted]
-        best = form.gain(relevance.judged.pool_label[counted], top[query]) / form.discount(rank)
-        ideal = relevance.total(query, best)[relevance.query]
-        own = form.gain(relevance.label, top[relevance.query]) / form.discount(relevance.rank)
+        ideal = ideal_sum(relevance, form, k)[relevance.query]
+        own = ranked_weights(relevance, form)
         return np.where(within(relevance.rank, k), ratio(own, ideal), 0.0)
 
     return credit

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rankdash.metrics import Conventions, Judged
-from rankdash.ranking.coded import objects
+from rankdash.ranking.coded import arrow_integers, objects
 from rankdash.ranking.ragged import Floats, Integers, offsets_from, places, sort_codes
 from rankdash.ranking.ranking import Ranking
 
@@ -61,13 +61,9 @@ def pool(
         ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
         for ranking in rankings
     ]
-    vocabulary = pa.concat_arrays([each.documents for each in settled])
-    encoded = vocabulary.dictionary_encode()
-    codes = np.split(
-        encoded.indices.to_numpy(), np.cumsum([len(each.documents) for each in settled])[:-1]
-    )
     found = [_unjudged_rows(each, k) for each in judged]
-    size = max(len(encoded.dictionary), 1)
+    codes, documents = _numbered([each.documents for each in settled])
+    size = max(len(documents), 1)
     keys = [
         query * size + code[ranking.docs[rows]]
         for (query, rows, _), code, ranking in zip(found, codes, settled, strict=True)
@@ -79,17 +75,27 @@ def pool(
         ranks[system, at[start : start + len(rank)]] = rank
         start += len(rank)
     query = pairs // size
-    named = encoded.dictionary.take(pa.array(pairs % size))
+    named = documents.take(arrow_integers(pairs % size))
     counts = np.bincount(query, minlength=len(judged[0].query_ids))
     return Pool(offsets_from(counts), query, objects(named), ranks)
+
+
+def _numbered(vocabularies: Sequence[Any]) -> tuple[list[npt.NDArray[Any]], Any]:
+    """The code of each text of each vocabulary, Arrow text, among those of all, and these."""
+    if len(vocabularies) == 1:
+        return [np.arange(len(vocabularies[0]))], vocabularies[0]
+    encoded = pa.concat_arrays(vocabularies).dictionary_encode()
+    borders = np.cumsum([len(each) for each in vocabularies])[:-1]
+    return np.split(encoded.indices.to_numpy(), borders), encoded.dictionary
 
 
 def _unjudged_rows(judged: Judged, k: int | None) -> tuple[Integers, Integers, Integers]:
     """Query, row in the ranking and rank of each document within k that has no label."""
     shown = judged.lengths if k is None else np.minimum(judged.lengths, k)
-    offsets = offsets_from(shown)
-    query = np.repeat(np.arange(len(shown)), shown)
-    rank = places(offsets)
+    # Most queries may have none.
+    some = np.flatnonzero(judged.judged_within(k) < shown)
+    query = np.repeat(some, shown[some])
+    rank = places(offsets_from(shown[some]))
     rows = judged.starts[query] + rank - 1
     unjudged = judged.judged_before[rows + 1] == judged.judged_before[rows]
     return query[unjudged], rows[unjudged], rank[unjudged]
@@ -101,6 +107,8 @@ def all_labelled(judged: Judged, query: Integers, rank: Floats, label: float) ->
     query, rank: (U,) where each stands; inf where the list does not hold it, which still adds to
         the labels of the query. label: at least the highest there is.
     """
+    if not len(query):
+        return judged
     ranked = np.isfinite(rank)
     own, place = query[ranked], rank[ranked].astype(np.int64)
     before = (
