@@ -3,7 +3,7 @@
     python tests/benchmarks/shifts.py
 
 A stored set of 10,000 queries with 100 candidates each and two runs. Goals, the whole page drawn
-again: 300 ms where every number is cached, one second where the one asked for is new. Exits with 1
+again: 100 ms where every number is cached, 400 ms where the one asked for is new. Exits with 1
 where a median misses its goal.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from page_costs import Act, page_on_large_set
 from streamlit.testing.v1 import AppTest
 
-CACHED_MS, NEW_MS = 300, 1000
+CACHED_MS, NEW_MS = 100, 400
 RUNS = {"small model": 0.8, "large model": 1.2}
 
 
@@ -21,6 +21,8 @@ def main() -> None:
         meter.measure("a rerun that changes nothing", CACHED_MS, *[meter.app.run] * 5)
         for name, acts in new_numbers(meter.app).items():
             meter.measure(name, NEW_MS, *acts)
+        for name in meter.app.segmented_control(key="address.vs").options:
+            choose(meter.app, "vs", name)()
         for name, acts in cached_numbers(meter.app).items():
             meter.measure(name, CACHED_MS, *acts)
     meter.judge()
@@ -32,7 +34,8 @@ def choose(app: AppTest, name: str, value: str) -> Act:
 
 def new_numbers(app: AppTest) -> dict[str, list[Act]]:
     """What is asked for the first time."""
-    other = app.segmented_control(key="address.vs").options[1]
+    # The best one is shown where nobody chose.
+    other = app.segmented_control(key="address.vs").options[list(RUNS).index("small model")]
     return {
         "the other system": [choose(app, "vs", other)],
         "the other margin": [choose(app, "margin", "ranks 10 and 11")],
@@ -54,8 +57,8 @@ def cached_numbers(app: AppTest) -> dict[str, list[Act]]:
     first, second = app.segmented_control(key="address.vs").options
     return {
         "back and forth between systems": [
-            choose(app, "vs", name) for name in (first, second, first, second, first)
-        ][2:],
+            choose(app, "vs", name) for name in (first, second, first)
+        ],
         "all documents": [choose(app, "documents", each) for each in ("All documents",)],
     }
 

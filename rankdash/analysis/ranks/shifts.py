@@ -20,6 +20,7 @@ from rankdash.ranking.ranking import Ranking
 
 Ranks = npt.NDArray[np.int32]
 
+_ROWS = 4_000
 NOT_RANKED = 0
 """The rank of a document that a ranking lacks."""
 
@@ -69,21 +70,15 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
     strange = code < 0
     code[strange] = len(before.documents) + np.arange(int(strange.sum()))
     size = len(before.documents) + int(strange.sum())
-    keys = np.concatenate(
-        [
-            query_before * size + before.docs[rows_before],
-            query_after * size + code[after.docs[rows_after]],
-        ]
+    found = _places_of(
+        query_before * size + before.docs[rows_before],
+        query_after * size + code[after.docs[rows_after]],
+        len(shared),
+        size,
     )
-    # A document is at most once in each list, and a stable sort puts the one from before first.
-    order = sort_codes(keys, max(len(shared), 1) * size)
-    ordered = keys[order]
-    first = np.flatnonzero(ordered[1:] == ordered[:-1])
+    alone = found < 0
     partner = np.full(len(rows_before), -1, dtype=np.int64)
-    place_after = order[first + 1] - len(rows_before)
-    partner[order[first]] = rows_after[place_after]
-    alone = np.ones(len(rows_after), dtype=bool)
-    alone[place_after] = False
+    partner[found[~alone]] = rows_after[~alone]
     query = np.concatenate([query_before, query_after[alone]])
     row_before = np.concatenate([rows_before, np.full(int(alone.sum()), -1)])
     row_after = np.concatenate([partner, rows_after[alone]])
@@ -100,6 +95,29 @@ def pair(before: Ranking, after: Ranking) -> Pairing:
         only_before=len(before.query_ids) - len(shared),
         only_after=len(after.query_ids) - len(shared),
     )
+
+
+def _places_of(before: Integers, after: Integers, lists: int, size: int) -> Integers:
+    """(A,) where each key of `after` stands in `before`; -1 where it does not.
+
+    before, after: (B,) and (A,) keys without repeats, list by list; those of list i are from
+    i * size to below (i + 1) * size.
+    """
+    found = np.full(len(after), -1, dtype=np.int64)
+    # Some lists at once stay within a processor's cache: twice as fast as a sort of all keys.
+    step = size * max(1, lists * _ROWS // max(len(after), 1))
+    for first in range(0, lists * size, max(step, 1)):
+        here, there = (
+            slice(*np.searchsorted(keys, [first, first + step]).tolist())
+            for keys in (before, after)
+        )
+        keys = np.concatenate([before[here], after[there]]) - first
+        # A stable sort puts the one from before first.
+        order = sort_codes(keys, step)
+        ordered = keys[order]
+        both = np.flatnonzero(ordered[1:] == ordered[:-1])
+        found[there.start + order[both + 1] - (here.stop - here.start)] = here.start + order[both]
+    return found
 
 
 def _rows(ranking: Ranking, lists: Integers) -> tuple[Integers, Integers]:

@@ -29,6 +29,11 @@ def _of_data_sets(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _of_pairs(key: Key, _make: Callable[[], Made]) -> Made:
+    return _make()
+
+
 @st.cache_resource(max_entries=_SYSTEMS, show_spinner=False)
 def _of_runs(key: Key, _make: Callable[[], Made]) -> Made:
     return _make()
@@ -55,7 +60,8 @@ def _of_lists(key: Key, _make: Callable[[], Made]) -> Made:
 
 
 _LARGE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("dataset", "label rows", "uploaded rows", "moves", "pairing"), _of_data_sets),
+    **dict.fromkeys(("dataset", "label rows", "uploaded rows"), _of_data_sets),
+    **dict.fromkeys(("moves", "pairing"), _of_pairs),
     **dict.fromkeys(("run", "judged"), _of_runs),
     "joined": _of_joins,
     "part of a page": _of_pages,

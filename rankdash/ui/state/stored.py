@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -71,8 +72,9 @@ def _check_report(dataset_id: str) -> CheckReport | None:
 
 
 def run(run_id: str) -> Run:
-    name = workspace().name("runs", run_id)
-    return cache(("run", run_id, name), lambda: workspace().run(run_id))
+    # A study keeps it under the same key; a name is no content, and may be another one by now.
+    found = cache(("run", run_id), lambda: workspace().run(run_id))
+    return replace(found, name=workspace().name("runs", run_id))
 
 
 def rows(dataset_id: str) -> dict[str, RunRow]:

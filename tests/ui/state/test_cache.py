@@ -14,7 +14,7 @@ from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.ui.state.cache import shared
+from rankdash.ui.state.cache import cache, shared
 
 MADE = []
 
@@ -119,3 +119,14 @@ def test_a_study_that_differs_in_nothing_seen_is_the_same():
     shared(part, one)
     shared(part, replace(one))
     assert len(MADE) == 1
+
+
+def test_comparing_many_pairs_of_runs_forgets_no_data_set():
+    def kept(part: str, of: object) -> object:
+        return cache((part, of), object)
+
+    data, labels = kept("dataset", "shop"), kept("label rows", "shop")
+    for pair in range(40):
+        kept("pairing", pair)
+        kept("moves", pair)
+    assert (kept("dataset", "shop"), kept("label rows", "shop")) == (data, labels)

@@ -7,8 +7,10 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.store.notes.corrections import Corrections
+from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.state import language, server, stored
+from rankdash.ui.state.cache import cache
 
 
 @pytest.mark.parametrize(("given", "base"), [("shop", "shop"), ("shop+3", "shop")])
@@ -83,3 +85,20 @@ def test_the_language_changed_once_another_was_chosen(session):
     assert language.changed()
     language.shown()
     assert not language.changed()
+
+
+def test_a_run_is_read_once_for_a_study_and_by_itself_whatever_it_is_called(workspace, request):
+    dataset_id = request.getfixturevalue("stored")
+    system = list(stored.systems(dataset_id).values())[-1]
+    study = Study(
+        dataset=stored.dataset(dataset_id),
+        systems=stored.systems(dataset_id),
+        baseline=FIRST_STAGE,
+        challengers=(system.id,),
+        dataset_id=dataset_id,
+        cache=cache,
+    )
+    assert study.run(system.id).ranking is stored.run(system.id).ranking
+    workspace.rename_run(system.id, "best of all")
+    assert stored.run(system.id).name == "best of all"
+    assert stored.run(system.id).ranking is study.run(system.id).ranking
