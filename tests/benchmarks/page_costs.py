@@ -8,9 +8,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from large_set import ROOT, freeze, store
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 Act = Callable[[], object]
 
@@ -45,6 +46,19 @@ class Meter:
         if missed:
             raise SystemExit(f"over the goal: {', '.join(missed)}")
         print("all within their goals")
+
+
+@contextmanager
+def in_fragment(app: AppTest) -> Iterator[None]:
+    """Within it a rerun is that of the page's first fragment, as a browser asks for it: a test of
+    Streamlit's draws the whole page each time."""
+    whole = local_script_runner.RerunData
+    first = next(iter(app._fragment_storage._fragments))
+    local_script_runner.RerunData = partial(whole, fragment_id=first)
+    try:
+        yield
+    finally:
+        local_script_runner.RerunData = whole
 
 
 @contextmanager

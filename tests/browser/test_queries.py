@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
+from rankdash.store.notes.corrections import Corrections
 from tests.stored import keep_lists, keep_rows
 
 HOSTILE = (
@@ -102,6 +103,17 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     visit.page.keyboard.press("j")
     visit.sees("2 of 8")
     assert opened(visit).startswith("how to return gift 6 ")
+
+
+def test_the_next_query_shows_labels_that_were_corrected_in_another_window(visit, compared, app):
+    visit.open(f"queries?data={compared}")
+    visit.sees("1 of 8")
+    first = opened(visit)
+    Corrections(Workspace.open(app.home)).correct(compared, ("q5", "q5d0"), 1.0, "")
+    visit.page.keyboard.press("j")
+    visit.sees("2 of 8")
+    assert opened(visit) != first
+    visit.sees("1 label given or corrected")
 
 
 def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(

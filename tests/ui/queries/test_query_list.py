@@ -8,9 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash import i18n
 from rankdash.charts import style
 from rankdash.study.queries import Text
+from rankdash.study.query_table import Filters
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.queries import query_filters, query_ladder, query_list
+from rankdash.ui.state import stored
+from rankdash.ui.state.cache import cache
 
 
 def rows(delta, **columns) -> pd.DataFrame:
@@ -101,6 +107,49 @@ def test_a_query_without_a_text_is_named_by_its_id_and_notes_stand_at_theirs():
 @pytest.mark.parametrize(("count", "high"), [(1, 72), (9, 352), (10, 352), (8, 317)])
 def test_a_short_list_is_as_high_as_its_rows(count, high):
     assert query_list.height(SimpleNamespace(ids=["q"] * count)) == high
+
+
+NO_MARKS = pd.DataFrame(columns=["query_id", "tags", "note"], dtype=object)
+
+
+def listed(request, wanted=None, order="hurt", marks=NO_MARKS, **changed) -> query_list.Rows:
+    """The list of a study that is a new one each time."""
+    dataset_id = request.getfixturevalue("stored")
+    systems = stored.systems(dataset_id)
+    study = Study(
+        dataset=stored.dataset(dataset_id),
+        systems=systems,
+        baseline=FIRST_STAGE,
+        challengers=(list(systems)[-1],),
+        dataset_id=dataset_id,
+        cache=cache,
+        **changed,
+    )
+    return query_list.rows(study, study.challengers[0], wanted or Filters(), order, marks)
+
+
+def test_a_list_is_made_once_for_all_who_see_it_alike(request):
+    tagged = pd.DataFrame({"query_id": ["q3"], "tags": ["ask"], "note": [""]})
+    first = listed(request)
+    assert listed(request) is first
+    assert first.ids == first.frame["query_id"].tolist()
+    assert sorted(first.ids) == sorted(f"q{place}" for place in range(16))
+    others = [
+        listed(request, order="helped"),
+        listed(request, Filters(text="return 1")),
+        listed(request, Filters(segments={"kind": ("b",)})),
+        listed(request, marks=tagged),
+        listed(request, Filters(tags=("ask",)), marks=tagged),
+        listed(request, cutoff=1),
+    ]
+    with i18n.speaking("zh"):
+        others.append(listed(request))
+    assert len({id(each) for each in [first, *others]}) == 8
+    assert others[1].ids != first.ids
+    assert {each.key for each in others if each.ids == first.ids} <= {first.key}
+    assert others[4].ids == ["q3"]
+    words = [each.shown.column("reason").to_pylist() for each in (first, others[-1])]
+    assert words[0] != words[1]
 
 
 # The filters.
