@@ -26,9 +26,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from rankdash.metrics import Conventions, Evaluation, Measure, evaluate, judge
+from rankdash.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge
 from rankdash.metrics.engine import Relevance, ratio, within
 from rankdash.metrics.gain import (
     EXPONENTIAL,
@@ -102,7 +103,7 @@ def split(
         why_not = why_not or (state if state in states else "")
     if why_not:
         return Split(query_id, measure, was, now, _nothing(), why_not)
-    return Split(query_id, measure, was, now, _joined(*(side.documents for side in sides)))
+    return Split(query_id, measure, was, now, _joined(*sides))
 
 
 def without(
@@ -110,9 +111,9 @@ def without(
 ) -> float:
     """What the challenger would score for the query of a split if its list lacked these documents
     and the others moved up."""
-    docs = found.documents[found.documents["rank_after"].notna()].sort_values("rank_after")
-    kept = docs[~docs["doc_id"].isin(doc_ids)]
-    ids = [str(doc_id) for doc_id in kept["doc_id"]]
+    ranks, lacking = found.documents["rank_after"].to_numpy(), set(doc_ids)
+    listed = found.documents["doc_id"].to_numpy()[np.argsort(ranks)[: int((ranks > 0).sum())]]
+    ids = [str(doc_id) for doc_id in listed if doc_id not in lacking]
     ranking = Ranking.from_lists([(found.query_id, ids, [-float(n) for n in range(len(ids))])])
     rules = with_top_label(conventions, qrels)
     own = qrels[qrels["query_id"] == found.query_id]
@@ -159,11 +160,17 @@ def of_query(ranking: Ranking, query_id: str) -> Ranking:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """documents: index doc_id; rank, label, credit."""
+    """docs, label, credit: (D,) of the documents, in the order of their ranks."""
 
     value: float
     state: str
-    documents: pd.DataFrame
+    docs: npt.NDArray[np.object_]
+    label: Floats
+    credit: Floats
+
+    @property
+    def rank(self) -> Floats:
+        return np.arange(1.0, len(self.docs) + 1)
 
 
 def _side(
@@ -178,54 +185,49 @@ def _side(
         rules.order_rule(ranking.ties), rules.score_precision
     )
     docs = settled.doc_ids[settled.docs]
-    labels = pd.Series(qrels["label"].to_numpy(dtype=np.float64), index=qrels["doc_id"])
-    label = labels.reindex(docs).to_numpy()
+    labels = dict(zip(qrels["doc_id"], qrels["label"].astype(float), strict=True))
+    label = np.array([labels.get(doc, np.nan) for doc in docs], dtype=np.float64)
     if rules.negative == "unjudged":
         label = np.where(label < 0, np.nan, label)
     if rules.judged_only:
         docs, label = docs[~np.isnan(label)], label[~np.isnan(label)]
     credit = np.zeros(len(docs))
     if qrels.empty:
-        return _Side(np.nan, "absent", _documents(docs, label, credit))
+        return _Side(np.nan, "absent", docs, label, credit)
     judged = judge(settled, qrels, replace(rules, ties="as_ranked"))
     judged = replace(judged, joining=rules.joining)
     value, state = _value(evaluate(judged, [measure], rules, left_out), measure)
     if splits(measure) and state == "scored":
         relevance = Relevance(judged, rules)
         credit[relevance.rank - 1] = credits_of(relevance, measure)
-    return _Side(value, state, _documents(docs, label, credit))
+    return _Side(value, state, docs, label, credit)
 
 
 def _value(evaluation: Evaluation, measure: Measure) -> tuple[float, str]:
     if not len(evaluation.query_ids):
         return np.nan, "absent"
-    frame = evaluation.frame()
-    return float(frame["value"].iloc[0]), str(frame["state"].iloc[0])
+    return float(evaluation.values[0, 0]), STATES[evaluation.cell_states[0, 0]]
 
 
-def _documents(docs: np.ndarray, label: Floats, credit: Floats) -> pd.DataFrame:
-    rank = np.arange(1.0, len(docs) + 1)
-    index = pd.Index(docs, dtype=object)
-    return pd.DataFrame({"rank": rank, "label": label, "credit": credit}, index=index)
-
-
-def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    docs = after.index.append(before.index.difference(after.index, sort=False))
-    ours, theirs = before.reindex(docs), after.reindex(docs)
-    was, now = ours["credit"].fillna(0.0).to_numpy(), theirs["credit"].fillna(0.0).to_numpy()
-    rows = pd.DataFrame(
-        {
-            "doc_id": docs.to_numpy(dtype=object),
-            "rank_before": ours["rank"].to_numpy(),
-            "rank_after": theirs["rank"].to_numpy(),
-            "label": theirs["label"].fillna(ours["label"]).to_numpy(),
-            "before": was,
-            "after": now,
-            "delta": now - was,
-        }
+def _joined(before: _Side, after: _Side) -> pd.DataFrame:
+    """The documents of both, those of `after` first, by how much they add to the change."""
+    place = {doc: row for row, doc in enumerate(after.docs)}
+    lost = [row for row, doc in enumerate(before.docs) if doc not in place]
+    for row in lost:
+        place[before.docs[row]] = len(place)
+    docs, at = np.array([*place], dtype=object), [place[doc] for doc in before.docs]
+    label, ranks, credits = np.full(len(docs), np.nan), *np.full((2, 2, len(docs)), np.nan)
+    label[at], ranks[0, at], credits[0, at] = before.label, before.rank, before.credit
+    shown = len(after.docs)
+    label[:shown] = np.where(np.isnan(after.label), label[:shown], after.label)
+    ranks[1, :shown], credits[1, :shown] = after.rank, after.credit
+    was, now = np.where(np.isnan(credits), 0.0, credits)
+    delta = now - was
+    order = np.argsort(-np.round(np.abs(delta), 12), kind="stable")
+    columns = (docs, *ranks, label, was, now, delta)
+    return pd.DataFrame(
+        {name: values[order] for name, values in zip(COLUMNS, columns, strict=True)}
     )
-    order = np.argsort(-np.round(np.abs(rows["delta"].to_numpy()), 12), kind="stable")
-    return rows.iloc[order].reset_index(drop=True)
 
 
 def _nothing() -> pd.DataFrame:
