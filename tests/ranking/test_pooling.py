@@ -37,11 +37,23 @@ def test_a_pool_of_nothing_is_empty():
         ({"q": "a"}, False),
         ({"q": "abx", "r": "c"}, True),
         ({"q": "abc", "r": "c"}, True),
+        ({"r": "c", "q": "ba"}, False),
+        ({"r": "b", "q": "a"}, True),
         ({"other": "xyz"}, False),
         ({"labelled": "a"}, True),
         ({}, False),
     ],
-    ids=["reordered", "shorter", "unknown", "of another query", "unlabelled", "unranked", "none"],
+    ids=[
+        "reordered",
+        "shorter",
+        "unknown",
+        "of another query",
+        "other order",
+        "other order, more",
+        "unlabelled",
+        "unranked",
+        "none",
+    ],
 )
 def test_documents_are_added_where_the_candidates_of_a_query_lack_them(lists, adds):
     queries = np.array(["q", "r", "labelled"], dtype=object)
