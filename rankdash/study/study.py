@@ -203,6 +203,14 @@ class Study:
         """Whether the metric is a sum over documents, so that a change has reasons."""
         return splits(self.measure)
 
+    @cached_property
+    def _plain(self) -> Self:
+        """This study, under the default threshold where the metric reads grades as they are: what
+        no threshold changes is then worked out once for all."""
+        usual = replace(self.conventions, threshold=Conventions().threshold)
+        graded = not self.measure.metric.binary and usual != self.conventions
+        return replace(self, conventions=usual) if graded else self
+
     # Numbers.
 
     def judged(self, system: str) -> Judged:
@@ -300,6 +308,8 @@ class Study:
             frame["k"] = [at[spec] for spec in frame["metric"]]
             return frame[columns]
 
+        if self._plain is not self:
+            return self._plain.curves
         return self.once(self.key("curves", self.chosen, tuple(at), self.statistics), make)
 
     def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
@@ -319,6 +329,8 @@ class Study:
         cannot be split by document."""
         if not self.has_reasons:
             return None
+        if self._plain is not self:
+            return self._plain.reasons(challenger)
 
         def make() -> pd.DataFrame:
             run = self.run(challenger)

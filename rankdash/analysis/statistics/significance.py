@@ -52,7 +52,8 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
     kept = np.zeros((len(drawn), flips))
     with one_thread():
         for draws, rows, signs in _signs(changed.max(initial=0) if len(drawn) else 0, flips, seed):
-            kept[:, draws] += sizes[rows][:, drawn].T @ signs.astype(np.float64)
+            some = np.flatnonzero(changed[drawn] > rows.start)
+            kept[some, draws] += sizes[rows, drawn[some]].T @ signs.astype(np.float64)
     # What is kept less what is flipped is twice what is kept, less everything.
     extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
     p[drawn] = (extreme + 1.0) / (flips + 1.0)
