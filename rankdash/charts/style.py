@@ -193,6 +193,7 @@ class _Figure(go.Figure):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         # What is not there is what the figure would have, were it made.
         plain = self.__dict__.pop("_plain", None)
+        self.__dict__.pop("_sent", None)
         if plain is None:
             raise AttributeError(name)
         super().__init__(*plain, _validate=False)
@@ -202,10 +203,14 @@ class _Figure(go.Figure):  # type: ignore[misc]
         if "_plain" not in self.__dict__:
             made: dict[str, Any] = super().to_dict()
             return made
-        data, layout = self.__dict__["_plain"]
-        plain = copy.deepcopy({"data": data, "layout": layout})
-        convert_to_base64(plain)
-        return plain
+        sent = self.__dict__.get("_sent")
+        if sent is None:
+            data, layout = self.__dict__["_plain"]
+            sent = copy.deepcopy({"data": data, "layout": layout})
+            convert_to_base64(sent)
+            # A page sends the same figure at each rerun.
+            self.__dict__["_sent"] = sent
+        return {"data": [{**trace} for trace in sent["data"]], "layout": {**sent["layout"]}}
 
     def __reduce__(self) -> tuple[type[go.Figure], tuple[dict[str, Any]]]:
         return go.Figure, (self.to_dict(),)

@@ -88,7 +88,10 @@ class Comparison:
 
     def row(self, system: str, spec: str | Measure) -> pd.Series:
         """The row of the frame. Raises SpecError for a system or metric that was not compared."""
-        return self.frame.iloc[self._places[system, self._spec(system, spec)]]
+        place = self._places[system, self._spec(system, spec)]
+        if place not in self._rows:
+            self._rows[place] = self.frame.iloc[place]
+        return self._rows[place]
 
     def in_order(self, specs: Sequence[str]) -> Comparison:
         """The same, its metrics in the order of `specs`: the same ones.
@@ -131,6 +134,11 @@ class Comparison:
         p = "p_corrected" if self.corrected else "p"
         columns = ["metric", "system", "mean", "delta", "delta_low", "delta_high", p]
         return self.frame[[*columns, "helped", "same", "hurt", "verdict"]]
+
+    @cached_property
+    def _rows(self) -> dict[int, pd.Series]:
+        """Those of `row` that were asked for: pandas takes long to make one."""
+        return {}
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], int]:

@@ -19,6 +19,9 @@ from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import names_help
 from rankdash.words.names import middle
 
+Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
+"""The links, and the choices that they carry."""
+
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
 MOST_COMPARED = 4
 # Columns of text that fit into a box of the sidebar, into a tag in it, and for "(pinned)".
@@ -149,25 +152,20 @@ def _draw_comparison(dataset_id: str) -> None:
         )
 
 
-def draw_menu(
-    place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]
-) -> list[DeltaGenerator]:
-    """One link a page under the title of its group; returns the links."""
-    links = []
+def draw_menu(place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]) -> Menu:
+    """One link a page under the title of its group; returns the links and what they carry."""
+    links, carried = [], address.offered()
     for title, pages in groups.items():
         place.caption(title)
-        links += update_menu([place] * len(pages), pages)
-    return links
+        links += [place.page_link(page, query_params=carried, width="stretch") for page in pages]
+    return links, carried
 
 
-def update_menu(places: Sequence[DeltaGenerator], pages: Sequence[st.Page]) -> list[DeltaGenerator]:
-    """One link a page, each in its place; returns the links.
-
-    The places may be the links that were drawn before, which then stay where they are: a link that
-    is taken away and comes back misses a click.
-    """
+def update_menu(menu: Menu, pages: Sequence[st.Page]) -> None:
+    """The links again, where they carry other choices now. They stay where they are: a link that
+    is taken away and comes back misses a click."""
+    links, before = menu
     carried = address.offered()
-    return [
-        place.page_link(page, query_params=carried, width="stretch")
-        for place, page in zip(places, pages, strict=True)
-    ]
+    if carried != before:
+        for link, page in zip(links, pages, strict=True):
+            link.page_link(page, query_params=carried, width="stretch")

@@ -25,7 +25,7 @@ _SYSTEMS = 24
 # A function each, because Streamlit has one limit a function. Arguments with a leading underscore
 # are not part of the key.
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _of_data_sets(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_data_sets(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
@@ -35,22 +35,22 @@ def _of_pairs(key: Key, _make: Callable[[], Made]) -> Made:
 
 
 @st.cache_resource(max_entries=_SYSTEMS, show_spinner=False)
-def _of_runs(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_runs(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
 @st.cache_resource(max_entries=2 * _SYSTEMS, show_spinner=False)
-def _of_joins(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_joins(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
 @st.cache_resource(max_entries=8 * _SYSTEMS, show_spinner=False)
-def _of_numbers(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_numbers(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
 @st.cache_resource(max_entries=16 * _SYSTEMS, show_spinner=False)
-def _of_pages(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_pages(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
@@ -73,7 +73,8 @@ def cache(key: Key, make: Callable[[], Made]) -> Made:
     """What `make` makes, made once for a key; of each part so many as memory allows."""
     # Streamlit takes a dataclass of settings apart, field by field, each time one is in a key.
     plain = tuple(part if isinstance(part, str) else repr(part) for part in key)
-    kept: Made = _LARGE.get(plain[0], _of_numbers)(plain, make)
+    # And each part of a tuple apart: one text is one to hash.
+    kept: Made = _LARGE.get(plain[0], _of_numbers)(repr(plain), make)
     return kept
 
 
