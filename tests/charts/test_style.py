@@ -265,3 +265,16 @@ def test_a_figure_that_is_only_sent_is_the_one_whose_parts_are_looked_at():
     assert sent.data[0].x.tolist() == [0, 1, 2]
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = drawn().nothing_like_it
+
+
+def test_a_figure_is_sent_again_as_it_was_whatever_was_done_to_what_was_sent():
+    points = draw.scatter(np.arange(3.0), [0.25, None, 1.0], "markers", name="a", hover="xyz")
+    figure = style.finish([points], style.INKS["dark"], 200)
+    first = figure.to_dict()
+    wanted = json.dumps(first)
+    first["layout"]["height"] = 700
+    first["data"][0]["name"] = "b"
+    first["data"].append({})
+    assert json.dumps(figure.to_dict()) == wanted
+    figure.data[0].name = "c"
+    assert figure.to_dict()["data"][0]["name"] == "c"

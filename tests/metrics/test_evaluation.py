@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import (
     STATES,
@@ -269,3 +270,46 @@ def test_pairs_that_are_found_once_take_one_set_of_labels_after_another(negative
         turned = match(ranking, pairs[::-1], conventions).judged(labels[::-1])
         other = evaluate(turned, again.measures, conventions).wide()
         pd.testing.assert_frame_equal(other.loc[again.query_ids], again.wide())
+
+
+@pytest.mark.parametrize("labelled", [0.2, 0.9], ids=["few labels", "many labels"])
+def test_a_join_that_was_evaluated_before_says_what_a_fresh_one_says(labelled):
+    rng = np.random.default_rng(5)
+    docs = [f"d{n}" for n in range(30)]
+    lists = [(f"q{n}", list(rng.permutation(docs)), np.arange(30, 0, -1.0)) for n in range(12)]
+    ranking = Ranking.from_lists(lists)
+    labels = pd.DataFrame(
+        [
+            (query, doc, rng.choice([0.0, 1.0, 2.0, 3.0]))
+            for query, own, _ in lists
+            for doc in own
+            if rng.random() < labelled
+        ],
+        columns=["query_id", "doc_id", "label"],
+    )
+    kept = judge(ranking, labels)
+    rules = [Conventions(), Conventions(threshold=2.0), Conventions(judged_only=True)]
+    specs = [
+        f"{name}@{k}"
+        for name in ("ndcg", "ndcg_exp", "map", "mrr", "recall", "err", "judged")
+        for k in (3, 10)
+    ]
+    for each in (*rules, *rules[::-1]):
+        for chosen in (specs, specs[::-1]):
+            fresh = evaluate(judge(ranking, labels), chosen, each)
+            np.testing.assert_array_equal(evaluate(kept, chosen, each).values, fresh.values)
+
+
+def test_systems_under_the_same_labels_have_their_queries_in_common():
+    labels = Dataset(
+        "shop",
+        pd.DataFrame({"query_id": ["q", "r"], "text": "t"}),
+        pd.DataFrame({"doc_id": ["a", "b"], "title": "", "text": "t"}),
+        labels_frame(("q", "a", 1.0), ("r", "b", 1.0)),
+        Ranking.from_lists([]),
+    ).labels
+    one, other = (
+        evaluate(judge(Ranking.from_lists([("q", [doc], [1.0])]), labels), ["mrr"]) for doc in "ab"
+    )
+    assert one.query_ids is other.query_ids
+    assert list(one.query_ids) == ["q", "r"]

@@ -158,3 +158,33 @@ def test_ids_longer_than_are_hashed_are_told_apart_too(monkeypatch):
     monkeypatch.setattr(coded, "_SAMPLE", 2)
     ids = ["a" * 70 + end for end in "xyxzyx"]
     assert Coded.of(pa.array(ids)).codes.tolist() == [0, 1, 0, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "codes", "texts"),
+    [
+        ([(["b", "a"], [0, 0, 1])], [0, 0, 1], ["b", "a"]),
+        ([(["b", "a"], [0, 1]), (["c", "a"], [0, 1, 0])], [0, 1, 2, 1, 2], ["b", "a", "c"]),
+        ([(["a", "b"], [1, 0, 1])], [0, 1, 0], ["b", "a"]),
+        ([(["a", "b", "c"], [0, 2])], [0, 1], ["a", "c"]),
+        ([(["b", "a"], [0, None, 1])], [0, -1, 1], ["b", "a"]),
+        ([], [], []),
+    ],
+    ids=["as they are", "in pieces", "in another order", "one unused", "one missing", "none"],
+)
+def test_codes_of_a_dictionary_are_those_of_its_texts(chunks, codes, texts):
+    kind = pa.dictionary(pa.int32(), pa.string())
+    made = [pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), known) for known, at in chunks]
+    ids = pa.chunked_array(made, type=kind)
+    found = Coded.of_dictionary(ids)
+    assert found.codes.tolist() == codes
+    assert found.texts.equals(text(*texts))
+    assert Coded.of(ids.cast(pa.string())).codes.tolist() == codes
+
+
+def test_names_are_made_once_and_nobody_changes_them():
+    ids = Coded.of(text("b", "a", "b"))
+    assert ids.names.tolist() == ["b", "a"]
+    assert ids.names is ids.names
+    with pytest.raises(ValueError, match="read-only"):
+        ids.names[0] = "c"

@@ -73,3 +73,33 @@ def test_one_very_long_list_costs_the_short_ones_no_padding():
     offsets = ragged.offsets_from(np.array([1] * 1000 + [100_000]))
     cells = sum(block.take(np.zeros(101_000), 0.0).size for block in ragged.blocks(offsets))
     assert cells == 101_000
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=40)
+
+
+@pytest.mark.parametrize("bounds", [(7, 10), (2**20, 2**43)], ids=["narrow", "wide"])
+@pytest.mark.parametrize("grouped", [True, False], ids=["segment by segment", "mixed"])
+def test_pairs_are_sorted_by_segment_and_code_and_keep_their_order(grouped, bounds):
+    @given(PAIRS)
+    @example([(0, 3), (0, 1), (1, 5), (1, 5), (3, 0)])
+    @example([(2, 1), (0, 9)])
+    def check(pairs):
+        given_so = sorted(pairs, key=lambda pair: pair[0]) if grouped else pairs
+        segments = np.array([segment for segment, _ in given_so], dtype=np.int64)
+        codes = np.array([code for _, code in given_so], dtype=np.int32)
+        found, places = ragged.sort_pairs(segments, codes, bounds)
+        order = sorted(range(len(pairs)), key=given_so.__getitem__)
+        assert places.tolist() == order
+        assert found.tolist() == [given_so[at][0] * bounds[1] + given_so[at][1] for at in order]
+
+    check()
+
+
+@given(LISTS, st.randoms(use_true_random=False))
+def test_segments_are_laid_out_in_another_order(lists, random):
+    values, offsets = laid_out(lists)
+    order = list(range(len(lists)))
+    random.shuffle(order)
+    after, lay = ragged.rearranged(np.diff(offsets), np.array(order, dtype=np.int64))
+    assert split(values[lay], after) == [lists[at] for at in order]

@@ -54,6 +54,9 @@ def test_a_dataset_comes_back_as_it_was(workspace, make_dataset, ties):
     pd.testing.assert_frame_equal(loaded.documents, dataset.documents)
     pd.testing.assert_frame_equal(loaded.qrels, dataset.qrels)
     assert same_ranking(loaded.candidates, dataset.candidates)
+    for name in ("query_id", "doc_id"):
+        assert loaded.labels[name].codes.tolist() == dataset.labels[name].codes.tolist()
+        assert loaded.labels[name].texts.equals(dataset.labels[name].texts)
 
 
 def test_ids_with_zeros_and_missing_text_stay_what_they_are(workspace, make_dataset):

@@ -369,3 +369,26 @@ def test_places_are_those_among_all_systems_of_the_data_set():
     of = small(FOUR, FOUR, FOUR, labels=LABELS)
     *_first, last = of.challengers
     assert replace(of, challengers=(last,)).places == {FIRST_STAGE: 0, last: 2}
+
+
+@pytest.mark.parametrize(("metric", "again"), [("ndcg", False), ("map", True)])
+def test_what_no_threshold_changes_is_worked_out_once(data, metric, again):
+    kept: dict[tuple[object, ...], object] = {}
+
+    def cache(key, make):
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    rules = Conventions(threshold=2.0)
+    one = study_of(data, 1, metric=metric, dataset_id=data.id, cache=cache)
+    challenger = one.challengers[0]
+    before = one.curves, one.reasons(challenger)
+    other = replace(one, conventions=rules)
+    after = other.curves, other.reasons(challenger)
+    alone = study_of(data, 1, metric=metric, conventions=rules)
+    for first, found, expected in zip(
+        before, after, (alone.curves, alone.reasons(alone.challengers[0])), strict=True
+    ):
+        assert (found is not first) == again
+        pd.testing.assert_frame_equal(found, expected)

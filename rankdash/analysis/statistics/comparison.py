@@ -219,7 +219,7 @@ def compare(
         for one in range(1, systems)
         for other in range(1, one)
     ]
-    columns = np.vstack([own.reshape(-1, queries), differences.reshape(-1, queries), *among]).T
+    columns = np.vstack([own.reshape(split, queries), differences.reshape(size, queries), *among]).T
     low, high = (ends[: split + size] for ends in intervals(columns, settings, again=True))
     raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from rankdash.analysis.statistics import inference
 from rankdash.analysis.statistics.alignment import align
 from rankdash.analysis.statistics.comparison import (
     STATISTICS_SETTINGS,
@@ -644,3 +645,28 @@ def test_a_comparison_is_shown_with_its_verdicts_and_the_p_that_counts(systems, 
     assert "<b>bold" not in page and page.count("<p>") == systems - 1
     assert "&lt;b&gt;bold&lt;/b&gt; " in page.partition("<p>")[2]
     assert f"<th>{shown}</th>" in page
+
+
+def test_what_rivals_need_is_drawn_with_the_rest_and_changes_nothing(monkeypatch):
+    made = {name: evaluated(random_places(seed), "mrr", "hit@3") for seed, name in enumerate("abc")}
+    rivals = {name: made[name] for name in "bc"}
+    drawn = []
+    draw = inference.bootstrap_means
+    monkeypatch.setattr(
+        inference, "bootstrap_means", lambda *given, **more: drawn.append(1) or draw(*given, **more)
+    )
+
+    def kept(seed: int, **asked: object) -> list[pd.DataFrame]:
+        # Nothing is known yet under a seed that nobody had.
+        settings = replace(QUICK, seed=seed)
+        whole = compare(made, "a", settings, **asked)
+        return [whole.frame, compare(rivals, "b", settings, measures=whole.measures[:1]).frame]
+
+    monkeypatch.setattr(inference, "_ENDS", type(inference._ENDS)(lambda ends: -ends[::-1]))
+    asked = kept(811, rivals=("mrr",))
+    assert len(drawn) == 1
+    monkeypatch.setattr(inference, "_ENDS", type(inference._ENDS)(lambda ends: -ends[::-1]))
+    plain = kept(811)
+    assert len(drawn) == 3
+    for one, other in zip(asked, plain, strict=True):
+        pd.testing.assert_frame_equal(one, other)
