@@ -25,6 +25,9 @@ LOG_LIMIT_BYTES = 1_000_000
 QUICK_DEATH_SECONDS = 10.0
 QUICK_DEATHS = 3
 
+NICENESS = 10
+"""By so much a worker gives way to those who click."""
+
 _STOP_SECONDS = 5.0
 
 
@@ -123,6 +126,7 @@ class WorkerProcess:
                     stderr=log,
                     env={**os.environ, "PYTHONPATH": python_path()},
                 )
+            _give_way(self._process.pid)
         except OSError as error:
             self._process = None
             self._queue.fail_waiting(
@@ -175,6 +179,14 @@ class WorkerProcess:
                 os.truncate(self._log, 0)
         except OSError:
             return
+
+
+def _give_way(pid: int) -> None:
+    """From its first import on, which takes a processor as long as a page does."""
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, pid, own + NICENESS)
 
 
 def refuse_long(text: bytes) -> None:

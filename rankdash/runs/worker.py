@@ -32,6 +32,7 @@ from rankdash.runs.on_ray.settings import Actors, allowed_address
 from rankdash.runs.optional_cache import OptionalCache
 from rankdash.runs.pace import Pace
 from rankdash.runs.plan import Timing, plan, sample_queries
+from rankdash.runs.process import NICENESS
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.resume import still_good
 from rankdash.runs.runner import Cancelled, rerank
@@ -44,7 +45,6 @@ IDLE_SECONDS = 0.5
 # After this long without reaching the end of a query, a worker that shall stop just ends.
 GRACE_SECONDS = 2.0
 
-_NICENESS = 10
 _log = logging.getLogger(__name__)
 
 
@@ -253,8 +253,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
+    # The worker of a server was made to give way when it was started.
+    if hasattr(os, "nice") and not options.end_with_stdin:
+        os.nice(NICENESS)
     stopping, handover = threading.Event(), Handover()
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
     owner = Owner(options.token) if options.token else Owner()

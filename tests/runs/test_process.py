@@ -52,6 +52,9 @@ def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, 
     job_id = submit(depth=4, name="lexical")
     worker.ensure()
     pid = worker.pid
+    # Before it has imported anything, and no more once it works.
+    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + process.NICENESS, 19)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == behind
     worker.ensure()
     assert worker.pid == pid
     wait_until(lambda: row(job_id).state == "done")
@@ -61,7 +64,7 @@ def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, 
     assert run.load_ms > 0
     assert (run.queries["latency_ms"] > 0).all()
     assert workspace.runs()[0].pairs_per_second > 0
-    assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == behind
     worker.stop()
     assert worker.pid is None
     assert not is_alive(pid)
