@@ -39,6 +39,8 @@ _START = (1 << 18) + 1
 # A file of broken UTF-8 has a few bad bytes among many good characters; a file in another
 # encoding has hardly any good ones, since a random pair of high bytes is rarely valid UTF-8.
 _GOOD_PER_BAD = 4
+# Bytes before and after the first bad one, which say that.
+_AROUND = 1 << 23
 # In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as
 # GB18030 it is a plain letter.
 _HIGH_SECOND_BYTES = 0.5
@@ -88,7 +90,9 @@ def decode(data: bytes, file: str) -> Decoded:
     try:
         text = data if data.isascii() else data.decode("utf-8")
     except UnicodeDecodeError as problem:
-        if _mostly_utf8(data) or not _like_gb18030(data):
+        # In this order: noise is no GB18030 from its first bytes on.
+        around = data[max(0, problem.start - _AROUND) : problem.start + _AROUND]
+        if not _like_gb18030(data) or _mostly_utf8(around):
             raise _undecodable(data[: problem.start], "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
     found = Decoded(text, "utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,11 +18,9 @@ _BINARY = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04", b"\x1f\x8b")
 _BEFORE = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 # Texts within quotation marks hold line breaks of their own.
 _LINES_PER_ROW = 2
-_OPEN, _CLOSE, _COMMA = 1, 2, 3
-_KINDS = np.zeros(256, dtype=np.uint8)
-_KINDS[list(b"[{")] = _OPEN
-_KINDS[list(b"]}")] = _CLOSE
-_KINDS[list(b",")] = _COMMA
+_OPEN, _CLOSE, _COMMA, _MARK = 1, 2, 3, 4
+_KIND = dict(zip(b'[{]},"', (_OPEN, _OPEN, _CLOSE, _CLOSE, _COMMA, _MARK), strict=True))
+_KINDS = bytes(_KIND.get(byte, 0) for byte in range(256))
 _QUOTE, _BREAK = ord('"'), ord("\n")
 # A character outside the first plane is twelve bytes where JSON spells it in ASCII.
 _BYTES_PER_CHAR = 12
@@ -62,8 +62,8 @@ class LineGauge:
         """Look at the file as a whole. Raises LimitError where it has more lines than rows are
         accepted without those within quotation marks, a mark in a text being doubled."""
         # Only the reader knows how marks behind a backslash are meant, and what UTF-16 holds.
-        unclear = b"\0" in content[:4] or b'\\"' in content
-        if self._feeds <= self._limits.rows + 1 or not self._is_table or unclear:
+        few = self._feeds <= self._limits.rows + 1 or not self._is_table
+        if few or b"\0" in content[:4] or b'\\"' in content:
             return
         rows, within = 0, False
         for start in range(0, len(content), CHUNK):
@@ -135,13 +135,15 @@ class _JsonGauge:
         chunk = chunk[: len(chunk) - escapes % 2]
         if b"\\" in chunk:
             chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
-        codes = np.frombuffer(chunk, dtype=np.uint8)
-        quotes = codes == _QUOTE
+        kinds = np.frombuffer(chunk.translate(_KINDS), dtype=np.uint8)
+        # All that follows is of these, which are few.
+        places = np.flatnonzero(kinds != 0)
+        kinds = kinds[places]
+        quotes = kinds == _MARK
         within = _within(quotes, self._within)
-        kinds = _KINDS[codes]
-        kinds[within] = 0
-        self._refuse_long_text(np.flatnonzero(quotes), len(chunk), chunk)
-        self._refuse_deep(kinds, chunk)
+        self._refuse_long_text(places[quotes], len(chunk), chunk)
+        kinds = kinds[~within]
+        self._refuse_deep(kinds, lambda: places[~within], chunk)
         self._values += int(np.count_nonzero(kinds == _OPEN) + np.count_nonzero(kinds == _COMMA))
         if self._values > self._limits.json_values:
             raise LimitError(
@@ -155,16 +157,22 @@ class _JsonGauge:
         self._lines += chunk.count(b"\n")
         self._within = bool(within[-1]) if len(within) else self._within
 
-    def _refuse_deep(self, kinds: npt.NDArray[np.uint8], chunk: bytes) -> None:
-        places = np.flatnonzero((kinds == _OPEN) | (kinds == _CLOSE))
-        depths = self._depth + np.cumsum(np.where(kinds[places] == _OPEN, 1, -1))
+    def _refuse_deep(
+        self,
+        kinds: npt.NDArray[np.uint8],
+        places: Callable[[], npt.NDArray[np.intp]],
+        chunk: bytes,
+    ) -> None:
+        """kinds, places: of what stands in no text."""
+        nests = kinds <= _CLOSE
+        depths = self._depth + np.cumsum(np.where(kinds[nests] == _OPEN, 1, -1))
         too_deep = np.flatnonzero(depths > self._limits.json_depth)
         if len(too_deep):
             raise LimitError(
                 "Lists and objects stand more than {limit:,} deep inside each other.",
                 remedy="Write one object for each row, or allow more with {variable}.",
                 file=self._file,
-                line=self._lines + chunk.count(b"\n", 0, int(places[too_deep[0]])),
+                line=self._lines + chunk.count(b"\n", 0, int(places()[nests][too_deep[0]])),
                 limit=self._limits.json_depth,
                 variable=variable("json_depth"),
             )
