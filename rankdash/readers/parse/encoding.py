@@ -41,6 +41,7 @@ _START = (1 << 18) + 1
 _GOOD_PER_BAD = 4
 # Bytes before and after the first bad one, which say that.
 _AROUND = 1 << 23
+_PIECE = 1 << 20
 # In Chinese text the second byte of a GB18030 pair is mostly a high one. In western text read as
 # GB18030 it is a plain letter.
 _HIGH_SECOND_BYTES = 0.5
@@ -93,7 +94,7 @@ def decode(data: bytes, file: str) -> Decoded:
         # In this order: noise is no GB18030 from its first bytes on.
         around = data[max(0, problem.start - _AROUND) : problem.start + _AROUND]
         if not _like_gb18030(data) or _mostly_utf8(around):
-            raise _undecodable(data[: problem.start], "utf-8", file) from problem
+            raise _undecodable(data, problem.start, "utf-8", file) from problem
         return Decoded(_strictly(data, "gb18030", file), "gb18030", guessed=True)
     found = Decoded(text, "utf-8")
     if _controls(found.start[:_SAMPLE]):
@@ -105,7 +106,7 @@ def _strictly(data: bytes, encoding: str, file: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as problem:
-        raise _undecodable(data[: problem.start], encoding, file) from problem
+        raise _undecodable(data, problem.start, encoding, file) from problem
 
 
 def _unmarked_utf16(sample: bytes) -> str | None:
@@ -132,14 +133,20 @@ def _ascii_only(text: str) -> str:
 
 
 def _like_gb18030(data: bytes) -> bool:
-    try:
-        text = data.decode("gb18030")
-    except UnicodeDecodeError:
-        return False
-    pairs = len(data.translate(None, delete=bytes(range(0x80))))
-    wide = len(text) - len(_ascii_only(text))
+    decoder = codecs.getincrementaldecoder("gb18030")()
+    pairs = wide = 0
+    for start in range(0, max(len(data), 1), _PIECE):
+        piece = data[start : start + _PIECE]
+        try:
+            text = decoder.decode(piece, final=start + _PIECE >= len(data))
+        except UnicodeDecodeError:
+            return False
+        if start == 0 and _controls(text[:_SAMPLE]):
+            return False
+        pairs += len(piece.translate(None, delete=bytes(range(0x80))))
+        wide += len(text) - len(_ascii_only(text))
     # `wide` characters hold `pairs` high bytes: two each where the second byte is high too.
-    return not _controls(text[:_SAMPLE]) and wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES
+    return wide > 0 and pairs / wide - 1 >= _HIGH_SECOND_BYTES
 
 
 def _controls(sample: str) -> bool:
@@ -157,10 +164,16 @@ def _binary(file: str, kind: Phrase) -> FormatError:
     )
 
 
-def _undecodable(good: bytes, encoding: str, file: str) -> FormatError:
+def _undecodable(data: bytes, bad: int, encoding: str, file: str) -> FormatError:
+    """bad: where the first byte stands that cannot be read."""
+    if encoding.startswith(("utf-16", "utf-32")):
+        breaks = data[:bad].decode(encoding, errors="ignore").count("\n")
+    else:
+        # In these no other character holds that byte.
+        breaks = data.count(b"\n", 0, bad)
     return FormatError(
         "A character cannot be read: the text is neither UTF-8, UTF-16 nor GB18030.",
         remedy="Save the file as UTF-8 and load it again.",
         file=file,
-        line=good.decode(encoding, errors="ignore").count("\n") + 1,
+        line=breaks + 1,
     )

@@ -1,7 +1,9 @@
 """Encodings: found, told where they were guessed, refused by line where none fits."""
 
 import codecs
+import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from rankdash.readers.parse.encoding import (
     _like_gb18030,
     _mostly_utf8,
     _unmarked_utf16,
+    decode,
 )
 
 TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
@@ -131,3 +134,18 @@ def test_half_of_the_second_bytes_are_high_in_chinese(low, chinese):
 @pytest.mark.parametrize(("text", "binary"), [("\0ab", False), ("\0a", True), ("\t\n\x1b", False)])
 def test_more_than_a_third_of_controls_are_no_text(text, binary):
     assert _controls(text) == binary
+
+
+@pytest.mark.parametrize("places", [0, 1])
+def test_noise_is_refused_without_much_more_memory_than_it_takes(places):
+    # Behind a few lines of text too, which then are not its first bytes.
+    noise = b"a,b\n" * places + np.random.default_rng(5).bytes(4_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"neither UTF-8, UTF-16 nor GB18030") as refused:
+            decode(noise, "noise.csv")
+        _now, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.line == 1 + places
+    assert most < 3 * len(noise)
