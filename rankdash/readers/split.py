@@ -1,8 +1,10 @@
-"""TREC files that memory cannot hold, split into pieces that it can: all lines of a query, of every
-file, are in the same piece, in their order."""
+"""TREC files that memory cannot hold, packed with gzip or not, split into pieces that it can: all
+lines of a query, of every file, are in the same piece, in their order."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,6 +19,8 @@ import pyarrow.csv as pa_csv
 from rankdash.ranking.coded import numbers_of
 from rankdash.readers.formats import trec
 from rankdash.readers.parse.even import has_empty
+from rankdash.readers.parse.limits import ReadLimits
+from rankdash.readers.parse.unpack import GZIP
 
 # What a piece may hold, of all files; so many files may be open at once.
 _PIECE_BYTES = 24_000_000
@@ -24,18 +28,35 @@ _MOST_PIECES = 256
 _BLOCK_BYTES = 1 << 24
 _START = 1 << 16
 _FIELDS = {"qrels": (4,), "run": (5, 6)}
+_UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 class UnevenError(Exception):
-    """A line of the file has another number of fields, or none."""
+    """A line of the file has another number of fields, or none, or it cannot be unpacked."""
+
+
+def unpacked_size(path: Path) -> int:
+    """The bytes of a file; of a gzip file about those that come out of it, judged by its start. 0
+    where it cannot be read."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as packed:
+            if not _is_packed(packed):
+                return size
+            with gzip.open(packed) as file:
+                start = len(file.read(_BLOCK_BYTES))
+            return round(size * start / max(1, min(size, packed.tell())))
+    except _UNREADABLE:
+        return 0
 
 
 def is_plain(path: Path, shape: str) -> bool:
-    """Whether the file begins as TREC lines do, uncompressed, of a "run" or "qrels"."""
+    """Whether the file, or what a gzip file holds, begins as TREC lines do, of a "run" or
+    "qrels"."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             start = file.read(_START).decode("utf-8", "replace")
-    except OSError:
+    except _UNREADABLE:
         return False
     return (
         "\0" not in start
@@ -83,11 +104,27 @@ def split(path: Path, folder: Path, pieces: int) -> Any:
     return seen
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Whole lines, each with its end."""
-    rest = b""
+def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """The file to be read, unpacked where it is a gzip file."""
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
+        packed = _is_packed(file)
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def _is_packed(file: io.BufferedReader) -> bool:
+    return file.peek(len(GZIP)).startswith(GZIP)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines, each with its end. Raises UnevenError for what cannot be unpacked, or unpacks to
+    more than files may."""
+    rest = b""
+    left = path.stat().st_size * ReadLimits().unpacked_ratio
+    with _opened(path) as file:
+        while block := _read(file):
+            left -= len(block)
+            if left < 0:
+                raise UnevenError
             cut = block.rfind(b"\n") + 1
             if cut:
                 yield rest + block[:cut]
@@ -96,6 +133,13 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 rest += block
     if rest:
         yield rest + b"\n"
+
+
+def _read(file: gzip.GzipFile | io.BufferedReader) -> bytes:
+    try:
+        return file.read(_BLOCK_BYTES)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+        raise UnevenError from problem
 
 
 def _parsed(block: bytes) -> tuple[Any, Any]:

@@ -29,7 +29,7 @@ from rankdash.readers.files import parts_of
 from rankdash.readers.join.combine import rankings_in
 from rankdash.readers.join.conflicts import join_labels
 from rankdash.readers.join.parsed_file import Pairs
-from rankdash.readers.split import UnevenError, is_plain, order_of, pieces_for, split
+from rankdash.readers.split import UnevenError, is_plain, order_of, pieces_for, split, unpacked_size
 from rankdash.study.cache import Key, Made
 from rankdash.study.headroom import adding_key
 from rankdash.study.study import Study
@@ -178,7 +178,7 @@ class _LargeStudy(Study):
             return cast(Made, _joined(found, self.queries))
         if isinstance(first, Ceilings):
             return cast(Made, _joined_ceilings(found, self.queries))
-        return sum(found[1:], first)
+        return cast(Made, sum(found[1:], first))
 
 
 class _Known(dict[Key, Any]):
@@ -219,7 +219,7 @@ def _queries_of(ids: Sequence[str]) -> Ranking:
 def _split(files: LargeFiles) -> Iterator[_Pieces | None]:
     """The pieces of the files, which go when the context ends; None as for `evaluate_large`."""
     paths = [files.qrels, *files.runs.values()]
-    size = sum(path.stat().st_size for path in paths if path.is_file())
+    size = sum(map(unpacked_size, paths))
     shapes = ["qrels", *["run"] * len(files.runs)]
     if size <= LARGE_BYTES or not all(map(is_plain, paths, shapes)):
         yield None

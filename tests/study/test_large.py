@@ -1,5 +1,6 @@
 """Files that memory cannot hold: split by query, and the same numbers as of the whole."""
 
+import gzip
 import json
 import random
 import re
@@ -370,3 +371,55 @@ def test_nothing_is_left_of_the_pieces(
     asked = [str(part) for pair in zip(SIDES, paths, strict=True) for part in pair]
     assert main(["compare", *asked]) == 0
     assert list(made.iterdir()) == []
+
+
+def packed(path: Path) -> Path:
+    made = path.with_name(f"{path.name}.gz")
+    # In two members, as `cat a.gz b.gz` makes them.
+    half = len(content := path.read_bytes()) // 2
+    made.write_bytes(gzip.compress(content[:half]) + gzip.compress(content[half:]))
+    return made
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_gzip_files_are_split_too(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: str,
+):
+    files = lines_of(random.Random(command), 200)
+    labels, first, second = write(tmp_path, "labels first second", *files)
+    # Some are packed, in any place.
+    if command == "evaluate":
+        asked: list[object] = [labels, packed(first), second]
+    else:
+        sides = zip(SIDES, (packed(labels), first, packed(second)), strict=True)
+        asked = [part for pair in sides for part in pair]
+    pieces, whole = both(capsys, monkeypatch, command, *asked, "--json")
+    assert pieces == whole
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (lambda content: content[: len(content) * 2 // 3], "gzip"),
+        (lambda content: content[:300] + b"\0\0\0\0" + content[304:], "gzip"),
+        (lambda content: gzip.compress(b"q1 0 d1 1\n" * 6_000_000), "200"),
+    ],
+)
+def test_a_gzip_file_that_is_broken_or_a_bomb_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    broken: Callable[[bytes], bytes],
+    words: str,
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    labels, first, _ = lines_of(random.Random(11), 200)
+    paths = write(tmp_path, "labels first", labels, first)
+    made = packed(paths[0])
+    made.write_bytes(broken(made.read_bytes()))
+    assert main(["evaluate", str(made), str(paths[1])]) == 2
+    said = capsys.readouterr().err
+    assert f"error: {made.name}: " in said and words in said

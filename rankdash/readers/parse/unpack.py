@@ -17,7 +17,7 @@ from rankdash.readers.parse.gauge import CHUNK, LineGauge, refuse_long_lines
 from rankdash.readers.parse.limits import MEGABYTE, ReadLimits, variable
 from rankdash.readers.parse.source import Source, refuse_large, too_many_files
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _WORKBOOK = "xl/workbook.xml"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -61,7 +61,7 @@ class _Unpacker:
         self._left_of_archive = max(self._limits.unpacked_ratio * source.size, _UNPACKED_ALWAYS)
         if source.head.startswith(_OLD_OFFICE):
             raise _workbook(source.name)
-        if source.head.startswith(_GZIP):
+        if source.head.startswith(GZIP):
             return [self._gunzip(source)]
         if source.head.startswith(_ZIP):
             return self._unzip(source)
@@ -76,7 +76,7 @@ class _Unpacker:
             gzip.GzipFile(fileobj=file) as packed,
         ):
             data = self._read(packed, source.name)
-        if data.startswith((_GZIP, *_ZIP)) or data[257:262] == b"ustar":
+        if data.startswith((GZIP, *_ZIP)) or data[257:262] == b"ustar":
             raise _nested(source.name)
         return Source(source.name, data, source.origin)
 
@@ -141,7 +141,7 @@ class _Unpacker:
                     raise _nested(name)
                 self._count(inner, inner.infolist(), name)
             return member
-        return self._gunzip(member) if data.startswith(_GZIP) else member
+        return self._gunzip(member) if data.startswith(GZIP) else member
 
     def _count(
         self, workbook: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo], name: str
