@@ -156,13 +156,26 @@ def serving(home: Path) -> Iterator[App]:
     assert "A page failed" not in said, said
 
 
+@contextmanager
+def _on_sample(folder: Path) -> Iterator[App]:
+    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
+    home = folder / "home"
+    keep_sample(Workspace(home))
+    with serving(home) as started:
+        yield started
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[App]:
     """On a workspace with the sample and none of the runs that come with it."""
-    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
-    home = tmp_path / "home"
-    keep_sample(Workspace(home))
-    with serving(home) as started:
+    with _on_sample(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def app_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The same for all tests of a file, where none looks at what another one stores."""
+    with _on_sample(tmp_path_factory.mktemp("file")) as started:
         yield started
 
 

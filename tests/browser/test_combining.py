@@ -33,8 +33,7 @@ def choose(visit, field: str, *options: str) -> None:
 
 
 def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
-    visit.open()
-    visit.go("Run")
+    visit.open("run")
     visit.sees(re.compile(r"broken\.py is not loaded"))
     visit.page.get_by_role("combobox", name="Rerankers").click()
     visit.page.keyboard.press("Backspace")

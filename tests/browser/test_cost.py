@@ -15,7 +15,12 @@ from .conftest import visiting
 QUERIES, BEFORE, AFTER = 100, 72, 87
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def app(app_of_file):
+    return app_of_file
+
+
+@pytest.fixture(scope="module")
 def shop(app) -> str:
     """The published example: hit@1 rises from 0.72 to 0.87. The run has a name that is a formula,
     a link and markup at once. Returns the data set and the price of the run, for an address."""

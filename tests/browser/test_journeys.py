@@ -1,10 +1,8 @@
 """What a new user does, done in a real browser against a real server, worker and model."""
 
-import io
 import json
 import re
 import urllib.request
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -103,33 +101,6 @@ def test_upload_a_set_read_the_check_report_and_run_bm25(visit, name):
     for each in said:
         visit.sees(re.compile(each))
     assert "base=first-stage" in visit.params
-
-
-def test_a_broken_file_is_refused_with_file_line_and_remedy_and_nothing_is_lost(visit):
-    visit.open("data")
-    row = b'{"query_id": "1", "query": "a", "doc_id": "d", "document": "x", "label": 1}\n'
-    broken = row + b'{"query_id": \n'
-    upload(visit, [{"name": "bro*ken*.jsonl", "mimeType": "text/plain", "buffer": broken}])
-    error = visit.page.get_by_test_id("stAlertContentError")
-    expect(error).to_contain_text("bro*ken*.jsonl, line 2")
-    visit.sees("Check report: Help centre")
-    expect(visit.page.get_by_text("Traceback")).to_have_count(0)
-
-
-def test_columns_that_are_not_recognised_are_asked_for_with_a_guess(visit):
-    visit.open("data")
-    table = (
-        "wer,was,wie_gut\nhow to return,Send it back within 30 days,2\nhow to return,Our shops,0\n"
-    )
-    table += "where is my order,Track it in your account,2\nwhere is my order,Gift cards,0\n"
-    upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
-    visit.sees("Which column of daten.csv is which?")
-    for field, column in (("Query text", "wer"), ("Document text", "was"), ("Label", "wie_gut")):
-        box = visit.page.get_by_role("combobox", name=field)
-        box.click()
-        visit.page.get_by_role("option", name=column, exact=True).click()
-    visit.page.get_by_role("button", name="Read", exact=True).click()
-    visit.sees("2 queries and 4 documents")
 
 
 HOSTILE = (
@@ -266,15 +237,6 @@ def test_the_switch_of_the_language_changes_every_word_at_once(visit):
     expect(visit.page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
 
 
-def test_a_zip_bomb_is_refused_in_words(visit):
-    heap = io.BytesIO()
-    with zipfile.ZipFile(heap, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("../evil.jsonl", b"{}")
-    visit.open("data")
-    upload(visit, [{"name": "a.zip", "mimeType": "application/zip", "buffer": heap.getvalue()}])
-    expect(visit.page.get_by_test_id("stAlertContentError")).to_contain_text("a.zip")
-
-
 def test_the_server_never_loads_the_model_libraries(app, visit):
     visit.open("run")
     run_first_offered(visit)
@@ -285,62 +247,3 @@ def test_the_server_never_loads_the_model_libraries(app, visit):
         assert answer.status == 200
     maps = Path(f"/proc/{app.process.pid}/maps").read_text()
     assert "libtorch" not in maps
-
-
-def test_two_data_sets_of_one_name_are_told_apart(visit):
-    visit.open("data")
-    for number in (1, 2):
-        rows = "".join(
-            f"{n},how to do {n} in {number},d{n},do it {n},1\n" for n in range(number + 1)
-        )
-        table = f"query_id,query,doc_id,document,label\n{rows}".encode()
-        upload(visit, [{"name": "same.csv", "mimeType": "text/csv", "buffer": table}])
-        visit.sees(f"{number + 1} queries and {number + 1} documents")
-    link = visit.page.url
-    visit.sees("Open: same (2)")
-    visit.page.get_by_role("button", name="Rename").click()
-    expect(visit.page.get_by_role("dialog").get_by_role("textbox")).to_have_value("same (2)")
-    assert visit.page.url == link
-
-
-def test_columns_are_asked_for_and_a_text_is_not_offered_as_the_label(visit):
-    visit.open("data")
-    table = "wer,was,wie_gut\na question,an answer,2\nanother question,another answer,0\n"
-    upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
-    visit.sees("Which column of daten.csv is which?")
-
-    def choose(field: str, column: str) -> None:
-        visit.page.get_by_role("combobox", name=field).click()
-        visit.page.get_by_role("option", name=column, exact=True).click()
-
-    choose("Query text", "wer")
-    choose("Document text", "was")
-    visit.page.get_by_role("combobox", name="Label").click()
-    expect(visit.page.get_by_role("option", name="wie_gut", exact=True)).to_be_visible()
-    expect(visit.page.get_by_role("option", name="was", exact=True)).to_have_count(0)
-    visit.page.get_by_role("option", name="wie_gut", exact=True).click()
-    visit.page.get_by_role("button", name="Read", exact=True).click()
-    visit.sees("2 queries and 2 documents")
-
-
-def test_a_large_file_is_read_when_the_server_no_longer_holds_it_and_after_a_question(visit):
-    visit.open("data")
-    text = "word " * 400
-    rows = "".join(f"q {n // 4},{text}{n},{n % 2}\n" for n in range(1_200))
-    table = f"wer,was,wie_gut\n{rows}".encode()
-    assert len(table) > 2_000_000
-    box = visit.page.locator("input[type=file]")
-    box.set_input_files([{"name": "daten.csv", "mimeType": "text/csv", "buffer": table}])
-    name = visit.page.get_by_role("textbox", name="Name")
-    for word in ("Once", "Twice"):
-        name.fill(word)
-        name.press("Enter")
-        visit.settle()
-    visit.page.get_by_role("button", name="Read 1 file").click()
-    visit.sees("Which column of daten.csv is which?")
-    for field, column in (("Query text", "wer"), ("Document text", "was"), ("Label", "wie_gut")):
-        visit.page.get_by_role("combobox", name=field).click()
-        visit.page.get_by_role("option", name=column, exact=True).click()
-    visit.page.get_by_role("button", name="Read", exact=True).click()
-    visit.sees("300 queries and 1,200 documents")
-    visit.sees("Twice")

@@ -2,18 +2,32 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from .conftest import visiting
 from .test_sharing import fill
 
 
+@pytest.fixture(scope="module")
+def app(app_of_file):
+    return app_of_file
+
+
+@pytest.fixture(scope="module")
+def filled(app) -> tuple[str, str]:
+    """The ids of a data set and of its run."""
+    return fill(app.home)
+
+
 def link(visit, name: str):
     return visit.page.get_by_test_id("stSidebar").get_by_role("link", name=name)
 
 
-def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(visit, browser, app):
-    dataset_id, run_id = fill(app.home)
+def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(
+    visit, browser, app, filled
+):
+    dataset_id, run_id = filled
     visit.open(f"?data={dataset_id}&metric=mrr&k=5&lang=en")
     visit.sees("MRR@5")
     visit.go("Rank shifts")
@@ -33,8 +47,8 @@ def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(visit,
         expect(other.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
 
 
-def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, app):
-    dataset_id, _run = fill(app.home)
+def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, filled):
+    dataset_id, _run = filled
     visit.open(f"cost?data={dataset_id}&lang=en")
     slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
     slider.focus()

@@ -19,7 +19,12 @@ QUERY_COLUMN = {"x": 120, "y": 16}
 TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需要小票。", "Opening hours")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def app(app_of_file):
+    return app_of_file
+
+
+@pytest.fixture(scope="module")
 def compared(app) -> str:
     """The id of a data set with a run that turns every list around."""
     rows = [

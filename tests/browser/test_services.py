@@ -71,8 +71,7 @@ def test_a_service_with_a_typed_key_ranks_and_the_key_is_nowhere(visit, app):
 def test_a_key_that_is_typed_and_left_by_keyboard_alone_reaches_the_service(visit, app):
     keyboard, page = visit.page.keyboard, visit.page
     with running() as server:
-        visit.open()
-        visit.go("Run")
+        visit.open("run")
         visit.choose_reranker("Rerank service")
         put(visit, "Base URL", server.url)
         visit.sees("No key yet. Type it, or tick that no key is needed.")
@@ -93,8 +92,7 @@ def test_a_key_that_is_typed_and_left_by_keyboard_alone_reaches_the_service(visi
 
 def test_a_key_is_in_the_very_next_press_of_a_button_too(visit):
     with running() as server:
-        visit.open()
-        visit.go("Run")
+        visit.open("run")
         visit.choose_reranker("Rerank service")
         put(visit, "Base URL", server.url)
         field = visit.page.get_by_label(FIELD, exact=True)
@@ -109,8 +107,7 @@ def test_a_key_is_in_the_very_next_press_of_a_button_too(visit):
 
 def test_a_service_that_needs_no_key_is_asked_without_one_once_that_is_ticked(visit):
     with running() as server:
-        visit.open()
-        visit.go("Run")
+        visit.open("run")
         visit.choose_reranker("Rerank service")
         put(visit, "Base URL", server.url)
         start = visit.page.get_by_role("button", name="Start 1 run")

@@ -6,8 +6,7 @@ RUN_MS = 900_000
 
 
 def test_the_variants_of_a_reranker_are_compared(visit):
-    visit.open()
-    visit.go("Run")
+    visit.open("run")
     visit.choose_reranker("BM25")
     visit.page.get_by_text("Variants", exact=True).click()
     visit.settle()
