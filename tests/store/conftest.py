@@ -19,7 +19,7 @@ def workspace(tmp_path):
     return Workspace.open(tmp_path / "home")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_dataset():
     """A small data set with what is easily lost: leading zeros, missing text, ties, Chinese."""
 
@@ -59,7 +59,7 @@ def make_dataset():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_run():
     def make(dataset, run_id="run-1", name="a run"):
         return Run(

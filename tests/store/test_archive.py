@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 from dataclasses import replace
 
@@ -49,8 +50,15 @@ def save(workspace, dataset):
 
 
 @pytest.fixture
-def full(workspace, make_dataset, make_run):
+def full(made, tmp_path):
     """A workspace with something of everything that is shared, and of what is not."""
+    return Workspace.open(shutil.copytree(made, tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, make_dataset, make_run):
+    """The folder of the same, which nobody opens."""
+    workspace = Workspace(tmp_path_factory.mktemp("made") / "home")
     dataset = make_dataset("Shop")
     save(workspace, dataset)
     run = replace(
@@ -99,7 +107,7 @@ def full(workspace, make_dataset, make_run):
         dataset_id=dataset.id, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
         seed=0,
     )  # fmt: skip
-    return workspace
+    return workspace.root
 
 
 def flip(workspace, pattern):

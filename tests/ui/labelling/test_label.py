@@ -1,5 +1,6 @@
 """The page Label as a person uses it: from two rankings without labels to a verdict."""
 
+import functools
 import io
 import json
 import re
@@ -11,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.labelling.answers import labels_table
-from rankdash.loading import load
+from rankdash.loading import Loaded, load
 from rankdash.readers import Source
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
@@ -42,6 +43,15 @@ def unlabelled(workspace) -> str:
 
 def kept(workspace, second: bytes, *, text: str = f"{HOSTILE} question", title: str = "T") -> str:
     """The id of a data set without labels. second: the ranking beside the first stage."""
+    loaded = _loaded(second, text, title)
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    for run in loaded.runs:
+        workspace.save_run(run)
+    return loaded.dataset.id
+
+
+@functools.cache
+def _loaded(second: bytes, text: str, title: str) -> Loaded:
     files = {
         "queries.jsonl": "".join(
             json.dumps({"_id": f"q{n}", "text": f"question {n}"}) + "\n" for n in range(2 * QUERIES)
@@ -55,11 +65,7 @@ def kept(workspace, second: bytes, *, text: str = f"{HOSTILE} question", title: 
         "initial.trec": _run(range(DOCS)),
         "turned.trec": second,
     }
-    loaded = load([Source(name, content) for name, content in files.items()], name="Two")
-    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
-    for run in loaded.runs:
-        workspace.save_run(run)
-    return loaded.dataset.id
+    return load([Source(name, content) for name, content in files.items()], name="Two")
 
 
 def opened(app, page: str, dataset_id: str, lang: str = "en"):
