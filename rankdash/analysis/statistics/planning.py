@@ -155,7 +155,7 @@ class _Queries:
         while True:
             exponents = tilt * values / scale
             weights = shares * np.exp(exponents - exponents[shares > 0].max())
-            weights /= weights.sum()
+            weights = np.asarray(weights / weights.sum())
             mean = float(weights @ values)
             low, high = (low, tilt) if mean > change else (tilt, high)
             slope = float(weights @ (values - mean) ** 2) / scale
