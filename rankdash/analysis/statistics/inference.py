@@ -90,7 +90,7 @@ def _first_sign(column: FloatArray) -> float:
 def _content(column: FloatArray, settings: StatisticsSettings) -> _Content:
     # Adding 0 turns -0.0 into 0.0, and of what is no number there are several too.
     plain = np.where(np.isnan(column), np.nan, column + 0.0)
-    return sha256(plain).digest(), settings
+    return sha256(plain.data).digest(), settings
 
 
 _ENDS = _Known(lambda ends: -ends[::-1])
