@@ -30,10 +30,15 @@ def _loaded(file: str, content: str, name: str) -> Loaded:
 
 def keep_sample(workspace: Workspace) -> str:
     """The id of the sample, which is kept without the runs that come with it."""
-    loaded = load(sources_from_path(SAMPLE), name="Help centre")
+    loaded = _sample()
     return workspace.save_dataset(
         loaded.dataset, source="sample", report_json=loaded.report.to_json()
     )
+
+
+@functools.cache
+def _sample() -> Loaded:
+    return load(sources_from_path(SAMPLE), name="Help centre")
 
 
 def keep_lists(
