@@ -7,8 +7,7 @@ from pathlib import Path
 
 from rankdash.cli.arguments import DONE, INCOMPLETE, Parser
 from rankdash.cli.output import spare_the_input, target_of, writing
-from rankdash.cli.rerank import no_result, tell_queries
-from rankdash.cli.timings import write_table
+from rankdash.cli.timings import no_result, tell_queries, write_table
 from rankdash.runs.shards import complete, merge
 
 

@@ -6,13 +6,11 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
-
-import pandas as pd
 
 from rankdash import __version__
 from rankdash.analysis.latency import summarize
@@ -26,12 +24,9 @@ from rankdash.cli.arguments import (
     add_plugin,
     add_settings,
     columns_of,
-    settings_lines,
     settings_of,
 )
 from rankdash.cli.output import (
-    one_line,
-    place_name,
     printable,
     spare_the_input,
     target_of,
@@ -39,22 +34,21 @@ from rankdash.cli.output import (
     write_ranking,
     writing,
 )
-from rankdash.cli.timings import write_timings
+from rankdash.cli.rerankers import describe_rerankers, reranker_kind, use_plugins
+from rankdash.cli.timings import no_result, tell_queries, write_timings
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, ScoringError, SettingError
+from rankdash.errors import DataError, SettingError
 from rankdash.i18n import brief, quantity
 from rankdash.loading import load
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
 from rankdash.readers import sources_at
 from rankdash.reporting.exports.trec import run_bytes
-from rankdash.rerankers import Reranker, RerankerKind, add_plugins, create, get, kinds, problems
+from rankdash.rerankers import Reranker, create
 from rankdash.rerankers.base import Detailed
-from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.preparing import Step
-from rankdash.rerankers.settings import nearest
 from rankdash.runs.on_ray.apart import apart, needed, run_apart
 from rankdash.runs.on_ray.reranker import on_ray
 from rankdash.runs.on_ray.settings import Actors
@@ -191,7 +185,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         concurrency=tuple(arguments.clients),
     )
     shard = None if arguments.shard is None else Shard.parse(arguments.shard)
-    kind = _kind(arguments.reranker)
+    kind = reranker_kind(arguments.reranker)
     made = create(arguments.reranker, settings_of(arguments.settings))
     settings = made.settings
     actors = _actors(arguments)
@@ -323,62 +317,6 @@ def _actors(arguments: argparse.Namespace) -> Actors:
     return actors
 
 
-def use_plugins(files: Sequence[str]) -> None:
-    """Add plugins from files, and say on standard error which plugins are not loaded."""
-    add_plugins(files)
-    for problem in problems():
-        sys.stderr.write(f"warning: {one_line(str(problem))}\n")
-
-
-def _kind(name: str) -> RerankerKind:
-    """As `get`, but what an unknown name is answered with are those that can be made here."""
-    try:
-        return get(name)
-    except SettingError as problem:
-        names = [kind.name for kind in _makeable()]
-        raise SettingError(
-            problem.template,
-            remedy=problem.remedy,
-            name=name,
-            nearest=nearest(name, names),
-            names=", ".join(names),
-        ) from problem
-
-
-def _makeable() -> list[RerankerKind]:
-    """All but rankings from files, which no setting can make."""
-    return [kind for kind in kinds() if kind.name != Precomputed.name]
-
-
-def describe_rerankers() -> str:
-    """Every reranker with its settings, for the help text."""
-    lines = ["rerankers and their settings (--set key=value):"]
-    for kind in _makeable():
-        lines.append(f"  {kind.name}: {kind.meaning}")
-        lines += settings_lines(kind.settings, "    ")
-    return "\n".join(lines)
-
-
-def rerankers_by_name() -> dict[str, object]:
-    """Reranker → what it is and its settings, fit for JSON."""
-    return {
-        kind.name: {
-            "title": kind.title,
-            "meaning": kind.meaning,
-            "settings": {
-                spec.name: {
-                    "default": spec.default,
-                    "help": spec.help,
-                    "choices": list(spec.choices),
-                    "range": spec.range,
-                }
-                for spec in kind.settings
-            },
-        }
-        for kind in _makeable()
-    }
-
-
 class _Progress:
     """A line on standard error when the model is loaded, and every few seconds after."""
 
@@ -402,31 +340,6 @@ class _Progress:
         if time.monotonic() - self._told >= _REPORT_SECONDS:
             self._told = time.monotonic()
             sys.stderr.write(f"{self._done:,} of {query_count(self._queries)}\n")
-
-
-def no_result(queries: pd.DataFrame) -> ScoringError:
-    """What to raise where none of the queries of a run has a result."""
-    failed = queries["reason"][queries["state"] == "failed"]
-    reason = failed.iloc[0] if len(failed) else "no query has candidates"
-    return ScoringError(
-        "No query could be reranked, so nothing was written. The first reason: {reason}.",
-        reason=str(reason).rstrip("."),
-    )
-
-
-def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
-    """Name on standard error the queries that failed, and say how many did not; whether all did
-    not."""
-    states = queries["state"]
-    failed = queries[states == "failed"]
-    done, skipped = int((states == "done").sum()), int((states == "skipped").sum())
-    for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
-        sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
-    sys.stderr.write(
-        f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
-        f"Written: {place_name(target)}\n"
-    )
-    return bool(failed.empty)
 
 
 def _told(run: Run, target: Path) -> bool:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
-from rankdash.cli.arguments import DONE, Parser, add_plugin
-from rankdash.cli.rerank import describe_rerankers, rerankers_by_name, use_plugins
+from rankdash.cli.arguments import DONE, Parser, add_plugin, settings_lines
+from rankdash.cli.output import one_line
+from rankdash.errors import SettingError
+from rankdash.rerankers import RerankerKind, add_plugins, get, kinds, problems
+from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.rerankers.settings import nearest
 
 
 def add(parser: Parser) -> None:
@@ -26,3 +31,59 @@ def _rerankers(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(describe_rerankers() + "\n")
     return DONE
+
+
+def use_plugins(files: Sequence[str]) -> None:
+    """Add plugins from files, and say on standard error which plugins are not loaded."""
+    add_plugins(files)
+    for problem in problems():
+        sys.stderr.write(f"warning: {one_line(str(problem))}\n")
+
+
+def reranker_kind(name: str) -> RerankerKind:
+    """As `get`, but what an unknown name is answered with are those that can be made here."""
+    try:
+        return get(name)
+    except SettingError as problem:
+        names = [kind.name for kind in _makeable()]
+        raise SettingError(
+            problem.template,
+            remedy=problem.remedy,
+            name=name,
+            nearest=nearest(name, names),
+            names=", ".join(names),
+        ) from problem
+
+
+def _makeable() -> list[RerankerKind]:
+    """All but rankings from files, which no setting can make."""
+    return [kind for kind in kinds() if kind.name != Precomputed.name]
+
+
+def describe_rerankers() -> str:
+    """Every reranker with its settings, for the help text."""
+    lines = ["rerankers and their settings (--set key=value):"]
+    for kind in _makeable():
+        lines.append(f"  {kind.name}: {kind.meaning}")
+        lines += settings_lines(kind.settings, "    ")
+    return "\n".join(lines)
+
+
+def rerankers_by_name() -> dict[str, object]:
+    """Reranker → what it is and its settings, fit for JSON."""
+    return {
+        kind.name: {
+            "title": kind.title,
+            "meaning": kind.meaning,
+            "settings": {
+                spec.name: {
+                    "default": spec.default,
+                    "help": spec.help,
+                    "choices": list(spec.choices),
+                    "range": spec.range,
+                }
+                for spec in kind.settings
+            },
+        }
+        for kind in _makeable()
+    }

@@ -1,8 +1,9 @@
-"""What became of each query of a run and how long it took, to and from a file."""
+"""What became of each query of a run and how long it took: told, to and from a file."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.cli.output import or_null, warn, write
-from rankdash.errors import DataError
+from rankdash.cli.output import or_null, place_name, printable, warn, write
+from rankdash.errors import DataError, ScoringError
 from rankdash.ranking.ranking import Run
 from rankdash.readers import Source
 from rankdash.readers.timings import LATENCY_COLUMN, read_timings
 from rankdash.spreadsheet import csv_bytes, restored
+from rankdash.words.queries import query_count
 
 _COLUMNS = ["query_id", "state", "reason", "latency_ms", "pairs"]
 
@@ -113,3 +115,28 @@ def timed(run: Run, timings: Timings, labelled: Collection[str]) -> Run:
         ranking=run.ranking.without(lost["query_id"]),
         queries=pd.concat([done, without_result], ignore_index=True),
     )
+
+
+def no_result(queries: pd.DataFrame) -> ScoringError:
+    """What to raise where none of the queries of a run has a result."""
+    failed = queries["reason"][queries["state"] == "failed"]
+    reason = failed.iloc[0] if len(failed) else "no query has candidates"
+    return ScoringError(
+        "No query could be reranked, so nothing was written. The first reason: {reason}.",
+        reason=str(reason).rstrip("."),
+    )
+
+
+def tell_queries(queries: pd.DataFrame, target: Path) -> bool:
+    """Name on standard error the queries that failed, and say how many did not; whether all did
+    not."""
+    states = queries["state"]
+    failed = queries[states == "failed"]
+    done, skipped = int((states == "done").sum()), int((states == "skipped").sum())
+    for query, reason in zip(failed["query_id"], failed["reason"], strict=True):
+        sys.stderr.write(f"failed: query {printable(query)}: {printable(reason)}\n")
+    sys.stderr.write(
+        f"{query_count(done)} reranked, {len(failed):,} failed, {skipped:,} without candidates. "
+        f"Written: {place_name(target)}\n"
+    )
+    return bool(failed.empty)
