@@ -1,9 +1,12 @@
 """A workspace as one file: what comes out is what went in, and no broken file adds anything."""
 
+import errno
+import gc
 import hashlib
 import io
 import json
 import shutil
+import sys
 import zipfile
 from dataclasses import replace
 
@@ -980,3 +983,31 @@ def test_an_export_without_a_damaged_data_set_holds_the_others(full, other, make
     assert [row.name for row in other.datasets()] == ["Shop"]
     with pytest.raises(StoreError, match="changed since it was written"):
         exported(full, [damaged.id])
+
+
+class Full(io.BytesIO):
+    """A file on a disk that is full after so many bytes."""
+
+    def __init__(self, room):
+        super().__init__()
+        self.room = room
+
+    def write(self, content):
+        if self.tell() + len(content) > self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(content)
+
+
+@pytest.mark.parametrize("room", [0, 30, 1_000, 5_000])
+def test_a_full_disk_is_one_error_and_none_comes_later(full, monkeypatch, room):
+    later = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: later.append(str(told.exc_value)))
+    target = Full(room)
+    with pytest.raises(OSError, match="No space") as refused:
+        sharing.export(full, target, "1.2.3")
+    target.close()
+    # What holds the frames of the error holds the archive.
+    refused.value.with_traceback(None)
+    del refused
+    gc.collect()
+    assert later == []

@@ -236,7 +236,8 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
 def _copy(folder: Path, name: str, packer: Packer, place: str) -> None:
     file = folder / f"{name}.parquet"
     with in_words(file):
-        packer.add(f"{place}/{file.name}", file.read_bytes())
+        content = file.read_bytes()
+    packer.add(f"{place}/{file.name}", content)
 
 
 def _one(db: sqlite3.Connection, question: str, key: str) -> sqlite3.Row:

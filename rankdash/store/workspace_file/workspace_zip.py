@@ -13,7 +13,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -76,7 +76,13 @@ class Packer:
         # Parquet is compressed already.
         packed = not name.endswith(".parquet")
         entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-        self._zip.writestr(entry, content)
+        try:
+            self._zip.writestr(entry, content)
+        except OSError:
+            # Not later, when nobody catches what closing raises on a full disk.
+            with suppress(OSError):
+                self._zip.close()
+            raise
 
 
 class Unpacker:
