@@ -11,6 +11,7 @@ from rankdash.runs.variants import DEPTH
 from rankdash.ui.run import run_form
 from rankdash.ui.run.run_form import FormPlan
 from rankdash.ui.runs import settings_form
+from rankdash.ui.widgets import action_errors
 
 
 def kind(name: str = "bm25", group: str = "local", **more: object) -> SimpleNamespace:
@@ -138,7 +139,7 @@ def test_where_one_run_is_refused_none_is_queued(paper, session, monkeypatch, qu
             raise SettingError("k is *wrong*.")
 
     monkeypatch.setattr(run_form.jobs, "check", check)
-    drawn = paper(run_form)
+    drawn = paper(run_form, action_errors)
     run_form._start("shop", [wish(kind()), wish(kind("bad"))], Timing(), "exclude")
     assert queued == [] and not drawn.of("rerun")
     assert drawn.of("error") == [r"BAD\: k is \*wrong\*\."]
