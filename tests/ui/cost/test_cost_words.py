@@ -21,6 +21,7 @@ from rankdash.ui.cost import (
     cost_units,
 )
 from rankdash.ui.state import address, scenario
+from rankdash.ui.widgets import action_errors
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import Load, Price
 from rankdash.value.payoff import Gain, MeasuredChange, Option, outcome
@@ -140,7 +141,7 @@ def test_a_scenario_is_saved_under_a_name_as_long_as_there_is_room(
 ):
     kept = {}
     monkeypatch.setattr(cost_scenarios, "_keep", kept.update)
-    drawn = paper(cost_scenarios)
+    drawn = paper(cost_scenarios, action_errors)
     saved = {f"s{place}": Assumptions() for place in range(count)}
     cost_scenarios._save(saved, name, SCENARIO)
     assert bool(drawn.of("rerun")) is (said is None)
