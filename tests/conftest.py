@@ -51,8 +51,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     f"--disable-features={','.join(NOT_NEEDED)}",
-    # The pages of a context share a renderer, and what it has compiled.
-    "--process-per-site",
 ]
 
 

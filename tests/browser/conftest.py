@@ -95,23 +95,10 @@ class Visit:
         return self.page.url.partition("?")[2]
 
 
-# Where servers were, the first of them first: a renderer compiles the app anew at each address.
-_ports: list[int] = []
-
-
 def _free_port() -> int:
-    for port in (*_ports, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found = int(probe.getsockname()[1])
-        if port == 0:
-            _ports.append(found)
-        return found
-    raise AssertionError("the system has no port left")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _started(home: Path) -> App:
@@ -188,20 +175,10 @@ def new_page(browser: Browser, **settings: object) -> Page:
     return page
 
 
-# Browser and settings → empty pages, each in a context that nobody visits with.
-_left: dict[tuple[Browser, str], list[Page]] = {}
-
-
 @contextmanager
 def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
-    """A visit that asks no other host for anything, in a context that knows of no other visit.
-
-    Its renderer is that of an earlier visit: to compile the app is half of what a visit computes.
-    """
-    left = _left.setdefault((browser, str(sorted(settings.items()))), [])
-    before = left.pop() if left else None
-    page = before.context.new_page() if before else new_page(browser, **settings)
-    page.set_default_timeout(PATIENCE_MS)
+    """A visit that asks no other host for anything."""
+    page = new_page(browser, **settings)
     opened = Visit(page, app.url)
 
     def watch(url: str) -> None:
@@ -212,18 +189,8 @@ def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
     page.on("websocket", lambda socket: watch(socket.url))
     try:
         yield opened
-    except BaseException:
+    finally:
         page.context.close()
-        raise
-    # A renderer ends with its last page.
-    page.goto("about:blank")
-    page.context.clear_cookies()
-    session = page.context.new_cdp_session(page)
-    session.send("Storage.clearDataForOrigin", {"origin": app.url, "storageTypes": "all"})
-    session.detach()
-    if before:
-        before.close()
-    left.append(page)
     assert opened.strangers == []
 
 

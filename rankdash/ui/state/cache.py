@@ -30,7 +30,7 @@ def _of_data_sets(key: str, _make: Callable[[], Made]) -> Made:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _of_pairs(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_pairs(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
@@ -55,7 +55,7 @@ def _of_pages(key: str, _make: Callable[[], Made]) -> Made:
 
 
 @st.cache_resource(max_entries=_SYSTEMS, show_spinner=False)
-def _of_lists(key: Key, _make: Callable[[], Made]) -> Made:
+def _of_lists(key: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
