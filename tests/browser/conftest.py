@@ -95,14 +95,14 @@ class Visit:
         return self.page.url.partition("?")[2]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def _started(home: Path) -> App:
-    port = _free_port()
+    port = free_port()
     # Beside the workspace: a folder with files in it is no new one.
     log = _log_of(home)
     environment = {**os.environ, "RANKDASH_HOME": str(home)}

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import new_visit, serving
+from .conftest import serving, visiting
 
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d}\n"
@@ -44,29 +44,28 @@ def chooser(page):
 
 def test_a_rename_shows_in_every_tab_and_what_is_typed_there_stays(browser, app, visit):
     shop = named(app, "Shop")
-    other = new_visit(browser, app)
-    other.open(f"queries?data={shop}")
-    field = other.page.get_by_label("Text or id")
-    field.scroll_into_view_if_needed()
-    field.press_sequentially("how to re")
-    at = other.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+    with visiting(browser, app) as other:
+        other.open(f"queries?data={shop}")
+        field = other.page.get_by_label("Text or id")
+        field.scroll_into_view_if_needed()
+        field.press_sequentially("how to re")
+        at = other.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
 
-    visit.open(f"data?data={shop}")
-    visit.page.get_by_role("button", name="Rename", exact=True).click()
-    visit.page.get_by_role("dialog").get_by_label("Name").fill("Shop of spring")
-    visit.page.get_by_role("dialog").get_by_role("button", name="Rename").click()
-    expect(chooser(visit.page)).to_have_value("Shop of spring")
+        visit.open(f"data?data={shop}")
+        visit.page.get_by_role("button", name="Rename", exact=True).click()
+        visit.page.get_by_role("dialog").get_by_label("Name").fill("Shop of spring")
+        visit.page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+        expect(chooser(visit.page)).to_have_value("Shop of spring")
 
-    expect(chooser(other.page)).to_have_value("Shop of spring")
-    other.settle()
-    other.sees(re.compile("^Shop of spring ·"))
-    expect(field).to_have_value("how to re")
-    expect(field).to_be_focused()
-    assert at == other.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
-    field.press_sequentially("turn 7")
-    field.press("Enter")
-    other.page.wait_for_url(re.compile(r"text=how\+to\+return\+7"))
-    other.page.context.close()
+        expect(chooser(other.page)).to_have_value("Shop of spring")
+        other.settle()
+        other.sees(re.compile("^Shop of spring ·"))
+        expect(field).to_have_value("how to re")
+        expect(field).to_be_focused()
+        assert at == other.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+        field.press_sequentially("turn 7")
+        field.press("Enter")
+        other.page.wait_for_url(re.compile(r"text=how\+to\+return\+7"))
 
 
 def test_a_run_a_data_set_and_a_deletion_of_another_process_show(app, visit):
