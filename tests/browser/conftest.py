@@ -7,14 +7,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from rankdash.store import Workspace
 from tests.browser import server
@@ -192,6 +192,22 @@ def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
     finally:
         page.context.close()
     assert opened.strangers == []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """What failed is said with the end of the page: the whole tree of it, which Playwright adds,
+    is cut off by who prints a part."""
+    visits = [each for each in getattr(item, "funcargs", {}).values() if isinstance(each, Visit)]
+    if call.when != "call" or call.excinfo is None or not visits:
+        return
+    error = call.excinfo.value
+    said = str(error).partition("Aria snapshot:")[0]
+    for each in visits:
+        with suppress(Error):
+            shown = each.page.get_by_test_id("stMain").inner_text()
+            said += f"\n{each.page.url}\n…{' | '.join(shown.split(chr(10)))[-3000:]}"
+    error.args = (said,)
 
 
 @pytest.fixture

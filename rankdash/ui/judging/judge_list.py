@@ -11,14 +11,13 @@ from rankdash.i18n import duration, moment, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.rerankers.judging.judge import KINDS, OWN
 from rankdash.store.jobs.judges import JudgeRow, StoredJudges
-from rankdash.ui.runs import cost_line, key_field
+from rankdash.ui.runs import cost_line, key_field, polling
 from rankdash.ui.state import pickers, stored_judges
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe, name_safe, shortened
 from rankdash.words.failures import kind_of_failure, problem
 
-_REFRESH_SECONDS = 1.0
 _LONGEST = 30
 # The choice of the widget, and what it is put to before it is drawn again.
 _SHOWN, _NEXT = "judge.shown", "judge.next"
@@ -54,10 +53,10 @@ def chosen(dataset_id: str) -> JudgeRow | None:
 def draw(row: JudgeRow) -> None:
     """The card of a judge; polls once a second while it is live."""
 
-    @st.fragment(run_every=_REFRESH_SECONDS if row.live else None)
+    @st.fragment(run_every=polling.seconds(row))
     def card() -> None:
         now = stored_judges.rows(row.dataset_id).get(row.id)
-        if now is None or (row.live and not now.live):
+        if now is None or polling.seconds(now) != polling.seconds(row):
             st.rerun(scope="app")
         if now.live and not read_only():
             worker().ensure()

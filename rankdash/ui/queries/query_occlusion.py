@@ -24,14 +24,13 @@ from rankdash.store.jobs.explanations import Asked, ExplanationRow, Explanations
 from rankdash.study import queries
 from rankdash.study.study import Study
 from rankdash.ui.queries import occlusion_view
-from rankdash.ui.runs import key_field
+from rankdash.ui.runs import key_field, polling
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words import failures
 from rankdash.words.queries import grade
 
-_REFRESH_SECONDS = 1.0
 _MOST_OFFERED = 50
 
 
@@ -163,9 +162,11 @@ def _panel(question: _Question) -> None:
     rows = Explanations(workspace())
     first = rows.find(question.asked)
 
-    @st.fragment(run_every=_REFRESH_SECONDS if first is not None and first.live else None)
+    @st.fragment(run_every=polling.seconds(first))
     def panel() -> None:
         row = rows.find(question.asked)
+        if polling.seconds(row) != polling.seconds(first):
+            st.rerun(scope="app")
         if read_only() and (row is None or row.result is None):
             st.caption(_("Not worked out for this document, and nothing is worked out read-only."))
             return
@@ -173,9 +174,6 @@ def _panel(question: _Question) -> None:
             worker().ensure()
             _progress(row, rows)
             return
-        if first is not None and first.live:
-            # It has ended: nothing more to poll.
-            st.rerun(scope="app")
         if row is not None and row.result is not None:
             found = Explanation.from_json(row.result)
             occlusion_view.draw(found, question.query, question.document)
