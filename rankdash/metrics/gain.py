@@ -66,6 +66,10 @@ def ranked_weights(relevance: Relevance, form: GainForm) -> Floats:
 def ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     """(Q,) the highest that any order of all labelled documents could have within k, up to the
     factor."""
+    return relevance.kept((form, "ideal sum", k), lambda: _ideal_sum(relevance, form, k))
+
+
+def _ideal_sum(relevance: Relevance, form: GainForm, k: int | None) -> Floats:
     query, rank = relevance.pool_query, relevance.pool_rank
     weights = relevance.kept(
         (form, "ideal"),

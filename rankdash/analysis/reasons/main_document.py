@@ -90,8 +90,7 @@ class MainDocuments:
 
     def _join(self) -> None:
         """Pair up the positions of both sides by query and document."""
-        self.codes, at = joined(self.before, self.after)
-        self.width = len(self.before.ranking.documents) + len(self.after.ranking.documents)
+        self.earlier, at = joined(self.before, self.after)
         was, now = self.before.query, self.after.query
         fresh = np.flatnonzero(at < 0)
         known = np.flatnonzero(at >= 0)
@@ -174,13 +173,8 @@ class MainDocuments:
         if self.measure.k is not None and not self.rules.judged_only:
             now = np.minimum(now, start + self.measure.k)
         above, mine = rows(start, now)
-        own, whose = rows(self.before.judged.starts[query], was)
-        passed = self.codes[self.after.ranking.docs[above]] + mine * self.width
-        stood = self.before.ranking.docs[own] + whose * self.width
-        # The few that stand above it now are made a table of, and the many of before looked up.
-        new = np.ones(len(passed), dtype=bool)
-        there = pd.Index(passed).get_indexer(stood)
-        new[there[there >= 0]] = False
+        stood = self.earlier[above]
+        new = (stood < 0) | (stood > was[mine])
         above, mine = above[new], mine[new]
         label = self.after.row_label[above]
         if self.rules.judged_only:

@@ -3,17 +3,16 @@ same document."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pandas as pd
 
 from rankdash.analysis.reasons.contributions import credits_of
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, Judged, Measure
 from rankdash.metrics.engine import Relevance
 from rankdash.ranking.coded import places_in
+from rankdash.ranking.pooling import places_of
 from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from, owners
 from rankdash.ranking.ranking import Ranking
 
@@ -32,16 +31,20 @@ class Side:
         self.ranking = system.ranking.settled(
             rules.order_rule(system.ranking.ties), rules.score_precision
         )
-        relevance = Relevance(system.judged, rules)
+        self._relevance = relevance = Relevance(system.judged, rules)
         self.query, self.rank, self.label = relevance.query, relevance.rank, relevance.label
         self.relevant = relevance.relevant
         self.credit = credits_of(relevance, measure)
         self.row: Integers = self.judged.starts[self.judged.query] + self.judged.rank - 1
 
-    @cached_property
+    @property
     def row_label(self) -> Floats:
         """(N,) labels above 0 as they are, 0 for other labelled documents, NaN for the rest."""
-        labels = np.where(np.diff(self.judged.judged_before) > 0, 0.0, np.nan)
+        return self._relevance.kept("row label", self._row_label)
+
+    def _row_label(self) -> Floats:
+        labels = np.full(self.judged.ranked, np.nan)
+        labels[self.judged.judged_rows] = 0.0
         labels[self.row] = self.label
         return labels
 
@@ -91,9 +94,8 @@ class Side:
 
 
 def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
-    """(D,) the code of each document of `after` among those of `before`, new ones after them; and
-    for each position of `after` with a label above 0 the one of `before` with the same query and
-    document, -1 where there is none.
+    """(N,) for each row of `after` the row of `before` with the same query and document; and for
+    each position of `after` with a label above 0 such a position of `before`. -1 where none is.
 
     Kept as long as both joins with the labels are: they are the same for every metric and cutoff.
     """
@@ -105,16 +107,19 @@ def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
 
 def _join(before: Side, after: Side) -> tuple[Integers, Integers]:
     ours, theirs = before.ranking, after.ranking
-    if ours.documents is theirs.documents:
-        codes = np.arange(len(ours.documents))
-    else:
-        codes = places_in(ours.documents, theirs.documents)
-        new = codes < 0
-        codes[new] = len(ours.documents) + np.arange(new.sum())
-    width = len(ours.documents) + len(theirs.documents)
-    was = before.query * width + ours.docs[before.row]
-    now = after.query * width + codes[theirs.docs[after.row]]
-    return codes, pd.Index(was).get_indexer(now).astype(np.int64)
+    there, query = rows(after.judged.starts, after.judged.starts + after.judged.lengths)
+    docs = theirs.docs[there]
+    if ours.documents is not theirs.documents:
+        docs = places_in(ours.documents, theirs.documents)[docs]
+    known = np.flatnonzero((docs >= 0) & (before.judged.lengths > 0)[query])
+    there, query, docs = there[known], query[known], docs[known]
+    lists = np.searchsorted(ours.offsets, before.judged.starts[query], side="right") - 1
+    row, pair = places_of(ours, lists, docs)
+    earlier = np.full(len(theirs), -1, dtype=np.int32)
+    earlier[there[pair]] = row
+    position = np.full(len(ours) + 1, -1)
+    position[before.row] = np.arange(len(before.row))
+    return earlier, position[earlier[after.row]]
 
 
 def rows(starts: Integers, stops: Integers) -> tuple[Integers, Integers]:
