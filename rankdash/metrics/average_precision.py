@@ -19,7 +19,9 @@ def _divisor(relevance: Relevance, k: int | None) -> Floats:
 def _binary_sum(relevance: Relevance, k: int | None) -> Floats:
     hits = relevance.hits
     inside = within(hits.rank, k)
-    weights = relevance.kept("precision at hits", lambda: hits.ordinal / hits.rank)
+    weights = relevance.kept(
+        "precision at hits", lambda: hits.ordinal / hits.rank, of_threshold=True
+    )
     return relevance.total(hits.query[inside], weights[inside])
 
 

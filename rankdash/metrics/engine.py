@@ -24,9 +24,20 @@ from rankdash.ranking.ragged import Flags, Floats, Integers
 from rankdash.ranking.ranking import frozen
 
 Made = TypeVar("Made")
-_Rules = tuple[float, bool]
-# Of each ranking what the rules asked for last led to: other ones start anew.
-_KEPT: WeakKeyDictionary[Judged, tuple[_Rules, dict[Hashable, object]]] = WeakKeyDictionary()
+_Parts = dict[Hashable, object]
+# Of each ranking what the rules asked for last led to, other ones start anew: whatever label counts
+# as relevant, and what depends on that.
+_KEPT: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKeyDictionary()
+_KEPT_OF_THRESHOLD: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]] = WeakKeyDictionary()
+
+
+def _parts(
+    kept: WeakKeyDictionary[Judged, tuple[Hashable, _Parts]], judged: Judged, rules: Hashable
+) -> _Parts:
+    known = kept.get(judged)
+    if known is None or known[0] != rules:
+        known = kept[judged] = rules, {}
+    return known[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +73,21 @@ class Relevance:
         self.rank: Integers = judged.judged_rank if condensed else judged.rank
         self.label: Floats = judged.label
         self.lengths: Integers = judged.judged_within(None) if condensed else judged.lengths
+        self._kept = _parts(_KEPT, judged, condensed)
         rules = conventions.threshold, condensed
-        known = _KEPT.get(judged)
-        if known is None or known[0] != rules:
-            known = _KEPT[judged] = rules, {}
-        self._kept = known[1]
+        self._kept_of_threshold = _parts(_KEPT_OF_THRESHOLD, judged, rules)
 
-    def kept(self, name: Hashable, make: Callable[[], Made]) -> Made:
+    def kept(self, name: Hashable, make: Callable[[], Made], *, of_threshold: bool = False) -> Made:
         """What `make` gives, worked out once: every cutoff of a metric sums up the same weights. It
-        may follow from labels, ranks, threshold and `judged_only`, and nobody changes it."""
-        if name not in self._kept:
+        may follow from labels, ranks and `judged_only`, and nobody changes it. of_threshold:
+        whether it depends on which labels count as relevant, too."""
+        parts = self._kept_of_threshold if of_threshold else self._kept
+        if name not in parts:
             made = make()
             if isinstance(made, np.ndarray):
                 frozen(made)
-            self._kept[name] = made
-        return cast(Made, self._kept[name])
+            parts[name] = made
+        return cast(Made, parts[name])
 
     def __len__(self) -> int:
         return len(self.judged.query_ids)
@@ -88,12 +99,14 @@ class Relevance:
     @property
     def relevant(self) -> Flags:
         """(J,) whether the label reaches the threshold."""
-        return self.kept("relevant", lambda: self.label >= self.conventions.threshold)
+        return self.kept(
+            "relevant", lambda: self.label >= self.conventions.threshold, of_threshold=True
+        )
 
     @property
     def hits(self) -> Hits:
         """The ranked positions whose document is relevant."""
-        return self.kept("hits", self._hits)
+        return self.kept("hits", self._hits, of_threshold=True)
 
     def _hits(self) -> Hits:
         chosen = self.relevant
@@ -115,6 +128,7 @@ class Relevance:
             lambda: self.total(
                 self.pool_query[self.judged.pool_label >= self.conventions.threshold]
             ),
+            of_threshold=True,
         )
 
     @property
