@@ -9,7 +9,7 @@ from rankdash.metrics.conventions import CONVENTION_SETTINGS, Conventions
 from rankdash.metrics.corrected import judge_again
 from rankdash.metrics.definition import Measure, MetricDefinition, Parameter
 from rankdash.metrics.evaluation import STATES, Evaluation, evaluate
-from rankdash.metrics.judged import Judged, judge, judge_frame, match
+from rankdash.metrics.judged import Judged, judge, judge_frame, judge_list, match
 from rankdash.metrics.specs import (
     MetricList,
     one_threshold,
@@ -33,6 +33,7 @@ __all__ = [
     "judge",
     "judge_again",
     "judge_frame",
+    "judge_list",
     "match",
     "one_threshold",
     "parse_measure",

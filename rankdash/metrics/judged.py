@@ -250,6 +250,39 @@ def judge_frame(frame: pd.DataFrame, conventions: Conventions | None = None) -> 
     return _assemble(ids[at], lists, pool, tuple(ids[~labelled]), conventions)
 
 
+def judge_list(
+    query_id: str,
+    ranked: Floats | None,
+    labels: Floats,
+    conventions: Conventions,
+    *,
+    tied: bool = False,
+) -> Judged:
+    """Join the list of one query, in its order, with its labels.
+
+    ranked: (D,) the label of each document by rank, NaN where it has none; None where there is no
+        list. labels: (L,) all of the query, finite. tied: whether the order came by equal scores.
+    """
+    if conventions.negative == "unjudged":
+        labels = labels[labels >= 0]
+        ranked = None if ranked is None else np.where(ranked < 0, np.nan, ranked)
+    row_label = np.zeros(0) if ranked is None else ranked
+    positive = labels[labels > 0]
+    return _assemble(
+        np.array([query_id], dtype=object),
+        _Lists(
+            np.array([0 if ranked is not None else -1]),
+            np.array([0, len(row_label)]),
+            np.array([tied]),
+            row_label,
+            _count_before(row_label),
+        ),
+        _Pool.of(np.zeros(len(positive), dtype=np.int64), positive, np.array([len(labels)])),
+        (),
+        conventions,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Lists:
     """G ranked lists, N rows, seen from Q labelled queries.

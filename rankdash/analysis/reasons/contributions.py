@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge
+from rankdash.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge_list
 from rankdash.metrics.engine import Relevance, ratio, within
 from rankdash.metrics.gain import (
     EXPONENTIAL,
@@ -94,7 +94,7 @@ def split(
     left_out: query id → "failed" or "skipped", of both sides together.
     """
     rules = with_top_label(conventions or Conventions(), qrels)
-    own = qrels[qrels["query_id"] == query_id]
+    own = _of_query(qrels, query_id)
     sides = [_side(each, own, query_id, measure, rules, left_out) for each in (before, after)]
     states = [side.state for side in sides]
     was, now = (side.value for side in sides)
@@ -111,13 +111,15 @@ def without(
 ) -> float:
     """What the challenger would score for the query of a split if its list lacked these documents
     and the others moved up."""
-    ranks, lacking = found.documents["rank_after"].to_numpy(), set(doc_ids)
-    listed = found.documents["doc_id"].to_numpy()[np.argsort(ranks)[: int((ranks > 0).sum())]]
-    ids = [str(doc_id) for doc_id in listed if doc_id not in lacking]
-    ranking = Ranking.from_lists([(found.query_id, ids, [-float(n) for n in range(len(ids))])])
+    lacking = set(doc_ids)
+    kept = np.array([doc_id not in lacking for doc_id in found.documents["doc_id"]], dtype=bool)
+    ranks = found.documents["rank_after"].to_numpy()
+    kept &= ranks > 0
+    ranked = found.documents["label"].to_numpy()[kept][np.argsort(ranks[kept])]
     rules = with_top_label(conventions, qrels)
-    own = qrels[qrels["query_id"] == found.query_id]
-    evaluation = evaluate(judge(ranking, own, rules), [found.measure], rules)
+    own = _of_query(qrels, found.query_id)["label"].to_numpy(dtype=np.float64)
+    judged = judge_list(found.query_id, ranked, own, rules)
+    evaluation = evaluate(judged, [found.measure], rules)
     return float(evaluation.values[0, 0])
 
 
@@ -134,10 +136,15 @@ def credits_of(relevance: Relevance, measure: Measure) -> Floats:
 
 def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
     """The conventions for a part of the labels: the top of the scale is that of them all."""
-    top = float(qrels["label"].max()) if len(qrels) else 0.0
-    if conventions.err_top_label is not None or not top > 0:
+    if conventions.err_top_label is not None or qrels.empty:
         return conventions
-    return replace(conventions, err_top_label=top)
+    top = float(qrels["label"].max())
+    return replace(conventions, err_top_label=top) if top > 0 else conventions
+
+
+def _of_query(qrels: pd.DataFrame, query_id: str) -> pd.DataFrame:
+    own = (qrels["query_id"] == query_id).to_numpy()
+    return qrels if own.all() else qrels[own]
 
 
 def of_query(ranking: Ranking, query_id: str) -> Ranking:
@@ -185,8 +192,16 @@ def _side(
         rules.order_rule(ranking.ties), rules.score_precision
     )
     docs = settled.doc_ids[settled.docs]
-    labels = dict(zip(qrels["doc_id"], qrels["label"].astype(float), strict=True))
+    known = qrels["label"].to_numpy(dtype=np.float64)
+    labels = dict(zip(qrels["doc_id"].tolist(), known.tolist(), strict=True))
     label = np.array([labels.get(doc, np.nan) for doc in docs], dtype=np.float64)
+    judged = judge_list(
+        query_id,
+        label if len(settled.query_ids) else None,
+        known,
+        rules,
+        tied=bool(settled.tied.any()),
+    )
     if rules.negative == "unjudged":
         label = np.where(label < 0, np.nan, label)
     if rules.judged_only:
@@ -194,8 +209,6 @@ def _side(
     credit = np.zeros(len(docs))
     if qrels.empty:
         return _Side(np.nan, "absent", docs, label, credit)
-    judged = judge(settled, qrels, replace(rules, ties="as_ranked"))
-    judged = replace(judged, joining=rules.joining)
     value, state = _value(evaluate(judged, [measure], rules, left_out), measure)
     if splits(measure) and state == "scored":
         relevance = Relevance(judged, rules)
