@@ -6,6 +6,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from rankdash.analysis.reasons.contributions import credits_of
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
@@ -17,9 +18,8 @@ from rankdash.ranking.ragged import Flags, Floats, Integers, offsets_from, owner
 from rankdash.ranking.ranking import Ranking
 
 _ROUNDING = 1e-9
-_JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, tuple[Integers, Integers]]] = (
-    WeakKeyDictionary()
-)
+_Joined = tuple[npt.NDArray[np.int32], Integers]
+_JOINED: WeakKeyDictionary[Judged, WeakKeyDictionary[Judged, _Joined]] = WeakKeyDictionary()
 
 
 class Side:
@@ -93,7 +93,7 @@ class Side:
         return lengths, span, ~even
 
 
-def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
+def joined(before: Side, after: Side) -> _Joined:
     """(N,) for each row of `after` the row of `before` with the same query and document; and for
     each position of `after` with a label above 0 such a position of `before`. -1 where none is.
 
@@ -105,10 +105,10 @@ def joined(before: Side, after: Side) -> tuple[Integers, Integers]:
     return found[after.judged]
 
 
-def _join(before: Side, after: Side) -> tuple[Integers, Integers]:
+def _join(before: Side, after: Side) -> _Joined:
     ours, theirs = before.ranking, after.ranking
     there, query = rows(after.judged.starts, after.judged.starts + after.judged.lengths)
-    docs = theirs.docs[there]
+    docs = theirs.docs[there].astype(np.int64)
     if ours.documents is not theirs.documents:
         docs = places_in(ours.documents, theirs.documents)[docs]
     known = np.flatnonzero((docs >= 0) & (before.judged.lengths > 0)[query])
@@ -117,7 +117,7 @@ def _join(before: Side, after: Side) -> tuple[Integers, Integers]:
     row, pair = places_of(ours, lists, docs)
     earlier = np.full(len(theirs), -1, dtype=np.int32)
     earlier[there[pair]] = row
-    position = np.full(len(ours) + 1, -1)
+    position = np.full(len(ours) + 1, -1, dtype=np.int64)
     position[before.row] = np.arange(len(before.row))
     return earlier, position[earlier[after.row]]
 
