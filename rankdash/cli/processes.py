@@ -111,8 +111,10 @@ class Front:
                         PIPE_VARIABLE: str(writing),
                     },
                     pass_fds=(writing,),
-                    # Ctrl+C is for the front, which ends its servers.
-                    start_new_session=True,
+                    # Ctrl+C is for the front, which ends its servers. Not a new session: Linux may
+                    # share processors between sessions first, and then the worker gives way to
+                    # nobody.
+                    process_group=0,
                 )
             finally:
                 os.close(writing)
@@ -232,6 +234,8 @@ async def until_stopped(front: Front, listener: socket.socket) -> int:
     loop = asyncio.get_running_loop()
     for number, code in ((signal.SIGINT, INTERRUPTED), (signal.SIGTERM, DONE)):
         loop.add_signal_handler(number, front.end, code)
+    # A terminal may stop those of its programs that write while another is in front.
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     return await front.serve(listener)
 
 

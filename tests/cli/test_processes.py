@@ -4,6 +4,8 @@ were asked."""
 import asyncio
 import json
 import os
+import pty
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +61,20 @@ threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).st
 with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1]))) as listener:
     while True:
         threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+# What `serve` does with a command, on the terminal that is its standard input.
+ON_A_TERMINAL = """
+import asyncio, os, sys, termios
+from rankdash.cli.processes import Front, listening, until_stopped
+
+os.login_tty(0)
+settings = termios.tcgetattr(0)
+settings[3] |= termios.TOSTOP
+termios.tcsetattr(0, termios.TCSANOW, settings)
+front = Front([sys.executable, "-c", sys.argv[1]], 1, address="127.0.0.1:1")
+sys.exit(asyncio.run(until_stopped(front, listening("127.0.0.1", 0))))
 """
 
 
@@ -255,6 +271,34 @@ def test_one_worker_does_what_any_server_asks(fronted):
             await asyncio.sleep(0.01)
 
     fronted(scenario)
+
+
+def test_servers_are_in_the_session_of_the_worker_and_ctrl_c_is_not_for_them(fronted):
+    async def scenario(browser: Browser, front: Front) -> None:
+        await all_up(front)
+        front._worker.ensure()
+        servers = [server.process.pid for server in front._servers]
+        # Linux may share processors between sessions first, whatever the worker's priority.
+        assert {os.getsid(pid) for pid in (*servers, front._worker.pid)} == {os.getsid(0)}
+        assert os.getpgrp() not in {os.getpgid(pid) for pid in servers}
+
+    fronted(scenario)
+
+
+def test_a_terminal_that_stops_what_writes_behind_it_stops_no_server(tmp_path):
+    terminal, its_end = pty.openpty()
+    front = subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL, "print('written', flush=True); input()"],
+        stdin=its_end,
+        env={**os.environ, "RANKDASH_HOME": str(tmp_path)},
+    )
+    os.close(its_end)
+    with os.fdopen(terminal, "r+b", buffering=0) as seen:
+        while b"written" not in seen.read(1000):
+            pass
+        # As Ctrl+C.
+        seen.write(b"\x03")
+        assert front.wait() == 130
 
 
 def test_keys_reach_the_worker_of_another_process():
