@@ -12,17 +12,26 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from rankdash.rerankers.neural.export import INPUTS, OPSET, ModelCard, Purpose, prompts_of
+from rankdash.rerankers.neural.export import (
+    INPUTS,
+    OPSET,
+    ModelCard,
+    Purpose,
+    prompts_of,
+    weights_of,
+)
 
 Array = npt.NDArray[Any]
 
-# More than one ONNX file can hold.
+# No BERT as published is larger.
 _MOST_BYTES = 1_800_000_000
+# Larger tensors are not in the graph but beside it, from the start of a page of memory on.
+_LARGE_BYTES, _PAGE_BYTES = 1024, 4096
 # Of config.json; what is not there has these values.
 _AS_PUBLISHED = {
     "hidden_act": "gelu",
@@ -67,10 +76,9 @@ class BertGraph:
 
     def write(self, path: Path) -> float:
         """Write a graph of token ids, mask and token types, each (batch, width) int64, to "output",
-        float32: (batch, 1), (batch, hidden) or (batch, width, hidden). Returns NaN: nothing was
-        compared."""
-        import onnx
-
+        float32: (batch, 1), (batch, hidden) or (batch, width, hidden). Its weights are in the file
+        `weights_of(path)`, which runtimes map into memory and need neither parse nor copy. Returns
+        NaN: nothing was compared."""
         build = _Build(self.tensors)
         tokens = self._encoded(build)
         if self.purpose == "pair":
@@ -78,7 +86,8 @@ class BertGraph:
         elif self.purpose == "text":
             tokens = self._vector(build, tokens)
         build.node("Identity", tokens, name="output")
-        onnx.save(build.model(), str(path))
+        with weights_of(path).open("wb") as weights:
+            path.write_bytes(build.model(weights).SerializeToString())
         return math.nan
 
     def _encoded(self, build: _Build) -> str:
@@ -202,8 +211,8 @@ class _Build:
         sized = self.node("Mul", given, self.node("Add", inside, self.number(1.0)))
         return self.node("Mul", sized, self.number(0.5))
 
-    def model(self) -> Any:
-        from onnx import TensorProto, helper, numpy_helper
+    def model(self, weights: BinaryIO) -> Any:
+        from onnx import TensorProto, helper
 
         shape = ["batch", "width"]
         graph = helper.make_graph(
@@ -212,13 +221,33 @@ class _Build:
             [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in INPUTS],
             [helper.make_tensor_value_info("output", TensorProto.FLOAT, None)],
             [
-                numpy_helper.from_array(np.asarray(value, order="C"), name)
+                _stored(name, np.asarray(value, order="C"), weights)
                 for name, value in self._values.items()
             ],
         )
         opset = helper.make_opsetid("", OPSET)
         # The version of its time, which runtimes older than the library onnx read too.
         return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+def _stored(name: str, value: Array, weights: BinaryIO) -> Any:
+    """A tensor of the graph; the values of a large one go to the end of a file."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    if value.nbytes < _LARGE_BYTES:
+        return numpy_helper.from_array(value, name)
+    weights.write(bytes(-weights.tell() % _PAGE_BYTES))
+    tensor = TensorProto(
+        name=name,
+        dims=value.shape,
+        data_type=helper.np_dtype_to_tensor_dtype(value.dtype),
+        data_location=TensorProto.EXTERNAL,
+    )
+    place = {"location": Path(weights.name).name, "offset": weights.tell(), "length": value.nbytes}
+    for key, told in place.items():
+        tensor.external_data.add(key=key, value=str(told))
+    weights.write(value.data)
+    return tensor
 
 
 def _read(purpose: Purpose, folder: Path) -> BertGraph | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import shutil
 import uuid
@@ -123,8 +124,15 @@ def find(purpose: Purpose, weights: str) -> Exported | None:
         card = ModelCard(**{**told, "inputs": tuple(told["inputs"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    complete = all((folder / name).is_file() for name in (_GRAPH, _TOKENIZER))
-    return Exported(folder, card) if complete else None
+    files = [folder / _GRAPH, folder / _TOKENIZER]
+    if math.isnan(card.difference):
+        files.append(weights_of(folder / _GRAPH))
+    return Exported(folder, card) if all(file.is_file() for file in files) else None
+
+
+def weights_of(graph: Path) -> Path:
+    """Where the weights of a graph are that was made without PyTorch."""
+    return graph.with_suffix(".weights")
 
 
 def prompts_of(declared: Mapping[str, str] | None, default: str | None) -> dict[str, str]:
