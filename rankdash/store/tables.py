@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import convert
 
 from rankdash.dataset import Dataset
@@ -61,6 +60,8 @@ PARTS = {
 
 def write_table(file: Path, table: Any) -> None:
     """Write an Arrow table. The data is on the disk before the name is."""
+    import pyarrow.parquet as pq
+
     part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
     with in_words(file):
         try:
@@ -82,6 +83,8 @@ def write_table(file: Path, table: Any) -> None:
 def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
     """Read an Arrow table. dictionaries: the columns of text to be read as codes. Raises StoreError
     where the file is missing or damaged."""
+    import pyarrow.parquet as pq
+
     refuse_changed(file)
     with as_stored(file):
         return pq.read_table(

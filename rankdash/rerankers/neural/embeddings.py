@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -131,5 +132,7 @@ def _is_own(file: Path) -> bool:
     return _FILE.fullmatch(file.name) is not None
 
 
+# A document is looked up for each query that it is a candidate of.
+@lru_cache(maxsize=8192)
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8")).digest()

@@ -131,7 +131,7 @@ def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> N
 
 def readable(text: str) -> str:
     """The text with lone surrogates, which tokenizers refuse, replaced by "?"."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def around(prompt: str) -> tuple[str, str]:

@@ -68,10 +68,12 @@ class RawTokenizer:
         return encoding.ids, encoding.type_ids
 
     def unknown(self) -> int | None:
-        model = json.loads(self._tokenizer.to_str())["model"]
-        if model.get("unk_id") is not None:
-            return int(model["unk_id"])
-        token = model.get("unk_token")
+        model = self._tokenizer.model
+        if not hasattr(model, "unk_token"):
+            # A Unigram model has a number instead, and only in its file.
+            number: int | None = json.loads(self._tokenizer.to_str())["model"].get("unk_id")
+            return number
+        token = model.unk_token
         found: int | None = None if token is None else self._tokenizer.token_to_id(token)
         return found
 
@@ -136,7 +138,9 @@ class Subwords:
         with self._lock:
             unknown, found = self._source.unknown(), self._source.plain(texts)
         total = sum(map(len, found))
-        return sum(each == unknown for ids in found for each in ids) / total if total else math.nan
+        if not total:
+            return math.nan
+        return 0.0 if unknown is None else sum(ids.count(unknown) for ids in found) / total
 
     def _keep(self, text: str, cut: Cut) -> None:
         self._kept[text] = cut
