@@ -12,6 +12,8 @@ from rankdash.runs.on_ray.settings import Actors, allowed_address, refuse_elsewh
 from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
+from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import State as JobState
 from rankdash.store.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
 
@@ -23,6 +25,7 @@ __all__ = [
     "Stage",
     "Timing",
     "WorkerProcess",
+    "any_waits",
     "cancel",
     "check",
     "delete",
@@ -114,6 +117,11 @@ def list(workspace: Workspace, dataset_id: str | None = None) -> tuple[JobRow, .
     A running job whose worker is gone shows as interrupted.
     """
     return tuple(Queue(workspace).rows(dataset_id))
+
+
+def any_waits(workspace: Workspace) -> bool:
+    """Whether there is work for a worker: a job, a judge or an explanation."""
+    return any(table(workspace).any_waits() for table in (Queue, StoredJudges, Explanations))
 
 
 def cancel(workspace: Workspace, job_id: str) -> None:

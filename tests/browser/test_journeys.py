@@ -237,12 +237,14 @@ def test_the_switch_of_the_language_changes_every_word_at_once(visit):
     expect(visit.page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
 
 
-def test_the_server_never_loads_the_model_libraries(app, visit):
+def test_the_server_never_loads_the_model_libraries_nor_starts_a_worker_for_nothing(app, visit):
     visit.open("run")
+    assert not (app.home / "worker.log").exists()
     run_first_offered(visit)
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
     )
+    assert (app.home / "worker.log").exists()
     with urllib.request.urlopen(app.url + "_stcore/health") as answer:
         assert answer.status == 200
     maps = Path(f"/proc/{app.process.pid}/maps").read_text()

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from rankdash.errors import SettingError, StoreError, UnavailableError
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
 from rankdash.runs.worker import Attempt
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Owner, Queue
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +41,23 @@ def test_a_job_is_queued_with_all_its_settings(workspace, dataset):
     assert row.settings["b"] == 0.75
     assert (row.depth, row.sample, row.seed) == (3, 2, 9)
     assert jobs.list(workspace, "another") == ()
+
+
+def test_a_job_a_judge_and_an_explanation_are_work_that_waits(workspace, dataset):
+    run = run_from_ranking("given", dataset.id, dataset.candidates, "given")
+    workspace.save_run(run)
+    about = {"model": "m", "template": "", "settings": {}, "top": 1, "systems": [], "depth": 1}
+    judges, explanations = StoredJudges(workspace), Explanations(workspace)
+    for table, ask in (
+        (Queue(workspace), lambda: jobs.submit(workspace, JobRequest(dataset.id, "bm25"))),
+        (judges, lambda: judges.submit(
+            dataset_id=dataset.id, name="j", pairs=[("q0", "d0")], **about)),
+        (explanations, lambda: explanations.ask(Asked(run.id, "q0", "d0", "term"))),
+    ):  # fmt: skip
+        assert not jobs.any_waits(workspace)
+        ask()
+        assert jobs.any_waits(workspace)
+        assert table.claim(Owner()) is not None
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,19 @@ class Leases(Generic[_Row]):
         """What a row says."""
         raise NotImplementedError
 
+    def any_waits(self) -> bool:
+        """Whether there is anything to claim."""
+        with self._database.reading() as db:
+            queued = f"SELECT 1 FROM {self.table} WHERE state = 'queued' LIMIT 1"  # noqa: S608
+            return db.execute(queued).fetchone() is not None
+
     def claim(self, owner: Owner) -> _Row | None:
         """Take what has waited longest; None where nothing waits."""
+        if not self.any_waits():
+            return None
         waiting = (
             f"SELECT id FROM {self.table} WHERE state = 'queued' ORDER BY queued, rowid LIMIT 1"  # noqa: S608
         )
-        with self._database.reading() as db:
-            if db.execute(waiting).fetchone() is None:
-                return None
         taken = self._set(
             f"state = 'running', worker = :token, host = :host, pid = :pid, heartbeat = :time "
             f"{self.on_claim}",

@@ -21,6 +21,7 @@ from rankdash import allowed, i18n
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
+from rankdash.runs import jobs
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.runs.relay import PIPE_VARIABLE, RelayedWorker
 from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE
@@ -68,6 +69,13 @@ def reopen() -> None:
     # What was read from the stand-in of the database.
     forget_all()
     if not read_only():
+        _work_on()
+
+
+def _work_on() -> None:
+    """Have done what waits. Whatever queues more asks for the worker itself: a server that only
+    shows pages needs no second process."""
+    if jobs.any_waits(workspace()):
         worker().ensure()
 
 
@@ -87,14 +95,13 @@ def prepare() -> None:
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
-    """Start the worker with the server and end it with the server; a workspace that is only shown
-    needs none."""
-    # The worker, which is started next, is told by it.
+    """Go on with what waits, and end the worker with the server."""
+    # The worker is told by it.
     allowed.bound(bound_to())
     try:
         if not read_only():
             samples.open_once(workspace())
-            worker().ensure()
+            _work_on()
         elif (trouble := workspace().trouble) is not None:
             _log.error("%s", trouble)
     except RankdashError as error:

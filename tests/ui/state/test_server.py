@@ -37,8 +37,8 @@ def lives(monkeypatch):
     monkeypatch.delenv(allowed.HOSTS, raising=False)
     monkeypatch.setenv(allowed.SHARED, "")
 
-    def through(address, stop=lambda: None):
-        hand = SimpleNamespace(ensure=lambda: None, stop=stop)
+    def through(address, stop=lambda: None, ensure=lambda: None, waits=False):
+        hand = SimpleNamespace(ensure=ensure, stop=stop)
 
         def worker():
             return hand
@@ -48,6 +48,7 @@ def lives(monkeypatch):
         changes = {
             "bound_to": lambda: address,
             "read_only": lambda: False, "workspace": lambda: None, "worker": worker,
+            "jobs": SimpleNamespace(any_waits=lambda _store: waits),
             "samples": SimpleNamespace(open_once=lambda _store: None), "gc": nothing,
             "IMPORTED_BEFORE": (), "_announce": lambda: None,
         }  # fmt: skip
@@ -82,6 +83,13 @@ def test_a_server_ends_quietly_where_its_work_cannot_be_written_off(lives, caplo
 
     lives("127.0.0.1", stop)
     assert [record.getMessage() for record in caplog.records] == ["There is no room."]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_worker_is_started_with_the_server_where_work_waits_for_it(lives, waits):
+    asked = []
+    lives("127.0.0.1", ensure=lambda: asked.append("ensure"), waits=waits)
+    assert asked == ["ensure"] * waits
 
 
 @pytest.fixture
