@@ -2,12 +2,13 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from rankdash import rerankers
 from rankdash.cli import main
 
 QRELS = """\
@@ -52,6 +53,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return Outcome(code, *capsys.readouterr())
 
     return command
+
+
+@pytest.fixture
+def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A command that runs in this process takes plugins for good."""
+    monkeypatch.setattr(rerankers, "_named_files", [])
+    yield
+    monkeypatch.undo()
+    rerankers._registry.cache_clear()
 
 
 @pytest.fixture

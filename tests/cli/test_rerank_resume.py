@@ -54,6 +54,9 @@ KIND = RerankerKind(
 """
 
 
+pytestmark = pytest.mark.usefixtures("no_plugin_stays")
+
+
 @pytest.fixture
 def command(tmp_path):
     plugin = tmp_path / "counting.py"
@@ -67,12 +70,6 @@ def command(tmp_path):
         ]
 
     return made
-
-
-def run(*arguments):
-    """In a process of its own: this one would keep the plugin."""
-    command = [sys.executable, "-m", "rankdash", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
 def scored(tmp_path):
@@ -96,7 +93,7 @@ def broken(command, tmp_path, number, *options):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_broken_off_goes_on(command, tmp_path, number):
+def test_a_run_that_is_broken_off_goes_on(run, command, tmp_path, number):
     kept = broken(command, tmp_path, number)
     assert not (tmp_path / "out.trec").exists()
     # As a line is cut where the machine stops.
@@ -104,32 +101,32 @@ def test_a_run_that_is_broken_off_goes_on(command, tmp_path, number):
         file.write(b'{"query_id": "cut')
     before = kept.read_bytes().count(b"\n") - 1
     first = scored(tmp_path)
-    assert run(*command("--resume", kept, ms=30)).returncode == 0
+    assert run(*command("--resume", kept, ms=30)).code == 0
     again = scored(tmp_path)
     assert not kept.exists()
     done = len({*first} | {*again})
     assert done == 168 and len({*again}) <= done - before
-    assert run(*command(out="whole.trec")).returncode == 0
+    assert run(*command(out="whole.trec")).code == 0
     assert (tmp_path / "out.trec").read_bytes() == (tmp_path / "whole.trec").read_bytes()
 
 
 @pytest.mark.parametrize("options", [(), ("--shard", "1/2")])
-def test_it_goes_on_by_the_runtime_that_it_began_with(command, tmp_path, monkeypatch, options):
+def test_it_goes_on_by_the_runtime_that_it_began_with(run, command, tmp_path, monkeypatch, options):
     with (tmp_path / "counting.py").open("a") as plugin:
         plugin.write(CHOOSING)
     monkeypatch.setenv("RUNTIMES", "first second")
     kept = broken(command, tmp_path, signal.SIGKILL, *options)
     monkeypatch.setenv("RUNTIMES", "second")
     refused = run(*command("--resume", kept, *options, ms=30))
-    assert refused.returncode == 2 and not (tmp_path / "out.trec").exists()
-    assert "Going on with runtime=first, device=cpu" in refused.stderr
-    assert refused.stderr.splitlines()[-1].startswith("error: No first here.")
+    assert refused.code == 2 and not (tmp_path / "out.trec").exists()
+    assert "Going on with runtime=first, device=cpu" in refused.err
+    assert refused.err.splitlines()[-1].startswith("error: No first here.")
     monkeypatch.setenv("RUNTIMES", "second first")
-    assert run(*command("--resume", kept, *options, ms=30)).returncode == 0
-    other = run(*command(*options, ms=30, out="other.trec"))
+    assert run(*command("--resume", kept, *options, ms=30)).code == 0
+    other = run(*command(*options, out="other.trec"))
     monkeypatch.setenv("RUNTIMES", "first second")
-    whole = run(*command(*options, ms=30, out="whole.trec"))
-    assert other.returncode == whole.returncode == 0
+    whole = run(*command(*options, out="whole.trec"))
+    assert other.code == whole.code == 0
     found, first, second = (
         # What a shard took says its first line.
         [line for line in (tmp_path / name).read_bytes().splitlines() if line[:1] != b"#"]
@@ -150,17 +147,17 @@ def test_stages_go_on_by_the_runtimes_that_they_began_with():
     assert found == {"first": "bm25", "first_settings": ""}
 
 
-def test_what_failed_is_tried_again(command, tmp_path):
+def test_what_failed_is_tried_again(run, command, tmp_path):
     plugin = tmp_path / "counting.py"
     text = plugin.read_text()
     failing = 'if "e" in request.query: return Scored.failed(len(request.doc_ids), "no")\n        '
     plugin.write_text(text.replace("time.sleep", f"{failing}time.sleep"))
     kept = tmp_path / "kept"
-    assert run(*command("--resume", kept)).returncode in (1, 2)
+    assert run(*command("--resume", kept)).code in (1, 2)
     done = kept.read_bytes().count(b"\n") - 1
     plugin.write_text(text)
     scored(tmp_path)
-    assert run(*command("--resume", kept)).returncode == 0
+    assert run(*command("--resume", kept)).code == 0
     assert 0 < done < 168 and len({*scored(tmp_path)}) == 168 - done
     assert not kept.exists()
 
@@ -185,6 +182,6 @@ def test_results_of_another_run_are_refused(tmp_path):
     assert kept.read_text() == "mine\n"
 
 
-def test_the_run_is_not_written_over_its_results(command, tmp_path):
+def test_the_run_is_not_written_over_its_results(run, command, tmp_path):
     refused = run(*command("--resume", tmp_path / "out.trec"))
-    assert refused.returncode == 2 and "would be one file" in refused.stderr
+    assert refused.code == 2 and "would be one file" in refused.err
