@@ -27,6 +27,18 @@ PATIENCE_MS = 300_000
 expect.set_options(timeout=PATIENCE_MS)
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([server.__name__])
+# On the page from when something is said to the server until the server says something.
+_LISTENING = """(() => {
+  const send = WebSocket.prototype.send;
+  const waits = (still) => document.documentElement.toggleAttribute("data-unanswered", still);
+  WebSocket.prototype.send = function (message) {
+    this.addEventListener("message", () => waits(false), {once: true});
+    waits(true);
+    return send.call(this, message);
+  };
+})()"""
+_BUSY = """html:is([data-unanswered],
+  :has([data-testid='stApp']:not([data-test-script-state='notRunning'])))"""
 _STILL = """() => document.getAnimations().every((each) =>
   each.playState !== "running" || each.effect?.getComputedTiming().iterations === Infinity)"""
 
@@ -57,8 +69,7 @@ class Visit:
         a fold is still opening is closed by it, half a second in which no person chooses."""
         # Before its first run the app is idle too, and has nothing on it yet.
         expect(self.page.get_by_test_id("stSidebar")).to_be_attached(timeout=PATIENCE_MS)
-        idle = self.page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
-        expect(idle).to_be_visible(timeout=PATIENCE_MS)
+        expect(self.page.locator(_BUSY)).to_have_count(0, timeout=PATIENCE_MS)
         self.page.wait_for_function(_STILL, timeout=PATIENCE_MS)
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -185,6 +196,9 @@ def visiting(browser: Browser, app: App, **settings: object) -> Iterator[Visit]:
         if not url.startswith((app.url, "data:", "blob:", app.url.replace("http", "ws", 1))):
             opened.strangers.append(url)
 
+    page.add_init_script(_LISTENING)
+    # What is clicked or typed while a page is being drawn may be lost: each action waits for it.
+    page.add_locator_handler(page.locator(_BUSY), lambda: None)
     page.on("request", lambda request: watch(request.url))
     page.on("websocket", lambda socket: watch(socket.url))
     try:

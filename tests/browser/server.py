@@ -1,18 +1,27 @@
 """The dashboard as `streamlit run app.py` starts it, in a process that has imported it already:
 importing takes longer than all else that a start does."""
 
+import functools
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from streamlit.components.v2 import manifest_scanner
 from streamlit.web import cli
 
 from rankdash.ui.state.server import IMPORTED_BEFORE
 
 for _module in IMPORTED_BEFORE:
     importlib.import_module(_module)
+# What each start looks through anew: all installed packages, and the files of all modules.
+manifest_scanner.scan_component_manifests = functools.cache(
+    manifest_scanner.scan_component_manifests
+)
+manifest_scanner.scan_component_manifests()
+inspect.stack()
 
 
 def serve(app: Path, port: int, environment: Mapping[str, str], log: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -33,13 +32,15 @@ def run_first_offered(visit) -> None:
     visit.page.get_by_role("button", name="Start 1 run").click()
 
 
-def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
+def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit, app):
     visit.open()
     visit.sees("Help centre")
     visit.sees("There is only the baseline so far")
     before = visit.page.get_by_test_id("stMetricValue").first.inner_text()
     visit.page.get_by_role("button", name="Run a reranker").click()
     visit.settle()
+    log = app.home / "worker.log"
+    assert not log.exists(), "a worker has nothing to do yet"
     run_first_offered(visit)
     # A person may leave the page once it has begun, and come back.
     expect(visit.page.get_by_role("button", name="Cancel")).to_be_visible()
@@ -47,6 +48,9 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit):
     visit.go("Run")
     visit.sees(re.compile(r"Compare on Overview"), timeout=RUN_MS)
     expect(visit.page.get_by_text("of 168 queries")).to_have_count(0, timeout=RUN_MS)
+    assert log.exists()
+    # The worker alone has loaded the model.
+    assert "libtorch" not in Path(f"/proc/{app.process.pid}/maps").read_text()
 
     visit.go("Overview")
     visit.sees("all-MiniLM-L6-v2")
@@ -138,7 +142,7 @@ def test_hostile_text_stays_inert_everywhere(visit):
         assert visit.page.locator("a[href*='evil']").count() == 0
 
 
-def test_a_cold_deep_link_shows_the_same_view(app, visit):
+def test_a_cold_deep_link_shows_the_same_view_and_one_to_what_is_gone_falls_back(visit):
     visit.open()
     link = visit.page.url
     assert "data=" in link
@@ -149,9 +153,6 @@ def test_a_cold_deep_link_shows_the_same_view(app, visit):
     # The frame is there too: navigation, the data set, the cutoff of the link.
     visit.sees("NDCG@5")
     assert "k=5" in visit.params
-
-
-def test_a_link_to_what_is_gone_falls_back_in_words(visit):
     visit.open("?data=0123456789abcdef&metric=nonsense&k=999999&base=nobody&system=nobody")
     visit.sees("Help centre · First stage · NDCG@10")
 
@@ -235,17 +236,3 @@ def test_the_switch_of_the_language_changes_every_word_at_once(visit):
     # Nothing is still on its way once the page is drawn.
     visit.settle()
     expect(visit.page.get_by_test_id(re.compile("^stSkeleton"))).to_have_count(0)
-
-
-def test_the_server_never_loads_the_model_libraries_nor_starts_a_worker_for_nothing(app, visit):
-    visit.open("run")
-    assert not (app.home / "worker.log").exists()
-    run_first_offered(visit)
-    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
-        timeout=RUN_MS
-    )
-    assert (app.home / "worker.log").exists()
-    with urllib.request.urlopen(app.url + "_stcore/health") as answer:
-        assert answer.status == 200
-    maps = Path(f"/proc/{app.process.pid}/maps").read_text()
-    assert "libtorch" not in maps

@@ -46,21 +46,25 @@ def visit(browser, served):
         yield opened
 
 
-def saved(visit, folder: Path, address: str) -> Path:
-    visit.open(address)
+@pytest.fixture(scope="module")
+def saved(browser, served, tmp_path_factory) -> dict[str, Path]:
+    """Language → the file of a query that was saved in it."""
+    files = {}
     label = re.compile("Save this query as a file|将此查询存为文件")
-    with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
-        visit.page.get_by_role("button", name=label).click()
-    target = folder / waiting.value.suggested_filename
-    waiting.value.save_as(target)
-    return target
+    with visiting(browser, served) as visit:
+        for language in ("en", "zh"):
+            visit.open(f"queries?q=q2&lang={language}")
+            with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
+                visit.page.get_by_role("button", name=label).click()
+            name = waiting.value.suggested_filename
+            files[language] = tmp_path_factory.mktemp(language) / name
+            waiting.value.save_as(files[language])
+    return files
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_saved_query_opens_offline_asks_for_nothing_and_runs_nothing(
-    browser, visit, tmp_path, scheme
-):
-    file = saved(visit, tmp_path, "queries?q=q2")
+def test_a_saved_query_opens_offline_asks_for_nothing_and_runs_nothing(browser, saved, scheme):
+    file = saved["en"]
     assert re.fullmatch(r"rankdash_[\w-]+_query-q2\.html", file.name)
     page = new_page(browser, color_scheme=scheme, offline=True)
     asked, complaints = [], []
@@ -99,9 +103,8 @@ def test_a_saved_query_opens_offline_asks_for_nothing_and_runs_nothing(
     page.context.close()
 
 
-def test_a_query_is_saved_in_the_language_of_the_interface(visit, tmp_path):
-    file = saved(visit, tmp_path, "queries?q=q2&lang=zh")
-    text = file.read_text(encoding="utf-8")
+def test_a_query_is_saved_in_the_language_of_the_interface(saved):
+    text = saved["zh"].read_text(encoding="utf-8")
     assert '<html lang="zh">' in text
     assert "各系统排在最前的文档" in text
 

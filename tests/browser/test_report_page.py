@@ -86,7 +86,9 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     expect(visit.page.get_by_role("checkbox", name="Kinds of queries")).not_to_be_checked()
 
 
-def test_the_zip_holds_the_numbers_that_the_overview_shows(visit, tmp_path):
+def test_the_files_hold_the_numbers_that_the_overview_shows_and_charts_are_saved_as_svg(
+    visit, tmp_path
+):
     visit.open("overview")
     visit.sees("9 helped")
     best = visit.page.get_by_role("table", name="Leaderboard").get_by_role("row").nth(1)
@@ -111,10 +113,6 @@ def test_the_zip_holds_the_numbers_that_the_overview_shows(visit, tmp_path):
     assert not [row for row in rows for cell in row.values() if cell.startswith(("=", "@", "+"))]
     report = archive.read("report.html").decode()
     assert change in report
-
-
-def test_a_single_file_is_what_the_zip_holds_and_charts_are_saved_as_svg(visit, tmp_path):
-    visit.open("report")
     # The last of the files: the first of several buttons of one name is the first on the page then.
     visit.sees("Hard negatives for training")
     visit.settle()
