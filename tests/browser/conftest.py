@@ -103,6 +103,8 @@ class Visit:
 
     @property
     def params(self) -> str:
+        """Of the address, which follows what was chosen."""
+        self.settle()
         return self.page.url.partition("?")[2]
 
 

@@ -56,7 +56,8 @@ def test_a_score_is_explained_on_demand_and_kept(visit, app):
     assert "leave=sentence" in visit.params
     page.get_by_text("words of the document").click()
     expect(gift).to_be_visible()
-    assert page.get_by_role("button", name="Find out what the score depends on").count() == 0
+    again = page.get_by_role("button", name="Find out what the score depends on")
+    expect(again).to_have_count(0)
 
 
 def test_what_a_silent_worker_finds_in_the_end_is_shown(browser, tmp_path):
