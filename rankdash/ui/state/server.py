@@ -75,8 +75,10 @@ def reopen() -> None:
 def _work_on() -> None:
     """Have done what waits. Whatever queues more asks for the worker itself: a server that only
     shows pages needs no second process."""
+    # Made here, because two sessions that ask for it first would each make one.
+    hand = worker()
     if jobs.any_waits(workspace()):
-        worker().ensure()
+        hand.ensure()
 
 
 def prepare() -> None:

@@ -71,6 +71,7 @@ def test_a_workspace_that_is_only_shown_gets_no_worker_after_a_repair(
     ensured = []
     monkeypatch.setattr(server, "forget_all", lambda: None)
     monkeypatch.setattr(server, "read_only", lambda: shown_only)
+    monkeypatch.setattr(server, "jobs", SimpleNamespace(any_waits=lambda _store: True))
     monkeypatch.setattr(server, "worker", lambda: SimpleNamespace(ensure=lambda: ensured.append(1)))
     server.reopen()
     assert ensured == started
