@@ -15,7 +15,7 @@ from rankdash.store.workspace import HOME_VARIABLE, Workspace
 from tests.documented import DOCS, README, ROOT, assumptions, commands, plugin
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
-QUERIES = 12
+QUERIES, DEPTH = 12, 20
 # What stands for the reader's own in a command → what it is here.
 PLACES = {"FOLDER": "folder", "FILE": "everything.zip", "NAME": "folder"}
 
@@ -27,8 +27,11 @@ def here(argument: str) -> str:
 
 
 def cut(name: str, keep: set[str]) -> str:
-    """The lines of a file of the sample that speak of some queries, its heading included."""
+    """The lines of a file of the sample that speak of some queries, its heading included; of a
+    ranking the first documents of each."""
     lines = (SAMPLE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    if name == "initial.trec":
+        lines = [line for line in lines if int(line.split()[3]) <= DEPTH]
     if name == "queries.jsonl":
         return "".join(line for line in lines if json.loads(line)["_id"] in keep)
     return "".join(line for line in lines if line.split()[0] in keep | {"query-id"})

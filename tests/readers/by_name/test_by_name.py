@@ -5,12 +5,14 @@ the file it would download already in its folder.
 """
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -20,7 +22,8 @@ from rankdash.cli import main
 from rankdash.errors import DataError, LimitError
 from rankdash.loading import load
 from rankdash.readers import sources_at, sources_by_name
-from rankdash.readers.by_name import irds, thinning
+from rankdash.readers.by_name import __main__ as fetching
+from rankdash.readers.by_name import irds, start, thinning
 from rankdash.readers.by_name.fetching import Fetched
 from rankdash.readers.by_name.start import is_name
 from rankdash.readers.parse.limits import ReadLimits
@@ -29,6 +32,8 @@ from tests.readers.formats.test_tools import parquet
 from tests.sets import ROOT
 
 NOWHERE = "http://127.0.0.1:9"
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([fetching.__name__])
 
 
 def lines(rows: list[dict[str, object]]) -> bytes:
@@ -54,9 +59,44 @@ ROWS = {
 }
 
 
+def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
+    with Path(said).open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.exit(fetching.main(arguments))
+
+
+class Forked:
+    """A process of `python -m rankdash.readers.by_name` that has imported what takes longest."""
+
+    def __init__(self, command, *, stdout, env, **_streams) -> None:
+        self._process = _FORKS.Process(target=fetch, args=(command[3:], stdout.name, env))
+        with pytest.MonkeyPatch.context() as patch:
+            # A new process runs the __main__ of its parent, where a test of pages leaves the app.
+            patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+            self._process.start()
+        self.poll, self.kill = lambda: self._process.exitcode, self._process.kill
+
+    def wait(self, seconds: float | None = None) -> int:
+        self._process.join(seconds)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired("fetch", seconds)
+        return self.poll()
+
+
+# In place of the module `subprocess` in `start`, and there alone.
+FORKING = SimpleNamespace(
+    Popen=Forked, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired
+)
+
+
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch) -> None:
     """Caches of its own, and no server outside this machine."""
+    monkeypatch.setattr(start, "subprocess", FORKING)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
