@@ -9,6 +9,8 @@ from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from tests.stored import keep_lists, keep_rows
 
+from .conftest import visiting
+
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script> '
     "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "
@@ -22,6 +24,13 @@ TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需�
 @pytest.fixture(scope="module")
 def app(app_of_file):
     return app_of_file
+
+
+@pytest.fixture(scope="module")
+def visit(browser, app):
+    """One tab for all tests of the file: each opens an address of its own in it."""
+    with visiting(browser, app) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +132,24 @@ def test_the_next_query_shows_labels_that_were_corrected_in_another_window(visit
     visit.sees("1 label given or corrected")
 
 
+def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
+    visit.open(f"queries?data={compared}")
+    visit.sees("Documents in the order of")
+    marks = visit.page.locator("mark")
+    expect(marks.filter(has_text=re.compile("^return$")).first).to_be_visible()
+    expect(marks.filter(has_text=re.compile("^退货$")).first).to_be_visible()
+    card = visit.page.locator(".rd-card").filter(has_text="in the shop")
+    expect(card).to_contain_text("<img src=x onerror=")
+    expect(card).to_contain_text("![pic](http://evil.invalid/a.png)")
+    assert card.locator("img, script, svg, a").count() == 0
+    visit.page.get_by_text("all near the top").click()
+    visit.settle()
+    assert visit.page.evaluate("window.hacked") is None
+    assert visit.page.locator("[src*='evil'], [href*='evil']").count() == 0
+    # No request left for another host.
+    assert visit.strangers == []
+
+
 def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(
     visit, compared
 ):
@@ -145,21 +172,3 @@ def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narr
     visit.settle()
     expect(heading).to_be_in_viewport()
     assert table.bounding_box()["y"] < heading.bounding_box()["y"]
-
-
-def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
-    visit.open(f"queries?data={compared}")
-    visit.sees("Documents in the order of")
-    marks = visit.page.locator("mark")
-    expect(marks.filter(has_text=re.compile("^return$")).first).to_be_visible()
-    expect(marks.filter(has_text=re.compile("^退货$")).first).to_be_visible()
-    card = visit.page.locator(".rd-card").filter(has_text="in the shop")
-    expect(card).to_contain_text("<img src=x onerror=")
-    expect(card).to_contain_text("![pic](http://evil.invalid/a.png)")
-    assert card.locator("img, script, svg, a").count() == 0
-    visit.page.get_by_text("all near the top").click()
-    visit.settle()
-    assert visit.page.evaluate("window.hacked") is None
-    assert visit.page.locator("[src*='evil'], [href*='evil']").count() == 0
-    # What the fixture asserts in the end: no request left for another host.
-    assert visit.strangers == []

@@ -40,8 +40,9 @@ def served(tmp_path_factory):
         yield app
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def visit(browser, served):
+    """One tab for all tests of the file: each opens an address of its own in it."""
     with visiting(browser, served) as opened:
         yield opened
 
