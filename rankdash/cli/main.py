@@ -11,7 +11,8 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
 from rankdash import __version__
@@ -45,16 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         typed = (sys.argv[1:] if argv is None else list(argv)) or ["serve"]
-        collected = argv is None and gc.isenabled()
-        if collected:
-            # What is imported stays to the end: looking through it for garbage takes as long as a
-            # fifth of importing it, at the end once more.
-            gc.disable()
-            atexit.register(gc.freeze)
-        arguments = _parser(typed).parse_args(typed)
-        if collected:
-            gc.freeze()
-            gc.enable()
+        with _start() if argv is None else nullcontext():
+            arguments = _parser(typed).parse_args(typed)
         code: int = arguments.command(arguments)
         sys.stdout.flush()
     except (UsageError, RankdashError) as problem:
@@ -73,6 +66,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"This is a fault of rankdash, please report it: {type(problem).__name__}: {problem}"
         )
     return code
+
+
+@contextmanager
+def _start() -> Iterator[None]:
+    """What a command imports at its start, in less time; in a process of its own, because it is for
+    all of the process."""
+    # NumPy's threads else spin for a while each time that they have nothing to do, first at once.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    # What is imported stays: it need not be looked through for garbage, now or at the end.
+    gc.disable()
+    atexit.register(gc.freeze)
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 def _refuse(message: str) -> int:

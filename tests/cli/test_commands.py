@@ -70,6 +70,33 @@ def test_evaluate_makes_tables_where_a_finding_needs_them(qrels: Path, first: Pa
     assert "Rows that repeat the label of a pair: 1." in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("own", "typed", "frozen"),
+    [
+        (True, ["rerankers"], True),
+        (True, ["evaluate", "--no"], False),
+        (False, ["rerankers"], False),
+    ],
+)
+def test_a_program_of_its_own_looks_for_no_garbage_in_what_it_imported(own, typed, frozen):
+    code = f"""
+import gc, os, sys
+from rankdash.cli import main
+typed, own = {typed!r}, {own!r}
+sys.argv[1:] = typed
+before = dict(os.environ)
+main() if own else main(typed)
+print(gc.isenabled(), gc.get_freeze_count() > 10_000, before == os.environ, file=sys.stderr)
+"""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment
+    )
+    assert done.stderr.splitlines()[-1] == f"True {frozen} {not own}"
+
+
 def test_the_module_can_be_run(qrels: Path, first: Path):
     done = program("evaluate", "--qrels", qrels, "--run", first, "--metrics", "mrr")
     assert done.returncode == 0

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rankdash.rerankers.neural import open_model, runtimes
+from rankdash.rerankers.neural import export, open_model, runtimes
 from rankdash.rerankers.neural.batches import Batching, compute, compute_each
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.export import sample_rows
@@ -84,6 +84,41 @@ def test_a_bi_encoder_gives_the_vectors_of_pytorch(bi_folder, tmp_path, mode, no
 
 def test_the_tokens_of_a_text_are_those_of_pytorch(bi_folder, tmp_path):
     agrees("tokens", bi_folder, tmp_path)
+
+
+def kept(folder, weights):
+    graph = BertGraph.read("pair", folder)
+    return export.keep("pair", weights, graph.card, graph.tokenizer, graph.write)
+
+
+def test_weights_are_beside_the_graph_and_are_made_again_where_they_are_gone(
+    cross_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    made = kept(cross_folder, "a" * 64)
+    files = {file.name: file for file in made.folder.iterdir()}
+    assert set(files) == {"model.onnx", "model.weights", "tokenizer.json", "card.json"}
+    held = sum(each.nbytes for each in BertGraph.read("pair", cross_folder).tensors.values())
+    assert files["model.onnx"].stat().st_size < held / 2 < files["model.weights"].stat().st_size
+    assert export.find("pair", "a" * 64) == made
+    content = files["model.weights"].read_bytes()
+    files["model.weights"].unlink()
+    assert export.find("pair", "a" * 64) is None
+    again = kept(cross_folder, "a" * 64)
+    assert again.folder == made.folder
+    assert files["model.weights"].read_bytes() == content
+
+
+def test_a_graph_of_pytorch_has_its_weights_in_itself(cross_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    graph = BertGraph.read("pair", cross_folder)
+
+    def write(path):
+        path.write_bytes(b"graph")
+        return 0.0
+
+    made = export.keep("pair", "b" * 64, graph.card, graph.tokenizer, write)
+    assert export.find("pair", "b" * 64) == made
 
 
 @pytest.mark.model
