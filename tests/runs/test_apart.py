@@ -14,8 +14,10 @@ from tests.sets import ROOT
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 APART = """
-import sys
+import signal, sys
 from rankdash.runs.on_ray.apart import run_apart
+# What a shell starts in the background ignores it, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(run_apart(sys.argv[1:], "ray"))
 """
 
