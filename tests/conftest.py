@@ -8,6 +8,7 @@ import functools
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -20,6 +21,9 @@ from xdist.scheduler import LoadFileScheduling
 
 from rankdash.rerankers.neural import load_model, runtimes, tokenizer
 from tests.sets import SETS
+
+# A shell ignores it in what it starts in the background, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What passes once passes always, however busy the machine is. Hypothesis shrinks a failure for five
 # minutes at the most, which is within the time limit of a test; looking for an explanation of it

@@ -14,10 +14,8 @@ from tests.sets import ROOT
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 APART = """
-import signal, sys
+import sys
 from rankdash.runs.on_ray.apart import run_apart
-# What a shell starts in the background ignores it, and so would all that it starts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(run_apart(sys.argv[1:], "ray"))
 """
 
