@@ -36,7 +36,9 @@ def middle(text: str, width: int) -> str:
 
 def fits(text: str, width: int) -> bool:
     """Whether `middle` leaves the text whole."""
-    return columns(" ".join(text.split())) <= width
+    line = " ".join(text.split())
+    # No character takes less than a column.
+    return len(line) <= width and columns(line) <= width
 
 
 def lines(text: str, width: int) -> list[str]:
@@ -63,7 +65,7 @@ def _head(text: str, width: int) -> str:
     """The longest start of the text that takes at most `width` columns."""
     if text.isascii():
         return text[: max(width, 0)]
-    ends = itertools.accumulate(columns(each) for each in text)
+    ends = itertools.accumulate(columns(each) for each in text[: max(width, 0)])
     return text[: sum(1 for end in ends if end <= width)]
 
 

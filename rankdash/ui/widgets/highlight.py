@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -98,11 +99,22 @@ def snippet(text: str, marked: Spans, length: int) -> tuple[int, int]:
     """The part of the text, about `length` characters, in which most of the marks stand."""
     if len(text) <= length:
         return 0, len(text)
-    best, most = 0, -1
+    words = [text[start:end].lower() for start, end in marked]
+    # How often each word stands among the marks from one on, as far as the part reaches.
+    inside: Counter[str] = Counter()
+    best, most, reached = 0, -1, 0
     for place, (start, _) in enumerate(marked):
-        words = {text[a:b].lower() for a, b in marked[place:] if b <= start + length * 3 // 4}
-        if len(words) > most:
-            best, most = start, len(words)
+        while reached < len(marked) and marked[reached][1] <= start + length * 3 // 4:
+            inside[words[reached]] += 1
+            reached += 1
+        if len(inside) > most:
+            best, most = start, len(inside)
+        if reached == place:
+            reached += 1
+        elif inside[words[place]] == 1:
+            del inside[words[place]]
+        else:
+            inside[words[place]] -= 1
     start = min(max(0, best - length // 4), len(text) - length)
     # Not in the middle of a word where there is a blank near.
     blank = text.find(" ", start, start + 20) if start else -1

@@ -95,6 +95,23 @@ def test_a_place_counts_up_to_three_quarters_of_the_snippet_after_another():
         assert ("gift" in text[start:end]) is there
 
 
+@given(st.lists(st.sampled_from(["gift", "GIFT", "one", "two", "x", "a" * 14])), st.integers(1, 40))
+def test_no_part_of_as_many_signs_after_a_place_has_more_of_the_words(words, length):
+    text = " ".join(words)
+    found = spans(text, terms("gift one two aaaaaaaaaaaaaa"))
+    start, _end = snippet(text, found, length)
+    reach = length * 3 // 4
+    counts = [
+        len({text[a:b].lower() for a, b in found if a >= first and b <= first + reach})
+        for first, _ in found
+    ]
+    if found and len(text) > length:
+        best = found[counts.index(max(counts))][0]
+        # From a quarter before it, else from the next word; never past the last full part.
+        earliest = min(max(0, best - length // 4), len(text) - length)
+        assert earliest <= start <= earliest + 20
+
+
 @pytest.mark.parametrize(
     ("start", "end", "html"),
     [
