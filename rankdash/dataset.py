@@ -64,14 +64,18 @@ class Dataset:
         *,
         first_stage: FirstStage = "given",
         codes: Mapping[str, Coded] | None = None,
+        known_id: str | None = None,
     ) -> None:
-        """codes: query_id and doc_id of `qrels`, where they are known as codes."""
+        """codes: query_id and doc_id of `qrels`, where they are known as codes. known_id: the id,
+        where something says that this is the content of which it was made."""
         self._tables, self.__dict__["labels"] = _checked(
             queries, documents, qrels, candidates, codes
         )
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
+        if known_id is not None:
+            self.__dict__["id"] = known_id
 
     @classmethod
     def of_labels(

@@ -32,6 +32,8 @@ from rankdash.store.failures import damaged, in_words
 
 TIES = b"rankdash.ties"
 
+# Of which data set a table is, by its id; under the hash as all of the file.
+_OF = b"rankdash.of"
 _HASH = b"rankdash.sha256"
 _DIGITS = 64
 # Parquet ends with the metadata, how long it is (4 bytes), and a mark (4 bytes).
@@ -58,8 +60,9 @@ PARTS = {
 """The tables that every data set and run has."""
 
 
-def write_table(file: Path, table: Any) -> None:
-    """Write an Arrow table. The data is on the disk before the name is."""
+def write_table(file: Path, table: Any, of: str = "") -> None:
+    """Write an Arrow table. The data is on the disk before the name is. of: the id of the data set
+    that it is of, if of any."""
     import pyarrow.parquet as pq
 
     part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
@@ -70,7 +73,7 @@ def write_table(file: Path, table: Any) -> None:
                     target, table.schema, compression="zstd", write_page_checksum=True
                 ) as writer:
                     writer.write_table(table)
-                    writer.add_key_value_metadata({_HASH: b"0" * _DIGITS})
+                    writer.add_key_value_metadata({_OF: of.encode(), _HASH: b"0" * _DIGITS})
                 _seal(target)
                 target.flush()
                 os.fsync(target.fileno())
@@ -167,9 +170,9 @@ def refuse_changed_folder(folder: Path, kind: str) -> None:
         refuse_changed(folder / name)
 
 
-def write_frame(file: Path, frame: pd.DataFrame) -> None:
-    """Write a frame; its index is not kept."""
-    write_table(file, pa.Table.from_pandas(frame, preserve_index=False))
+def write_frame(file: Path, frame: pd.DataFrame, of: str = "") -> None:
+    """Write a frame as `write_table` does; its index is not kept."""
+    write_table(file, pa.Table.from_pandas(frame, preserve_index=False), of)
 
 
 def read_frame(file: Path) -> pd.DataFrame:
@@ -181,12 +184,13 @@ def read_frame(file: Path) -> pd.DataFrame:
 def write_dataset(folder: Path, dataset: Dataset) -> None:
     """Write a data set as six tables."""
     for name in DATASET_PARTS:
-        write_frame(folder / f"{name}.parquet", getattr(dataset, name))
-    write_ranking(folder, CANDIDATES, dataset.candidates)
+        write_frame(folder / f"{name}.parquet", getattr(dataset, name), dataset.id)
+    write_ranking(folder, CANDIDATES, dataset.candidates, dataset.id)
 
 
-def read_dataset(folder: Path, name: str, first_stage: Any) -> Dataset:
-    """What `write_dataset` wrote."""
+def read_dataset(folder: Path, dataset_id: str, name: str, first_stage: Any) -> Dataset:
+    """What `write_dataset` wrote. Its id is worked out anew only where a table, as one of an older
+    version, does not say that it is of `dataset_id`."""
     ids = ("query_id", "doc_id")
     with as_stored(folder):
         queries, documents = (read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS[:2])
@@ -205,7 +209,17 @@ def read_dataset(folder: Path, name: str, first_stage: Any) -> Dataset:
             read_ranking(folder, CANDIDATES),
             first_stage=first_stage,
             codes=codes,
+            known_id=dataset_id if _are_of(folder, dataset_id) else None,
         )
+
+
+def _are_of(folder: Path, dataset_id: str) -> bool:
+    import pyarrow.parquet as pq
+
+    files = (folder / f"{part}.parquet" for part in PARTS["datasets"])
+    told = (pq.read_metadata(file).metadata or {} for file in files)
+    # Without a hash what a table says of itself is worth nothing.
+    return all(each.get(_OF) == dataset_id.encode() and _HASH in each for each in told)
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -216,8 +230,9 @@ def write_run(folder: Path, run: Run) -> None:
     write_measured(folder, run)
 
 
-def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
-    """Write a ranking as three tables: its rows, its queries and its documents.
+def write_ranking(folder: Path, name: str, ranking: Ranking, of: str = "") -> None:
+    """Write a ranking as three tables: its rows, its queries and its documents. of: as for
+    `write_table`.
 
     Rows hold the document's position in the documents table, so that a million of them load in
     milliseconds.
@@ -231,9 +246,9 @@ def write_ranking(folder: Path, name: str, ranking: Ranking) -> None:
             "tied": ranking.tied,
         }
     )
-    write_table(folder / f"{name}-queries.parquet", queries)
-    write_table(folder / f"{name}-documents.parquet", pa.table({"doc_id": ranking.documents}))
-    write_table(folder / f"{name}.parquet", rows)
+    documents = pa.table({"doc_id": ranking.documents})
+    for part, table in zip(ranking_parts(name), (rows, queries, documents), strict=True):
+        write_table(folder / f"{part}.parquet", table, of)
 
 
 def read_ranking(folder: Path, name: str) -> Ranking:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, tables
 
@@ -40,7 +41,7 @@ def state_of(workspace, dataset_id):
     ]
 
 
-def without_hash(file, table):
+def without_hash(file, table, of=""):
     pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
@@ -83,6 +84,26 @@ def test_every_stored_file_carries_its_hash(workspace, stored):
         file.write_bytes(content)
         with pytest.raises(StoreError, match="has changed since it was written"):
             tables.refuse_changed(file)
+
+
+def test_the_content_of_a_table_that_says_whose_it_is_is_not_hashed_again(
+    workspace, stored, monkeypatch
+):
+    monkeypatch.setattr(Dataset, "_content_hash", lambda self: "hashed again")
+    assert workspace.dataset(stored.id).id == stored.id
+
+
+@pytest.mark.parametrize("says", ["of another", "nothing", "of this, without a hash"])
+def test_a_whole_table_with_other_content_is_damage(workspace, stored, monkeypatch, says):
+    (folder,) = (workspace.root / "datasets").iterdir()
+    file = folder / "qrels.parquet"
+    other = stored.qrels.assign(label=0.0)
+    if says == "of this, without a hash":
+        monkeypatch.setattr(tables, "_HASH", b"another.name")
+    tables.write_frame(file, other, {"of another": "abc", "nothing": ""}.get(says, stored.id))
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="its content is not what was saved"):
+        workspace.dataset(stored.id)
 
 
 @pytest.mark.parametrize("harm", ["changed", "cut", "missing"])
