@@ -66,11 +66,19 @@ def write_table(file: Path, table: Any, of: str = "") -> None:
     import pyarrow.parquet as pq
 
     part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
+    # Texts come again and again; numbers seldom do, and to look for those takes as long as to write
+    # them twice.
+    kinds = (pa.string(), pa.large_string())
+    texts = [each.name for each in table.schema if each.type in kinds]
     with in_words(file):
         try:
             with part.open("w+b") as target:
                 with pq.ParquetWriter(
-                    target, table.schema, compression="zstd", write_page_checksum=True
+                    target,
+                    table.schema,
+                    compression="zstd",
+                    write_page_checksum=True,
+                    use_dictionary=texts or False,
                 ) as writer:
                     writer.write_table(table)
                     writer.add_key_value_metadata({_OF: of.encode(), _HASH: b"0" * _DIGITS})
