@@ -233,10 +233,9 @@ def _rerank(arguments: argparse.Namespace) -> int:
             kept.add(results)
         progress.scored(results)
 
-    def opened(load_ms: float) -> None:
+    def prepared() -> None:
         if kept is not None and isinstance(ready, Detailed):
             kept.begin(ready.details())
-        progress.loaded(load_ms)
 
     with (
         runtimes.one_by_one() if shard else nullcontext(),
@@ -252,7 +251,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
             capabilities=able,
             timing=timing,
             on_step=progress.begun,
-            on_loaded=opened,
+            on_prepared=prepared,
+            on_loaded=progress.loaded,
             on_batch=scored,
         )
     if shard is not None:

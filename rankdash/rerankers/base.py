@@ -167,8 +167,8 @@ class Detailed(Protocol):
     """A reranker that has more to tell of a run than its settings."""
 
     def details(self) -> Mapping[str, object]:
-        """How it computed: what was chosen and measured, numbers and texts by name. Asked once,
-        after the last score, and not timed; empty before `prepare`."""
+        """How it computed: what was chosen and measured, numbers and texts by name. Asked
+        after `prepare` and after the last score, and not timed; empty before `prepare`."""
         ...
 
 

@@ -32,6 +32,13 @@ def still_good(results: Iterable[QueryResult], asked: Plan) -> dict[str, QueryRe
     }
 
 
+def computed_by(details: Mapping[str, object]) -> dict[str, str]:
+    """By which runtime and on which device, of what a reranker tells; of each stage too."""
+    return {
+        name: str(value) for name, value in details.items() if name.rpartition("_")[2] in _COMPUTED
+    }
+
+
 def settled(
     settings: Mapping[str, SettingValue], details: Mapping[str, object]
 ) -> dict[str, SettingValue]:
@@ -86,11 +93,7 @@ class ResultsFile:
 
     def begin(self, details: Mapping[str, object]) -> None:
         """Keep how all results are computed, which the first attempt settles for the others."""
-        computed = {
-            name: str(value)
-            for name, value in details.items()
-            if name.rpartition("_")[2] in _COMPUTED
-        }
+        computed = computed_by(details)
         if computed and not self.computed:
             self.computed = computed
             with self._path.open("ab") as stream:

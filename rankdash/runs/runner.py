@@ -55,6 +55,7 @@ def rerank(
     timing: Timing = Timing(),  # noqa: B008 - it is frozen
     cache: ScoreStore | None = None,
     on_step: Callable[[preparing.Step], object] = lambda step: None,
+    on_prepared: Callable[[], object] = lambda: None,
     on_loaded: Callable[[float], None] = lambda load_ms: None,
     on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
     on_timing: Callable[[], None] = lambda: None,
@@ -72,6 +73,7 @@ def rerank(
     cache: where scores of pairs are kept from run to run; used only where the capabilities and
         the reranker's fingerprint allow it.
     on_step: called when a step of the preparation begins.
+    on_prepared: called when the reranker is prepared and has scored nothing yet.
     on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
         is thrown away unless it cost money.
     on_batch: called about once a second with the results since the last call.
@@ -113,7 +115,7 @@ def rerank(
         )
         load_start = load_average()
         with preparing.telling(on_step):
-            load_ms = work.load(left)
+            load_ms = work.load(left, on_prepared)
         on_loaded(load_ms)
         for batch in work.batches():
             results |= {result.query_id: result for result in batch}
@@ -162,7 +164,7 @@ class _Work:
         self._todo = _Todo([], [])
         self._first_call_ms = math.nan
 
-    def load(self, left: list[str]) -> float:
+    def load(self, left: list[str], on_prepared: Callable[[], object]) -> float:
         """Load the reranker, look up what is kept, and make the first call; the milliseconds that
         loading and the call took."""
         self._stop_if_cancelled()
@@ -170,6 +172,7 @@ class _Work:
         preparing.begin("loading")
         self._reranker.prepare(self._requests.corpus)
         load_ms = (self._clock() - started) / 1e6
+        on_prepared()
         self._stop_if_cancelled()
         lacking = {query: self._requests.lacking(query) for query in left}
         self._ready = [

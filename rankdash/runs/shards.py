@@ -23,6 +23,7 @@ import pandas as pd
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, Phrase, SettingError
 from rankdash.ranking.ranking import Ranking, Run, digest
+from rankdash.runs.resume import computed_by
 
 MOST = 100_000
 _MARK = b"# rankdash shard "
@@ -41,7 +42,6 @@ _SAME = {
     "computed": Phrase("computed by another runtime or on another device"),
     "of": Phrase("of another number of shards"),
 }
-_COMPUTED = ("runtime", "device")
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,7 @@ def part_bytes(
         "settings": dict(run.settings),
         "plan": [run.depth, "" if run.measured is None else run.measured.without_text],
         "weights": weights,
-        "computed": {
-            name: value
-            for name, value in run.machine.items()
-            if name.rpartition("_")[2] in _COMPUTED
-        },
+        "computed": computed_by(run.machine),
         "number": shard.number,
         "of": shard.of,
         "total": len(dataset.queries),

@@ -7,6 +7,7 @@ it also ends with it (`--end-with-stdin`).
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ from pathlib import Path
 from rankdash.errors import RerankerError, StoreError
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Reranker, create, get
+from rankdash.rerankers.base import Detailed
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.remote import keys
 from rankdash.runs.claimed import Claimed
@@ -34,7 +36,7 @@ from rankdash.runs.pace import Pace
 from rankdash.runs.plan import Timing, plan, sample_queries
 from rankdash.runs.process import NICENESS
 from rankdash.runs.results import QueryResult, results_from, to_row
-from rankdash.runs.resume import still_good
+from rankdash.runs.resume import computed_by, settled, still_good
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store import Workspace
 from rankdash.store.jobs.job_batches import read_parts, write_part
@@ -70,6 +72,7 @@ class Attempt:
         self._claimed = Claimed(self._queue, job.id, owner, stopping)
         self._pace = Pace()
         self._pairs: dict[str, int] = {}
+        self._computed = "{}"
         self._progress = Progress(stage="loading", load_ms=job.load_ms)
 
     def run(self) -> None:
@@ -101,9 +104,21 @@ class Attempt:
         self._progress = replace(
             self._progress, total=len(asked.documents), pairs_total=asked.pairs
         )
-        kept = list(still_good(results_from(read_parts(workspace, job.id)), asked).values())
+        parts = read_parts(workspace, job.id)
+        kept = list(still_good(results_from(parts), asked).values())
         self._count(kept)
-        with self._ready() as reranker:
+        self._computed = next(iter(parts["computed"].dropna()), "{}")
+        made = create(job.reranker, job.settings)
+        settings = made.settings
+        if computed := json.loads(self._computed):
+            made = create(job.reranker, settled(settings, computed))
+
+        with self._ready(made) as reranker:
+
+            def prepared() -> None:
+                if not computed and isinstance(reranker, Detailed):
+                    self._computed = json.dumps(computed_by(reranker.details()))
+
             run = rerank(
                 dataset,
                 reranker,
@@ -115,6 +130,7 @@ class Attempt:
                 timing=Timing.from_mapping(job.timing),
                 cache=OptionalCache(workspace),
                 on_step=self._prepare,
+                on_prepared=prepared,
                 on_loaded=self._loaded,
                 on_batch=self._keep,
                 on_timing=self._time,
@@ -126,13 +142,13 @@ class Attempt:
             run,
             id=job.id,
             name=job.name,
+            settings=settings,
             load_ms=float("nan") if load_ms is None else load_ms,
         )
 
-    def _ready(self) -> AbstractContextManager[Reranker]:
+    def _ready(self, made: Reranker) -> AbstractContextManager[Reranker]:
         """The job's reranker, here or on the cluster that this server may use."""
         job = self._job
-        made = create(job.reranker, job.settings)
         if job.actors is None:
             return nullcontext(made)
         return on_ray(made, get(job.reranker), allowed_address(), Actors(**job.actors))
@@ -149,7 +165,8 @@ class Attempt:
     def _keep(self, results: list[QueryResult]) -> None:
         if self._claimed.lost:
             return
-        write_part(self._workspace, self._job.id, [to_row(result) for result in results])
+        rows = [{**to_row(result), "computed": self._computed} for result in results]
+        write_part(self._workspace, self._job.id, rows)
         self._count(results)
         started = time.monotonic()
         self._between()

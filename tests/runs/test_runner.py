@@ -279,11 +279,17 @@ def test_each_step_of_the_preparation_is_told_when_it_begins(make_dataset):
             super().prepare(corpus)
 
     told = []
-    rerank(make_dataset(queries=1), Slow(), on_step=told.append, on_loaded=told.append)
-    assert told[:4] == ["loading", "in prepare", "exporting", "warming"]
-    assert [type(each) for each in told[4:]] == [float]
+    rerank(
+        make_dataset(queries=1),
+        Slow(),
+        on_step=told.append,
+        on_prepared=lambda: told.append("prepared"),
+        on_loaded=told.append,
+    )
+    assert told[:5] == ["loading", "in prepare", "exporting", "prepared", "warming"]
+    assert [type(each) for each in told[5:]] == [float]
     preparing.begin("choosing")
-    assert len(told) == 5, "nobody listens any more"
+    assert len(told) == 6, "nobody listens any more"
 
 
 def test_a_warm_up_that_fails_fails_nothing_but_its_own_query(make_dataset):

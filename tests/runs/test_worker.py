@@ -10,7 +10,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from rankdash.runs import jobs
+from rankdash.rerankers import Scored
+from rankdash.runs import jobs, runner, worker
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.pace import Pace
 from rankdash.runs.results import QueryResult, to_row
@@ -284,6 +285,53 @@ def test_a_job_that_was_all_scored_before_keeps_the_time_that_it_took_to_load(
     Attempt(workspace, me, queue.row(job_id), threading.Event()).run()
     assert queue.row(job_id).state == "done"
     assert workspace.run(job_id).load_ms == pytest.approx(load_ms, nan_ok=True)
+
+
+class Choosing:
+    """Its runtime changes its scores; "auto" is that of the machine."""
+
+    name, machine = "bm25", "first"
+
+    def __init__(self, settings):
+        self.settings = {"runtime": "auto", **settings}
+
+    def prepare(self, corpus):
+        wanted = self.settings["runtime"]
+        self.runtime = self.machine if wanted == "auto" else wanted
+
+    def fingerprint(self):
+        return ""
+
+    def details(self):
+        return {"runtime": self.runtime, "device": "cpu"}
+
+    def score(self, requests):
+        sign = 1.0 if self.runtime == "first" else -1.0
+        return [Scored(sign * np.arange(len(request.doc_ids))) for request in requests]
+
+
+@pytest.mark.parametrize("after", [1, 0])
+def test_a_job_goes_on_by_the_runtime_that_it_began_with(
+    workspace, dataset, submit, monkeypatch, after
+):
+    monkeypatch.setattr(worker, "create", lambda name, settings: Choosing(settings))
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
+    queue, me, stopping = Queue(workspace), Owner(), threading.Event()
+    job_id = submit()
+    if after == 0:
+        stopping.set()
+    Attempt(workspace, me, queue.claim(me), stopping, between=stopping.set).run()
+    assert queue.row(job_id).state == "interrupted"
+    assert len(read_parts(workspace, job_id)) == after
+    jobs.resume(workspace, job_id)
+    monkeypatch.setattr(Choosing, "machine", "second")
+    Attempt(workspace, me, queue.claim(me), threading.Event()).run()
+    run = workspace.run(job_id)
+    # Nothing was kept of a job that was stopped at once.
+    assert run.machine["runtime"] == ("first" if after else "second")
+    best = {scores[0] for _, scores in map(run.ranking.documents_of, run.ranking.query_ids)}
+    assert best == {4.0 if after else 0.0}
+    assert run.settings["runtime"] == "auto"
 
 
 def test_the_pace_is_that_of_the_latest_batches():

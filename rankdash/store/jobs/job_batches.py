@@ -29,17 +29,19 @@ _SCHEMA = pa.schema(
         ("cached", pa.int64()),
         ("calls", pa.string()),
         ("repeated_ms", pa.list_(pa.float64())),
+        ("computed", pa.string()),
     ]
 )
 
 
 def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Keep one batch. Each row has the columns of the schema, lists as arrays."""
+    """Keep one batch. Each row has the columns of the schema, lists as arrays; `computed`, a JSON
+    object of how it was computed, may be missing."""
     workspace.database.refuse_read_only()
     folder = workspace.root / "jobs" / job_id
     with in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    columns = {name: [row[name] for row in rows] for name in _SCHEMA.names}
+    columns = {name: [row.get(name) for row in rows] for name in _SCHEMA.names}
     name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.parquet"
     write_table(folder / name, pa.table(columns, schema=_SCHEMA))
 
