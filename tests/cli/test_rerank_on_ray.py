@@ -2,10 +2,12 @@
 
 import socket
 import sys
+from threading import Event
 
 import pytest
 
 from rankdash.cli.main import main
+from rankdash.runs.on_ray import cluster
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -60,3 +62,18 @@ def test_an_address_where_nothing_listens_is_said(on, monkeypatch):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     for each in (address, f"ray://{address}"):
         assert f"The Ray cluster at {each} does not answer: " in on("--on", each)
+
+
+def test_a_name_that_takes_long_to_be_looked_up_is_given_up(on, monkeypatch):
+    found = Event()
+
+    def look_up(*asked, **also):
+        found.wait(60)
+        return []
+
+    monkeypatch.setitem(sys.modules, "ray", sys)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.2)
+    said = on("--on", "head:6379")
+    found.set()
+    assert "The Ray cluster at head:6379 does not answer: no answer within 0 s." in said

@@ -67,16 +67,15 @@ def connect(address: str) -> None:
         _own(lambda: ray.init(address="local", **quiet))
         return
     where = host_and_port(address)
+    late = f"no answer within {ANSWER_SECONDS:.0f} s"
     try:
-        with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
-            link.sendall(_HELLO)
-            answered = link.recv(1)
+        # In all: a name may have several addresses, and may take long to be looked up.
+        if not _in_time(lambda: _greet(where), ANSWER_SECONDS):
+            raise _silent(address, late)
     except TimeoutError as error:
-        raise _silent(address, f"no answer within {ANSWER_SECONDS:.0f} s") from error
+        raise _silent(address, late) from error
     except OSError as error:
         raise _silent(address, str(error)) from error
-    if not answered:
-        raise _silent(address, "it closed the connection")
     try:
         if not _in_time(lambda: ray.init(address=address, **quiet), _JOIN_SECONDS):
             raise _silent(address, f"not joined within {_JOIN_SECONDS:.0f} s")
@@ -143,6 +142,14 @@ def alive() -> bool:
     import ray
 
     return any(node["Alive"] for node in ray.nodes())
+
+
+def _greet(where: tuple[str, int]) -> None:
+    """Raises OSError where nothing answers."""
+    with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
+        link.sendall(_HELLO)
+        if not link.recv(1):
+            raise ConnectionError("it closed the connection")
 
 
 def _own(start: Callable[[], object]) -> None:
