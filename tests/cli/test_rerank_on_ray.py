@@ -1,13 +1,18 @@
-"""What `rerank --on` refuses before it reaches a cluster; runs on one are tested under runs."""
+"""What `rerank --on` says without a cluster; runs on one are tested under runs."""
 
 import socket
 import sys
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
 from rankdash.cli.main import main
+from rankdash.rerankers import create, get
 from rankdash.runs.on_ray import cluster
+from rankdash.runs.on_ray.actor import Loaded
+from rankdash.runs.on_ray.reranker import OnRay
+from rankdash.runs.on_ray.settings import Actors
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -77,3 +82,17 @@ def test_a_name_that_takes_long_to_be_looked_up_is_given_up(on, monkeypatch):
     said = on("--on", "head:6379")
     found.set()
     assert "The Ray cluster at head:6379 does not answer: no answer within 0 s." in said
+
+
+def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch):
+    made = OnRay(create("bm25"), get("bm25"), "head:6379", Actors())
+    later = SimpleNamespace(remote=lambda: {"node": "second", "cpu": "slow", "rank_agreement": 0.9})
+    member = SimpleNamespace(ready=True, handle=SimpleNamespace(details=later))
+    monkeypatch.setattr(made, "_first", Loaded("", {"node": "first", "cpu": "fast"}))
+    monkeypatch.setattr(made, "_members", [member])
+    ray = SimpleNamespace(
+        get=lambda told: told, __version__="2", exceptions=SimpleNamespace(RayError=RuntimeError)
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    told = made.details()
+    assert (told["node"], told["cpu"], told["rank_agreement"]) == ("first", "fast", 0.9)

@@ -137,20 +137,22 @@ class OnRay:
         return "" if self._first is None else self._first.fingerprint
 
     def details(self) -> dict[str, object]:
-        """Of the machine of an actor, where latencies are measured, and how many actors there
-        are."""
+        """Of the machine of the first actor, where latencies are measured, and how many actors
+        there are."""
         import ray
 
         if self._first is None:
             return {}
-        told: Mapping[str, object] = self._first.details
+        told: Mapping[str, object] = {}
         for member in self._ready():
             try:
                 told = ray.get(member.handle.details.remote())
                 break
             except (ray.exceptions.RayError, ConnectionError):
                 continue
-        return {**told, "ray": ray.__version__, "ray_actors": self._room.number}
+        # Where the first died since, this one may be on another machine.
+        own = {"ray": ray.__version__, "ray_actors": self._room.number}
+        return {**told, **self._first.details, **own}
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         import ray
