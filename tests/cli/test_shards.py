@@ -157,24 +157,29 @@ def test_a_model_scores_alike_in_every_part(
     kept = [f"q{place:02d}" for place in range(1, 8)]
     first = (folder / "initial.trec").read_text().splitlines(keepends=True)
     (folder / "initial.trec").write_text("".join(each for each in first if each[:3] in kept))
-    files = {}
+
+    def made(name: str, *options: str) -> Path:
+        cache = tmp_path / f"cache-{name}"
+        cache.mkdir()
+        # Every machine exports the same.
+        (cache / "models").symlink_to(exported)
+        monkeypatch.setenv("RANKDASH_CACHE", str(cache))
+        out = tmp_path / name
+        done = run(
+            "rerank", "--data", folder, "--reranker", "bi-encoder", "--depth", "9",
+            *options, "--out", out,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        return out
+
+    merged = {}
     for count in (1, 3):
-        files[count] = []
-        for number in range(1, count + 1):
-            cache = tmp_path / f"cache{number}of{count}"
-            cache.mkdir()
-            # Every machine exports the same.
-            (cache / "models").symlink_to(exported)
-            monkeypatch.setenv("RANKDASH_CACHE", str(cache))
-            out = tmp_path / f"{number}of{count}.part"
-            done = run(
-                "rerank", "--data", folder, "--reranker", "bi-encoder", "--depth", "9",
-                "--shard", f"{number}/{count}", "--out", out,
-            )  # fmt: skip
-            assert done.code == 0, done.err
-            files[count].append(out)
-    merged = {count: run("merge", *parts, "--out", "-").out for count, parts in files.items()}
+        shards = [f"{number}/{count}" for number in range(1, count + 1)]
+        parts = [made(shard.replace("/", "-of-"), "--shard", shard) for shard in shards]
+        merged[count] = run("merge", *parts, "--out", "-").out
     assert merged[1] == merged[3]
+    alone = made("alone", "--set", "runtime=onnx", "--set", "batch_tokens=1")
+    assert alone.read_text() == merged[3]
     assert len(merged[1].splitlines()) == sum(each[:3] in kept for each in first)
 
 
