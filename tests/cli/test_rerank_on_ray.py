@@ -2,7 +2,8 @@
 
 import socket
 import sys
-from threading import Event
+from importlib.machinery import ModuleSpec
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -82,6 +83,56 @@ def test_a_name_that_takes_long_to_be_looked_up_is_given_up(on, monkeypatch):
     said = on("--on", "head:6379")
     found.set()
     assert "The Ray cluster at head:6379 does not answer: no answer within 0 s." in said
+
+
+OTHER = """Version mismatch: The cluster was started with:
+    Ray: 2.60.0
+    Python: 3.11.7
+This process on Ray Client was started with:
+    Ray: 2.59.0
+    Python: 3.11.2
+"""
+UNREADABLE = """Initialization failure from server:
+Traceback (most recent call last):
+  File "server/proxier.py", line 765, in Datapath
+AttributeError: 'JobConfig' object has no attribute '_new'
+"""
+
+
+def raising(text):
+    def call(*arguments, **also):
+        raise RuntimeError(text)
+
+    return call
+
+
+def answer(server):
+    with server.accept()[0] as link:
+        link.sendall(b".")
+
+
+@pytest.mark.parametrize(
+    ("by_client", "words"),
+    [
+        (OTHER, "runs Ray 2.60.0 and Python 3.11.7; here are Ray 2.59.0 and Python 3.11.2."),
+        ("", "cannot be used: AttributeError: 'JobConfig' object has no attribute '_new'."),
+    ],
+)
+def test_another_version_that_reads_no_settings_of_this_one_is_said(
+    on, monkeypatch, by_client, words
+):
+    stub = SimpleNamespace(connect=raising(by_client))
+    ray = SimpleNamespace(init=raising(UNREADABLE), __spec__=ModuleSpec("ray", None))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ray.util.client", SimpleNamespace(RayAPIStub=lambda: stub))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        answering = Thread(target=answer, args=(server,), daemon=True)
+        answering.start()
+        said = on("--on", address)
+        answering.join()
+    assert f"The Ray cluster at {address} {words}" in said
 
 
 def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch):

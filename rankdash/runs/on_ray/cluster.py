@@ -32,6 +32,10 @@ _OBJECT_STORE_BYTES = 256 * 2**20
 
 _ROUNDING = 1e-9
 
+_CLIENT = "ray://"
+_TRACEBACK = "Traceback (most recent call last)"
+_VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
+
 
 @dataclass(frozen=True)
 class Room:
@@ -82,7 +86,7 @@ def connect(address: str) -> None:
     except UnavailableError:
         raise
     except Exception as error:
-        raise _refused(address, error) from error
+        raise _refused(address, str(error) or type(error).__name__) from error
 
 
 def disconnect() -> None:
@@ -205,9 +209,28 @@ def _silent(address: str, reason: str) -> UnavailableError:
     )
 
 
-def _refused(address: str, error: Exception) -> UnavailableError:
-    text = " ".join(str(error).split())
-    versions = re.findall(r"Ray: (\S+) Python: (\S+)", text)
+def _told_by_client(address: str) -> str:
+    """What Ray's client says where it is given no settings, which another version of Ray may not
+    be able to read, so that it says nothing of versions with them."""
+    from ray.util.client import RayAPIStub
+
+    stub = RayAPIStub()
+    try:
+        _in_time(
+            lambda: stub.connect(address.removeprefix(_CLIENT), connection_retries=1),
+            _JOIN_SECONDS,
+        )
+    except Exception as error:  # noqa: BLE001 - any reason is one
+        return str(error)
+    stub.disconnect()
+    return ""
+
+
+def _refused(address: str, told: str) -> UnavailableError:
+    """told: why, as Ray says it."""
+    versions = _VERSIONS.findall(told)
+    if not versions and address.startswith(_CLIENT):
+        versions = _VERSIONS.findall(_told_by_client(address))
     if len(versions) == 2:
         (ray, python), (own_ray, own_python) = versions
         return UnavailableError(
@@ -220,9 +243,10 @@ def _refused(address: str, error: Exception) -> UnavailableError:
             own_ray=own_ray,
             own_python=own_python,
         )
+    last = told.strip().splitlines()[-1] if _TRACEBACK in told else told
     return UnavailableError(
         "The Ray cluster at {address} cannot be used: {reason}",
         remedy="Check the address, and that the cluster is running: ray status",
         address=address,
-        reason=f"{(text[:300] or type(error).__name__).rstrip('.')}.",
+        reason=f"{' '.join(last.split())[:300].rstrip('.')}.",
     )
