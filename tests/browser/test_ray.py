@@ -89,3 +89,14 @@ def test_a_run_with_ray_is_the_run_without(this_machine, hashing, app, visit):
     assert "ray_actors" not in alone.machine and on_ray.machine["ray_actors"] == 1
     assert len(on_ray.ranking) and on_ray.ranking.frame().equals(alone.ranking.frame())
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible()
+
+
+def test_gpus_that_are_not_there_are_said_with_a_remedy(this_machine, hashing, visit):
+    visit.open("run")
+    visit.choose_reranker("Hashing")
+    visit.sees(NAMED).click()
+    visit.settle()
+    visit.page.get_by_label("GPUs of an actor", exact=True).fill("0.5")
+    run_first_offered(visit)
+    visit.sees("The Ray cluster has no GPU. Leave out the GPUs of an actor", timeout=RUN_MS)
+    expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
