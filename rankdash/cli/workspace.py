@@ -88,7 +88,8 @@ def add(parser: Parser) -> None:
         "check",
         help="say which files of data sets and runs have changed since they were written",
         description="Read every table of the workspace and compare it with the hash that it "
-        "carries. Nothing is changed. What is damaged is named, and ends the command with 1.",
+        "carries; one of a version that wrote none gets its hash. What is damaged is named, and "
+        "ends the command with 1.",
     )
     check.set_defaults(command=_check)
 

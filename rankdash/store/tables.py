@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -22,7 +22,7 @@ import pyarrow as pa
 from msgspec import convert
 
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError, Phrase
+from rankdash.errors import DataError, Phrase, StoreError
 from rankdash.ranking.build import text_array
 from rankdash.ranking.coded import Coded, alike, objects
 from rankdash.ranking.measured import Measured
@@ -107,9 +107,9 @@ def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
         )
 
 
-def refuse_changed(file: Path) -> None:
-    """Raise StoreError where a file is cut short or does not fit the hash that it carries. One of a
-    version that wrote none passes."""
+def refuse_changed(file: Path) -> bool:
+    """Whether a file carries its hash; one of a version that wrote none does not. Raises StoreError
+    where it is cut short or does not fit its hash."""
     with in_words(file), file.open("rb") as source:
         size = source.seek(0, os.SEEK_END)
         source.seek(max(size - _END, 0))
@@ -117,10 +117,11 @@ def refuse_changed(file: Path) -> None:
             raise damaged(file, Phrase("it is cut short."))
         place = _place_of_hash(source, size)
         if place is None:
-            return
+            return False
         source.seek(place)
         if source.read(_DIGITS) != _hash_around(source, place):
             raise damaged(file, Phrase("it has changed since it was written."))
+    return True
 
 
 def _seal(target: BinaryIO) -> None:
@@ -170,12 +171,18 @@ def as_stored(file: Path) -> Iterator[None]:
         raise damaged(file, str(error)) from error
 
 
-def refuse_changed_folder(folder: Path, kind: str) -> None:
-    """The same for all tables of a data set or run; one that is missing is refused too. kind:
-    "datasets" or "runs"."""
+def refuse_changed_folder(folder: Path, kind: str, *, seal: bool) -> None:
+    """Raise StoreError where a table of a data set or run is changed, cut short or missing.
+
+    kind: "datasets" or "runs". seal: tables of a version that wrote no hash are written again with
+    theirs; one for which there is no room stays as it is.
+    """
     names = {f"{part}.parquet" for part in PARTS[kind]}
     for name in sorted(names.union(each.name for each in folder.glob("*.parquet"))):
-        refuse_changed(folder / name)
+        if not refuse_changed(folder / name) and seal:
+            table = read_table(folder / name)
+            with suppress(StoreError):
+                write_table(folder / name, table)
 
 
 def write_frame(file: Path, frame: pd.DataFrame, of: str = "") -> None:

@@ -201,7 +201,7 @@ class Workspace:
     def _damage(self, kind: str, folder: Path) -> StoreError | None:
         if folder not in self._sound:
             try:
-                refuse_changed_folder(folder, kind)
+                refuse_changed_folder(folder, kind, seal=not self.read_only)
             except StoreError as error:
                 return error
             self._sound.add(folder)

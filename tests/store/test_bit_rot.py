@@ -134,3 +134,50 @@ def test_files_that_are_added_again_take_the_place_of_damaged_ones(workspace, st
     # Nothing is deleted.
     assert [file.stat().st_size for file in workspace.root.glob("trash/*/*/*/qrels.parquet")] == [0]
     assert Workspace(workspace.root).trouble is None
+
+
+@pytest.fixture
+def without_hashes(workspace, make_dataset, make_run, monkeypatch):
+    """A data set and a run as a version stored them that wrote no hash."""
+    dataset = make_dataset()
+    with monkeypatch.context() as older:
+        older.setattr(tables, "write_table", without_hash)
+        workspace.save_dataset(dataset)
+        workspace.save_run(make_run(dataset))
+    return {"datasets": dataset.id, "runs": "run-1"}
+
+
+def test_tables_of_a_version_that_wrote_no_hash_get_theirs(workspace, without_hashes):
+    before = state_of(workspace, without_hashes["datasets"])
+    files = {file: (file.read_bytes(), pq.read_schema(file)) for file in files_of(workspace)}
+    shown = Workspace(workspace.root, read_only=True)
+    assert [shown.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert all(file.read_bytes() == content for file, (content, _schema) in files.items())
+
+    assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert state_of(workspace, without_hashes["datasets"]) == before
+    for file, (_content, schema) in files.items():
+        assert tables.refuse_changed(file)
+        assert pq.read_schema(file).equals(schema, check_metadata=True)
+    assert files_of(workspace) == sorted(files)
+
+
+def test_a_damaged_table_without_a_hash_is_told_and_gets_none(workspace, without_hashes):
+    file = next(file for file in files_of(workspace) if file.name == "qrels.parquet")
+    content = file.read_bytes()
+    # Within a page, which has a checksum of its own.
+    file.write_bytes(content[:60] + bytes([content[60] ^ 1]) + content[61:])
+    changed = file.read_bytes()
+    assert str(file) in str(workspace.damage("datasets", without_hashes["datasets"]))
+    assert file.read_bytes() == changed
+
+
+def test_where_there_is_no_room_a_table_stays_without_a_hash(
+    workspace, without_hashes, monkeypatch
+):
+    def full(file, _table):
+        raise StoreError("full")
+
+    monkeypatch.setattr(tables, "write_table", full)
+    assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert not any(tables.refuse_changed(file) for file in files_of(workspace))
