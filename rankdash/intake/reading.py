@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
 from rankdash.errors import DataError, LimitError, RankdashError
+from rankdash.intake import place
 from rankdash.intake.keeping import Kept
 from rankdash.intake.messages import Outcome, outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
@@ -246,9 +247,9 @@ def _request(task: str, sources: Sequence[Source], limits: ReadLimits, **more: A
     request = {"task": task, "limits": numbers, "files": files, **more}
     folder = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix="rankdash-"))
-        for place, source in enumerate(sources):
-            _place(source, folder / str(place))
+        folder = Path(tempfile.mkdtemp(dir=place.folder()))
+        for number, source in enumerate(sources):
+            _place(source, folder / str(number))
         (folder / REQUEST).write_text(json.dumps(request, default=str), "utf-8")
     except OSError as problem:
         if folder is not None:

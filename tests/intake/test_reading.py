@@ -306,7 +306,7 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
 def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr("rankdash.intake.place.folder", lambda: temporary)
 
     def full(_path, _data):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -21,6 +21,7 @@ from rankdash import allowed, i18n
 from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
+from rankdash.intake import place
 from rankdash.runs import jobs
 from rankdash.runs.jobs import WorkerProcess
 from rankdash.runs.relay import PIPE_VARIABLE, RelayedWorker
@@ -97,7 +98,7 @@ def prepare() -> None:
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
-    """Go on with what waits, and end the worker with the server."""
+    """Go on with what waits, remove what killed servers left; end the worker with the server."""
     # The worker is told by it.
     allowed.bound(bound_to())
     try:
@@ -109,6 +110,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
     except RankdashError as error:
         # The pages meet the same error and say it; a server that will not start says nothing.
         _log.error("%s", error)
+    place.sweep()
     prepare()
     _announce()
     watching = asyncio.create_task(redraw.watch(workspace))

@@ -14,6 +14,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from rankdash.intake import place
 from rankdash.readers import Source
 
 _HELD = "uploaded.held"
@@ -64,7 +65,7 @@ def _stored(file: UploadedFile) -> Source:
     if file.size <= _SMALL:
         return Source(file.name, content)
     try:
-        with tempfile.NamedTemporaryFile(prefix="rankdash-", delete=False) as written:
+        with tempfile.NamedTemporaryFile(dir=place.folder(), delete=False) as written:
             path = Path(written.name)
             source = Source(file.name, path)
             weakref.finalize(source, path.unlink, missing_ok=True)

@@ -1,0 +1,92 @@
+"""What a killed server was given goes with the next start, and nothing else does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankdash.intake import place
+from tests.sets import ROOT
+
+HOLDS_A_FILE = """
+import sys
+from rankdash.intake import place
+(place.folder() / "upload").write_bytes(b"given")
+print(place.folder(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """Starts a process that was given a file. All folders are made in an empty one."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(place, "_own", [])
+    started = []
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDS_A_FILE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        started.append(process)
+        return process, Path(process.stdout.readline().strip())
+
+    yield start
+    for process in started:
+        with process:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
+def test_what_a_killed_server_left_goes_and_what_a_living_one_holds_stays(server):
+    (dead, left), (_living, held) = server(), server()
+    dead.kill()
+    dead.wait()
+    own = place.folder()
+    assert (left / "upload").exists()
+    place.sweep()
+    assert not left.exists()
+    assert (held / "upload").read_bytes() == b"given"
+    assert own.is_dir() and place.folder() == own
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
+def test_what_rankdash_did_not_make_stays(server, tmp_path):
+    dead, left = server()
+    dead.kill()
+    dead.wait()
+    # Another's folder that is called alike, one that is being made, and a link to one that is left.
+    (tmp_path / "rankdash-results").mkdir()
+    (tmp_path / "rankdash-results" / "mine.csv").touch()
+    (tmp_path / "rankdash-begun").mkdir()
+    (tmp_path / "rankdash-begun" / f"{place._MARK}.new").touch()
+    kept = tmp_path / "elsewhere"
+    left.rename(kept)
+    (tmp_path / "rankdash-link").symlink_to(kept)
+    before = sorted(tmp_path.rglob("*"))
+    place.sweep()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (kept / "upload").exists()
+
+
+def test_a_server_that_ends_leaves_nothing(server):
+    process, folder = server()
+    assert folder.is_dir()
+    process.stdin.close()
+    assert process.wait() == 0
+    assert not folder.exists()
+
+
+def test_a_folder_that_was_taken_away_is_made_again(server):
+    first = place.folder()
+    for each in first.iterdir():
+        each.unlink()
+    first.rmdir()
+    assert place.folder() != first and place.folder().is_dir()
