@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,12 +35,14 @@ from rankdash.readers.parse.table import (
     refuse_long_fields,
     refuse_many_columns,
     refuse_many_rows,
+    too_long_field,
 )
 from rankdash.readers.parse.values import looks_like_ids, numbers
 
-# The module's own limit is for the whole process and lower than a long document; ours is checked
-# on what was read.
-csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+# The module's own limit is for the whole process, and lower than a long document.
+_LARGEST_FIELD = min(sys.maxsize, 2**31 - 1)
+csv.field_size_limit(_LARGEST_FIELD)
+_one_at_a_time = threading.Lock()
 
 _SAMPLE_CHARS = 1 << 18
 _SAMPLE_ROWS = 200
@@ -53,6 +56,7 @@ _EXCEL_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _ENOUGH = 0.7
 _NAMES = {"\t": "TSV", ",": "CSV", ";": "CSV (;)", "|": "CSV (|)"}
 _BLOCK = 50_000
+_PIECE_CHARS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class CsvDialect:
     def records(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """(first physical line, cells) of every record that is not blank."""
         reader = csv.reader(
-            io.StringIO(text, newline=""),
+            _lines(text),
             delimiter=self.delimiter,
             strict=True,
             quoting=csv.QUOTE_NONE if self.quotes == "none" else csv.QUOTE_MINIMAL,
@@ -82,11 +86,21 @@ class CsvDialect:
             raise _Unquotable(line, str(problem)) from problem
 
 
+def _lines(text: str) -> Iterator[str]:
+    """With their ends, without a second copy of all the text."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE_CHARS) + 1 or len(text)
+        yield from io.StringIO(text[start:end], newline="")
+        start = end
+
+
 class _Unquotable(Exception):  # noqa: N818 - it never leaves this module
     """The quotation marks of the record that begins on `line` do not work out."""
 
     def __init__(self, line: int, problem: str) -> None:
         self.line = line
+        self.too_long = problem.startswith("field larger than")
         super().__init__(problem)
 
 
@@ -149,11 +163,14 @@ def read(text: str, delimiter: str, file: str, limits: ReadLimits) -> Table:
             return _read(text, dialect, file, limits)
         except _Unquotable as unquotable:
             problem = problem or unquotable
+    assert problem is not None  # noqa: S101 - there is a dialect, and it did not work out
+    if problem.too_long:
+        raise too_long_field(file, problem.line, limits)
     raise FormatError(
         "The quotation marks of the row that begins here do not match ({problem}).",
         remedy='Close every quotation mark, and write a mark inside a quoted text as "".',
         file=file,
-        line=problem.line if problem else None,
+        line=problem.line,
         problem=str(problem),
     )
 
@@ -168,13 +185,20 @@ def _dialects(text: str, delimiter: str) -> Iterator[CsvDialect]:
 
 def _read(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table:
     table = _even(text, dialect, file, limits)
-    return _uneven(text, dialect, file, limits) if table is None else table
+    if table is not None:
+        return table
+    with _one_at_a_time:
+        csv.field_size_limit(min(limits.field_chars, _LARGEST_FIELD))
+        try:
+            return _uneven(text, dialect, file, limits)
+        finally:
+            csv.field_size_limit(_LARGEST_FIELD)
 
 
 def _even(text: str, dialect: CsvDialect, file: str, limits: ReadLimits) -> Table | None:
     """The table of a text without quotation marks whose rows have a line and as many fields each;
     None for any other."""
-    width = text.split("\n", 1)[0].count(dialect.delimiter) + 1
+    width = next(_lines(text), "").count(dialect.delimiter) + 1
     refuse_many_columns(width, file, limits)
     found = None
     if '"' not in text:

@@ -67,10 +67,14 @@ class LineGauge:
             return
         rows, within = 0, False
         for start in range(0, len(content), CHUNK):
-            codes = np.frombuffer(content[start : start + CHUNK], dtype=np.uint8)
-            inside = _within(codes == _QUOTE, within)
-            within = bool(inside[-1])
-            rows += int(np.count_nonzero((codes == _BREAK) & ~inside))
+            chunk = content[start : start + CHUNK]
+            if b'"' in chunk:
+                codes = np.frombuffer(chunk, dtype=np.uint8)
+                inside = _within(codes == _QUOTE, within)
+                within = bool(inside[-1])
+                rows += int(np.count_nonzero((codes == _BREAK) & ~inside))
+            elif not within:
+                rows += chunk.count(b"\n")
             if rows > self._limits.rows + 1:
                 raise too_many_rows(self._file, self._limits)
 

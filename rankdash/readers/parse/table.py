@@ -203,19 +203,21 @@ def refuse_long_fields(
         if (pc.max(pc.binary_length(cells)).as_py() or 0) <= limits.field_chars:
             return
         cells = objects(cells)
-    longest = max(map(len, filter(None, cells)), default=0)
-    if longest <= limits.field_chars:
+    if max(map(len, filter(None, cells)), default=0) <= limits.field_chars:
         return
     position = next(
         index for index, cell in enumerate(cells) if cell and len(cell) > limits.field_chars
     )
-    raise LimitError(
-        "A field has {length:,} characters; at most {limit:,} are accepted.",
+    raise too_long_field(file, int(lines[position]), limits)
+
+
+def too_long_field(file: str, line: int, limits: ReadLimits) -> LimitError:
+    return LimitError(
+        "A field has more than {limit:,} characters.",
         remedy="Cut the document into passages, or allow longer ones with {variable}. Where the "
         "text is short, a quotation mark is probably not closed.",
         file=file,
-        line=int(lines[position]),
-        length=longest,
+        line=line,
         limit=limits.field_chars,
         variable=variable("field_chars"),
     )

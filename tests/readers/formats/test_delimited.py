@@ -86,6 +86,36 @@ def test_an_unclosed_quotation_mark_is_told_by_the_line_where_it_opens(parse):
     assert (refused.value.file, refused.value.line) == ("x.csv", 3)
 
 
+def test_a_field_that_does_not_end_is_read_no_further_than_a_field_may_be_long(monkeypatch):
+    read_lines = []
+
+    def noted(text):
+        for line in lines(text):
+            read_lines.append(line)
+            yield line
+
+    lines = delimited._lines
+    monkeypatch.setattr(delimited, "_lines", noted)
+    limits = ReadLimits(field_chars=40)
+    text = 'query,label\na,1\n"b' + "words\n" * 50
+    with pytest.raises(LimitError, match="more than 40 characters") as refused:
+        delimited.read(text, ",", "x", limits)
+    assert (refused.value.line, len(read_lines)) == (3, 10)
+    # Where a mark may be a plain character, it is one.
+    table = delimited.read(text.replace(",", "\t").replace("s\n", "s\t0\n"), "\t", "x", limits)
+    assert (len(table), table.frame["query"][1]) == (51, '"bwords')
+    # As the module is used elsewhere.
+    assert csv.field_size_limit() == delimited._LARGEST_FIELD
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 3, 8, 1000])
+def test_lines_are_the_same_however_much_is_looked_at_together(monkeypatch, end, size):
+    monkeypatch.setattr(delimited, "_PIECE_CHARS", size)
+    text = end.join(["query,label", '"a' + end + 'b",1', "", "c,2", 'd,"3"'])
+    assert list(delimited._lines(text)) == list(io.StringIO(text, newline=""))
+
+
 def test_quotes_escaped_by_a_backslash_are_read_and_told(parse, codes):
     text = 'query,document,label\n"say \\"hi\\", now","b",1\n'
 

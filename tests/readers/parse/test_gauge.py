@@ -45,6 +45,7 @@ def test_line_breaks_within_quotation_marks_are_no_rows(cut):
     many = 'a,b\n1,"x\ny"\n' + "1,2\n" * 18
     lines(many)
     lines(many + '1,"' + "\n" * 15 + '"\n')
+    lines(many + '1,"' + "\n" * 15)
     for more in ('1,"2"\n', '1,"2\n3"\n1,2\n'):
         with pytest.raises(LimitError, match="more than 20 rows"):
             lines(many + more * 3)
@@ -108,9 +109,10 @@ def test_a_text_far_longer_than_a_field_is_refused_with_its_line(cut):
         (b'{"data":[', b"[],", 16, b"1]}", "values"),
         (b"", b"[", 48, b"", "100 deep"),
         (b'query,document,label\n"a","', b"x ", 24, b'",1\n', "A line is longer"),
+        (b'query,document,label\na,"', b"x" * 30 + b"\n", 1, b"", "A field has more than"),
         (b'{"query":"', b"x", 48, b"", "A text in the JSON"),
     ],
-    ids=["rows", "json_rows", "json_list", "json_lists", "json_deep", "line", "json_text"],
+    ids=["rows", "json_rows", "json_list", "json_lists", "json_deep", "line", "field", "json_text"],
 )
 def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(parse, start, part, times, end, match):
     content = start + part * times * MEGABYTE + end
