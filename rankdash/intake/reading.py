@@ -22,7 +22,7 @@ from rankdash.errors import DataError, LimitError, RankdashError
 from rankdash.intake import place
 from rankdash.intake.keeping import Kept
 from rankdash.intake.messages import Outcome, outcome_of
-from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take
+from rankdash.intake.process import ANSWER, PROGRESS, REQUEST, Process, give_back, take, warm
 from rankdash.loading import Retrieval
 from rankdash.readers import Choices, Guess, ReadLimits, Source
 from rankdash.readers.guesses import beginning
@@ -223,6 +223,8 @@ def _asked(
             process.stop()
             outcome = _death(process, [each.name for each in sources], limits)
         process.kill()
+        # What was asked is mostly read next, and a new one takes a while to begin.
+        warm()
         return outcome
     finally:
         shutil.rmtree(folder, ignore_errors=True)

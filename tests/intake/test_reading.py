@@ -222,6 +222,14 @@ def test_a_small_file_leaves_its_process_for_the_next_and_a_large_one_does_not(
     assert third._process is first._process and not third._process.running
 
 
+def test_after_a_look_at_large_files_a_process_waits_for_them(monkeypatch):
+    monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
+    process.take().kill()
+    assert len(guessed([Source("shop.csv", ROWS.encode())], 1_000_000)) == 1
+    [waiting] = process._waiting
+    assert waiting.fresh
+
+
 def test_one_process_waits_however_often_it_is_asked_for():
     process.take().kill()
     process.warm()
