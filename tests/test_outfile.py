@@ -3,6 +3,8 @@
 import errno
 import os
 import threading
+import zipfile
+from contextlib import contextmanager
 
 import pytest
 
@@ -44,12 +46,55 @@ def test_a_pipe_stays_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("code", sorted(outfile.FULL))
-def test_a_full_disk_is_told_with_the_room_that_is_needed(tmp_path, code):
+def test_a_full_disk_is_told_with_the_file(tmp_path, code):
     file = tmp_path / "a.csv"
-    with pytest.raises(DataError) as caught, outfile.replacing(file, 3_200_000):
+    with pytest.raises(DataError) as caught, outfile.replacing(file):
         raise OSError(code, "full")
+    assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+
+
+@contextmanager
+def room_for(size):
+    """No file may grow beyond so many bytes, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def at_once(stream):
+    stream.write(bytes(3_200_000))
+
+
+def line_by_line(stream):
+    stream.writelines(b"x" * 31 + b"\n" for _ in range(100_000))
+    assert stream.tell() == 3_200_000
+
+
+def a_zip(stream):
+    """Which goes back to write how long each part has become."""
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("a", "b"):
+            with archive.open(name, "w") as part:
+                part.write(bytes(1_599_000))
+
+
+@pytest.mark.parametrize("make", [at_once, line_by_line, a_zip])
+@pytest.mark.parametrize("room", [0, 20_000, 2_000_000])
+def test_the_room_that_a_file_needs_is_told_however_it_is_written(tmp_path, make, room):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"before")
+    with room_for(room), pytest.raises(DataError) as caught, outfile.replacing(file) as stream:
+        make(stream)
     assert "3.2 MB are needed" in str(caught.value)
     assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+    assert file.read_bytes() == b"before" and len([*tmp_path.iterdir()]) == 1
+    with outfile.replacing(file) as stream:
+        make(stream)
+    assert 3_100_000 < file.stat().st_size <= 3_200_000
 
 
 def test_a_folder_that_is_not_there_is_named_by_the_file_that_was_asked_for(tmp_path):

@@ -178,5 +178,6 @@ def test_a_file_that_is_asked_for_is_whole_or_as_it_was(stored, tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {target}: There is no room left on the disk to write it")
+    assert "0.1 MB are needed" in done.stderr
     assert target.read_bytes() == b"as it was"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["all.zip"]
