@@ -32,3 +32,9 @@ def test_the_tests_install_from_the_lock():
     lines = (lock.ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     constrained = [line[3:] for line in lines if line.startswith("-c ")]
     assert [(lock.ROOT / "tests" / each).resolve() for each in constrained] == [lock.LOCK]
+
+
+def test_the_documented_audit_fails_where_nothing_could_be_audited():
+    lines = (lock.ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
+    [audit] = [line for line in lines if line.startswith("pip-audit ")]
+    assert "--strict" in audit.split() and str(lock.HASHES.relative_to(lock.ROOT)) in audit
