@@ -12,7 +12,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,10 @@ def _guess(
 
 
 def _try(_folder: Path, sources: Sequence[Source], limits: ReadLimits) -> list[Guess]:
-    files, broken = unpack(sources, limits)
-    for source in files:
-        tables_of(source, limits)
+    with _less_memory(limits.memory_bytes):
+        files, broken = unpack(sources, limits)
+        for source in files:
+            tables_of(source, limits)
     if broken:
         raise broken[0]
     return []
@@ -134,6 +135,22 @@ def _limit_memory(most: int) -> None:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (taken + most, hard))
         Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+@contextlib.contextmanager
+def _less_memory(most: int) -> Iterator[None]:
+    """The same within the block, with the limit that was there behind it."""
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    _limit_memory(most)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _notes(file: dict[str, Any]) -> tuple[Finding, ...]:

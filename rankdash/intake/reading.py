@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
@@ -39,6 +39,8 @@ _DECIDED = "decided"
 # Columns are guessed while a page is drawn, of little enough that only a fault takes so long.
 _GUESS_SECONDS = 60.0
 _SAY_SECONDS = 0.5
+# What is tried is read by the server itself then, and joined, which takes three times as much.
+_TRIED_SHARE = 16
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 _UNPACKED = 10
 
@@ -172,9 +174,11 @@ def tried(sources: Sequence[Source]) -> None:
     """Read files in the process to see that they do no harm, before they are read here.
 
     Raises what `readers.read` raises for files of no known form or beyond a limit, and LimitError
-    where the process died.
+    where they take more than a part of the memory that is allowed, or the process died.
     """
-    outcome = _asked("try", sources, float("inf"))
+    limits = ReadLimits()
+    limits = replace(limits, memory_bytes=limits.memory_bytes // _TRIED_SHARE)
+    outcome = _asked("try", sources, float("inf"), limits=limits)
     if isinstance(outcome, RankdashError):
         raise outcome
 
@@ -200,11 +204,12 @@ def _asked(
     sources: Sequence[Source],
     seconds: float,
     say: Callable[[Path], None] = lambda _folder: None,
+    limits: ReadLimits | None = None,
     **more: Any,
 ) -> Outcome:
     """What the process answers; LimitError where it died or took longer. say: called now and then
     with the folder of the request."""
-    limits = ReadLimits()
+    limits = limits or ReadLimits()
     folder = _request(task, sources, limits, **more)
     process = take()
     process.send(folder)

@@ -311,6 +311,27 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     assert Reading(workspace, [Source("shop.csv", ROWS.encode())]).result() is not None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeypatch):
+    def limit():
+        [waiting] = process._waiting
+        limits = Path(f"/proc/{waiting._process.pid}/limits").read_text()
+        return next(line for line in limits.splitlines() if line.startswith("Max data size"))
+
+    monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "800_000_000")
+    process.take().kill()
+    tried([Source("shop.csv", ROWS.encode())])
+    before = limit()
+    rows = "query,document,label\n" + "".join(f'"q{row}",d{row},1\n' for row in range(500_000))
+    with pytest.raises(LimitError, match="memory") as refused:
+        tried([Source("shop.csv", rows.encode())])
+    assert refused.value.file == "shop.csv"
+    assert "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+    # What it reads next has all of the memory.
+    assert limit() == before
+    process.take().kill()
+
+
 def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
