@@ -75,7 +75,9 @@ def _press(visit, key: str) -> str:
         visit.page.keyboard.press(key)
         try:
             visit.page.wait_for_function(
-                "([card, shown]) => document.querySelector(card)?.innerText !== shown",
+                # Without a card for a moment, the page may be drawn anew for what the other one did.
+                """([card, shown]) =>
+                  (document.querySelector(card)?.innerText ?? shown) !== shown""",
                 arg=[CARD, shown],
                 timeout=2_000,
             )
