@@ -75,7 +75,7 @@ def _press(visit, key: str) -> str:
         visit.page.keyboard.press(key)
         try:
             visit.page.wait_for_function(
-                # Without a card for a moment, the page may be drawn anew for what the other one did.
+                # Without a card for a moment, the page may be drawn anew for what the other did.
                 """([card, shown]) =>
                   (document.querySelector(card)?.innerText ?? shown) !== shown""",
                 arg=[CARD, shown],
