@@ -207,8 +207,9 @@ def filled() -> tuple[str, str]:
     return large, sample
 
 
-def start_run(dataset_id: str) -> None:
-    """Wait until the worker scores the sample with the model that comes with its weights."""
+def queue_runs(dataset_id: str) -> None:
+    """Runs of the sample with the model that comes with its weights, for the worker of a server
+    that starts then."""
     from rankdash.runs import jobs
     from rankdash.store import Workspace
 
@@ -216,6 +217,13 @@ def start_run(dataset_id: str) -> None:
     for length in LENGTHS:
         wish = jobs.JobRequest(dataset_id, "bi-encoder", {"max_length": length}, f"run {length}")
         jobs.submit(workspace, wish)
+
+
+def wait_until_scoring() -> None:
+    from rankdash.runs import jobs
+    from rankdash.store import Workspace
+
+    workspace = Workspace.open()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not any(job.stage == "scoring" for job in jobs.list(workspace)):
         if time.monotonic() > deadline:
@@ -295,12 +303,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["RANKDASH_HOME"] = home
         data = filled()
+        if arguments.run:
+            queue_runs(data[1])
         with served(arguments.processes) as (url, pid):
             if arguments.sessions:
                 memory(url, pid, data, arguments.sessions)
                 return
             if arguments.run:
-                start_run(data[1])
+                wait_until_scoring()
             (before, _), (pairs, _) = used(pid), scored()
             waits = asyncio.run(all_users(url, arguments.users, data, arguments.seconds))
             after, held = used(pid)
