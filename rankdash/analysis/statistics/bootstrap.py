@@ -39,7 +39,7 @@ last digits of 1/3 + 1/6 and of 1/2 are not."""
 
 _CHUNK_CELLS = 1_000_000
 # A tile of so many draws by so many queries stays within a processor's cache.
-_TILE = 500
+TILE = 500
 # A byte each: six kept sets of weights take 144 MB at the most, and six of fewer queries 60 MB.
 _KEPT_CELLS = 24_000_000
 _ALONE = threading.Lock()
@@ -147,15 +147,14 @@ def bootstrap_means(
     large = sizes >= POISSON_FROM
     if large.any():
         groups = list(_by_queries(known, np.flatnonzero(large)))
-        sets = np.stack([known[:, alike[0]] for _, alike in groups], axis=1).astype(np.float64)
-        sums, counts = np.zeros_like(means), np.zeros((len(groups), resamples))
-        with one_thread():
-            for draws, rows, drawn in _poisson_weights(len(known), resamples, seed):
-                weights = drawn.astype(np.float64)
-                counts[:, draws] += sets[rows].T @ weights
-                # Zeros add nothing, and a sorted column has all of them together.
-                some = np.flatnonzero(steps[rows].any(axis=0) & large)
-                sums[some, draws] += steps[rows, some].T @ weights
+        sets = np.stack([known[:, alike[0]] for _, alike in groups], axis=1)
+        added = weighted_sums(
+            np.hstack([steps[:, large], sets]),
+            _poisson_weights(len(known), resamples, seed),
+            resamples,
+        )
+        sums = np.zeros_like(means)
+        sums[large], counts = np.split(added, [np.count_nonzero(large)])
         for count, (_, alike) in zip(counts, groups, strict=True):
             means[alike] = sums[alike] / count
     for members, alike in _by_queries(known, np.flatnonzero((sizes > 0) & ~large)):
@@ -164,6 +163,27 @@ def bootstrap_means(
             for draws, counted in _multinomial_counts(len(members), resamples, seed):
                 means[alike, draws] = own @ counted.T.astype(np.float64) / len(members)
     return columns.without_rounding_errors(means.T * columns.step)
+
+
+def weighted_sums(columns: FloatArray, tiles: Iterable[Tile], draws: int) -> FloatArray:
+    """(C, draws) the sums of (n, C) whole numbers, each times what was drawn for it."""
+    sums = np.zeros((columns.shape[1], draws))
+    starts = np.arange(0, len(columns), TILE)
+    lowest, highest = (each.reduceat(columns, starts) for each in (np.minimum, np.maximum))
+    # New memory for each tile costs more than the product.
+    kept = np.empty((TILE, TILE))
+    with one_thread():
+        for drawn, rows, times in tiles:
+            weights = kept[: times.shape[0], : times.shape[1]]
+            np.copyto(weights, times)
+            # A metric of few values, sorted, has a single one in most tiles: one sum serves all.
+            least = lowest[rows.start // TILE]
+            single = least == highest[rows.start // TILE]
+            several, single = np.flatnonzero(~single), np.flatnonzero(single & (least != 0))
+            added = np.vstack([np.ones(len(weights)), columns[rows, several].T]) @ weights
+            sums[several, drawn] += added[1:]
+            sums[single, drawn] += least[single, None] * added[0]
+    return sums
 
 
 def _added(values: FloatArray) -> float:
@@ -242,10 +262,10 @@ def _drawn_weights(n: int, resamples: int, seed: int) -> Iterator[Tile]:
 def random_bits(n: int, draws: int, bits: int, seed: int) -> Iterator[tuple[slice, slice, _Words]]:
     """Tiles with at least so many random bits for each draw of each query, in whole words. Those of
     the first queries do not depend on how many follow."""
-    for columns in _slices(draws, _TILE):
+    for columns in _slices(draws, TILE):
         source = np.random.PCG64([seed, columns.start])
         words = -(-bits * (columns.stop - columns.start) // 64)
-        for rows in _slices(n, _TILE):
+        for rows in _slices(n, TILE):
             # Several times faster than `Generator.bytes`.
             drawn = source.random_raw((rows.stop - rows.start, words))
             yield columns, rows, drawn.astype("<u8", copy=False)

@@ -15,8 +15,8 @@ from rankdash.analysis.statistics.bootstrap import (
     Columns,
     FloatArray,
     Tile,
-    one_thread,
     random_bits,
+    weighted_sums,
 )
 
 Test = Literal["sign-flip", "t", "wilcoxon"]
@@ -49,11 +49,8 @@ def sign_flip_p(differences: FloatArray, *, flips: int = RESAMPLES, seed: int = 
         every = _all_sums(sizes[: changed[column], column])
         p[column] = np.mean(np.abs(every) >= seen[column])
     drawn = np.flatnonzero(~exact)
-    kept = np.zeros((len(drawn), flips))
-    with one_thread():
-        for draws, rows, signs in _signs(changed.max(initial=0) if len(drawn) else 0, flips, seed):
-            some = np.flatnonzero(changed[drawn] > rows.start)
-            kept[some, draws] += sizes[rows, drawn[some]].T @ signs.astype(np.float64)
+    flipped = sizes[: changed[drawn].max(initial=0), drawn]
+    kept = weighted_sums(flipped, _signs(len(flipped), flips, seed), flips)
     # What is kept less what is flipped is twice what is kept, less everything.
     extreme = (np.abs(2 * kept.T - largest[drawn]) >= seen[drawn]).sum(axis=0)
     p[drawn] = (extreme + 1.0) / (flips + 1.0)
