@@ -148,17 +148,23 @@ def evaluate(
     relevance = Relevance(judged, conventions)
     base = _absent_states(judged, left_out)
     chosen = _chosen(judged, base, conventions, only)
-    values = np.empty((len(judged.query_ids), len(parsed)))
-    cells = np.empty(values.shape, dtype=np.int8)
+    # One measure after the other, as they are made and compared.
+    values = np.empty((len(judged.query_ids), len(parsed)), order="F")
+    cells = np.empty(values.shape, dtype=np.int8, order="F")
     for column, measure in enumerate(parsed):
         values[:, column], cells[:, column] = _score(measure, relevance, base)
-    states = _with_no_relevant(base, relevance.relevant_count == 0)[chosen]
+    states = _with_no_relevant(base, relevance.relevant_count == 0)
+    query_ids = judged.query_ids
+    # The same array for every system, where it can be, is no work to join.
+    if not chosen.all():
+        query_ids, values, cells, states = (
+            each[chosen] for each in (query_ids, values, cells, states)
+        )
     return Evaluation(
-        # The same array for every system, where it can be, is no work to join.
-        query_ids=judged.query_ids if chosen.all() else judged.query_ids[chosen],
-        values=values[chosen],
+        query_ids=query_ids,
+        values=values,
         states=_STATE_NAMES[states],
-        cell_states=cells[chosen],
+        cell_states=cells,
         measures=parsed,
         conventions=conventions,
         counts=_counts(judged, states, chosen, only),

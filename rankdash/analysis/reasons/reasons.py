@@ -96,6 +96,7 @@ DECIDED = (
     "mixed",
 )
 """The same codes in the order in which they are tried."""
+_DECIDED = pd.array(DECIDED, dtype="str")
 
 NEAR = 0.01
 CUT = 0.5
@@ -251,12 +252,11 @@ class _Case(MainDocuments):
         }
         skipped = self.rules.missing == "skip" or self.rules.queries == "both"
         valueless = self.failed | self.missing if skipped else self.failed
-        codes = np.array(DECIDED, dtype=object)
         decided = np.argmax(np.stack([conditions[code] for code in DECIDED]), axis=0)
         return pd.DataFrame(
             {
                 "query_id": self.before.judged.query_ids,
-                "reason": codes[decided],
+                "reason": _DECIDED.take(decided),
                 "delta": np.where(valueless, np.nan, self.change),
                 "gained": self.gained,
                 "lost": self.lost,
@@ -283,12 +283,14 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
     # Usually of the same queries, and to look up ten thousand takes longer than all the rest.
     if not reason.index.equals(pd.Index(pairs["query_id"])):
         reason = reason.reindex(pairs["query_id"])
-    codes = pd.Categorical(reason, categories=CODES).codes
+    found, names = pd.factorize(reason)
+    # The last place is that of no reason, -1.
+    codes = np.array([*(CODES.index(name) for name in names), -1])[found]
     known = ~np.isnan(delta)
     some = known & (codes >= 0)
     queries = np.bincount(codes[some], minlength=len(CODES))
     sums = np.bincount(codes[some], delta[some], minlength=len(CODES))
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "queries": queries,
             "mean": sums / np.maximum(queries, 1),
@@ -296,4 +298,4 @@ def counted(reason: pd.Series[str], pairs: pd.DataFrame) -> pd.DataFrame:
         },
         index=CODES,
     )
-    return found[queries > 0]
+    return table[queries > 0]

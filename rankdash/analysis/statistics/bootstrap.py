@@ -126,7 +126,7 @@ def _step(column: FloatArray) -> float:
 
 
 def _in_steps(column: FloatArray, step: float) -> FloatArray:
-    return np.rint(np.nan_to_num(column, nan=0.0) / step)
+    return np.rint(np.where(np.isnan(column), 0.0, column) / step)
 
 
 def bootstrap_means(

@@ -21,7 +21,7 @@ TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 
 PAIRED = "paired"
-REASON_NAMES = np.array((*REASONS, PAIRED), dtype=object)
+REASON_NAMES = pd.array((*REASONS, PAIRED), dtype="str")
 
 _ROUNDING = 1e-12
 
@@ -45,7 +45,7 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "before": before,
             "after": after,
             "delta": after - before,
-            "state": REASON_NAMES[aligned.reasons()[1, :, 0]],
+            "state": REASON_NAMES.take(aligned.reasons()[1, :, 0]),
         }
     )
 
@@ -65,8 +65,8 @@ class Tally:
 
 def direction(delta: FloatArray, tie_band: float = TIE_BAND) -> npt.NDArray[np.int8]:
     """1 where a change is above the tie band, -1 where below, 0 within it (NaN included)."""
-    moved = np.abs(delta) > tie_band + _ROUNDING
-    return np.where(moved, np.sign(np.nan_to_num(delta)), 0).astype(np.int8)
+    least = tie_band + _ROUNDING
+    return (delta > least).astype(np.int8) - (delta < -least).astype(np.int8)
 
 
 def counts(frame: pd.DataFrame, tie_band: float = TIE_BAND) -> Tally:
