@@ -157,9 +157,8 @@ def evaluate(
     query_ids = judged.query_ids
     # The same array for every system, where it can be, is no work to join.
     if not chosen.all():
-        query_ids, values, cells, states = (
-            each[chosen] for each in (query_ids, values, cells, states)
-        )
+        query_ids, states = query_ids[chosen], states[chosen]
+        values, cells = values[chosen], cells[chosen]
     return Evaluation(
         query_ids=query_ids,
         values=values,

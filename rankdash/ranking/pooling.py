@@ -73,16 +73,7 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
         is there twice.
     """
     bounds = len(ranking.query_ids), len(ranking.documents)
-    named = np.zeros(bounds[1], dtype=bool)
-    named[docs] = True
-    # Most ranked documents may be in no pair: they need not be looked up.
-    some = named[ranking.docs]
-    if some.all():
-        ranked, rows = sort_pairs(owners(ranking.offsets), ranking.docs, bounds)
-    else:
-        own = np.flatnonzero(some)
-        ranked, order = sort_pairs(owners(ranking.offsets)[own], ranking.docs[own], bounds)
-        rows = own[order]
+    ranked, rows = _ranked_pairs(ranking, docs, bounds)
     wanted, pairs = sort_pairs(lists, docs, bounds)
     row = np.full(len(docs), -1)
     if np.array_equal(ranked, wanted):
@@ -95,3 +86,18 @@ def places_of(ranking: Ranking, lists: Integers, docs: Integers) -> tuple[Intege
     row[pairs[there]] = rows[place[there]]
     found = np.flatnonzero(row >= 0)
     return row[found], found
+
+
+def _ranked_pairs(
+    ranking: Ranking, docs: Integers, bounds: tuple[int, int]
+) -> tuple[Integers, Integers]:
+    """`sort_pairs` of the rows of a ranking, and which rows: of these documents at least."""
+    named = np.zeros(bounds[1], dtype=bool)
+    named[docs] = True
+    # Most ranked documents may be in no pair: they need not be looked up.
+    some = named[ranking.docs]
+    if some.all():
+        return sort_pairs(owners(ranking.offsets), ranking.docs, bounds)
+    own = np.flatnonzero(some)
+    ranked, order = sort_pairs(owners(ranking.offsets)[own], ranking.docs[own], bounds)
+    return ranked, own[order]

@@ -21,6 +21,8 @@ Flags = npt.NDArray[np.bool_]
 # A block holds lists up to this much longer than its shortest: more wastes padding, less makes
 # more blocks, each with a fixed cost.
 _WIDENING = 1.25
+# Of one block: what is made beside it stays small.
+_MOST_CELLS = 65_536
 
 
 def offsets_from(counts: npt.NDArray[Any]) -> Integers:
@@ -137,6 +139,7 @@ def blocks(offsets: Integers) -> Iterator[Block]:
     while start < len(lengths):
         longest = int(lengths[start] * _WIDENING)
         stop = int(np.searchsorted(lengths, longest, side="right"))
+        stop = min(stop, start + max(_MOST_CELLS // int(lengths[stop - 1]), 1))
         block_lengths = lengths[start:stop, None]
         width = int(block_lengths[-1, 0])
         columns = np.arange(width)

@@ -29,7 +29,7 @@ from rankdash.analysis.statistics.alignment import (
     places_of,
     reason_counts,
 )
-from rankdash.analysis.statistics.pairs import REASON_NAMES
+from rankdash.analysis.statistics.pairs import reason_names
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
 from rankdash.metrics.engine import Relevance
@@ -119,7 +119,7 @@ class Headroom:
         """One row per query of either system: query_id, baseline, challenger, ceiling, perfect,
         retriever, to_win, won; state, "paired" or why the query was left out (then all values are
         NaN)."""
-        state = REASON_NAMES[self.reasons]
+        state = reason_names().take(self.reasons)
         return pd.DataFrame({"query_id": self.query_ids, **self.values, "state": state})
 
 

@@ -96,7 +96,6 @@ DECIDED = (
     "mixed",
 )
 """The same codes in the order in which they are tried."""
-_DECIDED = pd.array(DECIDED, dtype="str")
 
 NEAR = 0.01
 CUT = 0.5
@@ -256,7 +255,7 @@ class _Case(MainDocuments):
         return pd.DataFrame(
             {
                 "query_id": self.before.judged.query_ids,
-                "reason": _DECIDED.take(decided),
+                "reason": pd.array(DECIDED, dtype="str").take(decided),
                 "delta": np.where(valueless, np.nan, self.change),
                 "gained": self.gained,
                 "lost": self.lost,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,15 @@ TIE_BAND = 0.005
 """Changes up to this size, either way, count as "same"."""
 
 PAIRED = "paired"
-REASON_NAMES = pd.array((*REASONS, PAIRED), dtype="str")
 
 _ROUNDING = 1e-12
+
+
+@cache
+def reason_names() -> pd.api.extensions.ExtensionArray:
+    """`REASONS` and `PAIRED` as a column takes them; made when asked for, as a command that makes
+    no table goes without pandas."""
+    return pd.array((*REASONS, PAIRED), dtype="str")
 
 
 def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) -> pd.DataFrame:
@@ -45,7 +52,7 @@ def paired(baseline: Evaluation, challenger: Evaluation, spec: str | Measure) ->
             "before": before,
             "after": after,
             "delta": after - before,
-            "state": REASON_NAMES.take(aligned.reasons()[1, :, 0]),
+            "state": reason_names().take(aligned.reasons()[1, :, 0]),
         }
     )
 
