@@ -7,7 +7,8 @@ better there than it is, so what a rule costs is also measured on queries it was
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +61,8 @@ class RuleCosts:
         high, and random, the change expected of skipping as many queries at random.
     reranked, first_stage: the means of reranking everything and nothing.
     advantage: how much better the margin picks what to skip than chance, averaged over all shares,
-        in units of the metric, with its interval and its p. As it depends on no chosen threshold,
-        it needs no other queries to be judged on.
+        in units of the metric, with its interval. As it depends on no chosen threshold, it needs
+        no other queries to be judged on. gain: (n,) what each query adds to it.
     no_margin: queries that have none (a list too short): they are always reranked.
     lost, skips: (n, T) the change of each query under each rule, and whether it is skipped.
     """
@@ -74,10 +75,15 @@ class RuleCosts:
     advantage: float
     advantage_low: float
     advantage_high: float
-    advantage_p: float
+    gain: FloatArray
     lost: FloatArray
     skips: Flags
     settings: StatisticsSettings
+
+    @cached_property
+    def advantage_p(self) -> float:
+        """The p of the advantage, drawn where somebody asks."""
+        return float(p_values(self.gain[:, None], self.settings)[0])
 
     @property
     def margin_helps(self) -> bool:
@@ -150,7 +156,7 @@ def rules_on(
         advantage=float(gain.mean()) if n else math.nan,
         advantage_low=float(low[-1]),
         advantage_high=float(high[-1]),
-        advantage_p=float(p_values(gain[:, None], settings)[0]),
+        gain=gain,
         lost=lost,
         skips=skips,
         settings=settings,
@@ -162,7 +168,7 @@ def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
     limit = tolerance * rules.reranked
     enough = rules.n >= FEWEST
     return Skipping(
-        **vars(rules),
+        **{each.name: getattr(rules, each.name) for each in fields(rules)},
         tolerance=limit,
         rule=_rule(rules.curve, limit) if enough else None,
         held_out=_held_out(rules, limit) if enough else None,
