@@ -121,9 +121,11 @@ def rules_on(
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
     first stage's margin, NaN where there is none.
     """
-    known = pairs.dropna(subset="delta")
+    there = pairs["delta"].notna().to_numpy()
+    known = pairs[there]
     delta = known["delta"].to_numpy(dtype=np.float64)
-    gap = np.asarray(margin.reindex(known["query_id"]), dtype=np.float64)
+    # All queries are mostly those of the margin, which pandas sees at once.
+    gap = np.asarray(margin.reindex(pairs["query_id"]), dtype=np.float64)[there]
     n = len(delta)
     reranked, first_stage = (
         float(known[side].mean()) if n else math.nan for side in ("after", "before")
