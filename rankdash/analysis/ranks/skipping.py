@@ -7,8 +7,7 @@ better there than it is, so what a rule costs is also measured on queries it was
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -80,10 +79,11 @@ class RuleCosts:
     skips: Flags
     settings: StatisticsSettings
 
-    @cached_property
+    @property
     def advantage_p(self) -> float:
         """The p of the advantage, drawn where somebody asks."""
-        return float(p_values(self.gain[:, None], self.settings)[0])
+        # The same for whatever loss is acceptable.
+        return float(p_values(self.gain[:, None], self.settings, again=True)[0])
 
     @property
     def margin_helps(self) -> bool:
@@ -170,7 +170,7 @@ def skipping(rules: RuleCosts, tolerance: float = TOLERANCE) -> Skipping:
     limit = tolerance * rules.reranked
     enough = rules.n >= FEWEST
     return Skipping(
-        **{each.name: getattr(rules, each.name) for each in fields(rules)},
+        **vars(rules),
         tolerance=limit,
         rule=_rule(rules.curve, limit) if enough else None,
         held_out=_held_out(rules, limit) if enough else None,

@@ -157,12 +157,6 @@ def test_each_query_gets_the_last_rule_that_is_safe_on_the_queries_of_other_fold
     assert found.held_out.change == pytest.approx(-(delta * skipped).mean())
 
 
-def test_rules_whose_p_was_asked_for_give_a_rule_as_before():
-    rules = rules_on(*telling(), SETTINGS)
-    p = rules.advantage_p
-    assert p == skipping_of(rules).advantage_p == rules_on(*telling(), SETTINGS).advantage_p
-
-
 @pytest.mark.parametrize("n", [20, 40, 41, 100])
 def test_at_most_forty_rules_skip_about_equally_more_each(n):
     pairs, margin = made(np.full(n, 0.1), np.random.default_rng(0).permutation(n) / n)
