@@ -29,7 +29,12 @@ def main() -> None:
 
 
 def choose(app: AppTest, name: str, value: str) -> Act:
-    return lambda: app.segmented_control(key=f"address.{name}").set_value(value).run()
+    def act() -> None:
+        control = app.segmented_control(key=f"address.{name}")
+        assert value in control.options, f"{value} is none of {control.options}"
+        control.set_value(value).run()
+
+    return act
 
 
 def new_numbers(app: AppTest) -> dict[str, list[Act]]:
@@ -38,7 +43,7 @@ def new_numbers(app: AppTest) -> dict[str, list[Act]]:
     other = app.segmented_control(key="address.vs").options[list(RUNS).index("small model")]
     return {
         "the other system": [choose(app, "vs", other)],
-        "the other margin": [choose(app, "margin", "ranks 10 and 11")],
+        "the other margin": [choose(app, "margin", "gap between ranks 10 and 11")],
         "a tolerance": [choose(app, "loss", each) for each in ("2%", "5%", "0%")],
         "cutoff k": [
             lambda k=k: app.select_slider(key="address.k").set_value(k).run()

@@ -14,7 +14,7 @@ import pandas as pd
 from rankdash.analysis.ranks.shifts import Pairing
 from rankdash.analysis.statistics.inference import intervals
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.ranking.ragged import Block, Floats, Integers, blocks, offsets_from, places
+from rankdash.ranking.ragged import Block, Floats, Integers, blocks, offsets_from
 from rankdash.ranking.ranking import Ranking
 
 PERSISTENCE = 0.9
@@ -165,10 +165,7 @@ def _rbo(paired: Pairing, both: Integers, p: float) -> Floats:
     weight = np.concatenate([[0.0], np.cumsum(p**depths)])
     by_depth = np.concatenate([[0.0], np.cumsum(p**depths / depths)])
     query = paired.query[both]
-    deeper = np.maximum(
-        places(before.offsets)[paired.row_before[both]],
-        places(after.offsets)[paired.row_after[both]],
-    )
+    deeper = np.maximum(paired.rank_before[both], paired.rank_after[both])
     size = len(paired.query_ids)
     shared = np.bincount(query, minlength=size)
     shared_short = np.bincount(query[deeper <= short[query]], minlength=size)

@@ -82,10 +82,9 @@ def by_margin(pairs: pd.DataFrame, margin: pd.Series[float], groups: int = 10) -
     ).dropna()
     rank = frame["margin"].rank(method="min").to_numpy() - 1
     group = np.floor(rank * groups / max(len(frame), 1)).astype(np.int64)
-    found = frame.groupby(group).agg(
-        margin=("margin", "mean"), n=("delta", "size"), delta=("delta", "mean")
-    )
-    return found.reset_index(drop=True)
+    gathered = frame.groupby(group)
+    found = gathered.mean().assign(n=gathered.size())
+    return found[["margin", "n", "delta"]].reset_index(drop=True)
 
 
 def even(values: pd.Series[float]) -> bool:

@@ -64,6 +64,25 @@ class Pairing:
         """(N,) whether both rankings have the document."""
         return (self.row_before >= 0) & (self.row_after >= 0)
 
+    @cached_property
+    def rank_before(self) -> Ranks:
+        """(N,) from 1; `NOT_RANKED` where the ranking lacks the document."""
+        return _ranks(self.before, self.row_before)
+
+    @cached_property
+    def rank_after(self) -> Ranks:
+        """As `rank_before`."""
+        return _ranks(self.after, self.row_after)
+
+    @cached_property
+    def docs(self) -> npt.NDArray[np.int32]:
+        """(N,) the place of each document among those of the one ranking, then of the other."""
+        here = self.row_before >= 0
+        docs = np.empty(len(here), dtype=np.int32)
+        docs[here] = self.before.docs[self.row_before[here]]
+        docs[~here] = self.after.docs[self.row_after[~here]] + len(self.before.documents)
+        return docs
+
 
 def pair(before: Ranking, after: Ranking) -> Pairing:
     """Find every document of the shared queries in both rankings."""
@@ -135,18 +154,6 @@ class Moves:
         it (see `in_both`)."""
         return np.where(self.in_both, self.before - self.after, 0).astype(np.int32)
 
-    def enters(self, k: int) -> Flags:
-        """(N,) whether the document came into the first k, from below or from nowhere."""
-        return _within(self.after, k) & ~_within(self.before, k)
-
-    def leaves(self, k: int) -> Flags:
-        """(N,) whether it dropped out of the first k."""
-        return _within(self.before, k) & ~_within(self.after, k)
-
-    def stays(self, k: int) -> Flags:
-        """(N,) whether it was and is among the first k."""
-        return _within(self.before, k) & _within(self.after, k)
-
     def frame(self, rows: Flags | Integers) -> pd.DataFrame:
         """Some of the documents: query_id, doc_id, before and after (float, NaN where a ranking
         lacks the document), up (NaN likewise), relevant."""
@@ -169,30 +176,19 @@ def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> M
     paired: of the rankings, each as it is `settled`. before, after: their joins with the labels.
     threshold: the lowest label of a relevant document. Ranks count every document, labelled or not.
     """
-    sides = (paired.before, paired.after)
-    relevant = np.zeros(len(paired.row_before), dtype=bool)
-    ranks = []
-    for ranking, judged, row in zip(
-        sides, (before, after), (paired.row_before, paired.row_after), strict=True
-    ):
-        here = row >= 0
-        # One more row, for what is not ranked: index -1 finds it.
-        rank = np.append(places(ranking.offsets), NOT_RANKED)[row]
-        ranks.append(rank.astype(np.int32))
-        flags = np.append(_relevant_rows(len(ranking), judged, threshold), False)
-        relevant |= flags[row] & here
-    docs = np.where(
-        paired.row_before >= 0,
-        np.append(sides[0].docs, 0)[paired.row_before],
-        np.append(sides[1].docs, 0)[paired.row_after] + len(sides[0].documents),
+    # One more row, for what is not ranked: index -1 finds it.
+    was, now = (
+        np.append(_relevant_rows(len(ranking), judged, threshold), False)
+        for ranking, judged in ((paired.before, before), (paired.after, after))
     )
+    relevant = was[paired.row_before] | now[paired.row_after]
     return Moves(
         query_ids=paired.query_ids,
         query=paired.query.astype(np.int32),
-        names=np.concatenate([each.doc_ids for each in sides]),
-        docs=docs.astype(np.int32),
-        before=ranks[0],
-        after=ranks[1],
+        names=np.concatenate([paired.before.doc_ids, paired.after.doc_ids]),
+        docs=paired.docs,
+        before=paired.rank_before,
+        after=paired.rank_after,
         relevant=relevant,
         unranked=_relevant_labels(paired.query_ids, before, threshold) - int(relevant.sum()),
         only_before=paired.only_before,
@@ -221,8 +217,9 @@ def _relevant_labels(queries: npt.NDArray[np.object_], judged: Judged, threshold
     return int((relevant & chosen[owners(judged.pool_offsets)]).sum())
 
 
-def _within(rank: Ranks, k: int) -> Flags:
-    return (rank > NOT_RANKED) & (rank <= k)
+def _ranks(ranking: Ranking, row: npt.NDArray[np.int32]) -> Ranks:
+    # As in `moves`, index -1 finds what is not ranked.
+    return np.append(places(ranking.offsets).astype(np.int32), np.int32(NOT_RANKED))[row]
 
 
 def _or_nan(values: Ranks, known: Flags) -> npt.NDArray[np.float64]:

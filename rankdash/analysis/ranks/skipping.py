@@ -26,6 +26,9 @@ FEWEST = 20
 """With fewer queries no rule is chosen: a fold would hold three or less."""
 
 FOLDS = 5
+_AT_ONCE = 5
+"""Rules tried together: drawing weighs more than a rule, and few are tried in vain."""
+
 _STEPS = 40
 _ROUNDING = 1e-12
 
@@ -57,12 +60,10 @@ class RuleCosts:
         high, and random, the change expected of skipping as many queries at random.
     reranked, first_stage: the means of reranking everything and nothing.
     advantage: how much better the margin picks what to skip than chance, averaged over all shares,
-        in units of the metric, with its interval and its p. As it depends on no chosen threshold,
-        it needs no other queries to be judged on.
+        in units of the metric, with its interval. As it depends on no chosen threshold, it needs
+        no other queries to be judged on. gain: (n,) what each query adds to it.
     no_margin: queries that have none (a list too short): they are always reranked.
     lost, skips: (n, T) the change of each query under each rule, and whether it is skipped.
-    folds: (n,) the fold of each query. fold_low: (FOLDS, T) the lower end of the change on the
-        queries of the other folds; no row under `FEWEST` queries.
     """
 
     n: int
@@ -73,12 +74,16 @@ class RuleCosts:
     advantage: float
     advantage_low: float
     advantage_high: float
-    advantage_p: float
+    gain: FloatArray
     lost: FloatArray
     skips: Flags
-    folds: npt.NDArray[np.int64]
-    fold_low: FloatArray
     settings: StatisticsSettings
+
+    @property
+    def advantage_p(self) -> float:
+        """The p of the advantage, drawn where somebody asks."""
+        # The same for whatever loss is acceptable.
+        return float(p_values(self.gain[:, None], self.settings, again=True)[0])
 
     @property
     def margin_helps(self) -> bool:
@@ -114,12 +119,13 @@ def rules_on(
     """What the rules on a margin would skip, lose and keep.
 
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
-    first stage's margin, NaN where there is none. The folds are drawn with the seed of the
-    settings.
+    first stage's margin, NaN where there is none.
     """
-    known = pairs.dropna(subset="delta")
+    there = pairs["delta"].notna().to_numpy()
+    known = pairs[there]
     delta = known["delta"].to_numpy(dtype=np.float64)
-    gap = np.asarray(margin.reindex(known["query_id"]), dtype=np.float64)
+    # All queries are mostly those of the margin, which pandas sees at once.
+    gap = np.asarray(margin.reindex(pairs["query_id"]), dtype=np.float64)[there]
     n = len(delta)
     reranked, first_stage = (
         float(known[side].mean()) if n else math.nan for side in ("after", "before")
@@ -128,10 +134,8 @@ def rules_on(
     skips = _skips(gap, thresholds)
     share = skips.mean(axis=0) if n else np.zeros(len(thresholds))
     lost = -delta[:, None] * skips
-    folds = _folds(n, settings.seed) if n >= FEWEST else np.zeros(n, dtype=np.int64)
-    training = _without_folds(lost, folds) if n >= FEWEST else []
     gain = (share - skips).mean(axis=1) * delta
-    low, high = intervals(np.hstack([lost, *training, gain[:, None]]), settings)
+    low, high = intervals(np.hstack([lost, gain[:, None]]), settings)
     change = lost.mean(axis=0) if n else np.full(len(thresholds), math.nan)
     curve = pd.DataFrame(
         {
@@ -140,8 +144,8 @@ def rules_on(
             "share": share,
             "mean": reranked + change,
             "change": change,
-            "low": low[: len(thresholds)],
-            "high": high[: len(thresholds)],
+            "low": low[:-1],
+            "high": high[:-1],
             "random": -share * (reranked - first_stage),
         }
     )
@@ -154,11 +158,9 @@ def rules_on(
         advantage=float(gain.mean()) if n else math.nan,
         advantage_low=float(low[-1]),
         advantage_high=float(high[-1]),
-        advantage_p=float(p_values(gain[:, None], settings)[0]),
+        gain=gain,
         lost=lost,
         skips=skips,
-        folds=folds,
-        fold_low=low[len(thresholds) : -1].reshape(-1, len(thresholds)),
         settings=settings,
     )
 
@@ -197,15 +199,32 @@ def _folds(n: int, seed: int) -> npt.NDArray[np.int64]:
     return drawn
 
 
-def _without_folds(lost: FloatArray, folds: npt.NDArray[np.int64]) -> list[FloatArray]:
-    """The columns (n, T) once for each fold, with NaN for the queries held out."""
-    return [np.where((folds == fold)[:, None], np.nan, lost) for fold in range(FOLDS)]
-
-
 def _best(low: FloatArray, limit: float) -> int:
     """The last rule, that is the one that skips most, whose loss is sure to be small enough."""
     good = np.flatnonzero(low >= -limit - _ROUNDING)
     return int(good[-1]) if len(good) else 0
+
+
+def _best_without(
+    rules: RuleCosts, folds: npt.NDArray[np.int64], limit: float
+) -> npt.NDArray[np.int64]:
+    """(FOLDS,) for each fold the best rule on the queries of all others."""
+    own = [rules.lost[folds == fold] for fold in range(FOLDS)]
+    sums = np.stack([lost.sum(axis=0) for lost in own])
+    sizes = np.array([len(lost) for lost in own])[:, None]
+    means = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
+    # Few rules need an interval: none begins above its mean, and the last that is good is sought.
+    likely = means >= -limit - 2 * _ROUNDING
+    likely[:, 0] = False
+    best = np.zeros(FOLDS, dtype=np.int64)
+    while likely.any():
+        tried = likely & (likely[:, ::-1].cumsum(axis=1)[:, ::-1] <= _AT_ONCE)
+        fold, rule = np.nonzero(tried)
+        training = np.where(folds[:, None] == fold, np.nan, rules.lost[:, rule])
+        good = intervals(training, rules.settings)[0] >= -limit - _ROUNDING
+        np.maximum.at(best, fold[good], rule[good])
+        likely &= ~tried & (best == 0)[:, None]
+    return best
 
 
 def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
@@ -223,7 +242,11 @@ def _rule(curve: pd.DataFrame, limit: float) -> Rule | None:
 
 def _held_out(rules: RuleCosts, limit: float) -> Change:
     """Each query under the rule that was chosen without it."""
-    chosen = np.array([_best(low, limit) for low in rules.fold_low])[rules.folds]
+    folds = _folds(rules.n, rules.settings.seed)
+    best = _best_without(rules, folds, limit)
+    if not best.any():
+        return Change(share=0.0, change=0.0, low=0.0, high=0.0)
+    chosen = best[folds]
     rows = np.arange(rules.n)
     own = rules.lost[rows, chosen]
     low, high = intervals(own[:, None], rules.settings)

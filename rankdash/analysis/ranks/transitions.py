@@ -28,7 +28,7 @@ def transitions(moves: Moves, *, relevant_only: bool) -> pd.DataFrame:
 
     The bins are `BINS` and, where a ranking lacks a document, `UNRANKED` as the last row or column.
     """
-    chosen = moves.relevant if relevant_only else slice(None)
+    chosen = np.flatnonzero(moves.relevant) if relevant_only else slice(None)
     size = len(_NAMES)
     cells = _bins(moves.before[chosen]) * size + _bins(moves.after[chosen])
     counts = np.bincount(cells, minlength=size * size).reshape(size, size)
@@ -47,10 +47,11 @@ def went(moves: Moves, start: str, end: str, *, relevant_only: bool) -> npt.NDAr
     return cell & moves.relevant if relevant_only else cell
 
 
-def _bins(rank: Ranks) -> npt.NDArray[np.int64]:
-    """The bin of each rank; the last one for `NOT_RANKED`."""
-    place = np.searchsorted(_STARTS, rank, side="right") - 1
-    return np.where(rank == NOT_RANKED, len(BINS), place)
+def _bins(rank: Ranks, starts: npt.NDArray[np.int64] = _STARTS) -> npt.NDArray[np.int64]:
+    """The bin of each rank, of those that start there; the last one for `NOT_RANKED`."""
+    bins = np.searchsorted(starts, np.arange(rank.max(initial=0) + 1), side="right") - 1
+    bins[NOT_RANKED] = len(starts)
+    return bins[rank]
 
 
 def move_sizes(moves: Moves) -> pd.DataFrame:
@@ -59,7 +60,8 @@ def move_sizes(moves: Moves) -> pd.DataFrame:
     One row for each of `STEPS`, in `step`; relevant and other: how many documents; relevant_share
     and other_share: of all such documents (NaN where there is none).
     """
-    step = np.searchsorted(_STEP_STARTS, moves.up, side="right")
+    low, high = int(moves.up.min(initial=0)), int(moves.up.max(initial=0))
+    step = np.searchsorted(_STEP_STARTS, np.arange(low, high + 1), side="right")[moves.up - low]
     columns: dict[str, object] = {"step": STEPS}
     for name, chosen in (
         ("relevant", moves.in_both & moves.relevant),
@@ -111,26 +113,22 @@ def flow(moves: Moves, k: int) -> Flow:
     starts = np.array([k + 1, 2 * k + 1, 5 * k + 1])
     names = [_band(k + 1, 2 * k), _band(2 * k + 1, 5 * k), f"> {5 * k}", UNRANKED]
 
-    def counted(rank: Ranks) -> npt.NDArray[np.int64]:
-        place = np.searchsorted(starts, rank, side="right") - 1
-        place = np.where(rank == NOT_RANKED, len(starts), place)
-        return np.bincount(place, minlength=len(names)).astype(np.int64)
-
-    came, went = (moves.relevant & chosen for chosen in (moves.enters(k), moves.leaves(k)))
-    stayed = int((moves.relevant & moves.stays(k)).sum())
-    entered, left = int(came.sum()), int(went.sum())
+    relevant = np.flatnonzero(moves.relevant)
+    before, after = moves.before[relevant], moves.after[relevant]
+    was, now = ((rank > NOT_RANKED) & (rank <= k) for rank in (before, after))
+    stayed, entered, left = (int(each.sum()) for each in (was & now, now & ~was, was & ~now))
     return Flow(
         k=k,
         stayed=stayed,
         entered=entered,
         left=left,
-        outside=int(moves.relevant.sum()) - stayed - entered - left,
+        outside=len(relevant) - stayed - entered - left,
         unranked=moves.unranked,
         bands=pd.DataFrame(
             {
                 "band": names,
-                "entered": counted(moves.before[came]),
-                "left": counted(moves.after[went]),
+                "entered": np.bincount(_bins(before[now & ~was], starts), minlength=len(names)),
+                "left": np.bincount(_bins(after[was & ~now], starts), minlength=len(names)),
             }
         ),
     )

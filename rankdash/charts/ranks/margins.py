@@ -144,22 +144,18 @@ def _gathered(points: pd.DataFrame) -> pd.DataFrame:
 
     Directions never share a cell: a change of 0 lies on a border of its own.
     """
-    cells = {}
+    cells = []
     for name in ("margin", "delta"):
         values = points[name].to_numpy()
         width = max(float(np.ptp(values)) / _GRID, 1e-9)
-        cells[name] = np.sign(values) * np.ceil(np.abs(values) / width)
-    found = (
-        points.assign(across=cells["margin"], upward=cells["delta"])
-        .groupby(["across", "upward"], sort=False)
-        .agg(
-            query_id=("query_id", "first"),
-            margin=("margin", "mean"),
-            delta=("delta", "mean"),
-            n=("delta", "size"),
-        )
+        cells.append(np.sign(values) * np.ceil(np.abs(values) / width))
+    gathered = points.groupby(cells, sort=False)
+    return (
+        gathered[["margin", "delta"]]
+        .mean()
+        .assign(n=gathered.size(), query_id=gathered["query_id"].first())
+        .reset_index(drop=True)
     )
-    return found.reset_index(drop=True)
 
 
 def _sizes(n: np.ndarray, most: int) -> list[float]:
