@@ -101,8 +101,24 @@ def joined(before: Side, after: Side) -> _Joined:
     """
     found = _JOINED.setdefault(before.judged, WeakKeyDictionary())
     if after.judged not in found:
-        found[after.judged] = _join(before, after)
+        mirrored = _JOINED.get(after.judged, WeakKeyDictionary[Judged, _Joined]())
+        if before.judged in mirrored:
+            row, position = mirrored[before.judged]
+            found[after.judged] = (
+                _inverse(row, len(after.ranking)).astype(np.int32),
+                _inverse(position, len(after.row)),
+            )
+        else:
+            found[after.judged] = _join(before, after)
     return found[after.judged]
+
+
+def _inverse(places: npt.NDArray[np.signedinteger], size: int) -> Integers:
+    """(size,) which of the places each number stands in, -1 where in none. None does in two."""
+    inverse = np.full(size, -1)
+    known = np.flatnonzero(places >= 0)
+    inverse[places[known]] = known
+    return inverse
 
 
 def _join(before: Side, after: Side) -> _Joined:
@@ -111,10 +127,11 @@ def _join(before: Side, after: Side) -> _Joined:
     docs = theirs.docs[there].astype(np.int64)
     if ours.documents is not theirs.documents:
         docs = places_in(ours.documents, theirs.documents)[docs]
-    known = np.flatnonzero((docs >= 0) & (before.judged.lengths > 0)[query])
-    there, query, docs = there[known], query[known], docs[known]
-    lists = np.searchsorted(ours.offsets, before.judged.starts[query], side="right") - 1
-    row, pair = places_of(ours, lists, docs)
+    known = (docs >= 0) & (before.judged.lengths > 0)[query]
+    if not known.all():
+        there, query, docs = there[known], query[known], docs[known]
+    list_of = np.searchsorted(ours.offsets, before.judged.starts, side="right") - 1
+    row, pair = places_of(ours, list_of[query], docs)
     earlier = np.full(len(theirs), -1, dtype=np.int32)
     earlier[there[pair]] = row
     position = np.full(len(ours) + 1, -1, dtype=np.int64)
