@@ -7,17 +7,16 @@ and what to do; 130 stopped by Ctrl+C.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
 
 from rankdash import __version__
 from rankdash.cli.arguments import DONE, INTERRUPTED, REFUSED, Parser, UsageError
 from rankdash.errors import RankdashError
+from rankdash.starting import starting
 
 # Each is a module here, whose `add` puts its arguments into a parser.
 COMMANDS = {
@@ -46,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         typed = (sys.argv[1:] if argv is None else list(argv)) or ["serve"]
-        with _start() if argv is None else nullcontext():
+        with starting() if argv is None else nullcontext():
             arguments = _parser(typed).parse_args(typed)
         code: int = arguments.command(arguments)
         sys.stdout.flush()
@@ -66,22 +65,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"This is a fault of rankdash, please report it: {type(problem).__name__}: {problem}"
         )
     return code
-
-
-@contextmanager
-def _start() -> Iterator[None]:
-    """What a command imports at its start, in less time; in a process of its own, because it is for
-    all of the process."""
-    # NumPy's threads else spin for a while each time that they have nothing to do, first at once.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    # What is imported stays: it need not be looked through for garbage, now or at the end.
-    gc.disable()
-    atexit.register(gc.freeze)
-    try:
-        yield
-        gc.freeze()
-    finally:
-        gc.enable()
 
 
 def _refuse(message: str) -> int:

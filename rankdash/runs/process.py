@@ -116,7 +116,7 @@ class WorkerProcess:
                     [
                         sys.executable,
                         *("-X", "faulthandler"),
-                        *("-m", "rankdash.runs.worker"),
+                        *("-m", "rankdash.runs"),
                         *("--workspace", str(self._workspace.root)),
                         *("--token", self._token),
                         "--end-with-stdin",

@@ -1,6 +1,6 @@
 """The worker: claims jobs and judges one after the other and runs them, out of the server's way.
 
-`python -m rankdash.runs.worker --workspace FOLDER` works until it gets SIGTERM; started by a server
+`python -m rankdash.runs --workspace FOLDER` works until it gets SIGTERM; started by a server
 it also ends with it (`--end-with-stdin`).
 """
 
@@ -262,7 +262,7 @@ def _end_after_grace(workspace: Workspace, owner: Owner, stopping: threading.Eve
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m rankdash.runs.worker", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m rankdash.runs", description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--token", default="", help="the name under which jobs are claimed")
     parser.add_argument(
@@ -291,7 +291,3 @@ def main(arguments: list[str] | None = None) -> int:
     ).start()
     work(workspace, owner, stopping, handover)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

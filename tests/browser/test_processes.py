@@ -63,7 +63,7 @@ def test_a_session_an_upload_a_run_and_a_download_work_and_outlive_a_server(brow
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
     )
-    assert sum("runs.worker" in said for said in children(app.process.pid).values()) == 1
+    assert sum("-m rankdash.runs " in said for said in children(app.process.pid).values()) == 1
     visit.go("Queries")
     with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
         visit.page.get_by_role("button", name="Save this query as a file").click()

@@ -48,6 +48,29 @@ def row(workspace):
     return lambda job_id: next(row for row in jobs.list(workspace) if row.id == job_id)
 
 
+def test_the_worker_looks_for_no_garbage_in_what_it_imported():
+    code = """
+import gc, runpy, sys
+sys.argv[1:] = ["--help"]
+try:
+    runpy.run_module("rankdash.runs", run_name="__main__")
+except SystemExit:
+    print(gc.isenabled(), gc.get_freeze_count() > 10_000, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "True True"
+
+
+def test_the_worker_starts_without_the_libraries_of_models_and_services():
+    code = """
+import sys, rankdash.runs.worker
+heavy = "torch transformers onnx onnxruntime openvino tokenizers scipy httpx2 streamlit plotly"
+print([name for name in heavy.split() if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, row, wait_until):
     job_id = submit(depth=4, name="lexical")
     worker.ensure()

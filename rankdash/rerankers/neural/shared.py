@@ -24,7 +24,7 @@ RUNTIME = SettingSpec(
     runtimes.AUTO,
     "Runtime",
     "What computes the model. auto takes the fastest of those that rank exactly as 32-bit PyTorch "
-    "does, measured in up to two seconds. torch-bf16, torch-fp16, openvino-bf16 and onnx-int8 "
+    "does, measured on this machine. torch-bf16, torch-fp16, openvino-bf16 and onnx-int8 "
     "change scores slightly: how much is measured on your own queries.",
     choices=runtimes.CHOICES,
 )

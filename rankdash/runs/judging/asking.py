@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from rankdash.dataset import Dataset
 from rankdash.rerankers.base import Call
 from rankdash.rerankers.judging.answers import Answer, unanswered
 from rankdash.rerankers.judging.judge import Judge, no_text
-from rankdash.rerankers.remote.client import GoneError
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.judges import MOST_UNKEPT
+
+if TYPE_CHECKING:
+    from rankdash.rerankers.remote.client import GoneError
 
 _BATCH_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
@@ -182,6 +184,9 @@ class _Asking:
             self._left -= 1
 
     def _may_be_its_own(self, problem: BaseException) -> TypeGuard[GoneError]:
+        # Loads the HTTP client, which a worker that asks no service needs no time for.
+        from rankdash.rerankers.remote.client import GoneError
+
         answered = isinstance(problem, GoneError) and problem.call.status >= _SERVER_ERROR
         return answered and self._left <= MOST_UNKEPT
 

@@ -37,15 +37,19 @@ def test_what_was_measured_counts_on_the_machine_that_it_was_measured_on(tmp_pat
 
 
 class Timed:
-    """Takes so many seconds for a batch, by a clock that it moves itself; the first is longer."""
+    """Takes so many seconds for two batches, by a clock that it moves itself; the first take
+    longer."""
 
-    def __init__(self, times, seconds):
-        self.times, self.seconds, self.widths = times, seconds, []
+    budget = 1024
+
+    def __init__(self, times, seconds, rounding=1):
+        self.times, self.seconds, self.rounding, self.shapes = times, seconds, rounding, []
 
     def forward(self, ids, mask, types):
-        self.times[0] += self.seconds if self.widths else 100.0
-        self.widths.append(ids.shape)
-        assert mask.all() and not types.any()
+        self.times[0] += self.seconds / 2 if len(self.shapes) > 1 else 100.0
+        self.shapes.append(ids.shape)
+        assert not types.any()
+        return np.zeros((len(ids), 1), dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -70,18 +74,25 @@ def test_runtimes_are_timed_in_turns_until_it_is_clear_and_the_first_batch_does_
     )
     assert found.choice == choice
     assert found.seconds == pytest.approx({"onnx": 2.0, "torch": taken})
-    assert len(onnx.widths) == len(torch.widths) == 1 + rounds
-    assert set(onnx.widths) == {(2, 128)}
+    assert onnx.shapes == torch.shapes == [(1, 8), (1, 120)] * (1 + rounds)
 
 
 def test_rows_to_time_are_no_longer_than_a_model_reads_and_one_runtime_needs_none():
     times = [0.0]
     both = {"onnx": Timed(times, 1.0), "openvino": Timed(times, 1.0)}
     assert calibration.calibrate(both, 64, seconds=0, clock=lambda: times[0]).choice == "onnx"
-    assert set(both["openvino"].widths) == {(2, 64)}
+    assert set(both["openvino"].shapes) == {(1, 8), (1, 64)}
     alone = {"torch": Timed(times, 1.0)}
     assert calibration.calibrate(alone, 64) == Calibration("torch", {})
-    assert alone["torch"].widths == []
+    assert alone["torch"].shapes == []
+
+
+def test_a_runtime_that_rounds_lengths_is_timed_with_its_padding():
+    times = [0.0]
+    both = {"onnx": Timed(times, 1.0), "openvino": Timed(times, 1.0, rounding=16)}
+    calibration.calibrate(both, 512, seconds=0, clock=lambda: times[0])
+    assert set(both["onnx"].shapes) == {(1, 8), (1, 120)}
+    assert set(both["openvino"].shapes) == {(1, 16), (1, 128)}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"machine": 1}'])
