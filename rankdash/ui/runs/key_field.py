@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from rankdash.ui.widgets.text import markdown_safe
 _SETTING = "key_variable"
 # Session: the name of a field → what it held, as a hash, and the jobs that were given it.
 _LENT = "keys.lent"
+# Session: the name of a field → how often it was emptied.
+_EMPTIED = "keys.emptied"
 
 Settings = Mapping[str, str | int | float | bool]
 
@@ -72,7 +75,7 @@ def draw(kind: Configured, settings: Settings, name: str, *, fixed: bool = False
         )
         return Found()
     # Of any address: nothing secret is sent by it, and a service that needs a key says so.
-    tick = f"{_key(name)}.none"
+    tick = f"key.{name}.none"
     offered = not fixed and any(spec.name == _SETTING for spec in kind.settings)
     missing = _missing(offered, fixed)
     if offered and st.session_state.get(tick):
@@ -148,11 +151,13 @@ def clear(live: Collection[str]) -> None:
         if jobs.isdisjoint(live):
             del lent[name]
             if _typed(name) and hash(_typed(name)) == typed:
-                st.session_state[_key(name)] = ""
+                del st.session_state[_key(name)]
+                # Another field: a browser that does not know yet says the key of this one again.
+                st.session_state.setdefault(_EMPTIED, Counter())[name] += 1
 
 
 def _key(name: str) -> str:
-    return f"key.{name}"
+    return f"key.{name}.{st.session_state.get(_EMPTIED, Counter())[name]}"
 
 
 def _typed(name: str) -> str:

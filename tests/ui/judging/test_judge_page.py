@@ -266,7 +266,7 @@ def test_without_a_key_nothing_starts(page, workspace, stored, monkeypatch):
     assert not page.button(key="judge.start").disabled
     page.checkbox(key="key.judge.none").uncheck().run()
     assert page.button(key="judge.start").disabled
-    page.text_input(key="key.judge").set_value("sk-own").run()
+    page.text_input(key="key.judge.0").set_value("sk-own").run()
     assert not page.button(key="judge.start").disabled
     assert StoredJudges(workspace).rows(stored) == []
 

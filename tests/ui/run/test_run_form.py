@@ -75,14 +75,14 @@ def jobs_of(workspace):
 
 def test_without_its_key_a_hosted_service_cannot_be_started(form, workspace):
     app = form("endpoint")
-    assert app.text_input(key="key.endpoint").label == "Key of the service (COHERE_API_KEY)"
+    assert app.text_input(key="key.endpoint.0").label == "Key of the service (COHERE_API_KEY)"
     assert "No key yet. Type it, or tick that no key is needed." in said(app)
     start(app).click().run()
     assert [each.value for each in app.error] == [
         "Rerank service: No key yet. Type it, or tick that no key is needed."
     ]
     assert jobs_of(workspace) == ()
-    app.text_input(key="key.endpoint").set_value(KEY).run()
+    app.text_input(key="key.endpoint.0").set_value(KEY).run()
     assert "Key received. It is sent to api" in said(app)
     assert not app.error
     assert KEY not in said(app)
@@ -92,7 +92,7 @@ def test_without_its_key_a_hosted_service_cannot_be_started(form, workspace):
 
 def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspace):
     app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint").set_value(f" {KEY} ").run()
+    app.text_input(key="key.endpoint.0").set_value(f" {KEY} ").run()
     start(app).click().run()
     (job,) = jobs_of(workspace)
     assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
@@ -105,7 +105,7 @@ def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspa
 def test_a_key_in_the_environment_is_named_and_not_asked_for(form, hand, monkeypatch, workspace):
     monkeypatch.setenv("COHERE_API_KEY", KEY)
     app = form("endpoint")
-    assert not [field for field in app.text_input if field.key == "key.endpoint"]
+    assert not [field for field in app.text_input if field.key == "key.endpoint.0"]
     assert "from the environment of this server: COHERE_API_KEY. It is sent to " in said(app)
     assert "api.cohere.com" in said(app).replace("\\", "")
     assert KEY not in said(app)
@@ -129,7 +129,7 @@ def test_a_key_in_the_secrets_is_given_to_the_worker(form, hand, monkeypatch, wo
 def test_the_servers_key_of_a_service_is_not_offered_to_another_address(form, monkeypatch):
     monkeypatch.setenv("COHERE_API_KEY", KEY)
     app = form("endpoint", base_url="http://127.0.0.1:9")
-    assert app.text_input(key="key.endpoint").value == ""
+    assert app.text_input(key="key.endpoint.0").value == ""
     assert "from the environment" not in said(app)
 
 
@@ -167,7 +167,7 @@ def test_a_service_of_ones_own_is_asked_without_a_key_once_that_is_ticked(
     assert "No key yet" in said(app)
     assert jobs_of(workspace) == ()
     tick(app).check().run()
-    assert not [field for field in app.text_input if field.key == f"key.{kind}"]
+    assert not [field for field in app.text_input if field.key == f"key.{kind}.0"]
     assert "without a key" in said(app)
     start(app).click().run()
     assert not app.error
@@ -189,31 +189,38 @@ def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
     from rankdash.store.jobs.queue import Queue
 
     app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint").set_value(KEY).run()
+    app.text_input(key="key.endpoint.0").set_value(KEY).run()
     start(app).click().run()
     start(app).click().run()
-    assert app.text_input(key="key.endpoint").value == KEY
+    assert app.text_input(key="key.endpoint.0").value == KEY
     first, second = (job.id for job in jobs_of(workspace))
     assert hand.keys[second] == hand.keys[first]
     Queue(workspace).cancel(first)
     app.run()
-    assert app.text_input(key="key.endpoint").value == KEY
+    assert app.text_input(key="key.endpoint.0").value == KEY
     Queue(workspace).cancel(second)
+    known = app._tree.get_widget_states()
     app.run()
-    assert app.text_input(key="key.endpoint").value == ""
+    assert app.text_input(key="key.endpoint.1").value == ""
     assert KEY not in repr(app.session_state["keys.lent"])
+    # What a browser says that did not know yet.
+    app._run(known)
+    assert app.text_input(key="key.endpoint.1").value == ""
+    assert "No key yet" in said(app)
+    app.run()
+    assert KEY not in repr(app.session_state)
 
 
 def test_a_key_that_was_typed_for_another_run_stays_when_the_first_ends(form, workspace):
     from rankdash.store.jobs.queue import Queue
 
     app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint").set_value(KEY).run()
+    app.text_input(key="key.endpoint.0").set_value(KEY).run()
     start(app).click().run()
-    app.text_input(key="key.endpoint").set_value("sk-another").run()
+    app.text_input(key="key.endpoint.0").set_value("sk-another").run()
     Queue(workspace).cancel(jobs_of(workspace)[0].id)
     app.run()
-    assert app.text_input(key="key.endpoint").value == "sk-another"
+    assert app.text_input(key="key.endpoint.0").value == "sk-another"
 
 
 def test_what_it_would_cost_is_said_before_it_starts(form):
@@ -266,7 +273,7 @@ def test_a_failed_job_takes_a_key_again(form, hand, workspace):
         return next(button for button in app.button if button.label == "Resume")
 
     app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint").set_value("sk-mistyped").run()
+    app.text_input(key="key.endpoint.0").set_value("sk-mistyped").run()
     start(app).click().run()
     (job,) = jobs_of(workspace)
     Queue(workspace).cancel(job.id)
@@ -274,7 +281,7 @@ def test_a_failed_job_takes_a_key_again(form, hand, workspace):
     resume().click().run()
     assert "No key yet. Type it." in said(app)
     assert jobs_of(workspace)[0].state == "cancelled"
-    app.text_input(key=f"key.{job.id}").set_value(KEY).run()
+    app.text_input(key=f"key.{job.id}.0").set_value(KEY).run()
     resume().click().run()
     assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
     assert jobs_of(workspace)[0].state == "queued"

@@ -59,20 +59,20 @@ def test_settings_left_empty_are_left_out_and_a_kind_that_is_gone_keeps_its_name
 
 
 def test_a_key_is_forgotten_once_none_of_its_runs_is_left_unless_another_was_typed(session):
-    session["key.bm25"] = " secret "
+    session["key.bm25.0"] = " secret "
     key_field.lend("bm25", "one")
     key_field.lend("bm25", "two")
     key_field.clear({"one", "other"})
-    assert session["key.bm25"] == " secret "
-    session["key.bm25"] = "another"
+    assert session["key.bm25.0"] == " secret "
+    session["key.bm25.0"] = "another"
     key_field.clear({"other"})
-    assert session["key.bm25"] == "another", "typed since, for another run"
+    assert session["key.bm25.0"] == "another", "typed since, for another run"
     key_field.lend("bm25", "three")
     key_field.clear(set())
-    assert session["key.bm25"] == ""
-    session["key.bm25"] = "another"
+    assert "key.bm25.0" not in session
+    session["key.bm25.1"] = "another"
     key_field.clear(set())
-    assert session["key.bm25"] == "another", "typed anew, and given to nobody"
+    assert session["key.bm25.1"] == "another", "typed anew, and given to nobody"
 
 
 @pytest.mark.parametrize(
