@@ -90,18 +90,6 @@ class Visit:
         expect(found).to_be_visible(timeout=timeout)
         return found
 
-    def unfold(self, title: str, shown: Locator) -> None:
-        """Open a fold, until what is in it is there: a click in the instant in which the page is
-        drawn anew may be lost, and a person clicks again."""
-
-        def there() -> bool:
-            if not shown.count():
-                self.page.get_by_text(title).click()
-                self.settle()
-            return bool(shown.count())
-
-        self.until(there)
-
     def choose_reranker(self, title: str) -> None:
         """That one, instead of the one offered."""
         box = self.page.get_by_role("combobox", name="Rerankers")

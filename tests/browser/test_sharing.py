@@ -98,10 +98,13 @@ def test_a_workspace_goes_to_another_server_and_shows_the_same(
     visit.open(f"?data={dataset_id}")
     before = verdict(visit)
     visit.go("Data")
-    export = visit.page.get_by_role("button", name="Export", exact=True)
-    visit.unfold("Export or import the workspace", export)
+    # It is fetched when it is first shown, and moves what is below it.
+    expect(visit.page.get_by_test_id("stFileUploader").first).to_be_visible()
+    visit.page.get_by_text("Export or import the workspace").click()
+    expect(visit.page.get_by_role("button", name="Export", exact=True)).to_be_visible()
+    visit.settle()
     with visit.page.expect_download() as waited:
-        export.click()
+        visit.page.get_by_role("button", name="Export", exact=True).click()
     file = tmp_path / waited.value.suggested_filename
     assert file.name.endswith(".rankdash.zip")
     waited.value.save_as(file)
@@ -110,8 +113,9 @@ def test_a_workspace_goes_to_another_server_and_shows_the_same(
         other.open(f"?data={dataset_id}")
         other.sees("not in this workspace, which is empty")
         other.go("Data")
+        expect(other.page.get_by_test_id("stFileUploader").first).to_be_visible()
+        other.page.get_by_text("Export or import the workspace").click()
         uploader = other.page.get_by_test_id("stFileUploader").filter(has_text="workspace file")
-        other.unfold("Export or import the workspace", uploader)
         uploader.locator("input[type=file]").set_input_files(file)
         other.page.get_by_role("button", name="Import", exact=True).click()
         other.sees("Imported: ")
