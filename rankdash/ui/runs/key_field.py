@@ -20,6 +20,8 @@ from rankdash.ui.widgets.text import markdown_safe
 _SETTING = "key_variable"
 # Session: the name of a field → what it held, as a hash, and the jobs that were given it.
 _LENT = "keys.lent"
+# Session: the name of a field → where its key was to be sent when it was last drawn.
+_GOES = "keys.goes"
 # Session: the name of a field → how often it was emptied.
 _EMPTIED = "keys.emptied"
 
@@ -74,6 +76,11 @@ def draw(kind: Configured, settings: Settings, name: str, *, fixed: bool = False
             )
         )
         return Found()
+    # A key typed for one service is not for another one.
+    goes = st.session_state.setdefault(_GOES, {})
+    if goes.get(name) != place and _typed(name):
+        _empty(name)
+    goes[name] = place
     # Of any address: nothing secret is sent by it, and a service that needs a key says so.
     tick = f"key.{name}.none"
     offered = not fixed and any(spec.name == _SETTING for spec in kind.settings)
@@ -110,7 +117,7 @@ def _ask(place: Place, name: str, tick: str | None, missing: str, *, ready: bool
             help=_(
                 "The key stays in memory until this run ends. It is never stored, logged or "
                 "exported. Then the field is empty again; another run or a resume needs the key "
-                "again."
+                "again. So does another service or address."
             ),
         )
     if tick is not None:
@@ -151,9 +158,13 @@ def clear(live: Collection[str]) -> None:
         if jobs.isdisjoint(live):
             del lent[name]
             if _typed(name) and hash(_typed(name)) == typed:
-                del st.session_state[_key(name)]
-                # Another field: a browser that does not know yet says the key of this one again.
-                st.session_state.setdefault(_EMPTIED, Counter())[name] += 1
+                _empty(name)
+
+
+def _empty(name: str) -> None:
+    st.session_state.pop(_key(name), None)
+    # Another field: a browser that does not know yet says the key of this one again.
+    st.session_state.setdefault(_EMPTIED, Counter())[name] += 1
 
 
 def _key(name: str) -> str:

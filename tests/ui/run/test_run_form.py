@@ -211,6 +211,35 @@ def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
     assert KEY not in repr(app.session_state)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "asked"),
+    [
+        ("base_url", "http://127.0.0.1:10", "Key of the service, where it asks for one"),
+        ("dialect", "jina", "Key of the service (JINA_API_KEY)"),
+    ],
+)
+def test_a_key_typed_for_one_service_is_not_sent_to_another(
+    form, hand, workspace, monkeypatch, setting, value, asked
+):
+    monkeypatch.delenv("JINA_API_KEY", raising=False)
+    app = form("endpoint")
+    app.text_input(key="key.endpoint.0").set_value(KEY).run()
+    assert "Key received" in said(app)
+    every = [*app.text_input, *app.selectbox]
+    (widget,) = [item for item in every if item.key == f"setting.endpoint.{setting}"]
+    widget.set_value(value).run()
+    field = app.text_input(key="key.endpoint.1")
+    assert (field.label, field.value) == (asked, "")
+    assert "No key yet" in said(app)
+    start(app).click().run()
+    assert jobs_of(workspace) == ()
+    assert KEY not in repr(app.session_state)
+    # Of the field that is there now, it is for this service.
+    app.text_input(key="key.endpoint.1").set_value("sk-own").run()
+    start(app).click().run()
+    assert [list(keys.values()) for keys in hand.keys.values()] == [["sk-own"]]
+
+
 def test_a_key_that_was_typed_for_another_run_stays_when_the_first_ends(form, workspace):
     from rankdash.store.jobs.queue import Queue
 
