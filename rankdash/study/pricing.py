@@ -27,7 +27,7 @@ from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.billing import Load, Price, billed_tokens, cost_per_thousand
-from rankdash.value.price_list import ListedPrice, Place, usual
+from rankdash.value.price_list import ListedPrice, Place, place_of, usual
 
 # Enough texts for a mean within a few percent, and few enough to count while a page opens.
 _COUNTED = 400
@@ -174,6 +174,9 @@ def priced(
     if listed is None:
         return Bill(None, sent, money.currency, lack="price")
     served, rate = None, money.rate(listed.price.currency)
+    if run is not None and {_place(run), place_of(listed)} == {"cpu", "gpu"}:
+        # How fast a processor is tells nothing of a graphics card.
+        run, waited = None, replace(waited, levels=())
     if listed.price.unit == "hour":
         served = _served(listed.price, sent, waited, money.assumptions.latency_target_ms, run)
     lack: Lack = "rate" if rate is None else ""

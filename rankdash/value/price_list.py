@@ -88,6 +88,11 @@ def usual(place: Place, prices: Mapping[str, ListedPrice]) -> ListedPrice | None
     return prices.get(_KEYS[place])
 
 
+def place_of(listed: ListedPrice) -> Place | None:
+    """Where that runs which a price is for; None where the price does not tell."""
+    return next((place for place, key in _KEYS.items() if key == listed.key), None)
+
+
 def title(each: ListedPrice) -> str:
     """Whose price for which model; as it was typed, not safe for Markdown."""
     return ", ".join(

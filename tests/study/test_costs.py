@@ -19,13 +19,13 @@ from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.costs import BASELINE, choices, depths, equal_recall, listwise, system_of
 from rankdash.study.latency import summary
 from rankdash.study.leaderboard import standings
-from rankdash.study.pricing import Bill, MeasuredLoad, Waiting, load_of, priced, waiting
+from rankdash.study.pricing import Bill, MeasuredLoad, Served, Waiting, load_of, priced, waiting
 from rankdash.study.pricing import bill as bill_of
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price
-from rankdash.value.price_list import ListedPrice
+from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words import prices
 
 
@@ -351,6 +351,30 @@ def test_a_run_costs_what_its_machine_served_and_a_slower_one_as_much_more():
     assert [each.served.way for each in bills] == ["batches"] * 3
     board = {row.system: row.per_thousand for row in standings(study)}
     assert [board[run.id] for run in (fast, slow, card)] == [each.per_thousand for each in bills]
+
+
+@pytest.mark.parametrize(("ran", "paid"), [("cpu", "gpu"), ("gpu", "cpu")])
+@pytest.mark.parametrize("levels", [(), (served(50.0, 5.0),)])
+def test_what_a_processor_served_is_no_throughput_of_a_graphics_card(ran, paid, levels):
+    machine = CPU if ran == "cpu" else {**CPU, "device": "cuda:0"}
+    measured = replace(batches(400.0), throughput=levels)
+    run = made("model", "bi-encoder", ms=5.0, machine=machine, measured=measured)
+    listed = {each.key: each for each in shipped()}
+    typed = replace(listed[f"own-{paid}"].price, searches_per_second=7.0)
+    prices = {
+        "same": listed[f"own-{ran}"],
+        "other": listed[f"own-{paid}"],
+        "typed": replace(listed[f"own-{paid}"], price=typed),
+        # Of another key nobody knows what it is for.
+        "own": replace(listed[f"own-{paid}"], key="mine"),
+    }
+    bills = {name: bill_of(study_of(run, prices={run.id: each}), run.id)
+             for name, each in prices.items()}  # fmt: skip
+    assert {name: each.lack for name, each in bills.items()} == {
+        "same": "", "other": "throughput", "typed": "", "own": ""
+    }  # fmt: skip
+    assert bills["typed"].served == Served(7.0, "listed")
+    assert bills["own"].served == bills["same"].served
 
 
 def charged(name: str, kind: str, dollars: list[float], pairs: float = 4.0, **more: object) -> Run:
