@@ -32,10 +32,11 @@ fold(
     ":material/list:",
     lambda: shifts_view.by_query(study, challenger),
 )
-fold(
-    _("Relevant documents that moved farthest"),
-    "shifts.farthest",
-    ":material/swap_vert:",
-    lambda: shifts_view.farthest(study, challenger),
-)
+if shifts_view.flow(study, challenger).total:
+    fold(
+        _("Relevant documents that moved farthest"),
+        "shifts.farthest",
+        ":material/swap_vert:",
+        lambda: shifts_view.farthest(study, challenger),
+    )
 skipping_view.draw(study, challenger)

@@ -39,25 +39,28 @@ def moves(study: Study, challenger: str) -> Moves:
     return ranks.moves(study, challenger)
 
 
+def flow(study: Study, challenger: str) -> Flow:
+    return ranks.flow(study, challenger, depth(study))
+
+
 def destinations(study: Study, challenger: str) -> None:
-    """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k."""
+    """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k. All
+    documents where no label names a relevant one."""
     found = moves(study, challenger)
-    way = ranks.flow(study, challenger, depth(study))
-    st.subheader(_("Where relevant documents went"), anchor=False)
-    st.markdown(_in_words(way))
+    way = flow(study, challenger)
+    st.subheader(
+        _("Where relevant documents went") if way.total else _("Where the documents went"),
+        anchor=False,
+    )
+    st.markdown(
+        _in_words(way)
+        if study.dataset.labelled_queries
+        else _("No labels yet: nothing says which documents are relevant, so all are counted.")
+    )
     _left_out(found)
     cells, bands = st.columns([6, 5], gap="medium")
     with cells:
-        chosen = pickers.pick_one(
-            "documents",
-            ["relevant", "all"],
-            st.segmented_control,
-            default="relevant",
-            label=_("Documents counted"),
-            label_visibility="collapsed",
-            format_func={"relevant": _("Relevant only"), "all": _("All documents")}.__getitem__,
-            required=True,
-        )
+        chosen = _documents_counted() if way.total else "all"
         table = ranks.transitions(study, challenger, relevant_only=chosen != "all")
         key = f"shifts.transitions.{chosen}.{challenger}"
         figure, alt = shared(_transitions, study, challenger, relevant_only=chosen != "all")
@@ -76,6 +79,19 @@ def destinations(study: Study, challenger: str) -> None:
     )
 
 
+def _documents_counted() -> str | None:
+    return pickers.pick_one(
+        "documents",
+        ["relevant", "all"],
+        st.segmented_control,
+        default="relevant",
+        label=_("Documents counted"),
+        label_visibility="collapsed",
+        format_func={"relevant": _("Relevant only"), "all": _("All documents")}.__getitem__,
+        required=True,
+    )
+
+
 def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple[Any, str]:
     table = ranks.transitions(study, challenger, relevant_only=relevant_only)
     sides = (study.name(study.baseline), study.name(challenger))
@@ -83,9 +99,12 @@ def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple
 
 
 def _flow(study: Study, challenger: str) -> None:
-    way = ranks.flow(study, challenger, depth(study))
+    way = flow(study, challenger)
     sides = (study.name(study.baseline), study.name(challenger))
     st.markdown(_("**Into and out of the top {k}**", k=way.k))
+    if not way.total:
+        st.caption(_("It counts relevant documents only, so it needs labels that name some."))
+        return
     show(
         flows_chart.figure(way, *sides, ink()), alt=flows_chart.alt(way, *sides), key="shifts.flow"
     )
@@ -109,7 +128,7 @@ def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
 
 def _in_words(way: Flow) -> str:
     if not way.total:
-        return _("The labels name no relevant document.")
+        return _("The labels name no relevant document, so all documents are counted.")
     sentences = [
         ngettext(
             "Of {n} relevant document, **{before}** were in the top {k} before and **{after}** "
@@ -157,6 +176,8 @@ def _count_tables(table: pd.DataFrame, way: Flow) -> None:
     shown = table.rename(index=unranked, columns=unranked)
     shown.index.name = _("rank before")
     cells.dataframe(shown, alt=_("Documents from each band of ranks to each"))
+    if not way.total:
+        return
     bands.dataframe(
         pd.DataFrame(
             {

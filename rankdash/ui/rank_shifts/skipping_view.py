@@ -38,6 +38,12 @@ def draw(study: Study, challenger: str) -> None:
             icon=":material/info:",
         )
         return
+    if not study.dataset.labelled_queries:
+        st.info(
+            _("This needs labels: only they show what skipping reranking costs."),
+            icon=":material/info:",
+        )
+        return
     st.caption(
         _(
             "If the first stage separates its candidates clearly, a query may need no reranking. "

@@ -209,16 +209,75 @@ def test_chinese_sentences_follow_each_other_without_a_space(app, stored):
     assert "。 " not in words
 
 
-def test_without_a_relevant_document_nothing_is_counted(app, workspace):
-    rows = "query_id,query,doc_id,document,label,score\n" + "\n".join(
-        f"q{q},find {q},d{d},text {d},0,{9 - d}" for q in range(3) for d in range(4)
-    )
-    dataset_id = keep_rows(workspace, rows, "None")
-    lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(3)]
-    keep_lists(workspace, dataset_id, lists, "turned")
-    assert {*said(open_page(app, "rank_shifts")).splitlines()} >= {
-        "The labels name no relevant document."
-    }
+SENTENCES = {
+    "relevant": "It counts relevant documents only, so it needs labels that name some.",
+    "skipping": "This needs labels: only they show what skipping reranking costs.",
+}
+
+
+@pytest.fixture
+def turned(app, workspace):
+    """Opens the page of three queries whose four documents a run turns round. label: of the first
+    document; the others get 0, and none where it is empty."""
+
+    def opened(label: str, **chosen: str) -> set[str]:
+        labels = [label, *(["0" if label else ""] * 3)]
+        rows = [f"q{q},find {q},d{d},text {d},{labels[d]},{9 - d}" for q in range(3)
+                for d in range(4)]  # fmt: skip
+        head = "query_id,query,doc_id,document,label,score\n"
+        dataset_id = keep_rows(workspace, head + "\n".join(rows), "Turned")
+        lists = [(f"q{q}", ["d3", "d2", "d1", "d0"], [4.0, 3.0, 2.0, 1.0]) for q in range(3)]
+        keep_lists(workspace, dataset_id, lists, "turned")
+        app.session_state["shifts.counts"] = True
+        return {*said(open_page(app, "rank_shifts", **chosen)).splitlines()}
+
+    return opened
+
+
+NEED_LABELS = {
+    *("address.documents", "address.margin", "address.loss", "address.paid", "shifts.flow"),
+    "Relevant documents that moved farthest",
+}
+
+
+def offered(app) -> set[str]:
+    """Those of `NEED_LABELS` that are on the page: keys of choices and charts, a folded part."""
+    keys = {each.key for kind in ("button_group", "number_input") for each in app.get(kind)}
+    charts = {each.proto.id.rsplit("-", 1)[-1] for each in app.get("plotly_chart")}
+    folds = {each.label for each in app.get("expander")}
+    return (keys | charts | folds) & NEED_LABELS
+
+
+@pytest.mark.parametrize("documents", ["relevant", "all"])
+@pytest.mark.parametrize(
+    ("label", "sentence", "needs", "controls"),
+    [
+        ("", "No labels yet: nothing says which documents are relevant, so all are counted.",
+         {"relevant", "skipping"}, set()),
+        ("0", "The labels name no relevant document, so all documents are counted.",
+         {"relevant"}, {"address.margin", "address.loss", "address.paid"}),
+    ],
+)  # fmt: skip
+def test_without_a_relevant_document_all_are_counted(
+    app, turned, label, sentence, needs, controls, documents
+):
+    words = turned(label, documents=documents)
+    assert words >= {"Where the documents went", sentence}
+    assert words & {*SENTENCES.values()} == {SENTENCES[each] for each in needs}
+    assert offered(app) == controls
+    counts = app.dataframe[0].value
+    # Each query moves its first document to rank 4, and no table counts relevant ones beside it.
+    assert (counts.loc["1", "4–5"], counts.to_numpy().sum()) == (3, 12)
+    assert not any("came in from these ranks" in each.value for each in app.dataframe)
+
+
+@pytest.mark.parametrize(("documents", "n"), [("relevant", 3), ("all", 12)])
+def test_with_labels_relevant_documents_are_told_apart(app, turned, documents, n):
+    words = turned("1", documents=documents)
+    assert "Where relevant documents went" in words
+    assert not words & {*SENTENCES.values()}
+    assert offered(app) == NEED_LABELS
+    assert app.dataframe[0].value.to_numpy().sum() == n
 
 
 def test_a_run_of_some_depth_is_said_to_agree_below_it(app, workspace, stored):

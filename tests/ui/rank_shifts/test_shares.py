@@ -44,6 +44,8 @@ def test_where_relevant_documents_went_is_said_in_numbers_of_their_own():
         "Of 9 relevant documents, **4** were in the top 3 before and **5** are after. 2 came in, "
         "1 dropped out, 3 stayed."
     )
-    assert shifts_view._in_words(way(total=0)) == "The labels name no relevant document."
+    assert shifts_view._in_words(way(total=0)) == (
+        "The labels name no relevant document, so all documents are counted."
+    )
     lost = shifts_view._in_words(way(unranked=1))
     assert lost.endswith("1 was retrieved by neither ranking, so no reranker can bring it back.")
