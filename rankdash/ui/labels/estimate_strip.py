@@ -8,6 +8,7 @@ import streamlit as st
 
 from rankdash.i18n import duration, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
+from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.label_plan import Labelling
@@ -104,9 +105,9 @@ def above_means(study: Study) -> bool:
         st.caption(_("The means below count documents without a label as not relevant."))
     if not uploaded and open_still:
         st.markdown(_("What can be said without labels:"))
-        for name, words in (
-            ("rank_shifts", _("how far the systems agree, and which documents moved")),
-            ("latency", _("how long each system takes")),
-        ):
+        links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
+        if latency.timed(study):
+            links.append(("latency", _("how long each system takes")))
+        for name, words in links:
             st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
     return bool(uploaded) or not open_still

@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,19 @@ def test_every_page_opens_without_labels(app, unlabelled, page, lang):
 def test_pages_of_numbers_say_that_there_are_no_labels(app, unlabelled, page):
     opened(app, page, unlabelled)
     assert "No labels yet" in [each.value for each in app.subheader]
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_latency_is_offered_where_it_was_measured(app, workspace, timed):
+    loaded = _loaded(_run([*reversed(range(DOCS))]), "text", "T")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    for run in loaded.runs:
+        queries = run.queries.assign(latency_ms=5.0) if timed else run.queries
+        workspace.save_run(replace(run, queries=queries))
+    opened(app, "overview", loaded.dataset.id)
+    offered = [each.proto.label for each in app.main.get("page_link")]
+    assert "how far the systems agree, and which documents moved" in offered
+    assert ("how long each system takes" in offered) is timed
 
 
 def test_overview_leads_to_the_page_and_shows_no_mean(app, unlabelled):
