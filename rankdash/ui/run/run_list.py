@@ -10,6 +10,7 @@ import streamlit as st
 from rankdash.i18n import enumerated, moment, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
+from rankdash.runs import jobs
 from rankdash.store import RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
@@ -35,9 +36,7 @@ def draw(dataset_id: str) -> None:
     st.subheader(_("Runs"), anchor=False)
     rows = list(stored.rows(dataset_id).values())[::-1]
     if not rows:
-        st.caption(
-            _("No run yet") if read_only() else _("None yet: choose a reranker above and start.")
-        )
+        st.caption(_nothing_listed(dataset_id))
         return
     event = st.dataframe(
         signed_cells(_table(dataset_id, rows), {}, times=(_("p50 ms"), _("p95 ms"))),
@@ -74,6 +73,14 @@ def draw(dataset_id: str) -> None:
             _offer_delete(chosen)
     if len(chosen) == 1:
         run_details.draw(chosen[0].id)
+
+
+def _nothing_listed(dataset_id: str) -> str:
+    if read_only():
+        return _("No run yet")
+    if any(row.state in jobs.LIVE for row in jobs.list(workspace(), dataset_id)):
+        return _("None is finished yet.")
+    return _("None yet: choose a reranker above and start.")
 
 
 def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:

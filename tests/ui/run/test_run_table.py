@@ -84,13 +84,19 @@ def test_a_pin_and_notes_take_room_where_there_are_any(shop, notes, pinned, colu
     assert found == columns
 
 
-@pytest.mark.parametrize(("shown_only", "said"), [
-    (True, "No run yet"), (False, "None yet: choose a reranker above and start.")
+@pytest.mark.parametrize(("shown_only", "states", "said"), [
+    (True, ["running"], "No run yet"),
+    (False, [], "None yet: choose a reranker above and start."),
+    (False, ["failed", "done"], "None yet: choose a reranker above and start."),
+    (False, ["running", "queued"], "None is finished yet."),
+    (False, ["failed", "queued"], "None is finished yet."),
 ])  # fmt: skip
 def test_without_a_run_the_list_says_what_to_do_where_something_can_be_done(
-    paper, shop, shown_only, said
+    paper, shop, monkeypatch, shown_only, states, said
 ):
     shop(shown_only=shown_only)
+    rows = {"shop": [SimpleNamespace(state=state) for state in states]}
+    monkeypatch.setattr(run_list.jobs, "list", lambda _store, dataset_id: rows[dataset_id])
     drawn = paper(run_list)
     run_list.draw("shop")
     assert drawn.of("caption") == [said] and not drawn.of("button", "dataframe")
