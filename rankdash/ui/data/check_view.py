@@ -103,7 +103,8 @@ def _characters(spread: LabelSpread | None) -> str:
 
 def _labels(report: CheckReport) -> None:
     st.markdown(ngettext("**{n} label**", "**{n} labels**", report.labels))
-    plotly_chart.draw(figures.grades(report), key="check.labels")
+    if report.labels:
+        plotly_chart.draw(figures.grades(report), key="check.labels")
 
 
 def _findings(report: CheckReport) -> None:
@@ -160,6 +161,7 @@ def _rankings(dataset_id: str, report: CheckReport) -> None:
             }
         ),
         hide_index=True,
+        placeholder="–",
         column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
         row_height=name_rows(names),
         alt=_("The first stage and the rankings that came with the data"),

@@ -87,6 +87,15 @@ def test_the_cards_of_a_data_set(paper, known):
     ]
 
 
+@pytest.mark.parametrize("labels", [0, 3])
+def test_labels_have_a_chart_where_there_are_any(paper, monkeypatch, labels):
+    drawn, charts = paper(check_view), []
+    monkeypatch.setattr(check_view.plotly_chart, "draw", lambda _made, key: charts.append(key))
+    check_view._labels(SimpleNamespace(labels=labels, label_histogram=[]))
+    assert drawn.of("markdown") == [f"**{labels} labels**"]
+    assert charts == (["check.labels"] if labels else [])
+
+
 @pytest.mark.parametrize("blocked", [False, True])
 @pytest.mark.parametrize("said", [False, True])
 def test_what_blocks_reranking_is_said_once(paper, monkeypatch, blocked, said):
@@ -132,6 +141,6 @@ def test_a_first_stage_made_here_is_listed_as_that(paper, monkeypatch, how, name
     monkeypatch.setattr(check_view.stored, "dataset", {"set": data}.__getitem__)
     rows = [RankingCheck(each, 2, 6, 0.5, 0, 0) for each in (FIRST_STAGE, "mini")]
     check_view._rankings("set", SimpleNamespace(rankings=rows))
-    [listed] = drawn.of("dataframe")
-    assert list(listed["ranking"]) == [name, "mini"]
+    [(listed, more)] = [each[1:] for each in drawn.drawn if each[0] == "dataframe"]
+    assert list(listed["ranking"]) == [name, "mini"] and more["placeholder"] == "–"
     assert drawn.of("markdown") == ["**Rankings**"]
