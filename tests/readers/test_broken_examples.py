@@ -591,7 +591,7 @@ EXAMPLES = [
         CUT,
         {"j": text(OPENSEARCH)[:-9]},
         "j, line 1",
-        "(Expecting ',' delimiter, line 23)",
+        "(not readable from line 23, column ",
         AGAIN,
     ),
     Broken(
@@ -632,7 +632,7 @@ EXAMPLES = [
         CUT,
         {"q": text(RANX)[:-9]},
         "q, line 1",
-        "(Unterminated string starting at, line 8)",
+        "(not readable from line 8, column ",
         AGAIN,
     ),
     Broken(

@@ -53,6 +53,15 @@ def test_one_refused_file_is_its_own_error(parse):
     assert refused.value.where == "cut.json, line 1"
 
 
+def test_broken_json_is_told_by_its_place_in_the_language_of_the_reader(parse):
+    with pytest.raises(FormatError) as refused:
+        parse({"a.jsonl": b'{"query": "a"}\n{"query":\n "a\tb"}\n'})
+    assert "(not readable from line 3, column 4 on)." in str(refused.value)
+    with speaking("zh"):
+        said = error_text(refused.value)
+    assert "损坏（从第 3 行第 4 列起无法解读）。" in said and "control character" not in said
+
+
 def test_a_question_waits_until_the_other_files_can_be_used(parse):
     with pytest.raises(FormatError, match="JSON breaks"):
         parse({"unnamed.csv": UNNAMED, "cut.json": CUT})

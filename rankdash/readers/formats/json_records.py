@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankdash.errors import FormatError
+from rankdash.errors import FormatError, Phrase
 from rankdash.readers.formats import nested, retrieved
 from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
 from rankdash.readers.parse.limits import ReadLimits
@@ -153,13 +153,15 @@ class _Walker:
         try:
             return self._decode(self._text, position)
         except RecursionError as problem:
-            raise self._broken(position, "lists inside lists, too deep") from problem
+            raise self._broken(position, Phrase("lists inside lists, too deep")) from problem
         except json.JSONDecodeError as problem:
             # A break inside a long entry is found where it is; one that swallows the next lines,
             # such as a missing brace, is told by the line on which the entry begins.
-            raise self._broken(position, problem.msg, problem.lineno) from problem
+            place = {"line": problem.lineno, "column": problem.colno}
+            reason = Phrase("not readable from line {line}, column {column} on", **place)
+            raise self._broken(position, reason) from problem
         except ValueError as problem:
-            raise self._broken(position, str(problem)) from problem
+            raise self._broken(position, Phrase("a number of too many digits")) from problem
 
     def items(self, position: int) -> Generator[tuple[int, Record], None, int]:
         """The objects of the list that begins at `position`; returns where it ends."""
@@ -170,8 +172,8 @@ class _Walker:
             stop = _skip(self._text, stop)
             following = self._text[stop : stop + 1]
             if following not in (",", "]"):
-                reason = "the list is not closed" if not following else "a comma is missing"
-                raise self._broken(stop, reason)
+                reason = Phrase("a comma is missing")
+                raise self._broken(stop, reason if following else Phrase("the list is not closed"))
             at = _skip(self._text, stop + 1) if following == "," else stop
         return at + 1
 
@@ -180,7 +182,7 @@ class _Walker:
         stop = yield from self.items(position)
         at = _skip(self._text, stop)
         if at < len(self._text):
-            raise self._broken(at, "something follows the end of the list")
+            raise self._broken(at, Phrase("something follows the end of the list"))
 
     def sequence(self, position: int) -> Iterator[tuple[int, Record]]:
         """The objects that follow each other from `position` to the end."""
@@ -206,20 +208,14 @@ class _Walker:
             raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
         return self.line_of(position), item
 
-    def _broken(self, position: int, problem: str, noticed: int = 0) -> FormatError:
-        """noticed: the line on which the entry makes no sense any more."""
-        line = self._text.count("\n", 0, position) + 1
+    def _broken(self, position: int, problem: Phrase) -> FormatError:
         return FormatError(
-            "The JSON breaks in the entry that begins here ({problem}, line {noticed}). Nothing "
-            "was read from the file."
-            if noticed > line
-            else "The JSON breaks in the entry that begins here ({problem}). Nothing was read from "
-            "the file.",
+            "The JSON breaks in the entry that begins here ({problem}). Nothing was read from the "
+            "file.",
             remedy=_REMEDY,
             file=self._file,
-            line=line,
+            line=self._text.count("\n", 0, position) + 1,
             problem=problem,
-            noticed=noticed,
         )
 
 

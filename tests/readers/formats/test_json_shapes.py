@@ -184,11 +184,11 @@ def test_of_several_lists_in_an_object_the_longest_holds_the_rows(parse):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[{"query": "a" "b"}]', "(Expecting ',' delimiter)."),
-        ('[{"query": "a"\n "b"}]', "(Expecting ',' delimiter, line 2)."),
+        ('[{"query": "a" "b"}]', "(not readable from line 1, column 16 on)."),
+        ('[{"query": "a"\n "b"}]', "(not readable from line 2, column 2 on)."),
     ],
 )
-def test_a_break_on_another_line_is_told_by_that_line(parse, text, said):
+def test_a_break_is_told_by_its_line_and_column(parse, text, said):
     with pytest.raises(FormatError) as refused:
         parse({"x.json": text})
     assert f"breaks in the entry that begins here {said} Nothing was read" in str(refused.value)
