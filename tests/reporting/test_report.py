@@ -529,6 +529,18 @@ def test_without_labels_the_report_says_so_and_shows_no_number(sections):
     )
 
 
+@pytest.mark.parametrize(("kept", "charts"), [(slice(0), 0), (slice(None), 1)])
+def test_the_chart_of_labels_is_drawn_only_where_there_are_any(kept, charts):
+    study = study_of()
+    data = study.dataset
+    cut = Dataset("Cut", data.queries, data.documents, data.qrels[kept], data.candidates)
+    checked = dataclasses.replace(study, dataset=cut, check=check(cut, (), {}))
+    said = html(checked, Front(sections=("data",))).decode()
+    [part] = re.findall(r"<h3>Judgments \(relevance labels\)</h3>(.*?)</div>", said, flags=re.S)
+    assert ("No labels yet" in part) == (not charts)
+    assert part.count("class=chart") + part.count('class="chart') == charts
+
+
 @pytest.mark.parametrize(
     ("how", "name"), [("given", "First stage"), ("corpus-bm25", "First stage (BM25)")]
 )

@@ -26,7 +26,7 @@ def draw(draft: Draft) -> str:
     parts += [
         together(
             f"<h3>{html_safe(_('Judgments (relevance labels)'))}</h3>",
-            draft.chart(figures.grades(report)),
+            draft.chart(figures.grades(report)) if report.labels else prose(_("No labels yet")),
         ),
         _rankings(draft, report),
         f"<h3>{html_safe(_('Warnings and notes'))}</h3>",

@@ -14,7 +14,6 @@ from rankdash.i18n import gettext as _
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.ui.rank_shifts.shifts_view import share
-from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import name_safe
 
 
@@ -121,10 +120,13 @@ def readout(study: Study, challenger: str, found: Skipping, gaps: pd.Series[floa
     )
 
 
-def savings(challenger: str, gaps: pd.Series[float], threshold: float, price: float | None) -> None:
+def savings(
+    study: Study, challenger: str, gaps: pd.Series[float], threshold: float, price: float | None
+) -> None:
     """What the rule saves in calls, time and money."""
-    saved = saving(stored.run(challenger).queries, gaps, threshold)
-    if not saved.n:
+    run = study.run(challenger)
+    saved = None if run is None else saving(run.queries, gaps, threshold)
+    if saved is None or not saved.n:
         return
     sentences = [_("Saves **{share}** of the calls.", share=share(saved.share))]
     if math.isfinite(saved.pairs):

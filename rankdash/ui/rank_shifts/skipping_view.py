@@ -59,7 +59,7 @@ def draw(study: Study, challenger: str) -> None:
         return
     skipping_readout.readout(study, challenger, found, gaps)
     if found.rule is not None and found.holds:
-        skipping_readout.savings(challenger, gaps, found.rule.threshold, price)
+        skipping_readout.savings(study, challenger, gaps, found.rule.threshold, price)
     if found.no_margin:
         st.caption(
             ngettext(

@@ -85,9 +85,10 @@ def test_what_skipping_saves(paper, monkeypatch, saved, price, said):
     usual = {"n": 10, "share": 0.4, "pairs": math.nan, "timed": 0, "mean_before": 10.0,
              "mean_after": 6.0, "p95_before": 20.0, "p95_after": 12.0}  # fmt: skip
     monkeypatch.setattr(skipping_readout, "saving", lambda *_a: SimpleNamespace(**(usual | saved)))
-    monkeypatch.setattr(skipping_readout.stored, "run", lambda _id: SimpleNamespace(queries=None))
+    # Of the study, where a run that was made of others has their latencies in sum.
+    study = SimpleNamespace(run=lambda _id: SimpleNamespace(queries=None))
     drawn = paper(skipping_readout)
-    skipping_readout.savings("run", GAPS, 0.5, price)
+    skipping_readout.savings(study, "run", GAPS, 0.5, price)
     assert [each.replace(".0 ms", " ms").replace("6.0 ms", "6 ms")
             for each in drawn.of("markdown")] == said  # fmt: skip
 
