@@ -387,24 +387,29 @@ def test_rank_shifts_end_where_no_query_has_both_rankings(play):
     )  # fmt: skip
 
 
-def test_rank_shifts_of_a_single_query_show_every_part(play):
+@pytest.mark.parametrize("relevant", [0, 1])
+def test_rank_shifts_of_a_single_query_show_every_part(play, relevant):
+    """That of relevant documents only where there are any."""
     one = study("a")
     order, given, drawn = play(
         "rank_shifts",
         view__study=one,
         view__in_focus="a",
         shifts_view__moves=SimpleNamespace(query_ids=["q1"]),
+        shifts_view__flow=SimpleNamespace(total=relevant),
     )
     assert order[5:] == [
         *("shifts_view.destinations", "shifts_view.sizes", "agreement_view.draw"),
-        *("fold shifts.by_query", "shifts_view.by_query", "fold shifts.farthest"),
-        *("shifts_view.farthest", "skipping_view.draw"),
+        *("fold shifts.by_query", "shifts_view.by_query", "shifts_view.flow"),
+        *("fold shifts.farthest", "shifts_view.farthest") * relevant,
+        "skipping_view.draw",
     ]  # fmt: skip
-    for part in ("moves", "destinations", "sizes", "by_query", "farthest"):
+    for part in ("moves", "destinations", "sizes", "by_query", "flow", *["farthest"] * relevant):
         assert given[f"shifts_view.{part}"] == (one, "a")
     assert drawn.of("fold") == [
-        "Query by query, the most reordered first", "Relevant documents that moved farthest"
-    ]  # fmt: skip
+        "Query by query, the most reordered first",
+        *["Relevant documents that moved farthest"] * relevant,
+    ]
 
 
 @pytest.mark.parametrize("page", ["queries", "rank_shifts", "report"])
