@@ -62,7 +62,8 @@ class Measured:
     A run that was broken off and resumed has the times of its last attempt, and the counts of all.
 
     Throughput, of the calls whose only purpose was to score:
-    pairs, tokens: scored in them; tokens is NaN where the reranker tells none.
+    pairs: scored in them. computed_tokens: read by a model in them, a text that was encoded before
+        not again; NaN where the reranker tells none, and for runs of an older version.
     seconds, cpu_seconds: wall and CPU time of them. index_seconds: how much of it was work that a
         search system does beforehand, such as embedding documents.
     together: how many queries a call had at most; 1 = one after the other.
@@ -84,7 +85,7 @@ class Measured:
     """
 
     pairs: int = 0
-    tokens: float = math.nan
+    computed_tokens: float = math.nan
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     index_seconds: float = 0.0
@@ -112,7 +113,7 @@ class Measured:
 
     @property
     def tokens_per_second(self) -> float:
-        return self.tokens / self.seconds if self.seconds > 0 else math.nan
+        return self.computed_tokens / self.seconds if self.seconds > 0 else math.nan
 
     @property
     def cpu_per_wall(self) -> float:

@@ -110,6 +110,8 @@ class Scored:
     full:          (n,) int64, how many there were before texts were cut to fit the model: a text of
                    the pair was cut where full > tokens; None where unknown.
     index_seconds: time spent on what a search system does beforehand, such as embedding documents.
+    computed_tokens: tokens that a model read for this answer, fewer than `tokens` where a text was
+                   encoded before; None where that is their sum.
     error:         why the query failed; "" when it did not. Scores of a failed query are not used;
                    what could not be scored is NaN in any case.
     calls:         the requests to other machines that were made for it, failed ones included.
@@ -121,6 +123,14 @@ class Scored:
     index_seconds: float = 0.0
     error: str = ""
     calls: tuple[Call, ...] = ()
+    computed_tokens: float | None = None
+
+    @property
+    def tokens_computed(self) -> float:
+        """Tokens that a model read for this answer; NaN where the kind reads none."""
+        if self.computed_tokens is not None:
+            return self.computed_tokens
+        return math.nan if self.tokens is None else float(self.tokens.sum())
 
     @classmethod
     def failed(cls, size: int, error: str, calls: tuple[Call, ...] = ()) -> Scored:

@@ -214,7 +214,7 @@ class _Work:
         batched, serial = self._scoring.batched, self._scoring.serial
         return Measured(
             pairs=batched.pairs,
-            tokens=batched.tokens if batched.pairs else math.nan,
+            computed_tokens=batched.computed_tokens if batched.pairs else math.nan,
             seconds=batched.seconds,
             cpu_seconds=batched.cpu_seconds,
             index_seconds=batched.index_seconds,

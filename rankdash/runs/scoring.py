@@ -88,7 +88,7 @@ class Meter:
     """What calls took, summed; the fields are those of `Measured`."""
 
     pairs: int = 0
-    tokens: float = 0.0
+    computed_tokens: float = 0.0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     index_seconds: float = 0.0
@@ -102,7 +102,7 @@ class Meter:
             self.index_seconds += answer.index_seconds
             if not answer.error:
                 self.pairs += len(request.doc_ids)
-                self.tokens += math.nan if answer.tokens is None else float(answer.tokens.sum())
+                self.computed_tokens += answer.tokens_computed
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,12 @@ def test_a_model_is_illiterate_above_a_tenth_of_unknown_tokens(share, illiterate
 
 
 def test_what_was_not_measured_has_no_throughput():
-    found = Measured(pairs=4, tokens=20.0, seconds=2.0)
+    found = Measured(pairs=4, computed_tokens=20.0, seconds=2.0)
     assert (found.pairs_per_second, found.tokens_per_second) == (2.0, 10.0)
     # All came from the cache, or nothing was timed.
     assert math.isnan(Measured(pairs=0, seconds=2.0).pairs_per_second)
-    assert math.isnan(Measured(pairs=4, tokens=20.0).pairs_per_second)
-    assert math.isnan(Measured(pairs=4, tokens=20.0).tokens_per_second)
+    assert math.isnan(Measured(pairs=4, computed_tokens=20.0).pairs_per_second)
+    assert math.isnan(Measured(pairs=4, computed_tokens=20.0).tokens_per_second)
     assert math.isnan(Measured().cpu_per_wall)
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_beyond_a_limit_that_nobody_set_and_what_was_not_measured_mee
 
 
 def test_less_than_a_second_is_a_time_too():
-    found = Measured(pairs=1, tokens=3.0, seconds=0.5, cpu_seconds=0.25)
+    found = Measured(pairs=1, computed_tokens=3.0, seconds=0.5, cpu_seconds=0.25)
     assert (found.pairs_per_second, found.tokens_per_second) == (2.0, 6.0)
     assert found.cpu_per_wall == 0.5
     latencies = Measured(serial_seconds=0.5, serial_cpu_seconds=0.25, cpu_seconds=0.5)

@@ -3,6 +3,7 @@
 import math
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -257,8 +258,18 @@ def test_a_second_run_of_the_same_pairs_costs_no_model_time(make_dataset, worksp
     # Nothing was measured, and nothing is not zero.
     assert second.queries["latency_ms"].isna().all()
     assert math.isnan(second.measured.pairs_per_second)
-    assert math.isnan(second.measured.first_call_ms) and math.isnan(second.measured.tokens)
+    assert math.isnan(second.measured.first_call_ms) and math.isnan(second.measured.computed_tokens)
     assert second.load_ms == pytest.approx(500)
+
+
+def test_throughput_counts_the_tokens_that_were_computed(make_dataset):
+    """A model that encoded its documents before reads the query alone."""
+    model = Model()
+    answer = model.answer
+    model.answer = lambda request: replace(answer(request), computed_tokens=4.0)
+    run = go(make_dataset(queries=8), model, timing=Timing(latency="never"))
+    assert run.measured.computed_tokens == 4 * 8
+    assert run.queries["tokens"].sum() > 4 * 8
 
 
 def test_a_changed_depth_scores_only_the_new_pairs(make_dataset, workspace):

@@ -97,14 +97,14 @@ class BiEncoder(shared.NeuralReranker):
         self, requests: Sequence[Request], encoder: _Encoder, documents: Embeddings
     ) -> list[Scored]:
         texts = [[shared.readable(text) for text in request.documents] for request in requests]
-        seconds = _index(encoder, documents, [text for each in texts for text in each])
+        indexed = _index(encoder, documents, [text for each in texts for text in each])
         queries = encoder.encode([request.query for request in requests], "query")
         # The work is done for all together; a query is charged for its share of the documents.
         total = max(1, sum(len(each) for each in texts))
         answers = []
         for request, query, each in zip(requests, queries, texts, strict=True):
             held = [documents.of(text) for text in each]
-            answer = _answer(query, held, encoder.limit, seconds * len(each) / total)
+            answer = _answer(query, held, encoder.limit, indexed.share(len(each) / total))
             self._sample.add(request, answer.scores)
             answers.append(answer)
         return answers
@@ -151,27 +151,33 @@ class _Native:
 _Encoder = _Engine | _Native
 
 
-def _index(encoder: _Encoder, documents: Embeddings, texts: Sequence[str]) -> float:
-    """Encode the documents not seen before; the seconds that took."""
+def _index(encoder: _Encoder, documents: Embeddings, texts: Sequence[str]) -> shared.Indexed:
+    """Encode the documents not seen before."""
     fresh = [text for text in dict.fromkeys(texts) if text not in documents]
     if not fresh:
-        return 0.0
+        return shared.Indexed(0.0, 0.0)
     start = time.perf_counter()
-    documents.add(fresh, encoder.encode(fresh, "document"))
-    return time.perf_counter() - start
+    found = encoder.encode(fresh, "document")
+    documents.add(fresh, found)
+    tokens = shared.tokens_read([kept.full for kept in found], encoder.limit)
+    return shared.Indexed(time.perf_counter() - start, tokens)
 
 
 def _answer(
-    query: KeptEmbeddings, held: Sequence[KeptEmbeddings], limit: int | None, seconds: float
+    query: KeptEmbeddings,
+    held: Sequence[KeptEmbeddings],
+    limit: int | None,
+    indexed: shared.Indexed,
 ) -> Scored:
     if not held:
         return Scored(np.zeros(0))
     scores = _compared(query, held)
     if limit is None:
-        return shared.checked(scores, None, None, seconds)
+        return shared.checked(scores, None, None, indexed.seconds)
     full = np.array([kept.full for kept in held], dtype=np.int64)
     read = np.minimum(full, limit) + min(query.full, limit)
-    return shared.checked(scores, read, full + query.full, seconds)
+    computed = indexed.tokens + min(query.full, limit)
+    return shared.checked(scores, read, full + query.full, indexed.seconds, computed)
 
 
 def _cosines(encoder: _Engine, request: Request, runtime: Runtime) -> Scores:

@@ -115,12 +115,15 @@ def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], t
     if second is None:
         return first
     read = order[:top]
+    computed = [each.tokens_computed for each in (first, second)]
+    known = [tokens for tokens in computed if not math.isnan(tokens)]
     return Scored(
         _by_stage(first.scores, second.scores, read, order[top:]),
         _summed(first.tokens, second.tokens, read, len(order)),
         _summed(first.full, second.full, read, len(order)),
         first.index_seconds + second.index_seconds,
         calls=calls,
+        computed_tokens=sum(known) if known else None,
     )
 
 

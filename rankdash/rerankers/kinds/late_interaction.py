@@ -103,11 +103,12 @@ class LateInteraction(shared.NeuralReranker):
         queries = encoder.encode([request.query for request in requests], "query")
         scores = [np.full(len(request.documents), np.nan) for request in requests]
         full = [np.full(len(request.documents), -1, dtype=np.int64) for request in requests]
-        seconds = 0.0
+        seconds = read = 0.0
         for chunk in _chunks(requests):
             start = time.perf_counter()
-            held = self._encoded([text for text, _ in chunk], encoder)
+            held, fresh = self._encoded([text for text, _ in chunk], encoder)
             seconds += time.perf_counter() - start
+            read += fresh
             by_request: dict[int, list[tuple[int, _Tokens]]] = {}
             for (_, users), tokens in zip(chunk, held, strict=True):
                 for asked, place in users:
@@ -120,18 +121,21 @@ class LateInteraction(shared.NeuralReranker):
         total = max(1, sum(len(request.documents) for request in requests))
         answers = []
         for place, request in enumerate(requests):
-            share = seconds * len(request.documents) / total
+            indexed = shared.Indexed(seconds, read).share(len(request.documents) / total)
+            computed = indexed.tokens + shared.tokens_read([queries[place].full], encoder.limit)
             counts = _counts(queries[place].full, full[place], encoder.limit)
-            answers.append(shared.checked(scores[place], *counts, share))
+            answers.append(shared.checked(scores[place], *counts, indexed.seconds, computed))
             self._sample.add(request, answers[-1].scores)
         return answers
 
-    def _encoded(self, texts: Sequence[str], encoder: _Encoder) -> list[_Tokens]:
+    def _encoded(self, texts: Sequence[str], encoder: _Encoder) -> tuple[list[_Tokens], float]:
+        """Return the vectors of each text, and how many tokens were read for them now."""
         known = self._documents.of(texts)
         fresh = [text for text in texts if text not in known]
         made = dict(zip(fresh, encoder.encode(fresh, "document"), strict=True))
         self._documents.add(made)
-        return [made[text] if text in made else known[text] for text in texts]
+        held = [made[text] if text in made else known[text] for text in texts]
+        return held, shared.tokens_read([each.full for each in made.values()], encoder.limit)
 
 
 def max_sim(query: Vectors, documents: Sequence[Vectors]) -> Scores:

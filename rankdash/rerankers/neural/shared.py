@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -153,7 +154,32 @@ def unit(vectors: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return vectors / lengths
 
 
-def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, seconds: float) -> Scored:
+@dataclass(frozen=True)
+class Indexed:
+    """The work of encoding documents that were not encoded before. tokens: read for it, NaN where
+    unknown."""
+
+    seconds: float
+    tokens: float
+
+    def share(self, part: float) -> Indexed:
+        """Return the work of a part, from 0 to 1."""
+        return Indexed(self.seconds * part, self.tokens * part)
+
+
+def tokens_read(full: Sequence[int], limit: int | None) -> float:
+    """Sum the tokens that a model reads of texts. full: of each text, uncut. limit: of the model;
+    NaN without one."""
+    return math.nan if limit is None else float(np.minimum(full, limit).sum())
+
+
+def checked(
+    scores: Scores,
+    tokens: Lengths | None,
+    full: Lengths | None,
+    seconds: float,
+    computed_tokens: float | None = None,
+) -> Scored:
     """The answer of a model, or a failed query where a score is not finite."""
     wrong = int(np.count_nonzero(~np.isfinite(scores)))
     if wrong:
@@ -163,7 +189,7 @@ def checked(scores: Scores, tokens: Lengths | None, full: Lengths | None, second
             count=len(scores),
         )
         return Scored.failed(len(scores), str(error))
-    return Scored(scores, tokens, full, seconds)
+    return Scored(scores, tokens, full, seconds, computed_tokens=computed_tokens)
 
 
 def answer_each(

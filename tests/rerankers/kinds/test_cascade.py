@@ -269,3 +269,12 @@ def test_what_one_stage_needs_both_need_and_what_it_lacks_both_lack(name, usual,
     ):
         settings = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
         assert getattr(made.able(settings), name) == value
+
+
+@pytest.mark.parametrize(("first", "second", "tokens"), [(False, True, 20), (True, True, 60)])
+def test_the_tokens_computed_are_those_of_the_stages_that_read_any(first, second, tokens):
+    stages = Fixed(FIRST, tokens=first), Fixed(SECOND, tokens=second)
+    (found,) = cascade(*stages).score([request()])
+    assert found.tokens_computed == tokens
+    (silent,) = cascade(Fixed(FIRST), Fixed(SECOND)).score([request()])
+    assert math.isnan(silent.tokens_computed)

@@ -56,6 +56,14 @@ def encoder(bi_folder):
     return made(bi_folder)
 
 
+def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder):
+    encoder = made(bi_folder)
+    texts = ["order sofa sofa", "cat within cat days"]
+    first, again = (encoder.score([request(docs=texts)])[0] for _ in range(2))
+    query = again.tokens_computed
+    assert first.tokens_computed == query + (first.tokens - query).sum()
+
+
 def test_scores_are_those_of_the_definition(encoder, bi_folder):
     (found,) = encoder.score([request()])
     query = vectors(bi_folder, QUERY)
