@@ -158,15 +158,6 @@ DIALECTS = {
             model="mixedbread-ai/mxbai-rerank-large-v2",
         ),
         Dialect(
-            "zeroentropy",
-            "ZeroEntropy",
-            "/v1/models/rerank",
-            HOMES["ZEROENTROPY_API_KEY"],
-            "ZEROENTROPY_API_KEY",
-            model="zerank-2",
-            billed={"tokens": ("total_tokens",)},
-        ),
-        Dialect(
             "tei",
             "Text Embeddings Inference (TEI)",
             "/rerank",

@@ -30,7 +30,6 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "JINA_API_KEY": "https://api.jina.ai",
         "VOYAGE_API_KEY": "https://api.voyageai.com",
         "MXBAI_API_KEY": "https://api.mixedbread.com",
-        "ZEROENTROPY_API_KEY": "https://api.zeroentropy.dev",
         "OPENAI_API_KEY": "https://api.openai.com",
         "ANTHROPIC_API_KEY": "https://api.anthropic.com",
         "MISTRAL_API_KEY": "https://api.mistral.ai",

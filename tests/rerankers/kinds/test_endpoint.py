@@ -114,15 +114,21 @@ def test_services_are_told_not_to_send_documents_back_and_where_to_cut(make, ser
 @pytest.mark.parametrize(
     ("base", "path"),
     [
-        ("http://x", "/v1/models/rerank"),
-        ("http://x/v1", "/models/rerank"),
-        ("http://x/v1/models", "/rerank"),
-        ("http://x/proxy", "/v1/models/rerank"),
-        ("http://x/v1/models/rerank", ""),
+        ("http://x", "/v1/rerank"),
+        ("http://x/v1", "/rerank"),
+        ("http://x/proxy", "/v1/rerank"),
+        ("http://x/v1/rerank", ""),
     ],
 )
 def test_a_base_url_may_end_with_the_beginning_of_the_path(base, path):
-    assert DIALECTS["zeroentropy"].path_after(base) == path
+    assert DIALECTS["jina"].path_after(base) == path
+
+
+def test_a_service_that_has_ended_is_not_offered():
+    offered = "cohere, jina, voyage, mixedbread, tei, vllm, infinity, nim"
+    with pytest.raises(SettingError) as caught:
+        parse_settings(endpoint.KIND.settings, {"dialect": "zeroentropy"})
+    assert str(caught.value).endswith(f"Possible: {offered}.")
 
 
 # Faults of an answer: the query fails in words, only the documents concerned have no score.

@@ -206,3 +206,14 @@ def test_a_search_in_another_currency_can_be_told_what_it_is_worth_without_a_rat
     said = next(each.value for each in app.markdown if each.value.startswith("**"))
     assert said.startswith("**fast pays under these assumptions.**")
     assert "CN¥" in said and "$" not in said
+
+
+@pytest.mark.parametrize("page", ["overview", "queries", "latency", "cost", "run", "report"])
+def test_a_run_of_a_service_that_has_ended_opens(app, runs, workspace, page):
+    old = {"dialect": "zeroentropy", "base_url": "", "model": "zerank-2", "key_variable": ""}
+    run = replace(runs[0], id="0123456789abcdef", name="zerank-2", reranker="endpoint",
+                  settings=old, machine={}, measured=None)  # fmt: skip
+    workspace.save_run(run)
+    app.query_params["system"] = [run.id]
+    app.query_params["runs"] = [run.id]
+    assert not opened(app, page).error
