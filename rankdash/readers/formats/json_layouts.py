@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rankdash.readers.formats import retrieved
+from rankdash.readers.formats import graded, retrieved
 from rankdash.readers.formats.json_records import table_of
 from rankdash.readers.parse.columns import MOST_GRADES, known, plain
 from rankdash.readers.parse.json_lines import RecordPlaces
@@ -57,7 +57,7 @@ def _records_of(outer: object) -> list[Record] | None:
     """An entry for each query; None where the layout is another."""
     if isinstance(outer, dict) and outer:
         columns = _parallel(outer)
-        if columns is not None:
+        if columns is not None or graded.is_entry(outer):
             return columns
         entry = _entry_of(list(outer.values()))
         return entry and [{**_query(key), **entry(value, key)} for key, value in outer.items()]
@@ -80,7 +80,8 @@ def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
     """How to read each of the values, where all can be read alike."""
     if all(isinstance(value, dict) for value in values):
         keys = {plain(key) for value in values for key in value}  # type: ignore[attr-defined]
-        return (lambda value, _query: value) if keys & _LISTS else None
+        listed = bool(keys & _LISTS) or all(map(graded.is_entry, values))
+        return (lambda value, _query: value) if listed else None
     if all(_is_pair(value) for value in values):
         return lambda value, _query: {"retrieved": value[0], "relevant": value[1]}
     if all(_grades(value) for value in values):
@@ -140,9 +141,13 @@ def _parallel(outer: object) -> list[Record] | None:
     )
     columns = {key: value for key, value in outer.items() if isinstance(value, list)}
     indexes = [tuple(value) for value in outer.values() if isinstance(value, dict)]
-    if not columns and len(indexes) == len(outer) and len(set(indexes)) == 1:
+    queries: tuple[str, ...] = ()
+    by_query = all(map(graded.is_entry, outer.values()))
+    if not columns and not by_query and len(indexes) == len(outer) and len(set(indexes)) == 1:
         columns = {key: list(value.values()) for key, value in outer.items()}
+        queries = indexes[0]
     meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
+    meant |= {key for key, cells in columns.items() if cells and all(map(_numbers, cells))}
     lengths = {len(columns[key]) for key in meant}
     of_queries = any(map(_is_query, meant))
     of_lists = any(isinstance(cell, list) for key in meant for cell in columns[key])
@@ -152,10 +157,16 @@ def _parallel(outer: object) -> list[Record] | None:
         return None
     length = lengths.pop()
     columns = {key: cells for key, cells in columns.items() if len(cells) == length}
+    if not of_queries and not all(query.isdigit() for query in queries):
+        columns["query_id"] = list(queries)
     return [
         {_name(key): cells[at] for key, cells in columns.items()} | _unnamed(columns, at)
         for at in range(length)
     ]
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, int | float) for each in value)
 
 
 def _role(key: str) -> bool:
@@ -173,13 +184,9 @@ def _name(key: str) -> str:
 
 
 def _unnamed(columns: Record, at: int) -> Record:
-    """Documents for lists of labels that name none, one for each label."""
-    named = {plain(key) for key in columns}
-    graded = next((key for key in columns if plain(key) in retrieved.GRADES), None)
-    labels = columns[graded][at] if graded else None
-    if named & _LISTS or not isinstance(labels, list):
+    """Documents for a list of labels that has neither documents nor scores beside it."""
+    others = [key for key in columns if not _is_query(key)]
+    if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
         return {}
-    given = _by_rank(labels, f"q{at + 1}")
-    scored = bool(named & retrieved.SCORES)
-    ids = {} if any(map(_is_query, columns)) else {"query_id": f"q{at + 1}"}
-    return {**ids, "doc_ids": given["doc_ids"], **({} if scored else {"ranks": given["ranks"]})}
+    made = _by_rank(columns[others[0]][at], f"q{at + 1}")
+    return {field: made[field] for field in ("doc_ids", "ranks")}

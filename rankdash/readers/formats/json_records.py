@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankdash.errors import FormatError, Phrase
-from rankdash.readers.formats import nested, retrieved
+from rankdash.readers.formats import graded, nested, retrieved
 from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
@@ -61,7 +61,7 @@ def table_of(
 ) -> Table:
     """The records as a table of text."""
     refusals = Refusals(file)
-    records = retrieved.joined(records)
+    records = retrieved.joined(graded.joined(records))
     keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
     alone = nested.side_alone(records[0]) if records else None
     if alone:
@@ -117,7 +117,9 @@ def _walk(text: str, file: str) -> tuple[str, Iterator[tuple[int, Record]]]:
     only, stop = walker.value(start)
     if _skip(text, stop) < len(text) or not isinstance(only, dict):
         return "JSON lines", walker.sequence(start)
-    wrapped = None if nested.holds_lists(retrieved.joined([only])) else _wrapped_list(only)
+    wrapped = (
+        None if nested.holds_lists(retrieved.joined(graded.joined([only]))) else _wrapped_list(only)
+    )
     if wrapped is None:
         return "JSON", iter([(walker.line_of(start), only)])
     return "JSON", walker.items(walker.start_of(wrapped, start))

@@ -154,6 +154,18 @@ def _lists_of(record: Record) -> dict[str, str]:
     return found
 
 
+def documents_in(record: Record) -> list[Any] | None:
+    """The documents that the entry lists, by text or by id; None where it lists none."""
+    named = {_LISTS.get(plain(key)): value for key, value in record.items() if value}
+    lists = (named.get(name) for name in sorted(_DOCUMENT))
+    return next((value for value in lists if isinstance(value, list)), None)
+
+
+def names_scores(key: str) -> bool:
+    """Whether a list under the key is one of scores, by its name alone."""
+    return plain(key) in PLAIN_SCORE or plain(key) in _LISTS or bool(systems_in([key]))
+
+
 def _column_of(key: str) -> str:
     """The column of a system's scores, from which its name can be told."""
     return key if systems_in([key]) else SYSTEM + key

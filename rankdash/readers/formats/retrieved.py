@@ -269,7 +269,7 @@ class _Entry:
                 paired[key] = value
             else:
                 shared[_QUERIES.get(name, key)] = value
-        return {**_of_the_query(shared, made), **self._lists(paired)}
+        return {**of_the_query(shared, made), **self._lists(paired)}
 
     def _lists(self, paired: Record) -> Record:
         """docs, labels, ranks and scores, of the documents that were listed and of the others."""
@@ -318,7 +318,7 @@ def _identity(document: Record) -> Record:
     return {field: value for field, value in found if value is not None}
 
 
-def _of_the_query(shared: Record, made: str) -> Record:
+def of_the_query(shared: Record, made: str) -> Record:
     """The values of the query, none under a name that rows have for a document's."""
     fields = {column: field for field, column in recognise(list(shared)).items()}
     named = {
