@@ -218,6 +218,10 @@ def flatten(
         if lengths == {0}:
             refusals.add("no_documents", [line], [str(record.get("query", record))])
             continue
+        documents = record[lists["document"]] if "document" in lists else ()
+        if any(map(_has_unknown_text, documents)):
+            refusals.add("no_text", [line], [str(record.get("query", record))])
+            continue
         shared = _query_of(
             {key: value for key, value in record.items() if key not in lists.values()}
         )
@@ -239,11 +243,12 @@ def _query_of(shared: Record) -> Record:
     query = shared.get(column) if column else None
     if column and isinstance(query, dict):
         named = {plain(key): value for key, value in query.items()}
+        inner = {field: query[key] for field, key in recognise(list(query)).items()}
         rest = {key: value for key, value in shared.items() if key != column}
-        identity = named.get("id", named.get("queryid"))
+        identity = named.get("id", inner.get("query_id"))
         if identity is not None:
             rest["query_id"] = identity
-        return {**rest, "query": named.get("text", named.get("query"))}
+        return {**rest, "query": named.get("text", inner.get("query"))}
     own = next((key for key in shared if plain(key) in PLAIN_ID), None)
     if own and "query_id" not in fields:
         return {"query_id" if key == own else key: value for key, value in shared.items()}
@@ -251,12 +256,23 @@ def _query_of(shared: Record) -> Record:
 
 
 def document_row(value: object) -> Record:
-    """Columns of a row for a document: a text, or an object, also as LangChain, LlamaIndex and
-    Haystack write theirs."""
+    """Columns of a row for a document: a text, or an object, also as LangChain, LlamaIndex,
+    Haystack and rank_llm write theirs. An object without a text under a known name has none."""
     if not isinstance(value, dict):
         return {"document": value}
     inner = value.get("kwargs", value.get("node"))
-    value = inner if isinstance(inner, dict) else value
+    row = _row_of(inner if isinstance(inner, dict) else value)
+    around = row.get("document")
+    if isinstance(around, dict):
+        # rank_llm and Pyserini put the texts into an object beside the id and the score.
+        del row["document"]
+        found = _row_of(around)
+        texts = ((field, found.get(field)) for field in ("document", "title"))
+        row |= {field: text for field, text in texts if isinstance(text, str)}
+    return row
+
+
+def _row_of(value: Record) -> Record:
     named = {plain(key): item for key, item in value.items()}
     fields = recognise(list(value))
     row = {_FIELD_NAMES.get(field, field): value[key] for field, key in fields.items()}
@@ -267,7 +283,14 @@ def document_row(value: object) -> Record:
     about = named.get("metadata", named.get("meta"))
     if isinstance(about, dict):
         named = {plain(key): item for key, item in about.items()} | named
-    for field, name in (("doc_id", "id"), ("document", "text")):
+    for field, name in (("doc_id", "id"), ("document", "text"), ("document", "segment")):
         if name in named:
             row.setdefault(field, named[name])
     return row
+
+
+def _has_unknown_text(value: object) -> bool:
+    """Whether a document is given as an object around an object in which no text is known."""
+    if not isinstance(value, dict) or document_row(value).keys() & {"document", "title"}:
+        return False
+    return any(isinstance(inner, dict) and inner for inner in _row_of(value).values())

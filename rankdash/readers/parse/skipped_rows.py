@@ -51,6 +51,10 @@ REASONS = {
         "Entries excluded because they list no documents",
         "List the documents that were judged for the query, or remove the entry.",
     ),
+    "no_text": Reason(
+        "Entries excluded because a document is an object without a text under a known name",
+        "Name the text of each document text, contents, segment or document.",
+    ),
     "no_label": Reason(
         "Rows excluded because the label is empty",
         "Label the row. A row without a label is kept only where it has a first-stage score "

@@ -202,3 +202,43 @@ def test_where_one_document_is_more_than_a_token_all_are_texts(parse):
     tokens = parse(entries({**entry, "retrieved": ["words", "word"]}))
     assert set(tokens.documents["doc_id"]) == {"words", "word"}
     assert tokens.documents["text"].isna().all()
+
+
+def rank_llm(document: object) -> dict[str, str]:
+    """A line of rank_llm's JSON lines for each of two queries."""
+    lines = [
+        {
+            "query": {"text": "a gift", "qid": "31"},
+            "candidates": [
+                {"docid": "d9", "score": 9.5, "doc": document},
+                {"docid": "d1", "score": 8.25, "doc": {"contents": "more words"}},
+            ],
+        },
+        {
+            "query": {"text": "a shop", "qid": 32},
+            "candidates": [{"docid": "d2", "score": 1.5, "doc": {"text": "hours"}}],
+        },
+    ]
+    return {"x.jsonl": "\n".join(map(json.dumps, lines)), "q.qrels": "31 0 d1 1\n32 0 d2 2\n"}
+
+
+@pytest.mark.parametrize("name", ["segment", "text", "contents", "content", "body", "passage"])
+def test_lines_of_rank_llm_keep_the_ids_texts_and_order(parse, name):
+    parsed = parse(rank_llm({name: "some words", "title": "A title", "url": "u"}))
+
+    assert parsed.queries.to_dict("list") == {
+        "query_id": ["31", "32"],
+        "text": ["a gift", "a shop"],
+    }
+    rows = parsed.documents.set_index("doc_id")
+    assert rows["text"].to_dict() == {"d9": "some words", "d1": "more words", "d2": "hours"}
+    assert rows["title"]["d9"] == "A title"
+    assert parsed.candidates.documents_of("31")[0] == ["d9", "d1"]
+    assert parsed.qrels["doc_id"].tolist() == ["d1", "d2"]
+
+
+def test_a_document_whose_text_has_no_known_name_is_refused_not_read_as_json(parse, found):
+    parsed = parse(rank_llm({"inhalt": "some words", "url": "u"}))
+
+    assert found(parsed, "no_text").examples == ("{'text': 'a gift', 'qid': '31'}",)
+    assert not parsed.documents["text"].dropna().str.contains("{", regex=False).any()
