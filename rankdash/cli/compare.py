@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.planning import POWER
+from rankdash.cli import estimates
 from rankdash.cli.arguments import (
     DONE,
     Parser,
@@ -35,6 +36,7 @@ from rankdash.reporting.exports.tables import (
     markdown_safe,
 )
 from rankdash.study.caveats import caveats
+from rankdash.study.drawn import only_estimates
 from rankdash.study.judging import headline
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.leaderboard import ranked_names, standings
@@ -42,7 +44,6 @@ from rankdash.study.study import Study
 from rankdash.words.caveats import line
 from rankdash.words.judged import judged_lines, judged_sentence
 from rankdash.words.queries import query_count
-from rankdash.words.verdict_chips import labelling_sentences
 
 LEFT_OUT = {
     "failed": "failed",
@@ -93,7 +94,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     )
     study = study_of(files, rules(arguments, metrics.threshold), first, others)
     compared = Compared(arguments.qrels, arguments.conflict, arguments.worst_label, study)
-    sys.stdout.writelines(FORMATS[arguments.format](compared))
+    if only_estimates(study) and arguments.format != "json":
+        sys.stdout.writelines(estimates.written(study, arguments.format))
+    else:
+        sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE
 
 
@@ -137,13 +141,11 @@ def text(compared: Compared) -> Iterator[str]:
 
 
 def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]:
-    """What a judge and people say together, and what labels say that came by draws, where there
-    are such, each on a line after `before`."""
-    study = compared.study
-    drawn = [] if study.labelling is None else labelling_sentences(study.labelling)
-    for lines in filter(None, [judged_lines(study), drawn]):
-        for each in lines:
-            yield f"{before}{one_line(each)}\n"
+    """What a judge and people say together, where there is one, each on a line after `before`."""
+    lines = judged_lines(compared.study)
+    for each in lines:
+        yield f"{before}{one_line(each)}\n"
+    if lines:
         yield end
 
 
@@ -190,10 +192,11 @@ def _notes(study: Study, measure: Measure) -> Iterator[str]:
 
 def as_json(compared: Compared) -> Iterator[str]:
     """Unrounded numbers, null where one does not exist. Caveats are those of the first metric, by
-    which the leaderboard is ordered."""
+    which the leaderboard is ordered. Of sampled labels there are the estimates only."""
     study, comparison, names = compared.study, compared.comparison, compared.study.names
+    estimated = only_estimates(study)
     rows = []
-    for row in comparison.frame.to_dict("records"):
+    for row in [] if estimated else comparison.frame.to_dict("records"):
         system, spec = row["system"], row["metric"]
         said: dict[str, object] = {
             str(name): or_null(value) for name, value in row.items() if name != "verdict"
@@ -214,12 +217,12 @@ def as_json(compared: Compared) -> Iterator[str]:
         },
         "baseline": names[comparison.baseline],
         "challengers": [names[system] for system in comparison.challengers],
-        "leaderboard": [names[each.system] for each in standings(study)],
+        "leaderboard": [] if estimated else [names[each.system] for each in standings(study)],
         "headline": {names[system]: _headline(study, system) for system in study.challengers},
         "caveats": {
             names[system]: [
                 {"code": each.code, "sentence": line(study, each)}
-                for each in caveats(study, system)
+                for each in (() if estimated else caveats(study, system))
             ]
             for system in comparison.challengers
         },
@@ -233,10 +236,12 @@ def as_json(compared: Compared) -> Iterator[str]:
 
 def _headline(study: Study, system: str) -> dict[str, str]:
     """The verdict that counts, by the first metric: a judge's, corrected by people's labels, where
-    there is one."""
+    there is one; of sampled labels the estimate."""
     found = headline(study, system)
     if found is not None:
         return {"by": "corrected", "kind": found.kind, "sentence": judged_sentence(study, found)}
+    if only_estimates(study):
+        return estimates.headline_of(study, system)
     verdict = study.comparison.verdict(system, study.spec, study.names)
     return {"by": "people", "kind": verdict.kind, "sentence": verdict.sentence}
 

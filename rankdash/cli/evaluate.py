@@ -131,7 +131,12 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         rules(arguments, threshold=metrics.threshold),
         judge=arguments.judge,
     )
-    sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
+    if results.study is not None and results.estimated and arguments.format != "json":
+        from rankdash.cli.estimates import written
+
+        sys.stdout.writelines(written(results.study, arguments.format))
+    else:
+        sys.stdout.writelines(FORMATS[arguments.format](results, arguments.per_query))
     return DONE
 
 
@@ -173,6 +178,11 @@ class Results:
     conventions: Conventions
     systems: Mapping[str, Evaluation]
     study: Study | None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether labels were sampled, so that a mean over them is wrong."""
+        return self.study is not None and self.study.labelling is not None
 
 
 def evaluate_files(
@@ -239,18 +249,11 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
 
 
 def _drawn(results: Results) -> Iterator[str]:
-    """What a judge and people say together, and what labels say that came by draws, where there
-    are such."""
-    if results.study is None:
-        return
-    if results.study.judge is not None:
+    """What a judge and people say together, where there is one."""
+    if results.study is not None and results.study.judge is not None:
         from rankdash.words.judged import judged_lines
 
         yield from map(printable, judged_lines(results.study))
-    if results.study.labelling is not None:
-        from rankdash.words.verdict_chips import labelling_sentences
-
-        yield from map(printable, labelling_sentences(results.study.labelling))
 
 
 def _mean_table(results: Results) -> list[list[str]]:
@@ -310,7 +313,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
         "metrics": {typed: measure.spec for typed, measure in results.measures.items()},
     }
     systems: dict[str, Any] = {}
-    for name, found in results.systems.items():
+    for name, found in () if results.estimated else results.systems.items():
         values = _per_query(results, found)
         states = dict(zip(values, found.states, strict=True))
         systems[name] = {

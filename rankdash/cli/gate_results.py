@@ -24,9 +24,9 @@ from rankdash.readers import reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, piped
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.judging import verdicts
+from rankdash.words.estimates import labelling_sentences
 from rankdash.words.judged import judged_facts
 from rankdash.words.queries import query_count
-from rankdash.words.verdict_chips import labelling_sentences
 
 _HEAD = ("result", "condition", "seen", "limits", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}

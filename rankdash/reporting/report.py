@@ -19,6 +19,7 @@ from rankdash.reporting.sections import (
     cost,
     data,
     decision,
+    estimates,
     latency,
     methods,
     queries,
@@ -26,11 +27,12 @@ from rankdash.reporting.sections import (
     verdict,
 )
 from rankdash.reporting.sections.draft import Draft
+from rankdash.study.drawn import as_estimated, only_estimates
 from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
+from rankdash.words.estimates import labelling_sentences
 from rankdash.words.html import html_safe
 from rankdash.words.judged import judged_sentence
-from rankdash.words.verdict_chips import labelling_sentences
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ _DRAWN: Mapping[str, Callable[[Draft], str]] = {
     "rules": methods.rules,
     "origin": methods.origin,
 }
+
+
+_ESTIMATED: Mapping[str, Callable[[Draft], str]] = {
+    "decision": estimates.draw,
+    **{each: _DRAWN[each] for each in ("latency", "cost", "data", "origin")},
+}
+"""The sections of a report on sampled labels: the others are computed from means."""
+
+
+def sections_of(study: Study) -> tuple[str, ...]:
+    """Return the ids of the sections that a report on the study can have."""
+    return tuple(_ESTIMATED) if only_estimates(study) else ALL
 
 
 @dataclass(frozen=True)
@@ -137,12 +151,15 @@ def html(study: Study, front: Front | None = None) -> bytes:
 def _written(study: Study, front: Front) -> str:
     title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
     page = Page(title, front.language)
-    draft = Draft(page, study)
-    chosen = [each for each in SECTIONS if each.id in front.sections]
-    parts = [section(_(each.title), _DRAWN[each.id](draft), each.id) for each in chosen]
+    drawn = _ESTIMATED if only_estimates(study) else _DRAWN
+    draft = Draft(page, as_estimated(study))
+    # Of sampled labels the decision is the verdict.
+    ids = set(front.sections) & set(drawn) or {"decision"}
+    chosen = [each for each in SECTIONS if each.id in ids]
+    parts = [section(_(each.title), drawn[each.id](draft), each.id) for each in chosen]
     # What a reader came for stands before the way to the rest.
     first, *rest = parts
-    body = [_head(study, front, title), first, _contents(chosen), *rest, _foot()]
+    body = [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
     return page.html("\n".join(body))
 
 

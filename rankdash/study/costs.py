@@ -12,6 +12,7 @@ from rankdash.analysis.statistics.verdict import Verdict
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import kinds
 from rankdash.runs import combining
+from rankdash.study.drawn import only_estimates
 from rankdash.study.gains import gain
 from rankdash.study.pricing import Bill, MeasuredLoad, Waiting, bill, load, priced, waiting
 from rankdash.study.ranks import first_stage_kind
@@ -29,7 +30,8 @@ class Choice:
     """One option as it is shown.
 
     system: id of the ranking; "" for a price alone. bill: None for no reranker. verdict: on the
-        change of the metric, under the names of the systems; None where nothing was compared.
+        change of the metric, under the names of the systems; None where nothing was compared, or
+        the labels were sampled.
     passages: how many reranked passages hold as much recall as an LLM is given now; None where no
         number of them surely does, or no LLM is asked about.
     """
@@ -83,8 +85,12 @@ def _of(study: Study, system: str, money: Money) -> Choice:
     if found is None:
         found = Bill(None, load(study, system), money.currency)
     passages = int(money.assumptions.passages)
-    enough = equal_recall(study, system, passages) if passages >= 1 else None
+    estimated = only_estimates(study)
+    measured = passages >= 1 and not estimated
+    enough = equal_recall(study, system, passages) if measured else None
     made = _choice(system, study.name(system), found, waited, gain(study, system), money, enough)
+    if estimated:
+        return made
     return replace(made, verdict=study.comparison.verdict(system, study.spec, study.names))
 
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pandas as pd
 
 from rankdash.analysis.labelling.drawn_labels import status_of_draws
+from rankdash.analysis.labelling.estimate import Estimate
 from rankdash.analysis.labelling.status import LabelStatus
+from rankdash.metrics import parse_measure
 from rankdash.study.study import Study
 
 
@@ -35,6 +37,29 @@ def with_draws(study: Study, draws: pd.DataFrame) -> Study:
     if found is not None and found.complete and _all_labelled(study):
         return study
     return replace(study, labelling=found or LabelStatus("weight", (), 0, (), (), math.nan))
+
+
+def only_estimates(study: Study) -> bool:
+    """Return whether the labels were sampled and some that the metric needs are missing.
+    Then means, counts and rank shifts of them are wrong, and the estimates are all there is."""
+    found = study.labelling
+    return found is not None and not (found.complete and _all_labelled(study))
+
+
+def as_estimated(study: Study) -> Study:
+    """Return the study by the metric of its estimates, if they are all there is."""
+    if study.labelling is None or not study.labelling.estimates or not only_estimates(study):
+        return study
+    measure = parse_measure(study.labelling.estimates[0].metric)
+    return replace(study, metric=replace(measure, k=None).spec, cutoff=measure.k)
+
+
+def estimate_of(study: Study, challenger: str) -> Estimate | None:
+    """Return the estimate of a challenger against the baseline; None if the labels were sampled for
+    other systems."""
+    names = study.name(study.baseline), study.name(challenger)
+    found = () if study.labelling is None else study.labelling.estimates
+    return next((each for each in found if (each.baseline, each.challenger) == names), None)
 
 
 def _all_labelled(study: Study) -> bool:

@@ -10,6 +10,7 @@ import pandas as pd
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.inference import relative_interval
 from rankdash.metrics import parse_measure
+from rankdash.study.drawn import estimate_of, only_estimates
 from rankdash.study.study import Study
 from rankdash.value.payoff import Gain, MeasuredChange, Proof
 
@@ -26,6 +27,8 @@ money could be worked out from."""
 
 def is_known(study: Study, system: str) -> bool:
     """Whether the measured change can be put to a value, as `gain` has it."""
+    if only_estimates(study):
+        return _estimated(study, system) is not None
     row = study.comparison.row(system, study.spec)
     return row["verdict"] in _PROOFS and not np.isnan(row["relative_delta"])
 
@@ -36,9 +39,13 @@ def gain(study: Study, system: str) -> Gain | None:
     Interval and proof are those of the verdict. That of the relative change is of the same draws
     (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
 
+    If the labels were sampled, the change is the estimate, and that of hit@k is not known.
+
     None where the baseline's mean is 0 or next to nothing, too few queries can be compared or the
     metric is not one of quality.
     """
+    if only_estimates(study):
+        return _estimated(study, system)
     if not is_known(study, system):
         return None
     row = study.comparison.row(system, study.spec)
@@ -49,6 +56,15 @@ def gain(study: Study, system: str) -> Gain | None:
         _measured(hit, hit["delta"], (hit["delta_low"], hit["delta_high"])),
         int(row["paired"]),
     )
+
+
+def _estimated(study: Study, system: str) -> Gain | None:
+    found = estimate_of(study, system)
+    if found is None or not np.isfinite(found.relative):
+        return None
+    proof: Proof = "proven" if found.settled else "unproven"
+    change = MeasuredChange(found.relative, found.relative_low, found.relative_high, proof)
+    return Gain(change, MeasuredChange(0.0), found.queries)
 
 
 def _relative_interval(study: Study, system: str) -> tuple[float, float]:

@@ -77,26 +77,49 @@ def test_evaluate_and_compare_say_the_estimate_of_the_plan(run, files) -> None:
         assert done.code == 0, done.err
         assert "Labels that came by draws with a known probability: 160." in done.err
         (found,) = done.json["labelling"]["estimates"]
-        assert found == wanted | {
-            name: pytest.approx(wanted[name])
-            for name in ("difference", "low", "high", "like_these_low", "like_these_high")
+        assert found == {
+            name: pytest.approx(value) if isinstance(value, float) else value
+            for name, value in wanted.items()
         }
         assert (found["labels"], found["pairs"]) == (DONE, QUERIES * DOCS)
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_no_mean_without_the_word_that_it_counts_unlabelled_as_0(run, files, command, form) -> None:
+def test_sampled_labels_give_the_estimate_and_no_mean_count_or_verdict(
+    run, files, command, form
+) -> None:
+    """As the gate has it: a mean over them counts documents that were not drawn as not relevant."""
     ranked = (files / "old.trec", files / "new.trec")
     arguments = {
-        "evaluate": (files / "labels.csv", *ranked),
+        "evaluate": (files / "labels.csv", *ranked, "--metrics", "ndcg@10,hit@10"),
         "compare": ("--qrels", files / "labels.csv", "--baseline", ranked[0],
-                    "--challenger", ranked[1]),
+                    "--challenger", ranked[1], "--metrics", "ndcg@10,hit@10"),
     }[command]  # fmt: skip
-    told = run(command, *arguments, "--format", form).out
-    lines = [line for line in told.splitlines() if line]
-    assert "estimated from 160 of 400 labels; settled." in lines[0]
-    assert "Means count documents without a label as not relevant." in lines[1]
+    done = run(command, *arguments, "--format", form)
+    assert done.code == 0, done.err
+    if form != "json":
+        for word in ("NDCG", "ndcg", "helped", "hurt", "detectable"):
+            assert word not in done.out
+    if form == "json":
+        assert done.json.get("comparisons", []) == []
+        assert done.json.get("systems", {}) == {}
+        assert done.json.get("leaderboard", []) == []
+        if command == "compare":
+            assert done.json["headline"]["new"]["by"] == "estimate"
+            assert done.json["headline"]["new"]["kind"] == "worse"
+    elif form == "csv":
+        head, row = done.out.splitlines()
+        cells = dict(zip(head.split(","), row.split(","), strict=True))
+        (wanted,) = status(run, files)["estimates"]
+        assert cells["state"] == "settled"
+        for name in ("difference", "low", "high", "relative_low", "relative_high"):
+            assert float(cells[name]) == pytest.approx(wanted[name])
+        assert int(cells["conclusive_at"]) == wanted["conclusive_at"] <= DONE
+    else:
+        assert "estimated from 160 of 400 labels; conclusive after" in done.out
+        assert "Relative to old: " in done.out
+        assert "means, counts of queries and rank shifts" in done.out
 
 
 def test_labels_that_did_not_come_by_draws_say_nothing_of_them(run, files) -> None:
@@ -200,8 +223,28 @@ def test_the_report_says_it_above_all(run, files) -> None:
     )  # fmt: skip
     assert done.code == 0, done.err
     head = out.read_text().partition("</header>")[2][:600]
-    assert "estimated from 160 of 400 labels; settled." in head
-    assert "Means count documents without a label as not relevant." in head
+    assert "estimated from 160 of 400 labels; conclusive after" in head
+    assert "means, counts of queries and rank shifts" in head
+
+
+def test_the_report_of_sampled_labels_is_the_estimate_with_its_break_even(run, files) -> None:
+    """No count of queries, no mean, no reason: they would come from a sample of documents."""
+    out = files / "report.html"
+    done = run(
+        "report", "--qrels", files / "labels.csv", "--baseline", files / "new.trec",
+        "--challenger", files / "old.trec", "--out", out,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    text = out.read_text().partition("</header>")[2]
+    assert "Relative to new: +" in text
+    assert "old is better than new: DCG@10 +" in text
+    assert "Next step" in text
+    assert "pays off" in text or "Break-even only" in text
+    for word in ("NDCG", "queries have a relevant document", "Queries helped and hurt", "helped"):
+        assert word not in text
+    assert [part.partition('"')[0] for part in text.split('<section id="')[1:]] == [
+        "decision", "latency", "cost", "data", "origin",
+    ]  # fmt: skip
 
 
 def test_in_python_the_estimate_is_a_part_of_the_study(run, files) -> None:

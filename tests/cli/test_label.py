@@ -75,7 +75,7 @@ def test_a_robot_labels_to_a_verdict_that_evaluate_confirms(run, plan, files) ->
     assert (found["baseline"], found["challenger"], found["metric"]) == ("old", "new", "dcg@10")
     told = run("label", "status", plan)
     assert "new is worse than old" in told.out
-    assert f"estimated from {labelled} of 400 labels; settled." in told.out
+    assert f"estimated from {labelled} of 400 labels; conclusive after" in told.out
     assert "No more labels are needed." in told.out
     out = files / "labels.csv"
     assert run("label", "status", plan, "--out", out).code == 0

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.additive import ADDITIVE, Additive
-from rankdash.analysis.labelling.draws import MODES, LabelPlan
+from rankdash.analysis.labelling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.analysis.labelling.estimate import estimate, next_draw
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
@@ -106,16 +106,27 @@ def _together(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _plan(pool: LabelPool, metric: Additive, drawn: pd.DataFrame, level: float) -> LabelPlan | None:
-    """The plan whose draws have the probabilities of the file."""
+    """The plan whose draws have the probabilities of the file; of several the one for which most of
+    its labels count."""
+    best: tuple[int, LabelPlan | None] = (0, None)
     labels = pool.aligned(drawn)
     draw, chance = pool.aligned(drawn, "draw"), pool.aligned(drawn, "probability")
     known = np.where(np.isnan(draw), labels, np.nan)
     systems = range(len(pool.systems))
     first = [(0, other) for other in systems[1:]]
     every = list(itertools.combinations(systems, 2))
-    for contrasts, mode in itertools.product([first] if len(first) == 1 else [first, every], MODES):
+    kinds = [first] if len(first) == 1 else [first, every]
+    # Plans of earlier versions have no share for the systems' values.
+    for share, contrasts, mode in itertools.product([VALUE_SHARE, 0.0], kinds, MODES):
         plan = LabelPlan.make(
-            pool, metric, seed=0, contrasts=contrasts, known=known, level=level, mode=mode
+            pool,
+            metric,
+            seed=0,
+            contrasts=contrasts,
+            known=known,
+            level=level,
+            mode=mode,
+            share=share,
         )
         placed = _placed(plan, draw)
         answered = next_draw(placed, labels)
@@ -123,9 +134,9 @@ def _plan(pool: LabelPool, metric: Additive, drawn: pd.DataFrame, level: float) 
         same = np.isclose(placed.probabilities[:answered], chance[there], rtol=_SAME, atol=0.0)
         # Whatever else was drawn is a pair of the plan too.
         inside = drawn["draw"].notna().sum() == (~np.isnan(draw[plan.order])).sum()
-        if len(there) and same.all() and inside:
-            return placed
-    return None
+        if same.all() and inside and len(there) > best[0]:
+            best = len(there), placed
+    return best[1]
 
 
 def _placed(plan: LabelPlan, draw: Floats) -> LabelPlan:

@@ -5,7 +5,8 @@ at every point. The order depends on the seed and the rankings only, never on a 
 is one of `MODES`:
 
 - "weight": pairs, each time with a probability in proportion to what the pair weighs in the
-  difference, so that those tend to come early that can move the answer most;
+  difference, so that those tend to come early that can move the answer most; a share of the draws
+  goes by what the pair weighs in the systems' own values;
 - "random": pairs, all equally likely, so that the first n are a random sample of that size;
 - "query": queries, all equally likely, each with all of its pairs.
 
@@ -33,6 +34,9 @@ LEVEL = 0.95
 Mode = Literal["weight", "random", "query"]
 MODES: tuple[Mode, ...] = ("weight", "random", "query")
 
+VALUE_SHARE = 0.2
+"""The share of the draws by weight that new plans give to the systems' own values."""
+
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan:
@@ -43,6 +47,9 @@ class LabelPlan:
     was none; they count in full and are not drawn. order: (M,) the pairs to label, in the order in
     which they are drawn: all without a label that weigh anything. level: the probability that all
     intervals of all verdicts hold at every look together. mode: what is drawn, one of `MODES`.
+    share: of the draws that go by the systems' own values, so that a difference can be stated as a
+    part of the baseline's: documents at the same rank in all systems are then drawn too. 0 in plans
+    of earlier versions.
     """
 
     pool: LabelPool
@@ -53,6 +60,7 @@ class LabelPlan:
     order: Integers
     level: float = LEVEL
     mode: Mode = "weight"
+    share: float = 0.0
 
     @classmethod
     def make(
@@ -65,6 +73,7 @@ class LabelPlan:
         known: Floats | None = None,
         level: float = LEVEL,
         mode: Mode = "weight",
+        share: float = 0.0,
     ) -> Self:
         """A plan for some contrasts; where none is given, for each system against the first.
 
@@ -74,8 +83,8 @@ class LabelPlan:
         before = np.full(len(pool), np.nan) if known is None else known
         chosen = tuple(contrasts) or tuple((0, other) for other in range(1, len(pool.systems)))
         empty = np.zeros(0, dtype=np.int64)
-        plan = cls(pool, metric, chosen, seed, before, empty, level, mode)
-        if not plan.weighs.any():
+        plan = cls(pool, metric, chosen, seed, before, empty, level, mode, share)
+        if not plan.reach.any():
             raise DataError(
                 "The rankings are the same within the first {k} of every query, so that no label "
                 "makes a difference.",
@@ -86,7 +95,7 @@ class LabelPlan:
         random = np.random.default_rng(seed)
         waits = random.exponential(size=len(pool))[open_pairs]
         if mode == "weight":
-            waits /= plan.reach[open_pairs]
+            waits /= plan.size[open_pairs]
         order = open_pairs[np.argsort(waits, kind="stable")]
         if mode == "query":
             turn = random.permutation(len(pool.query_ids))
@@ -96,9 +105,19 @@ class LabelPlan:
     @cached_property
     def weights(self) -> Floats:
         """(C, N) what each pair adds to the mean difference of a contrast if its gain is 1."""
-        worth = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
         baselines, challengers = np.array(self.contrasts).T
-        found: Floats = worth[challengers] - worth[baselines]
+        found: Floats = self._worth[challengers] - self._worth[baselines]
+        return found
+
+    @cached_property
+    def baselines(self) -> Floats:
+        """(C, N) what each pair adds to the mean of the baseline of a contrast if its gain is 1."""
+        found: Floats = self._worth[[baseline for baseline, _ in self.contrasts]]
+        return found
+
+    @cached_property
+    def _worth(self) -> Floats:
+        found: Floats = self.metric.weights(self.pool.ranks) / len(self.pool.query_ids)
         return found
 
     @cached_property
@@ -108,9 +127,20 @@ class LabelPlan:
         return found
 
     @cached_property
+    def size(self) -> Floats:
+        """(N,) what the probability of a pair is in proportion to where pairs are drawn by weight:
+        its reach, and what it weighs in the values of the systems."""
+        if not self.share:
+            return self.reach
+        own = self._worth.sum(axis=0)
+        moves, holds = self.reach / self.reach.sum(), own / own.sum()
+        found: Floats = (1 - self.share) * moves + self.share * holds
+        return found
+
+    @cached_property
     def weighs(self) -> Flags:
-        """(N,) whether a label of the pair can make a difference."""
-        found: Flags = self.reach > 0
+        """(N,) whether a label of the pair can change the result."""
+        found: Flags = self.size > 0
         return found
 
     @cached_property
@@ -131,7 +161,7 @@ class LabelPlan:
     def drawing(self) -> Floats:
         """(D,) what the probability of each of the draws is in proportion to."""
         if self.mode == "weight":
-            return self.reach[self.order]
+            return self.size[self.order]
         return np.ones(int(self.draw.max(initial=-1)) + 1)
 
     @cached_property

@@ -99,9 +99,14 @@ class LabelStatus:
 
     @property
     def needed_most(self) -> int | None:
-        """The same in all but about one of ten cases."""
+        """The same in at least nine of ten cases; at most what is left."""
         each = [found.needed_most for found in self.estimates if found.needed_most is not None]
         return max(each) if each and len(each) == len(self.estimates) else None
+
+    @property
+    def left(self) -> int:
+        """All labels that are still to come, of the contrast with most of them."""
+        return max((each.pairs - each.known - each.labels for each in self.estimates), default=0)
 
     @property
     def saved(self) -> int | None:

@@ -37,6 +37,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     queries: list[str]
     excluded: list[str]
     mode: Mode = "weight"
+    share: float = 0.0
 
 
 class _Pair(msgspec.Struct, forbid_unknown_fields=True, tag="pair", tag_field="row"):
@@ -71,6 +72,7 @@ def write_plan(plan: LabelPlan) -> bytes:
         queries=pool.query_ids.tolist(),
         excluded=list(pool.excluded),
         mode=plan.mode,
+        share=plan.share,
     )
     draw = np.full(len(pool), -1)
     draw[plan.order] = np.arange(len(plan.order))
@@ -183,4 +185,5 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         order=np.array([at for _, at in drawn], dtype=np.int64),
         level=head.level,
         mode=head.mode,
+        share=head.share,
     )

@@ -125,9 +125,9 @@ def _add_add(parser: Parser) -> None:
 
 def _add_status(parser: Parser) -> None:
     parser.description = (
-        "Say what the labels say so far: the difference with an interval that holds however often "
-        "one looks, whether it is settled, and how many labels more it takes. Queries without a "
-        "relevant document count as 0."
+        "Report what the labels say so far: the difference, also relative to the baseline, with an "
+        "interval that is valid however often one looks, whether it is conclusive, and how many "
+        "more labels it takes. Queries without a relevant document count as 0."
     )
     parser.option(
         "--judge",

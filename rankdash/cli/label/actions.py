@@ -23,7 +23,7 @@ from rankdash.analysis.labelling.answers import (
     labels_table,
     next_pairs,
 )
-from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.draws import VALUE_SHARE, LabelPlan
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.status import LabelStatus, status
 from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
@@ -40,11 +40,12 @@ from rankdash.cli.output import (
 )
 from rankdash.cli.rankings import labels_of, names_of
 from rankdash.errors import DataError, SpecError
+from rankdash.i18n import paragraph
 from rankdash.ranking.ragged import Integers
 from rankdash.readers import read, read_beside, sources_at
 from rankdash.readers.rated import read_rated
 from rankdash.reporting.exports.trec import qrels_bytes
-from rankdash.words.verdict_chips import effort_sentence, estimate_sentence
+from rankdash.words.estimates import effort_sentence, estimate_sentences
 
 ORDERS = ("draws", "effect")
 
@@ -86,6 +87,7 @@ def make(arguments: argparse.Namespace) -> int:
         known=known,
         level=arguments.confidence,
         mode=arguments.mode,
+        share=VALUE_SHARE,
     )
     content = write_plan(plan)
     # Never over a plan that somebody else made in between.
@@ -104,7 +106,7 @@ def make(arguments: argparse.Namespace) -> int:
         return _json(numbers)
     sys.stdout.write(
         f"{len(plan.order):,} of the {len(pool):,} pairs in the top {metric.k} of "
-        f"{len(pool.systems)} rankings can make a difference and have no label. "
+        f"{len(pool.systems)} rankings can change the result and have no label. "
         f"Written: {place_name(target)}\n"
     )
     if pool.excluded:
@@ -324,7 +326,7 @@ def _csv(table: pd.DataFrame) -> bytes:
 
 def _say(found: LabelStatus) -> None:
     for each in found.estimates:
-        sys.stdout.write(one_line(estimate_sentence(each)) + "\n")
+        sys.stdout.write(one_line(paragraph(estimate_sentences(each))) + "\n")
     sys.stdout.write(one_line(effort_sentence(found)) + "\n")
     if found.saved:
         sys.stdout.write(

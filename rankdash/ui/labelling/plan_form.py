@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from rankdash.analysis.labelling.additive import ADDITIVE
-from rankdash.analysis.labelling.draws import MODES, LabelPlan
+from rankdash.analysis.labelling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.errors import RankdashError
 from rankdash.i18n import enumerated, error_text, moment, ngettext, number, paragraph, percent
 from rankdash.i18n import gettext as _
@@ -153,6 +153,7 @@ def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) 
         keep=before is None or _keep(float(top), changed),
         before=changed,
         judge=judge,
+        share=VALUE_SHARE,
     )
 
 

@@ -15,9 +15,9 @@ from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import stored
 from rankdash.ui.widgets.text import name_safe
-from rankdash.words.verdict_chips import (
+from rankdash.words.estimates import (
     effort_sentence,
-    estimate_sentence,
+    estimate_sentences,
     like_these_sentence,
 )
 
@@ -33,7 +33,7 @@ def draw(labelling: Labelling) -> None:
     """A line for each challenger, how many labels more it takes, and how far the labelling is."""
     found = labelling.named()
     for each in found.estimates:
-        sentences = [estimate_sentence(each)]
+        sentences = estimate_sentences(each)
         if each.settled and math.isfinite(each.like_these_low):
             sentences.append(like_these_sentence(each))
         st.markdown(f"{_ICONS[each.state]} {paragraph(sentences)}")

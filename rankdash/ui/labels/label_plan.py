@@ -41,7 +41,8 @@ class LabelSettings:
     systems: their ids, the baseline first. metric: a sum over documents with a cutoff, such as
     "dcg@10". top: the highest grade. threshold: the lowest that is relevant. double: the share of
     the pairs that two people label. judge: the id of the judge whose grades are the guess of the
-    gains; "" for none.
+    gains; "" for none. share: of the draws for the systems' own values; 0 in plans of earlier
+    versions.
     """
 
     systems: tuple[str, ...]
@@ -54,6 +55,7 @@ class LabelSettings:
     keep: bool = True
     before: float | None = None
     judge: str = ""
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,9 @@ def made(dataset_id: str, settings: LabelSettings, revision: int) -> LabelPlan:
     pool = pool_of(rankings, metric.k)
     labels = pool.aligned(data.qrels)
     known = np.where(labels > settings.top, np.nan, labels)
-    return LabelPlan.make(pool, metric, seed=settings.seed, known=known, mode=settings.mode)
+    return LabelPlan.make(
+        pool, metric, seed=settings.seed, known=known, mode=settings.mode, share=settings.share
+    )
 
 
 def _log(dataset_id: str, start: int, end: int) -> list[Correction]:

@@ -1,14 +1,14 @@
 """A robot that labels in the order of many plans from the full labels, looking after every label;
 and judges that err in a known way."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.confidence_sequence import Sequence, follow, reach_of
-from rankdash.analysis.labelling.draws import LabelPlan, Mode
-from rankdash.analysis.labelling.estimate import each_draw
+from rankdash.analysis.labelling.confidence_sequence import Sequence
+from rankdash.analysis.labelling.draws import VALUE_SHARE, LabelPlan, Mode
+from rankdash.analysis.labelling.estimate import follow_draws
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
@@ -19,20 +19,22 @@ from tests.sets import loaded
 class Replay:
     """What one robot for each of S seeds saw, over M labels.
 
-    truth: the difference by all labels. scale: the highest value that the metric can have.
-    path: (S, M) as `follow` gives it.
+    truth: the difference by all labels. relative: as a part of the baseline's value. scale: the
+    highest value that the metric can have. path: (S, M) as `follow` gives it. plans: of each robot.
     """
 
     truth: float
+    relative: float
     scale: float
     path: Sequence
+    plans: tuple[LabelPlan, ...]
 
     @property
     def verdicts(self):
         """(S, M) -1, 0 or 1: which system is said to be better at each look, 0 for neither."""
-        said = self.path.looks & (np.abs(self.path.mean) > self.path.half)
-        said[:, -1] = False
-        return np.where(said, np.sign(self.path.mean), 0)
+        said = (self.path.low > 0).astype(int) - (self.path.high < 0)
+        said[:, -1] = 0
+        return said
 
     @property
     def effort(self):
@@ -48,8 +50,14 @@ class Replay:
 
     @property
     def covered(self):
-        """(S,) whether the interval held the truth at every look."""
-        misses = self.path.looks & (np.abs(self.path.mean - self.truth) > self.path.half)
+        """(S,) whether the interval contained the truth at every look."""
+        misses = (self.path.low > self.truth) | (self.path.high < self.truth)
+        return ~misses[:, :-1].any(axis=1)
+
+    @property
+    def relative_covered(self):
+        """(S,) the same of the relative change."""
+        misses = (self.path.ratio_low > self.relative) | (self.path.ratio_high < self.relative)
         return ~misses[:, :-1].any(axis=1)
 
     @property
@@ -76,33 +84,26 @@ def replay(
     seeds,
     guess: Guess | None = None,
     mode: Mode = "weight",
+    share: float = VALUE_SHARE,
 ) -> Replay:
     """Follow plans of the first contrast to their ends, a look after each draw. seeds: how many,
     from 0."""
-    plans = [LabelPlan.make(pool, metric, seed=seed, mode=mode) for seed in range(seeds)]
     gains = metric.gains(labels)
-    chosen = guess or Guess.from_ranks(pool)
-    drawn = [each_draw(plan, 0, gains, chosen) for plan in plans]
-    weights, won, groups = (
-        np.array(each)
-        for each in zip(*((own, got, of.groups) for own, got, of in drawn), strict=True)
-    )
-    start = drawn[0][2].start
-    path = follow(
-        weights,
-        np.array([plan.drawing for plan in plans]),
-        won,
-        groups,
-        left=np.bincount(groups[0], weights[0], len(start)),
-        start=start,
-        remaining=np.array([plan.remaining for plan in plans]),
-        unit=float(plans[0].drawing.sum()),
-        reach=reach_of(weights[0], plans[0].drawing),
-        fewest=plans[0].fewest,
-        alpha=plans[0].alpha,
-    )
+    plans, paths = [], []
+    for seed in range(seeds):
+        plan = LabelPlan.make(pool, metric, seed=seed, mode=mode, share=share)
+        path, _ = follow_draws(plan, 0, gains, guess or Guess.from_ranks(pool), len(plan.drawing))
+        plans.append(plan)
+        paths.append(path)
+    together = {
+        name: np.array([getattr(path, name) for path in paths])
+        for name in (each.name for each in fields(Sequence))
+    }
     scale = float(metric.weights(np.arange(1.0, metric.k + 1)).sum())
-    return Replay(float((plans[0].weights[0] * gains).sum()), scale, path)
+    truth, baseline = (
+        float((each[0] * gains).sum()) for each in (plans[0].weights, plans[0].baselines)
+    )
+    return Replay(truth, truth / baseline, scale, Sequence(**together), tuple(plans))
 
 
 def real_pool(name: str, reranking: str, depth: int = 10) -> tuple[LabelPool, np.ndarray]:

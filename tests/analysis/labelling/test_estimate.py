@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.analysis.labelling.estimate import estimate, next_draw
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.label_pool import LabelPool
@@ -33,13 +33,14 @@ def test_an_estimate_is_what_the_robot_sees_at_that_label(sample, n: int) -> Non
     pool, labels = sample
     path = replay(pool, METRIC, labels, 3).path
     for seed in range(3):
-        plan = LabelPlan.make(pool, METRIC, seed=seed)
+        plan = LabelPlan.make(pool, METRIC, seed=seed, share=VALUE_SHARE)
         (found,) = estimate(plan, _some(plan, labels, n))
         assert found.labels == n
         assert found.difference == pytest.approx(path.mean[seed, n - 1], abs=1e-12)
         if path.looks[seed, n - 1]:
-            assert found.high - found.difference == pytest.approx(path.half[seed, n - 1])
-            assert found.difference - found.low == pytest.approx(path.half[seed, n - 1])
+            half = path.half[seed, n - 1]
+            assert found.difference - half - 1e-12 <= found.low == path.low[seed, n - 1]
+            assert found.difference + half + 1e-12 >= found.high == path.high[seed, n - 1]
         else:
             assert found.state == "too_early"
             assert np.isnan(found.low)
@@ -116,7 +117,7 @@ def test_about_as_many_labels_are_saved_by_a_judge_as_it_says(sample) -> None:
     assert np.median(helped) < 0.6 * np.median(alone)
     said = []
     for seed in range(40):
-        plan = LabelPlan.make(pool, METRIC, seed=seed)
+        plan = LabelPlan.make(pool, METRIC, seed=seed, share=VALUE_SHARE)
         given = _some(plan, labels, helped[seed])
         (found,) = estimate(plan, given, guess)
         assert found.settled
@@ -250,7 +251,7 @@ def _in_full(plan: LabelPlan, labels, queries: int):
 
 def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
     pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1, mode="query")
+    plan = LabelPlan.make(pool, METRIC, seed=1, mode="query", share=VALUE_SHARE)
     (whole,) = estimate(plan, _in_full(plan, labels, 30))
     for extra in (1, 3):
         given = _some(plan, labels, whole.labels + extra)
@@ -258,7 +259,7 @@ def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
     # By hand: the mean of the queries so far stands for the rest, by what they weigh.
     path = replay(pool, METRIC, labels, 2, mode="query").path
     assert whole.difference == pytest.approx(path.mean[1, 29], abs=1e-12)
-    assert whole.high - whole.difference == pytest.approx(path.half[1, 29], abs=1e-12)
+    assert (whole.low, whole.high) == (path.low[1, 29], path.high[1, 29])
     assert estimate(plan, _in_full(plan, labels, 19))[0].state == "too_early"
     assert whole.state in ("open", "settled")
 
@@ -269,7 +270,7 @@ def test_with_all_labels_every_mode_is_exact(sample, mode) -> None:
     plan = LabelPlan.make(pool, METRIC, seed=1, mode=mode)
     (weighed,) = estimate(LabelPlan.make(pool, METRIC, seed=1), labels)
     (found,) = estimate(plan, labels)
-    assert found == weighed
+    assert found == replace(weighed, conclusive_at=found.conclusive_at)
 
 
 @pytest.mark.parametrize("mode", ["random", "query"])
@@ -313,7 +314,7 @@ def test_for_queries_like_these_a_draw_of_queries_has_the_spread_of_queries(samp
 
 @pytest.mark.parametrize("kappa", [None, 0.7])
 def test_most_forecasts_are_enough_also_where_few_labels_are_left(sample, kappa) -> None:
-    """Without a judge and with one: in about nine of ten looks, at whatever distance."""
+    """Without a judge and with one: in at least nine of ten looks, at whatever distance."""
     pool, labels = sample
     guess = None
     if kappa is not None:
@@ -340,3 +341,60 @@ def test_most_forecasts_are_enough_also_where_few_labels_are_left(sample, kappa)
     assert enough[near].mean() > 0.8
     # The number itself is the middle.
     assert low.mean() < enough.mean()
+
+
+def test_a_conclusive_result_is_never_taken_back(sample) -> None:
+    """A look after each label: the interval only gets narrower, contains the estimate, and the
+    number of labels at the first conclusive look stays."""
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=3, share=VALUE_SHARE)
+    first, before = None, (-np.inf, np.inf)
+    for count in range(50, len(plan.order), 7):
+        (found,) = estimate(plan, _some(plan, labels, count))
+        if found.state == "too_early":
+            continue
+        assert before[0] <= found.low <= found.difference <= found.high <= before[1]
+        before = found.low, found.high
+        if first is None and found.conclusive_at is not None:
+            first = found.conclusive_at
+            assert count - 7 < first <= count
+        assert found.conclusive_at == first
+        assert found.settled == (first is not None)
+    assert first is not None
+    (complete,) = estimate(plan, labels)
+    assert complete.conclusive_at == first
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_relative_change_is_the_difference_over_the_value_of_the_baseline(sample, mode) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=3, mode=mode, share=VALUE_SHARE)
+    gains = METRIC.gains(labels)
+    truth = (plan.weights[0] * gains).sum() / (plan.baselines[0] * gains).sum()
+    (complete,) = estimate(plan, labels)
+    exact = [complete.relative, complete.relative_low, complete.relative_high]
+    assert exact == [pytest.approx(truth)] * 3
+    seen = 0
+    for count in range(100, len(plan.order), 150):
+        (found,) = estimate(plan, _some(plan, labels, count))
+        if np.isfinite(found.relative):
+            seen += 1
+            assert found.relative_low <= found.relative <= found.relative_high
+            assert found.relative_low <= truth <= found.relative_high
+            conclusive = found.relative_low > 0 or found.relative_high < 0
+            assert conclusive <= found.settled
+    assert seen > 3
+
+
+def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> None:
+    """As in plans of earlier versions: what both systems rank alike has no label."""
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=3)
+    (found,) = estimate(plan, _some(plan, labels, 900))
+    assert found.settled
+    assert np.isnan([found.relative, found.relative_low, found.relative_high]).all()
+    # With their labels known before, it can be.
+    known = np.where(plan.weighs, np.nan, labels)
+    helped = LabelPlan.make(pool, METRIC, seed=3, known=known)
+    (found,) = estimate(helped, _some(helped, labels, 900))
+    assert found.relative_low < found.relative < found.relative_high < 0

@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.estimate import estimate
 from rankdash.analysis.labelling.guess import Guess
 from tests.analysis.labelling.robot import (
     favouring,
@@ -35,8 +36,32 @@ def test_people_alone_get_the_truth(name: str, spec: str) -> None:
     pool, labels, metric = _setting(name, spec)
     found = replay(pool, metric, labels, SEEDS)
     assert found.covered.mean() >= 0.93
+    assert found.relative_covered.mean() >= 0.93
     assert found.wrong.mean() <= 0.01
     assert found.unbiased(0.002)
+    # What was conclusive once stays so.
+    said = found.verdicts[:, :-1]
+    assert (said[:, 1:][said[:, :-1] != 0] == said[:, :-1][said[:, :-1] != 0]).all()
+
+
+PAIRS = [(name, equal) for name in NAMES for equal in (False, True)]
+
+
+@pytest.mark.parametrize(("name", "equal"), PAIRS)
+def test_the_first_forecast_is_enough_in_at_least_nine_of_ten_cases(name: str, equal: bool) -> None:
+    """Also for two systems without a difference, for which it is all that are left."""
+    pool, labels, metric = _setting(name)
+    if equal:
+        pool = without_difference(pool, metric, labels)
+    found = replay(pool, metric, labels, SEEDS)
+    first, enough = found.path.looks.argmax(axis=1) + 1, []
+    for plan, count, effort in zip(found.plans, first, found.effort, strict=True):
+        given = np.full(len(labels), np.nan)
+        given[plan.order[:count]] = labels[plan.order[:count]]
+        (told,) = estimate(plan, given)
+        assert told.needed_most is not None
+        enough.append(told.settled or effort <= count + told.needed_most)
+    assert np.mean(enough) >= 0.88
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -306,7 +306,7 @@ def test_from_no_labels_to_a_verdict(label, workspace, unlabelled):
     label.run()
     said = strip(label)
     assert "turned is worse than First stage" in said
-    assert "estimated from 60 of 144 labels; settled" in said
+    assert "estimated from 60 of 144 labels; conclusive after" in said
     estimate = label_plan.current(unlabelled).status.estimates[0]
     assert estimate.high < 0 and f"{estimate.difference:+.4f}"[1:] in said
     # Overview says the same, and no mean of labels that are there in part.
@@ -324,7 +324,7 @@ def test_with_all_labels_overview_compares(label, workspace, unlabelled):
             unlabelled, (query, doc), float(int(doc.partition("d")[2]) < 3), "Ann"
         )
     label.run()
-    assert "from all 144 labels that can make a difference" in strip(label)
+    assert "from all 144 labels that can change the result" in strip(label)
     assert any(
         "No document is left for you. Labelled by you: 144." in e.value for e in label.success
     )
