@@ -25,7 +25,7 @@ from rankdash.errors import Phrase, RankdashError, SpecError
 class Setting:
     """One setting as a form or a command line shows it.
 
-    default: None where it is taken from the data. name: that of the field.
+    default: None for a setting without a value of its own. unset: None in words. name: the field's.
     choices: value → what it means; empty where the value is a number or a switch.
     least, most: the range of a number, its ends included. positive: whether it is above 0.
     """
@@ -33,6 +33,7 @@ class Setting:
     default: Any
     title: str
     meaning: str
+    unset: str = field(default="", kw_only=True)
     choices: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     least: float = field(default=-math.inf, kw_only=True)
     most: float = field(default=math.inf, kw_only=True)

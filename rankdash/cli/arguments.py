@@ -370,6 +370,7 @@ def add_statistics(parser: Parser) -> None:
     parser.option(
         "--worthwhile",
         "SHARE",
-        "the minimum practically relevant gain, relative to the baseline (default: 0.15)",
+        "the minimum practically relevant gain, relative to the baseline (default: none; 0.15 is a "
+        "common rule of thumb)",
         type=float,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,11 +13,13 @@ from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.gate import (
     Condition,
     GateOutcome,
+    confidence_of,
     decide,
     measures_of,
     parse_conditions,
     settings_at,
 )
+from rankdash.analysis.statistics.verdict import Kind as VerdictKind
 from rankdash.cli.arguments import (
     DONE,
     INCOMPLETE,
@@ -34,6 +36,7 @@ from rankdash.cli.rankings import Files, Rules, names_of, study_of
 from rankdash.cli.timings import Timings
 from rankdash.errors import RankdashError, SpecError
 from rankdash.metrics import one_threshold
+from rankdash.study.gains import verdict_kind
 from rankdash.study.judging import verdicts
 from rankdash.study.study import Study
 from rankdash.study.targets import figures
@@ -180,11 +183,13 @@ def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
 @dataclass(frozen=True, eq=False)
 class Checked:
     """What became of every condition. untimed: queries that are done and have no latency.
-    worst_label: as for `readers.read`."""
+    compared: spec of a gain → the kind of verdict that `compare` has for the same rankings, which
+    is two-sided. worst_label: as for `readers.read`."""
 
     outcomes: tuple[GateOutcome, ...]
     study: Study
     untimed: int
+    compared: Mapping[str, VerdictKind]
     worst_label: float | None = None
 
     @property
@@ -262,7 +267,21 @@ def check_files(
     untimed = 0
     if table is not None:
         untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())
-    return Checked(outcomes, study, untimed, rules.worst_label)
+    return Checked(outcomes, study, untimed, _compared(study, conditions), rules.worst_label)
+
+
+def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, VerdictKind]:
+    """Spec of a gain → the kind of verdict that `compare` has at the same confidence. Labels that
+    were sampled give an estimate in both, so there is nothing to compare."""
+    if study.labelling is not None:
+        return {}
+    statistics = replace(study.statistics, level=confidence_of(study.statistics))
+    two_sided = replace(study, statistics=statistics)
+    specs = dict.fromkeys(each.subject for each in conditions if each.kind == "min-gain")
+    return {
+        spec: verdict_kind(replace(two_sided, metric=spec, cutoff=None), study.challengers[0])
+        for spec in specs
+    }
 
 
 def _judged(

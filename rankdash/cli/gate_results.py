@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.analysis.statistics.gate import FAILED, Condition, GateOutcome, confidence_of
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
 from rankdash.cli.output import aligned, one_line, or_null, spare_the_input, write
@@ -22,6 +22,7 @@ from rankdash.i18n import brief, plain
 from rankdash.metrics import parse_measure
 from rankdash.readers import reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, piped
+from rankdash.study.caveats import GAINS
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.judging import verdicts
 from rankdash.words.estimates import labelling_sentences
@@ -59,6 +60,9 @@ def as_json(checked: Checked) -> str:
             "subject": each.condition.subject,
             "limit": each.condition.limit,
             "passed": each.passed,
+            "compare": checked.compared.get(each.condition.subject)
+            if each.condition.kind == "min-gain"
+            else None,
             "message": "" if each.reason == "met" else _reason(each, comparison.settings),
         }
         for each in checked.outcomes
@@ -299,6 +303,13 @@ def _exactly(condition: Condition, value: float, limit: float) -> str:
     return plain(value, 9) if shown == _number(condition, limit) else shown
 
 
+def _differs(outcome: GateOutcome, kind: Kind) -> bool:
+    """Whether the verdict of `compare` on a gain contradicts its condition."""
+    if not outcome.passed:
+        return kind in GAINS
+    return kind == "worse" or (kind == "unproven" and outcome.condition.limit >= 0)
+
+
 def _notes(checked: Checked) -> Iterator[str]:
     """The excluded queries, whether labels were reversed, and how the limits were made."""
     comparison, settings = checked.comparison, checked.comparison.settings
@@ -328,6 +339,15 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield f"{checked.untimed:,} {have} no latency and are in no quantile."
     if checked.worst_label is not None:
         yield reversed_note(checked.worst_label).text
+    for each in checked.outcomes:
+        kind = checked.compared.get(each.condition.subject)
+        if each.condition.kind == "min-gain" and kind is not None and _differs(each, kind):
+            yield (
+                f"{_stated(each.condition)}: for these two rankings, compare reports "
+                f"“{TITLES[kind]}”. It is two-sided at {100 * confidence_of(settings):g}% "
+                "confidence, and corrected if there are several challengers; the gate is one-sided "
+                "and not corrected."
+            )
     if any(each.estimated for each in checked.outcomes):
         yield (
             f"The limits of an estimate hold at every look, each at "

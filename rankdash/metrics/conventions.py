@@ -98,6 +98,7 @@ class Conventions(Settings):
         None,
         "Highest label",
         "The top of the scale, for ERR and graded MAP. Left empty: the highest in the labels.",
+        unset="taken from the labels",
         positive=True,
     )
 

@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 
 from rankdash.analysis.statistics.comparison import Comparison, compare
-from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.dataset import FirstStage
 from rankdash.metrics import Judged, parse_measure
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN
@@ -86,14 +85,6 @@ class NoNegatives:
 
 
 @dataclass(frozen=True)
-class DefaultThreshold:
-    """The gain is called better, and not small, by a threshold that nobody set."""
-
-    code: ClassVar[str] = "default_threshold"
-    gain: float
-
-
-@dataclass(frozen=True)
 class ExamplePrice:
     """Nobody set the price of the challenger."""
 
@@ -142,7 +133,6 @@ Caveat = (
     | UnknownTokens
     | NearCeiling
     | NoNegatives
-    | DefaultThreshold
     | ExamplePrice
     | OtherMetrics
     | TurnedGroups
@@ -165,7 +155,6 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
         _other_metrics(study, challenger),
         _near_ceiling(study, challenger),
         _no_negatives(study),
-        _default_threshold(study, challenger),
         _example_price(study, challenger),
         _shipped_timings(study, challenger),
     )
@@ -233,14 +222,6 @@ def _no_negatives(study: Study) -> NoNegatives | None:
     found = study.of_judged(FIRST_STAGE, counts)
     queries, n = found["all"], found["n"]
     return NoNegatives(queries, n) if n and queries >= MANY_WITHOUT * n else None
-
-
-def _default_threshold(study: Study, challenger: str) -> DefaultThreshold | None:
-    """Of a small gain the verdict itself says that the threshold is a default."""
-    kind = study.comparison.row(challenger, study.spec)["verdict"]
-    if kind != "better" or study.statistics.worthwhile != WORTHWHILE:
-        return None
-    return DefaultThreshold(study.statistics.worthwhile)
 
 
 def _example_price(study: Study, challenger: str) -> ExamplePrice | None:

@@ -8,7 +8,8 @@ from typing import Literal
 import pandas as pd
 
 from rankdash.analysis.statistics.pairs import direction
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, Kind
+from rankdash.analysis.statistics.planning import FEWEST_PLANNED
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, Kind, is_below_minimum
 from rankdash.ranking.measured import meets
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
@@ -34,6 +35,9 @@ Step = Literal[
     "worse",
     "same",
     "unprovable",
+    "more",
+    "minimum",
+    "open",
     "loss",
     "trial",
 ]
@@ -44,8 +48,11 @@ same_queries: compare systems that answer the same queries. metric: choose one o
 settle: label more queries, as the verdict advises. judge: label the documents without a label.
 model: take one that knows the tokens. baseline: compare with the ranking of one's own search.
 price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
-worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly be proven
-better, or costs more than it brings. trial: let searchers try it.
+worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly reach the
+minimum gain that the user set, or costs more than it brings. more: label queries, as these are too
+few to estimate how many prove the change. minimum: set the minimum gain, without which nothing
+follows from a change that may be 0. open: label queries; their number cannot be estimated.
+trial: let searchers try it.
 """
 
 # Above this share, what has no label weighs more than what has.
@@ -172,13 +179,27 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         case "worse" | "identical":
             return ("worse" if kind == "worse" else "same"), 0
         case "unproven":
-            more = (
-                study.comparison.verdict(found.challenger, study.spec).more
-                if found.headline is None
-                else found.headline.three.more
-            )
-            return ("settle", more) if more else ("unprovable", 0)
+            return _unproven(study, found)
     return _of_a_gain(found), 0
+
+
+def _unproven(study: Study, found: Decision) -> tuple[Step, int]:
+    """The step after a change that is not proven: that it cannot be proven follows only from a
+    minimum gain that the user set and the interval excludes."""
+    row, minimum = found.row, study.statistics.worthwhile
+    more = study.comparison.verdict(found.challenger, study.spec).more
+    n, before, high = int(row["paired"]), row["before"], row["delta_high"]
+    if found.headline is not None:
+        three = found.headline.three
+        more, n = three.more, three.corrected.n
+        before, high = found.headline.before, three.corrected.high
+    if n < FEWEST_PLANNED:
+        return "more", FEWEST_PLANNED - n
+    if is_below_minimum(high, before, minimum):
+        return "unprovable", 0
+    if more:
+        return "settle", more
+    return ("minimum" if minimum is None else "open"), 0
 
 
 def _open(study: Study, challenger: str) -> bool:

@@ -9,8 +9,10 @@ import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.inference import relative_interval
+from rankdash.analysis.statistics.verdict import Kind
 from rankdash.metrics import parse_measure
 from rankdash.study.drawn import estimate_of, only_estimates
+from rankdash.study.judging import headline
 from rankdash.study.study import Study
 from rankdash.value.payoff import Gain, MeasuredChange, Proof
 
@@ -23,6 +25,14 @@ _PROOFS: Mapping[str, Proof] = {
 }
 """Kind of verdict → what it proves. Any other kind, such as too few queries, leaves no change that
 money could be worked out from."""
+
+
+def verdict_kind(study: Study, challenger: str) -> Kind:
+    """The kind of the verdict that counts: the corrected one if there is one, else the kind by
+    people's labels."""
+    found = headline(study, challenger)
+    by_people: Kind = study.comparison.row(challenger, study.spec)["verdict"]
+    return by_people if found is None else found.kind
 
 
 def is_known(study: Study, system: str) -> bool:

@@ -19,7 +19,7 @@ from rankdash.analysis.labelling.additive import ADDITIVE
 from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
 from rankdash.analysis.statistics.pairs import paired
 from rankdash.analysis.statistics.significance import corrected as corrected_p
-from rankdash.analysis.statistics.verdict import Kind, is_proven
+from rankdash.analysis.statistics.verdict import Kind, is_proven, kind_of_gain
 from rankdash.errors import DataError
 from rankdash.metrics import evaluate, match
 from rankdash.ranking.build import coded
@@ -45,12 +45,14 @@ class JudgedVerdict:
     of them. lost: query_id, doc_id and kind (of failure, as of `Judgements`, or "not_asked" or
     "elsewhere") of the grades that it lacks in people's queries. labelled: the share of the
     documents of people's queries, within the cutoff, that have a label; NaN without such queries.
-    drawn: whether the labels came by draws.
+    drawn: whether the labels came by draws. before: the baseline's mean over people's queries; NaN
+    if they labelled none.
     """
 
     judge: str
     challenger: str
     three: Corrected
+    before: float
     p: float
     kind: Kind
     queries: int
@@ -78,6 +80,7 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             judge=judge.name,
             challenger=challenger,
             three=each.three,
+            before=each.before,
             p=p,
             kind=_kind(study, each, p),
             queries=each.queries,
@@ -110,7 +113,7 @@ def _kind(study: Study, found: _Three, p: float) -> Kind:
         return "unproven"
     if change.high < 0:
         return "worse"
-    return "better" if change.mean >= study.statistics.worthwhile * found.before else "small"
+    return kind_of_gain(change.mean, found.before, study.statistics.worthwhile)
 
 
 @dataclass(frozen=True)

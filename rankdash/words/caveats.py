@@ -9,7 +9,6 @@ from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.caveats import (
     Caveat,
-    DefaultThreshold,
     ExamplePrice,
     MadeBaseline,
     NearCeiling,
@@ -78,11 +77,6 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
                 "relevant, so no order is wrong.",
                 caveat.n,
                 queries=number(caveat.queries, 0),
-            )
-        case DefaultThreshold():
-            return _(
-                "The minimum practically relevant gain of {gain} is a default; nobody set it.",
-                gain=percent(caveat.gain),
             )
         case ExamplePrice():
             return _example_price(caveat)

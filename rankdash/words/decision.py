@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rankdash.i18n import brief, ngettext, number, paragraph, percent, plain
+from rankdash.analysis.statistics.planning import FEWEST_PLANNED
+from rankdash.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import FEWEST_TIMED, meets
 from rankdash.study.caveats import GAINS
@@ -17,7 +18,7 @@ from rankdash.words.names import shortened
 _LONGEST = 200
 # Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
 _RISKS = ("unknown_tokens", "unlabelled", "lead", "ceiling", "no_negatives")
-_GAPS = ("baseline", "default_threshold", "timings")
+_GAPS = ("baseline", "timings")
 
 
 def hits(found: HitCounts) -> str:
@@ -181,9 +182,30 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             )
         case "unprovable":
             return _(
-                "Stop: keep {baseline}. More queries like these are not likely to prove a gain "
-                "worth having.",
+                "Stop: keep {baseline}. More queries like these are not likely to show the minimum "
+                "practically relevant gain of {minimum} (set by the user).",
                 baseline=baseline,
+                minimum=_minimum(study),
+            )
+        case "more":
+            return ngettext(
+                "Label at least {n} more query like these, then compare again: how many prove the "
+                "change cannot be estimated from fewer than {fewest}.",
+                "Label at least {n} more queries like these, then compare again: how many prove "
+                "the change cannot be estimated from fewer than {fewest}.",
+                found.more,
+                fewest=number(FEWEST_PLANNED, 0),
+            )
+        case "minimum":
+            return _(
+                "Set the minimum practically relevant gain. The true change may be 0, and only "
+                "this minimum shows whether more labels are worth their effort."
+            )
+        case "open":
+            return _(
+                "Label more queries like these, then compare again: neither 0 nor the minimum "
+                "practically relevant gain of {minimum} (set by the user) is excluded.",
+                minimum=_minimum(study),
             )
         case "loss":
             return _(
@@ -206,6 +228,11 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
         _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
         _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
     )
+
+
+def _minimum(study: Study) -> str:
+    """The minimum practically relevant gain that the user set."""
+    return f"{quantity(100 * (study.statistics.worthwhile or 0.0), 6)}%"
 
 
 def _where(study: Study) -> str:

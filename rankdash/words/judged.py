@@ -75,8 +75,8 @@ def judged_sentence(study: Study, found: JudgedVerdict) -> str:
     if found.kind == "small":
         return _(
             "{challenger} is better than {baseline}, but by less than the minimum practically "
-            "relevant gain: {metric} {delta} ({level} {ends}), by the judge {judge}, corrected by "
-            "people's labels of {n} queries.",
+            "relevant gain (set by the user): {metric} {delta} ({level} {ends}), by the judge "
+            "{judge}, corrected by people's labels of {n} queries.",
             **values,
         )
     return _(

@@ -9,7 +9,7 @@ from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, paragraph, percent
+from rankdash.i18n import number, paragraph, percent, quantity
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import p_title
 
@@ -69,15 +69,24 @@ def _p() -> str:
 
 
 def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
-    return _(
-        "A change is proven if its interval excludes 0 and the {p} is at most {alpha}. A proven "
-        "gain is small if it is below {worthwhile} of the baseline's mean. With fewer than "
-        "{fewest} queries there is no verdict.",
+    proven = _(
+        "A change is proven if its interval excludes 0 and the {p} is at most {alpha}.",
         p=p_title(corrected),
         alpha=f"{1 - settings.level:.4g}",
-        worthwhile=percent(settings.worthwhile, 1),
-        fewest=number(FEWEST_QUERIES, 0),
     )
+    minimum = (
+        _("No minimum practically relevant gain is set, so a proven gain of any size is “better”.")
+        if settings.worthwhile is None
+        else _(
+            "A proven gain is small if it is below {worthwhile} of the baseline's mean (set by "
+            "the user).",
+            worthwhile=f"{quantity(100 * settings.worthwhile, 6)}%",
+        )
+    )
+    fewest = _(
+        "With fewer than {fewest} queries there is no verdict.", fewest=number(FEWEST_QUERIES, 0)
+    )
+    return paragraph([proven, minimum, fewest])
 
 
 def _detectable(settings: StatisticsSettings) -> str:

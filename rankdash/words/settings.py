@@ -44,7 +44,7 @@ def options_of(setting: Setting, numbers: Sequence[float | None]) -> dict[str, s
         key_of(value): plain(value) if isinstance(value, float) else str(value)
         for value in sorted(known)
     }
-    return {_BY_ITSELF: _("taken from the labels"), **words} if default is None else words
+    return {_BY_ITSELF: _(setting.unset), **words} if default is None else words
 
 
 def key_of(value: object) -> str:

@@ -167,8 +167,8 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "",
         "Intervals: 95%, BCa bootstrap over queries, 10,000 resamples, seed 20261121. p: two-sided "
         "sign-flip randomisation test; not corrected; * significant at 5%. Same: changes up to "
-        "0.005. Worthwhile: 15.0% or more. Ties: by the ranking's own rule (files: document id, "
-        "descending).",
+        "0.005. Minimum practically relevant gain: not set. Ties: by the ranking's own rule "
+        "(files: document id, descending).",
     ]
 
 
@@ -185,10 +185,9 @@ def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, c
     assert [line.split()[0] for line in lines[second + 1 : second + 5]] == best_first
     # Below the verdict of the first metric, and below no other.
     verdict = next(at for at, line in enumerate(lines) if line.startswith("up is better"))
-    assert lines[verdict + 1 : verdict + 4] == [
+    assert lines[verdict + 1 : verdict + 3] == [
         "  Caveat: 0% of the top 10 have no label (base: 50%). They count as not relevant.",
         "  Caveat: The lead over nearly (+0.039) is not proven.",
-        "  Caveat: The minimum practically relevant gain of 15% is a default; nobody set it.",
     ]
     assert "Caveat" not in "\n".join(lines[second:])
 
@@ -196,8 +195,8 @@ def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, c
     assert found["leaderboard"] == best_first
     assert {name: [each["code"] for each in own] for name, own in found["caveats"].items()} == {
         "down": ["unlabelled"],
-        "nearly": ["unlabelled", "default_threshold"],
-        "up": ["unlabelled", "lead", "default_threshold"],
+        "nearly": ["unlabelled"],
+        "up": ["unlabelled", "lead"],
     }
     for form, pattern in (("markdown", r"\| (\w+) \| \d"), ("latex", r"(\w+) & \d")):
         written = compared(folder, "down", "nearly", "up", options=(*metrics, "--format", form)).out
@@ -224,7 +223,7 @@ def test_the_verdicts_on_real_sets(run: Callable, shared_data: Path):
     assert kinds == {
         ("medquad", "rerank_minilm"): "better",
         ("cmrc_zh", "rerank_minilm"): "worse",
-        ("cmrc_zh", "rerank_bm25_title"): "small",
+        ("cmrc_zh", "rerank_bm25_title"): "better",
     }
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from rankdash.analysis.statistics.verdict import TITLES
 from rankdash.value.targets import Limit, Profile, Target
 from tests.documented import DOCS, commands
 
@@ -405,3 +406,42 @@ def test_what_could_not_run_says_so_in_every_file_but_never_in_the_data(run, tmp
     assert suite.get("errors") == "1" and suite[0][0].tag == "error"
     for out in ("summary.md", "gate.txt"):
         assert "main.trec" in Path(out).read_text()
+
+
+# The ranks of the relevant document of forty queries, 4 before: p is 0.03 on one side and 0.06 on
+# both.
+BY_ONE_SIDE = [3] * 12 + [5] * 8 + [4] * 20
+
+
+@pytest.mark.parametrize(
+    ("base", "up", "limit", "code", "kind", "differs"),
+    [
+        # One-sided it passes, two-sided it is not proven.
+        ([4] * 40, BY_ONE_SIDE, "0", 0, "unproven", True),
+        # A loss is tolerated, so that what is not proven is no contradiction.
+        ([4] * 40, BY_ONE_SIDE, "-0.1", 0, "unproven", False),
+        ([4] * 12, [1] * 12, "0", 0, "better", False),
+        ([4] * 12, [1] * 12, "0.9", 1, "better", True),
+        ([4] * 12, [5] * 12, "-0.3", 0, "worse", True),
+        ([4] * 12, [5] * 12, "0", 1, "worse", False),
+        ([4] * 12, [4] * 12, "0", 0, "identical", False),
+    ],
+)
+def test_it_names_the_verdict_of_compare_if_they_differ(
+    run, gate, tmp_path, base, up, limit, code, kind, differs
+):
+    found = gate(base, up, "--min-gain", f"mrr={limit}", "--format", "json")
+    assert found.code == code
+    [condition] = found.json["conditions"]
+    compared = run(
+        "compare", "--qrels", tmp_path / "labels.qrels", "--baseline", tmp_path / "base.trec",
+        "--challenger", tmp_path / "up.trec", "--metrics", "mrr", "--format", "json",
+    )  # fmt: skip
+    assert compared.json["headline"]["up"]["kind"] == condition["compare"] == kind
+    notes = [each for each in found.json["notes"] if "compare reports" in each]
+    assert bool(notes) is differs
+    for form in ("text", "markdown", "junit"):
+        written = gate(base, up, "--min-gain", f"mrr={limit}", "--format", form).out
+        assert ("compare reports" in written) is differs
+    if differs:
+        assert f"“{TITLES[kind]}”. It is two-sided at 95% confidence" in notes[0]

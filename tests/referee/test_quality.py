@@ -118,9 +118,7 @@ def _verdict(own, name, system, row):
     excluded = not row["delta_low"] <= 0 <= row["delta_high"]
     if not excluded or row["p_corrected"] > 1 - own.rules.level + 1e-12:
         return "not proven"
-    if row["delta"] < 0:
-        return "worse"
-    return "better" if row["delta"] >= 0.15 * row["before"] - 1e-12 else "better, but small"
+    return "worse" if row["delta"] < 0 else "better"
 
 
 def test_helped_same_and_hurt(own, said):

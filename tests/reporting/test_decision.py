@@ -68,6 +68,12 @@ def changed(study: Study, **changes: object) -> Study:
     return dataclasses.replace(study, systems=systems)
 
 
+def with_minimum(study: Study, share: float) -> Study:
+    return dataclasses.replace(
+        study, statistics=dataclasses.replace(study.statistics, worthwhile=share)
+    )
+
+
 def labelled(study: Study, keep: Callable[[str, float], bool], **changes: object) -> Study:
     """The study with the labels for which `keep` holds."""
     data = study.dataset
@@ -195,8 +201,26 @@ STEPS = {
         "more queries like these, then compare again.",
     ),
     "unprovable": (
-        lambda study: moved(study, lambda at: (2, 4)[at % 2]),
-        "Stop: keep first. More queries like these are not likely to prove a gain worth having.",
+        lambda study: with_minimum(moved(study, lambda at: (2, 4)[at % 2]), 0.3),
+        "Stop: keep first. More queries like these are not likely to show the minimum practically "
+        "relevant gain of 30% (set by the user).",
+    ),
+    "minimum": (
+        lambda study: moved(study, lambda at: (2, 5)[at % 2]),
+        "Set the minimum practically relevant gain. The true change may be 0, and only this "
+        "minimum shows whether more labels are worth their effort.",
+    ),
+    "open": (
+        lambda study: with_minimum(moved(study, lambda at: (2, 5)[at % 2]), 0.01),
+        "Label more queries like these, then compare again: neither 0 nor the minimum practically "
+        "relevant gain of 1% (set by the user) is excluded.",
+    ),
+    "more": (
+        lambda study: labelled(
+            moved(study, lambda at: (2, 4)[at % 2]), lambda query, label: query < "q12"
+        ),
+        "more queries like these, then compare again: how many prove the change cannot be "
+        "estimated from fewer than 20.",
     ),
     "judge": (
         lambda study: labelled(study, lambda query, label: label > 0),

@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from rankdash.analysis.statistics.settings import RULE_OF_THUMB, StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.loading import Loaded, load
 from rankdash.metrics import Conventions
@@ -18,7 +19,6 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.caveats import (
     Caveat,
-    DefaultThreshold,
     ExamplePrice,
     MadeBaseline,
     NearCeiling,
@@ -272,19 +272,6 @@ def test_a_baseline_near_the_best_possible_value(ranks, holds):
         assert said in lines(of)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "worthwhile", "holds"),
-    [(TOP, 0.15, True), (TOP, 0.2, False), ([3] * 10, 0.15, False)],
-)
-def test_a_gain_called_better_by_a_threshold_that_nobody_set(ranks, worthwhile, holds):
-    loaded = rows(FLAT)
-    of = study(loaded, run(loaded, ranks))
-    of = replace(of, statistics=replace(of.statistics, worthwhile=worthwhile))
-    assert (one(of, DefaultThreshold) is not None) is holds
-    said = "The minimum practically relevant gain of 15% is a default; nobody set it."
-    assert (said in lines(of)) is holds
-
-
 def test_a_price_that_nobody_set():
     loaded = rows(FLAT)
     made = run(loaded, TOP)
@@ -479,7 +466,7 @@ def test_a_lead_is_proven_also_where_it_is_small():
     """Over 60 queries eight go from 2 to 1: 6.7 % more, which is proven and small."""
     loaded = rows([3] * 60)
     best, next_best = run(loaded, TOP * 6), run(loaded, [1] * 52 + [2] * 8, "next")
-    of = study(loaded, best, next_best)
+    of = study(loaded, best, next_best, statistics=StatisticsSettings(worthwhile=RULE_OF_THUMB))
     pair = replace(of, baseline=next_best.id, challengers=(best.id,))
     assert pair.comparison.row(best.id, pair.spec)["verdict"] == "small"
     assert one(of, UnprovenLead) is None
@@ -487,7 +474,10 @@ def test_a_lead_is_proven_also_where_it_is_small():
 
 def test_a_small_gain_on_another_metric_is_proven_too():
     loaded = rows([2] * 8 + [1] * 52)
-    of = study(loaded, run(loaded, [1] * 60), metric="hit", cutoff=10, others=("mrr",))
+    chosen = StatisticsSettings(worthwhile=RULE_OF_THUMB)
+    of = study(
+        loaded, run(loaded, [1] * 60), metric="hit", cutoff=10, others=("mrr",), statistics=chosen
+    )
     assert of.comparison.row(of.challengers[0], "mrr")["verdict"] == "small"
     assert one(of, OtherMetrics) == OtherMetrics(better=("MRR",), worse=())
 
@@ -500,8 +490,7 @@ def test_the_most_serious_caveat_comes_first():
     next_best = run(loaded, [1] * 39 + [2], "next")
     of = study(loaded, made, next_best, others=("hit@1",), money=Money())
     assert [each.code for each in caveats(of, of.challengers[0])] == [
-        *("baseline", "unlabelled", "lead", "other_metrics", "default_threshold", "price"),
-        "timings",
+        *("baseline", "unlabelled", "lead", "other_metrics", "price", "timings"),
     ]
 
 

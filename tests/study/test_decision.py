@@ -20,6 +20,7 @@ from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price
 from rankdash.value.price_list import ListedPrice, shipped
+from rankdash.words.decision import next_step
 from tests.study.test_caveats import DOCS, FLAT, TOP, rows, run
 from tests.study.test_caveats import study as study_of
 from tests.study.test_queries import keeping
@@ -304,8 +305,33 @@ def test_the_number_of_queries_to_settle_it_is_that_of_the_verdict():
     found = decided(of)
     assert (found.step, found.more) == ("settle", more)
     assert more > 0
-    even = decided(on([2] * 40, [1] * 4 + [10] * 5 + [2] * 31))
-    assert (even.step, even.more) == ("unprovable", 0)
+
+
+# From rank 2 to 1 in four queries and to 10 in five: -5 % of the mean.
+EVEN = [2] * 40, [1] * 4 + [10] * 5 + [2] * 31
+
+
+@pytest.mark.parametrize(
+    ("minimum", "step"), [(None, "minimum"), (0.0, "open"), (0.05, "open"), (0.5, "unprovable")]
+)
+def test_to_stop_follows_only_from_a_minimum_that_was_set_and_is_excluded(minimum, step):
+    of = on(*EVEN, statistics=replace(FEW, worthwhile=minimum))
+    assert (decided(of).step, decided(of).more) == (step, 0)
+    said = next_step(of, decided(of))
+    assert ("Stop" in said) is (step == "unprovable")
+    assert ("set by the user" in said) is (minimum is not None)
+
+
+@pytest.mark.parametrize("minimum", [None, 0.15])
+@pytest.mark.parametrize("n", [6, 19])
+def test_fewer_than_twenty_queries_are_no_reason_to_stop(n, minimum):
+    """What cannot be estimated from a few queries may well be proven by more."""
+    of = on([3] * n, [1, 1] + [3] * (n - 2), statistics=replace(FEW, worthwhile=minimum))
+    found = decided(of)
+    assert (found.kind, found.step, found.more) == ("unproven", "more", 20 - n)
+    assert "Stop" not in next_step(of, found)
+    more = decided(on([3] * 20, [1, 1] + [3] * 18))
+    assert more.step == "settle"
 
 
 def test_a_metric_that_describes_labels_asks_for_another_and_counts_none_that_is_missing():

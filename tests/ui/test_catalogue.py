@@ -45,7 +45,7 @@ SHOWN_BY_NAME = ("template", "remedy")
 SENTENCE = re.compile(r"[A-Z{].* .*[.:…]\s*", re.DOTALL)
 # What a page may translate without writing it there, as a field or a variable: the schemas' words.
 DESCRIBED = {"title", "meaning", "formula", "help", "note", "advice", "source", "template", "value"}
-DESCRIBED |= {"remedy", "purpose", "CONFLICTS[rule]"}
+DESCRIBED |= {"remedy", "unset", "purpose", "CONFLICTS[rule]"}
 # Of assumptions, price lists and billing units.
 DESCRIBED |= {"provider", "model", "unit", "unit]"}
 
@@ -116,6 +116,8 @@ def sentences(tree: ast.Module) -> Iterator[str]:
 def from_schemas() -> Iterator[str]:
     for setting in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS):
         yield from (setting.title, setting.meaning, *setting.choices.values())
+        if setting.unset:
+            yield setting.unset
     for metric in registry.values():
         yield from (metric.title, metric.meaning, metric.formula, metric.note)
     for kind in kinds():

@@ -36,6 +36,7 @@ def verdict(study, kind: str, n: int = 20, others: int = 100, noise: float = 0.3
     usual = {
         "judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "queries": n + others,
         "people": n, "incomplete": 0, "lost": lost_pairs({}), "drawn": False, "labelled": 1.0,
+        "before": 0.5,
     }  # fmt: skip
     three = correct(people, judge, level=0.95)
     return JudgedVerdict(three=three, kind=kind, **(usual | fields))
@@ -54,7 +55,7 @@ def lost_pairs(kinds) -> pd.DataFrame:
         (
             "small",
             "by 1 is better than First stage, but by less than the minimum practically relevant "
-            "gain: NDCG@10 ",
+            "gain (set by the user): NDCG@10 ",
         ),
         ("worse", "by 1 is worse than First stage: NDCG@10 "),
         ("unproven", "Not proven that by 1 differs from First stage: NDCG@10 "),

@@ -17,8 +17,13 @@ def test_the_settings_in_force_are_those_that_are_said():
     )
     assert said["Verdict"] == (
         "A change is proven if its interval excludes 0 and the corrected p is at most 0.1. A "
-        "proven gain is small if it is below 2.0% of the baseline's mean. With fewer than 5 "
-        "queries there is no verdict."
+        "proven gain is small if it is below 2% of the baseline's mean (set by the user). With "
+        "fewer than 5 queries there is no verdict."
+    )
+    unset = dict(methods(StatisticsSettings(), corrected=True))["Verdict"]
+    assert (
+        " No minimum practically relevant gain is set, so a proven gain of any size is “better”. "
+        in unset
     )
     assert said["Minimum detectable change"] == (
         "The true change that this many queries prove in 80% of all cases (its power): (t₁ + t₂) "

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rankdash.settings import Setting
 from rankdash.study.pricing import Bill, MeasuredLoad, Served
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
@@ -181,9 +182,8 @@ def test_a_label_of_0_is_a_label(label, said, words):
     assert (queries.judged_title(None), queries.judged_title(5)) == ("Judged", "Judged@5")
 
 
-def setting(default: object, **more: object) -> SimpleNamespace:
-    return SimpleNamespace(**({"name": "x", "title": "X", "default": default, "choices": {}}
-                              | more))  # fmt: skip
+def setting(default: object, **more: object) -> Setting:
+    return Setting(default, "X", "", **({"name": "x", "unset": "taken from the labels"} | more))
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
 
 statistics = st.builds(
     StatisticsSettings,
-    level=st.floats(0.5, 0.9999), tie_band=st.floats(0, 1), worthwhile=st.floats(0, 10),
+    level=st.floats(0.5, 0.9999), tie_band=st.floats(0, 1), worthwhile=st.none() | st.floats(0, 10),
     resamples=st.integers(100, 100_000), seed=st.integers(0, 2**63 - 1),
 )  # fmt: skip
 

@@ -8,11 +8,13 @@ from typing import Any, Literal, Self
 from rankdash.analysis.statistics.bootstrap import RESAMPLES, SEED
 from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.statistics.significance import LEVEL, Correction, Test
-from rankdash.analysis.statistics.verdict import WORTHWHILE
 from rankdash.settings import Setting, Settings, setting, settings_of
 
 Interval = Literal["bca", "percentile"]
 Family = Literal["metric", "all"]
+
+RULE_OF_THUMB = 0.15
+"""A common choice for the minimum practically relevant gain. It counts only if a user sets it."""
 
 _MANY_QUERIES = 2_000
 _ENOUGH_RESAMPLES = 1_000
@@ -93,10 +95,12 @@ class StatisticsSettings(Settings):
         least=0,
         most=1,
     )
-    worthwhile: float = setting(
-        WORTHWHILE,
+    worthwhile: float | None = setting(
+        None,
         "Minimum practically relevant gain",
-        "The smallest gain that matters to you, as a share of the baseline's mean.",
+        "The smallest gain that matters to you, as a share of the baseline's mean. If it is not "
+        "set, each proven gain is “better”.",
+        unset="not set",
         least=0,
         most=10,
     )

@@ -1,5 +1,5 @@
-"""Better, real but small, not proven, or worse: what an interval, a p and a chosen size say
-together, in a sentence that needs no statistics to be understood."""
+"""Better, worse or not proven, as an interval and a p say together, and small if the user set a
+minimum gain; in a sentence that needs no statistics to be understood."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ TITLES: dict[Kind, str] = {
 """Each kind in a word or two, the same in every command, file and page."""
 
 FEWEST_QUERIES = 5
-WORTHWHILE = 0.15
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 # Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
 _LARGEST = 1e6
@@ -49,8 +48,8 @@ class Verdict:
     """What may be said of a challenger: `template` and each sentence of `advice` are `str.format`
     templates over `params`. Numbers in these are unrounded.
 
-    kind: "better": proven, and the mean gain reaches the chosen size;
-          "small": proven, but the gain is smaller than that;
+    kind: "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
+          "small": a proven gain whose mean is below the minimum that the user set;
           "unproven": the interval includes 0, or the corrected p is too large;
           "worse": a proven loss, of any size;
           "identical": no query changes by more than the tie band;
@@ -96,7 +95,8 @@ class Facts:
     `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
     plan: how many more queries would prove it, where nothing is proven; None where that cannot be
     told. corrected: whether it is planned for a stricter level than `level`.
-    worthwhile: the smallest relative gain worth having. Numbers that do not exist are NaN.
+    worthwhile: the smallest relative gain worth having; None if the user set none. Numbers that do
+    not exist are NaN.
     """
 
     baseline: str
@@ -118,7 +118,7 @@ class Facts:
     corrected: bool
     level: float
     tie_band: float
-    worthwhile: float
+    worthwhile: float | None
     quality: bool
     plan: QueryPlan | None = None
 
@@ -146,9 +146,21 @@ def decide(facts: Facts) -> Kind:
         return "unproven"
     if facts.high < 0:
         return "worse"
+    return kind_of_gain(facts.delta, facts.before, facts.worthwhile)
+
+
+def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
+    """The kind of a proven gain over a mean of `before`: without a minimum that the user set each
+    is "better"."""
     # A rounding error of the last digit must not turn a gain of exactly the chosen size small;
     # where the baseline's mean is 0 any proven gain is worth having.
-    return "better" if facts.delta >= facts.worthwhile * facts.before - _ROUNDING else "small"
+    enough = worthwhile is None or delta >= worthwhile * before - _ROUNDING
+    return "better" if enough else "small"
+
+
+def is_below_minimum(high: float, before: float, worthwhile: float | None) -> bool:
+    """Whether an interval that ends at `high` excludes the minimum gain that the user set."""
+    return worthwhile is not None and high < worthwhile * before
 
 
 def verdict_on(facts: Facts) -> Verdict:
@@ -177,9 +189,9 @@ _OF_KIND: dict[Kind, str] = {
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
-        "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
-        "{after:.{digits}f} ({points}) over {n:,} queries, and with {level:g}% "
-        "confidence the true gain is between {low} and {high}."
+        "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and with "
+        "{level:g}% confidence the true gain is between {low} and {high}."
     ),
     "unproven": (
         "Not proven that {challenger} differs from {baseline}: {metric} goes from "
@@ -205,12 +217,6 @@ _OF_KIND: dict[Kind, str] = {
         "{metric} describes the labels and not the quality of a ranking: no verdict follows."
     ),
 }
-_SMALL_BY_DEFAULT = (
-    "{challenger} is better than {baseline}, but only by {change:.1%}, less than {worthwhile}, the "
-    "default minimum practically relevant gain: {metric} rises from {before:.{digits}f} to "
-    "{after:.{digits}f} ({points}) over {n:,} queries, and with {level:g}% confidence "
-    "the true gain is between {low} and {high}."
-)
 _FROM_NOTHING = (
     "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "
     "{n:,} queries, and with {level:g}% confidence the true gain is between {low} and "
@@ -224,9 +230,9 @@ _EVENLY: dict[Kind, str] = {
     ),
     "small": (
         "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
-        "practically relevant gain of {worthwhile}: {metric} rises from {before:.{digits}f} to "
-        "{after:.{digits}f} ({points}), by the same amount for each of the {n:,} queries. Without "
-        "spread there is no interval: other queries may differ."
+        "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
     ),
     "worse": (
         "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
@@ -270,11 +276,7 @@ _CORRECTED = (
 _NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
 _TOO_SMALL = (
     "No number of such queries is likely to show the minimum practically relevant gain of "
-    "{worthwhile}: the whole interval is below it."
-)
-_TOO_SMALL_BY_DEFAULT = (
-    "No number of such queries is likely to show a gain of {worthwhile}, the default minimum "
-    "practically relevant gain: the whole interval is below it."
+    "{worthwhile} (set by the user): the whole interval is below it."
 )
 
 
@@ -284,8 +286,6 @@ def _template(kind: Kind, facts: Facts) -> str:
         return _FROM_NOTHING_EVENLY if even else _FROM_NOTHING
     if kind in _EVENLY and even:
         return _EVENLY[kind]
-    if kind == "small" and facts.worthwhile == WORTHWHILE:
-        return _SMALL_BY_DEFAULT
     if kind == "identical" and not facts.exact:
         return _ALIKE
     if kind == "unproven" and not facts.low <= 0 <= facts.high:
@@ -299,8 +299,8 @@ def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
     plan = facts.plan
     if plan is None:
         return ()
-    if facts.high < facts.worthwhile * facts.before:
-        return (_TOO_SMALL_BY_DEFAULT if facts.worthwhile == WORTHWHILE else _TOO_SMALL,)
+    if is_below_minimum(facts.high, facts.before, facts.worthwhile):
+        return (_TOO_SMALL,)
     if plan.likely is None or plan.none_within:
         return (_NONE,)
     more = _MORE if plan.most is not None else _MORE_OR_MANY
@@ -327,8 +327,9 @@ def _params(facts: Facts) -> dict[str, object]:
         "p": facts.p,
         "comparisons": facts.comparisons,
         "tie_band": plain(facts.tie_band),
-        "worthwhile": f"{quantity(100 * facts.worthwhile, 6)}%",
     }
+    if facts.worthwhile is not None:
+        params["worthwhile"] = f"{quantity(100 * facts.worthwhile, 6)}%"
     if facts.plan is not None:
         planned = {"more": facts.plan.likely, "least": facts.plan.least, "most": facts.plan.most}
         params |= {name: queries for name, queries in planned.items() if queries is not None}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.verdict import TITLES, has_width
-from rankdash.i18n import plain
+from rankdash.i18n import plain, quantity
 from rankdash.words.queries import query_count
 
 _DASH = "–"
@@ -149,8 +149,15 @@ def made_with(comparison: Comparison, mark: str = "*") -> str:
         f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
         f"{resampled}. p: two-sided {_TESTS[settings.test]}; {correction}; {mark} significant at "
         f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {plain(settings.tie_band)}. "
-        f"Worthwhile: {settings.worthwhile:.1%} or more. {comparison.conventions.summary}."
+        f"Minimum practically relevant gain: {_minimum(settings)}. "
+        f"{comparison.conventions.summary}."
     )
+
+
+def _minimum(settings: StatisticsSettings) -> str:
+    if settings.worthwhile is None:
+        return "not set"
+    return f"{quantity(100 * settings.worthwhile, 6)}% (set by the user)"
 
 
 def markdown(comparison: Comparison, names: Mapping[str, str] | None = None) -> Iterator[str]:

@@ -7,9 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.analysis.statistics.settings import (
+    RULE_OF_THUMB,
+    STATISTICS_SETTINGS,
+    StatisticsSettings,
+)
 from rankdash.errors import RankdashError, SpecError
 from rankdash.i18n import gettext as _
+from rankdash.i18n import percent
 from rankdash.metrics import CONVENTION_SETTINGS, Conventions
 from rankdash.settings import Setting
 from rankdash.ui.state import address, pickers
@@ -22,7 +27,7 @@ _STATISTICS_OFFERED = {
     "resamples": (1_000, 2_000, 20_000),
     "seed": (1, 2, 3),
     "tie_band": (0.0, 0.001, 0.01, 0.02, 0.05),
-    "worthwhile": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5),
+    "worthwhile": (0.0, 0.01, 0.02, 0.05, 0.1, RULE_OF_THUMB, 0.2, 0.3, 0.5),
 }
 
 
@@ -42,7 +47,7 @@ def draw(labels: Sequence[float]) -> None:
         _("Statistics"),
         "sidebar.statistics",
         ":material/query_stats:",
-        lambda: _draw_settings(STATISTICS_SETTINGS, _STATISTICS_OFFERED),
+        _draw_statistics,
     )
 
 
@@ -64,6 +69,21 @@ def statistics(queries: int) -> StatisticsSettings:
         return StatisticsSettings.for_queries(queries, **given)
     except SpecError:
         return StatisticsSettings.for_queries(queries)
+
+
+def _draw_statistics() -> None:
+    _draw_settings(STATISTICS_SETTINGS, _STATISTICS_OFFERED)
+    if "worthwhile" not in _chosen(STATISTICS_SETTINGS):
+        st.button(
+            _("Set {share} (rule of thumb)", share=percent(RULE_OF_THUMB)),
+            key="sidebar.rule_of_thumb",
+            on_click=address.choose,
+            args=("worthwhile", key_of(RULE_OF_THUMB)),
+            help=_(
+                "A common minimum practically relevant gain. It counts as your choice, and is "
+                "named so in verdicts and reports."
+            ),
+        )
 
 
 def _draw_settings(settings: Sequence[Setting], numbers: Mapping[str, Sequence[float]]) -> None:

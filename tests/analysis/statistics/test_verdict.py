@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankdash.analysis.statistics.planning import QueryPlan
 from rankdash.analysis.statistics.verdict import (
@@ -113,16 +115,14 @@ def test_a_gain_is_told_with_its_size_its_queries_and_its_interval():
 
 
 @pytest.mark.parametrize(
-    ("after", "worthwhile", "compared"),
-    [
-        (0.6, 0.255, "20.0%, less than the minimum practically relevant gain of 25.5%"),
-        (0.57, 0.15, "14.0%, less than 15%, the default minimum practically relevant gain"),
-    ],
+    ("after", "worthwhile", "change", "minimum"),
+    [(0.6, 0.255, "20.0%", "25.5%"), (0.57, 0.15, "14.0%", "15%")],
 )
-def test_a_small_gain_is_told_beside_the_one_it_falls_short_of(after, worthwhile, compared):
+def test_a_small_gain_is_told_beside_the_one_it_falls_short_of(after, worthwhile, change, minimum):
     told = verdict(after=after, delta=after - 0.5, worthwhile=worthwhile)
     assert told.sentence == (
-        f"MiniLM is better than BM25, but only by {compared}: NDCG@10 rises from 0.500 to "
+        f"MiniLM is better than BM25, but only by {change}, less than the minimum practically "
+        f"relevant gain of {minimum} (set by the user): NDCG@10 rises from 0.500 to "
         f"{after:.3f} (+{after - 0.5:.3f}) over 60 queries, and with 95% confidence the true gain "
         "is between +0.050 and +0.150."
     )
@@ -152,7 +152,7 @@ EVENLY = (
         (
             {"after": 0.57, "delta": 0.07},
             "better than BM25, but only by 14.0%, less than the minimum practically relevant gain "
-            f"of 15%: NDCG@10 rises from 0.500 to 0.570 (+0.070), {EVENLY}",
+            f"of 15% (set by the user): NDCG@10 rises from 0.500 to 0.570 (+0.070), {EVENLY}",
         ),
         (
             {"before": 0.0, "after": 0.1, "delta": 0.1},
@@ -220,14 +220,30 @@ def test_without_a_plan_nothing_is_promised():
 
 
 def test_an_interval_below_the_smallest_relevant_gain_promises_no_such_gain():
-    """15 % and 16 % of 0.5."""
-    by_default = "No number of such queries is likely to show a gain of 15%, the default minimum"
-    assert by_default in verdict(low=-0.01, high=0.0749, plan=PLAN).sentence
-    assert "No number" not in verdict(low=-0.01, high=0.075, plan=PLAN).sentence
-    chosen = (
-        "No number of such queries is likely to show the minimum practically relevant gain of 16%:"
+    """15 % of 0.5."""
+    below = (
+        "No number of such queries is likely to show the minimum practically relevant gain of 15% "
+        "(set by the user): the whole interval is below it."
     )
-    assert chosen in verdict(low=-0.01, high=0.0799, worthwhile=0.16, plan=PLAN).sentence
+    assert verdict(low=-0.01, high=0.0749, plan=PLAN).sentence.endswith(below)
+    assert "No number" not in verdict(low=-0.01, high=0.075, plan=PLAN).sentence
+
+
+@given(
+    before=st.floats(0, 1), delta=st.floats(-1, 1), reach=st.floats(0, 1), p=st.floats(0, 1),
+    plan=st.sampled_from([None, PLAN, replace(PLAN, none_within=True)]),
+)  # fmt: skip
+def test_without_a_minimum_nothing_is_small_and_no_gain_is_out_of_reach(
+    before, delta, reach, p, plan
+):
+    """Each verdict is that with a minimum of 0, which everything reaches."""
+    found, least = (
+        verdict(before=before, after=before + delta, delta=delta, low=delta - reach,
+                high=delta + reach, p=p, plan=plan, worthwhile=minimum)
+        for minimum in (None, 0.0)
+    )  # fmt: skip
+    assert found.kind == least.kind != "small"
+    assert "minimum" not in found.sentence and "worthwhile" not in found.params
 
 
 def test_only_what_is_not_proven_is_planned():

@@ -208,9 +208,11 @@ def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule():
     assert made_with(found) == (
         "Intervals: 99%, BCa bootstrap over queries, 500 resamples, seed 7. p: two-sided Wilcoxon "
         "signed-rank test; Benjamini–Hochberg correction over the challengers of each metric; * "
-        "significant at 1%. Same: changes up to 0.005. Worthwhile: 15.0% or more. "
-        f"{found.conventions.summary}."
+        "significant at 1%. Same: changes up to 0.005. Minimum practically relevant gain: not "
+        f"set. {found.conventions.summary}."
     )
+    chosen = compare(made, "base", replace(settings, worthwhile=0.15))
+    assert " Minimum practically relevant gain: 15% (set by the user). " in made_with(chosen)
     assert "Ties: by the ranking's own rule" in found.conventions.summary
 
 
