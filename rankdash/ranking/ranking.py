@@ -177,7 +177,8 @@ class Ranking:
 
     def without(self, query_ids: Iterable[str]) -> Ranking:
         """The same ranking without the lists of some queries."""
-        return self._some(~np.isin(self.query_ids, list(query_ids)))
+        left_out = set(query_ids)
+        return self._some(np.array([query not in left_out for query in self.query_ids], dtype=bool))
 
     def only(self, query_ids: Collection[str]) -> Ranking:
         """The same ranking with the lists of some queries alone."""

@@ -29,6 +29,8 @@ DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
 _ROOM_AFTER = 0.9
 _SHRINK_STEPS = 50
 _UNKNOWN = -1
+# SQLite takes at least 999 values in a statement.
+_KEYS_AT_ONCE = 900
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +120,13 @@ class ScoreCache:
     ) -> list[str]:
         """What is kept of the answers to each (query text, document text), in order, as it was
         written; "" where nothing is. use: whether this counts as use."""
+        keys = {query: _ask_key(fingerprint, query) for query, _ in asked}
         with self._database.reading() as db:
-            rows = [
-                db.execute(
-                    "SELECT answers FROM asks JOIN answers ON ask = id "
-                    "WHERE key = ? AND document = ?",
-                    (_ask_key(fingerprint, query), _text_key(document)),
-                ).fetchone()
-                for query, document in asked
-            ]
-        answers = ["" if row is None else str(row["answers"]) for row in rows]
+            cached = _answers(db, list(keys.values()))
+        answers = [
+            own.get(_text_key(document), "") if (own := cached.get(keys[query])) else ""
+            for query, document in asked
+        ]
         if use and any(answers):
             with self._database.writing() as db:
                 for query in dict.fromkeys(
@@ -259,6 +258,21 @@ def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[s
             kept.read[place] = row["read"]
             kept.full[place] = row["full"]
     return kept
+
+
+def _answers(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, str]]:
+    """Return, for each of the keys of asks that has any, document → what is kept of its answers."""
+    found: dict[bytes, dict[bytes, str]] = {}
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[start : start + _KEYS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for row in db.execute(
+            "SELECT key, document, answers FROM asks JOIN answers ON ask = id "  # noqa: S608
+            f"WHERE key IN ({marks})",
+            some,
+        ):
+            found.setdefault(row["key"], {})[row["document"]] = str(row["answers"])
+    return found
 
 
 def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:

@@ -322,7 +322,9 @@ class _Pieces:
 
 def _without(labels: Mapping[str, Any], lost: Collection[str]) -> dict[str, Any]:
     """The labels but those of some queries."""
-    kept = ~np.isin(labels["query_id"].objects(), list(lost))
+    left_out = set(lost)
+    queries = labels["query_id"].objects()
+    kept = np.array([query not in left_out for query in queries], dtype=bool)
     ids = {key: labels[key].taken(kept) for key in ("query_id", "doc_id")}
     return {**ids, "label": labels["label"][kept]}
 

@@ -26,10 +26,18 @@ WORDS = (
 )
 
 
-def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
-    """The data set and its runs: grades 0 to 3, about 8 relevant documents a query, texts of 120
-    words. runs: name → how much of the labels its scores know. judged: the share of the candidates
-    that has a label."""
+def store(
+    runs: Mapping[str, float],
+    *,
+    judged: float = 1.0,
+    queries: int = QUERIES,
+    candidates: int = CANDIDATES,
+    documents: int = DOCUMENTS,
+    words: int = 120,
+) -> str:
+    """Store the data set and its runs and return its id: grades 0 to 3, about 8 % of the candidates
+    relevant. runs: name → how much of the labels its scores know. judged: the share of the
+    candidates that has a label. words: of a document."""
     from rankdash.analysis.labels.check import check
     from rankdash.dataset import Dataset
     from rankdash.ranking.ranking import Ranking
@@ -37,13 +45,13 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
     from rankdash.store import Workspace
 
     rng = np.random.default_rng(0)
-    queries = np.array([f"q{i}" for i in range(QUERIES)], dtype=object)
-    documents = np.array([f"d{i}" for i in range(DOCUMENTS)], dtype=object)
-    picked = np.argsort(rng.random((QUERIES, CANDIDATES * 2)), axis=1)[:, :CANDIDATES]
-    codes = (picked + rng.integers(0, DOCUMENTS, size=(QUERIES, 1))) % DOCUMENTS
+    query_ids = np.array([f"q{i}" for i in range(queries)], dtype=object)
+    doc_ids = np.array([f"d{i}" for i in range(documents)], dtype=object)
+    picked = np.argsort(rng.random((queries, candidates * 2)), axis=1)[:, :candidates]
+    codes = (picked + rng.integers(0, documents, size=(queries, 1))) % documents
     labels = rng.choice([0, 1, 2, 3], p=[0.92, 0.04, 0.02, 0.02], size=codes.shape)
-    rows = np.repeat(queries, CANDIDATES)
-    flat = documents[codes.ravel()]
+    rows = np.repeat(query_ids, candidates)
+    flat = doc_ids[codes.ravel()]
 
     def ranking(signal: float) -> Ranking:
         scores = rng.normal(size=codes.shape) + signal * labels
@@ -60,12 +68,12 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
         "large",
         pd.DataFrame(
             {
-                "query_id": queries,
-                "text": [f"{text} {n}" for n, text in enumerate(texts(QUERIES, 6))],
-                "kind": rng.choice(list("abc"), QUERIES),
+                "query_id": query_ids,
+                "text": [f"{text} {n}" for n, text in enumerate(texts(queries, 6))],
+                "kind": rng.choice(list("abc"), queries),
             }
         ),
-        pd.DataFrame({"doc_id": documents, "title": "", "text": texts(DOCUMENTS, 120)}),
+        pd.DataFrame({"doc_id": doc_ids, "title": "", "text": texts(documents, words)}),
         qrels,
         first,
     )
@@ -74,6 +82,7 @@ def store(runs: Mapping[str, float], *, judged: float = 1.0) -> None:
     workspace.save_dataset(dataset, report_json=report.to_json())
     for name, signal in runs.items():
         workspace.save_run(run_from_ranking(name, dataset.id, ranking(signal), name))
+    return dataset.id
 
 
 def freeze() -> None:

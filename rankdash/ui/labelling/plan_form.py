@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from dataclasses import asdict, replace
 
-import numpy as np
 import streamlit as st
 
 from rankdash.analysis.labelling.additive import ADDITIVE
@@ -263,7 +262,7 @@ def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:
                 len(pool.excluded),
             )
         )
-    if textless := int(np.isin(pool.doc_ids[plan.order], list(data.textless)).sum()):
+    if textless := sum(doc in data.textless for doc in pool.doc_ids[plan.order]):
         facts.append(
             ngettext(
                 "{n} of them has neither title nor text: it is shown by its id.",
