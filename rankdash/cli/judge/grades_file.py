@@ -86,6 +86,11 @@ class GradesFile:
         lost = [pair for pair in pairs if pair in self.rows and self.rows[pair]["grade"] is None]
         return [pair for pair in pairs if pair not in self.rows] or lost
 
+    @property
+    def unread(self) -> set[Pair]:
+        """The pairs with an answer that could not be read."""
+        return {pair for pair, row in self.rows.items() if row["kind"] == "unreadable"}
+
     def add(self, batch: Sequence[JudgedPair]) -> None:
         """Append a batch, in one write."""
         rows = [self._row(pair) for pair in batch]

@@ -29,6 +29,7 @@ MOST_REPEATS = 15
 # An answer is a sentence or two; a model that is asked for them rarely writes more than this.
 _MOST_TOKENS, _USUAL_TOKENS = 400, 80
 _FORM = "Grade:"
+_AGAIN_TEMPERATURE = 0.7
 
 # How prompts say their scale.
 _LISTED = re.compile(r"^\W*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
@@ -203,15 +204,24 @@ class Judge:
             },
         )
 
-    def grade(self, query: str, document: str, cached: Sequence[Answer] = ()) -> Graded:
+    def grade(
+        self, query: str, document: str, cached: Sequence[Answer] = (), *, again: bool = False
+    ) -> Graded:
         """Ask for a pair as often as the settings say, less the answers that are cached.
+
+        again: whether an answer could not be read before. The same request would bring the same
+        answer, so the form is asked for once more at the end, and the temperature is above 0.
 
         Raises UnavailableError where the endpoint refuses every request alike.
         """
         answers, calls = list(cached[: self.repeats]), []
         prompt, budget = self.prompt(query, document), self._chat.budget()
+        if again:
+            prompt += prompts.AGAIN.format(top=self.top)
         while len(answers) < self.repeats:
-            said = self._chat.ask(prompt, budget, _MOST_TOKENS)
+            said = self._chat.ask(
+                prompt, budget, _MOST_TOKENS, temperature=_AGAIN_TEMPERATURE if again else 0
+            )
             answer = read_answer(said, self.top)
             unreadable = answer.kind == "unreadable" and not said.error
             calls.append(replace(said.call, note=answer.error if unreadable else ""))

@@ -147,7 +147,15 @@ class Chat:
         every = (*parts, self._place.base_url, self.settings["answer_tokens"], self._extra, *told)
         return digest([repr(part).encode() for part in every])
 
-    def ask(self, prompt: str, budget: Budget, tokens: int, *, choices: bool = False) -> Said:
+    def ask(
+        self,
+        prompt: str,
+        budget: Budget,
+        tokens: int,
+        *,
+        choices: bool = False,
+        temperature: float = 0,
+    ) -> Said:
         """One answer of at most `tokens` tokens; choices: with the likeliest first tokens.
 
         Raises UnavailableError where the endpoint refuses every request alike.
@@ -158,7 +166,7 @@ class Chat:
                 {"role": "system", "content": self.settings["system"]},
                 {"role": "user", "content": prompt},
             ],
-            "temperature": 0,
+            "temperature": temperature,
             "max_tokens": self.settings["answer_tokens"] or tokens,
         }
         if choices:

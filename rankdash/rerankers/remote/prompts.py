@@ -17,6 +17,8 @@ LISTWISE: str = _SHIPPED["listwise"]
 PAIRWISE: str = _SHIPPED["pairwise"]
 QUESTIONS: Mapping[str, str] = _SHIPPED["questions"]
 """Kind of answer → what is asked for it."""
+AGAIN: str = _SHIPPED["again"]
+"""Put after a judge's prompt if an answer to it could not be read."""
 JUDGE: Mapping[str, Mapping[str, Any]] = _SHIPPED["judge"]
 """Name of a judge's template → its prompt, and the top of its scale of grades, from 0."""
 

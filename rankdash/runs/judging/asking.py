@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol, TypeGuard
@@ -26,12 +26,14 @@ _SERVER_ERROR = 500
 
 @dataclass(frozen=True)
 class Question:
-    """A pair with its texts; a text that there is not is ""."""
+    """A pair with its texts; a text that there is not is "". again: whether an answer to it could
+    not be read before."""
 
     query_id: str
     doc_id: str
     query: str
     document: str
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,22 @@ class AnswerStore(Protocol):
     def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None: ...
 
 
-def questions(dataset: Dataset, pairs: Sequence[tuple[str, str]]) -> list[Question]:
-    """(query id, document id) pairs with the texts that the data set has of them."""
+def questions(
+    dataset: Dataset,
+    pairs: Sequence[tuple[str, str]],
+    unread: Collection[tuple[str, str]] = (),
+) -> list[Question]:
+    """Return (query id, document id) pairs with the texts that the data set has of them. unread:
+    the pairs with an answer that could not be read."""
     queries, documents = dict(dataset.query_text()), dict(dataset.document_text())
     return [
-        Question(query, doc, str(queries.get(query, "")), str(documents.get(doc, "")))
-        for query, doc in pairs
+        Question(
+            *pair,
+            str(queries.get(pair[0], "")),
+            str(documents.get(pair[1], "")),
+            again=pair in unread,
+        )
+        for pair in pairs
     ]
 
 
@@ -207,6 +219,6 @@ class _Asking:
     def _ask(self, pair: Question) -> JudgedPair:
         cached = self._cached.get((pair.query, pair.document), ())
         found = no_text(pair.query, pair.document) or self._judge.grade(
-            pair.query, pair.document, cached
+            pair.query, pair.document, cached, again=pair.again
         )
         return JudgedPair(pair.query_id, pair.doc_id, found.answer, found.answers, found.calls)

@@ -55,7 +55,7 @@ class Judging:
         judge = Judge(row.settings)
         with keys.given(self._handover.take_for(row.id, judge.place)):
             data = self._workspace.dataset(row.dataset_id)
-            pairs = questions(data, self._rows.pending(row.id))
+            pairs = questions(data, self._rows.pending(row.id), self._rows.unread(row.id))
             keeper = _Keeper(self._rows, row, self._owner, len(pairs), between)
             ask(
                 judge,

@@ -192,6 +192,18 @@ class StoredJudges(Leases["JudgeRow"]):
         never = [row for row in rows if row["error"] is None]
         return [(row["query_id"], row["doc_id"]) for row in never or rows]
 
+    def unread(self, judge_id: str) -> set[tuple[str, str]]:
+        """Return the (query id, document id) pairs without a grade that had an answer which could
+        not be read."""
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT query_id, doc_id FROM judged_pairs WHERE judge_id = ? AND grade IS NULL "
+                "AND EXISTS (SELECT 1 FROM json_each(answers) "
+                "WHERE json_extract(value, '$.kind') = 'unreadable')",
+                (judge_id,),
+            ).fetchall()
+        return {(row["query_id"], row["doc_id"]) for row in rows}
+
     def keep(
         self,
         judge_id: str,

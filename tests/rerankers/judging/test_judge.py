@@ -306,3 +306,17 @@ def test_the_scale_of_a_prompt_is_that_of_its_highest_grade(said, top):
         else:
             with pytest.raises(SettingError, match=f"from 0 to {top}, but the highest grade is"):
                 Judge({"model": "m", "prompt": prompt, "top": chosen})
+
+
+def test_a_pair_with_an_answer_that_could_not_be_read_is_asked_in_another_way(make, server):
+    server.reply = lambda body: ("It answers.\nGrade: 2" if body["temperature"] else "Hm.", {})
+    judge = make()
+    assert judge.grade(QUERY, DOCUMENT).answer.kind == "unreadable"
+    assert judge.grade(QUERY, DOCUMENT).answer.kind == "unreadable"
+    assert judge.grade(QUERY, DOCUMENT, again=True).answer.grade == 2.0
+    first, second, varied = (body for _, _, body in server.seen)
+    assert first == second
+    before, after = (body["messages"][1]["content"] for body in (first, varied))
+    assert after.startswith(before)
+    assert after.removeprefix(before).endswith("from 0 to 3:\nGrade: N")
+    assert varied["messages"][0] == first["messages"][0]

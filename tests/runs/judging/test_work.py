@@ -91,6 +91,30 @@ def test_what_fails_is_missing_by_kind_and_is_asked_again_by_a_resume(
     assert Corrections(workspace).revision(dataset.id) == 0
 
 
+@pytest.mark.parametrize("some", [False, True])
+def test_a_resume_asks_in_another_way_for_what_could_not_be_read(add, rows, judging, server, some):
+    """A server at temperature 0 answers the same request as before."""
+    server.reply = lambda body: ("So.\nGrade: 2" if body["temperature"] else "Hm.", {})
+    server.fault_of = lambda body: {"status": 500} if len(server.seen) in (3, 4) else {}
+    judge_id = add(concurrency=1)
+    judging.serve()
+    unread = rows.unread(judge_id)
+    failures = rows.failures(judge_id)
+    assert failures["server_error"] == 2
+    assert len(unread) == failures["unreadable"] > 5
+    asked = len(server.seen)
+    rows.resume(judge_id, sorted(unread)[:4] if some else ())
+    judging.serve()
+    found = rows.grades(judge_id)
+    graded = found[found["grade"] == 2]
+    pairs = set(zip(graded["query_id"], graded["doc_id"], strict=True))
+    assert pairs == (set(sorted(unread)[:4]) if some else unread)
+    varied = [body["temperature"] > 0 for _, _, body in server.seen[asked:]]
+    assert sum(varied) == len(pairs)
+    assert varied.count(False) == (0 if some else 2)
+    assert not rows.unread(judge_id) & pairs
+
+
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_pairs_that_fail_whenever_they_are_asked_do_not_hold_up_the_others(
     add, rows, judging, server, pairs, concurrency
