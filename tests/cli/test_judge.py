@@ -98,6 +98,28 @@ def test_the_pool_is_that_of_the_rankings_within_the_depth(judge, server, tmp_pa
     assert len(rows_of(sampled)) == 6
 
 
+def test_a_sample_takes_queries_with_labels_first(run, server, tmp_path):
+    """A judge is corrected on queries that both looked at."""
+    file = tmp_path / "part.csv"
+    labelled = ("q7", "q31", "q38")
+    file.write_text(
+        "query_id,query,doc_id,document,label,score\n"
+        + "".join(
+            f"q{q},how to {q},d{n},document {n},{1 if f'q{q}' in labelled else ''},{n}\n"
+            for q in range(40)
+            for n in range(3)
+        )
+    )
+    out = tmp_path / "grades.jsonl"
+    server_settings = ("--set", f"base_url={server.url}", "--set", "key_variable=none")
+    options = ("--data", file, *server_settings, "--sample", 5, "--yes", "--out", out)
+    done = run("judge", "run", *options)
+    assert done.code == 0, done.err
+    asked = {row["query_id"] for row in rows_of(out)}
+    assert len(asked) == 5
+    assert asked > {*labelled}
+
+
 def test_tokens_are_whole_and_an_end_that_is_near_has_no_seconds(
     judge, server, tmp_path, monkeypatch
 ):
@@ -295,7 +317,8 @@ def test_agreement_of_several_judges(graded, run):
     assert told.code == 0, told.err
     assert "even: 12 pairs of 3 queries that people and the judge graded" in told.out
     assert "The same grade on 25%, the judge higher on 75%, lower on 0%." in told.out
-    assert "b: what it ranks higher gets" in told.out
+    assert told.out.startswith("Bias: what b ranks higher gets +0.00 grades more from the judge")
+    assert "nan" not in told.out
     # People in rows: of their three threes "even" gave two.
     threes = [line.split() for line in told.out.splitlines() if line.startswith("3 ")]
     assert threes[0] == ["3", "0", "0", "1", "2"]
@@ -309,7 +332,9 @@ def test_agreement_reads_the_scale_of_a_judge_run(judge, run, tmp_path, data):
     (found,) = done.json
     # People's labels are 0 and 1, the judge's scale goes to 3.
     assert found["binary"] is True
-    assert (found["overall"]["pairs"], found["overall"]["over"]) == (3, pytest.approx(1 / 3))
+    assert (found["overall"]["pairs"], found["overall"]["over"]) == (3, 0.0)
+    # Half of the way from 0 to 1 is half of the way from 0 to 3.
+    assert (found["threshold"], found["grade_threshold"]) == (1.0, 2)
     assert (found["overall"]["kappa"], found["overall"]["kappa_low"]) == (None, None)
     text = run("judge", "agreement", "--qrels", tmp_path / "people.csv", "--judge", out).out
     assert "\nkappa: not of fewer than 10 pairs\n" in text

@@ -63,7 +63,10 @@ def _add_run(parser: Parser) -> None:
         "--depth", "how many documents of each ranking (default: %(default)s)", kind=int, default=10
     )
     parser.number(
-        "--sample", "so many queries, drawn at random, with all their documents", kind=int
+        "--sample",
+        "this many queries, with all their documents: first those with labels, then others, each "
+        "drawn at random",
+        kind=int,
     )
     parser.number(
         "--seed", "the same seed draws the same queries (default: 0)", kind=int, default=0

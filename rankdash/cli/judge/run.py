@@ -37,10 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     target = target_of(arguments.out)
     spare_the_input(target, [*arguments.data, *arguments.run])
     dataset, pool = _pool(arguments)
-    pairs = pairs_of(pool, arguments.sample, arguments.seed)
+    labelled = set(dataset.labels["query_id"].texts.to_pylist())
+    pairs = pairs_of(pool, arguments.sample, arguments.seed, labelled)
     file = GradesFile.open(target, arguments.name.strip() or judge.model, judge)
     left = file.pending(pairs)
-    asked = questions(dataset, left)
+    asked = questions(dataset, left, file.unread)
     _say_cost(judge, pool, len(pairs), asked)
     if left:
         _agree(arguments.yes)

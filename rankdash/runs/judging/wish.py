@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -63,11 +63,18 @@ def submit(workspace: Workspace, request: JudgeRequest, judge_id: str | None = N
     )
 
 
-def pairs_of(pool: LabelPool, queries: int | None = None, seed: int = 0) -> list[Pair]:
-    """The (query id, document id) pairs of a pool, by query.
+def pairs_of(
+    pool: LabelPool,
+    queries: int | None = None,
+    seed: int = 0,
+    labelled: Collection[str] = (),
+) -> list[Pair]:
+    """Return the (query id, document id) pairs of a pool, by query.
 
-    queries: so many of its queries, drawn at random with the seed, with all of their pairs; None
-    for all. Raises SettingError where it is under 1.
+    queries: so many of its queries, with all of their pairs: first those of `labelled`, the queries
+    with human labels, then others, each drawn at random with the seed; None for all.
+
+    Raises SettingError if `queries` is under 1.
     """
     if queries is not None and queries < 1:
         raise SettingError(
@@ -75,9 +82,14 @@ def pairs_of(pool: LabelPool, queries: int | None = None, seed: int = 0) -> list
             remedy="Leave the sample empty to take all queries.",
             size=queries,
         )
-    chosen = np.isin(pool.query_ids, drawn(pool.query_ids, seed)[:queries])
-    index = pool.index[chosen[pool.query]]
-    return [(str(query), str(doc)) for query, doc in index]
+    # A judge is corrected on queries that it and people both looked at.
+    human = set(labelled)
+    order = sorted(drawn(pool.query_ids, seed), key=lambda query: query not in human)
+    sampled = set(order[:queries])
+    chosen = np.array([query in sampled for query in pool.query_ids], dtype=bool)
+    inside = chosen[pool.query]
+    ids = pool.query_ids[pool.query[inside]]
+    return [(str(query), str(doc)) for query, doc in zip(ids, pool.doc_ids[inside], strict=True)]
 
 
 def estimate(

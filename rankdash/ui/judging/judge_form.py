@@ -22,6 +22,7 @@ from rankdash.runs.judging.asking import questions
 from rankdash.runs.judging.wish import JudgeRequest, Pair, estimate, pairs_of, seconds_of, submit
 from rankdash.runs.optional_cache import OptionalCache
 from rankdash.store.jobs.judges import LONGEST_JUDGE_NAME
+from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.judging import judge_list
 from rankdash.ui.runs import cost_line, key_field, settings_form
@@ -64,7 +65,7 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
         return
     try:
         pool = _pool(dataset_id, systems, depth)
-        pairs = pairs_of(pool, sample, _SEED)
+        pairs = pairs_of(pool, sample, _SEED, _labelled(dataset_id))
         _say_cost(dataset_id, Judge(settings), pairs)
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
@@ -139,8 +140,8 @@ def _pool_choice(
         key=f"judge.sample.{dataset_id}",
         persist_state="session",
         help=_(
-            "Fewer queries cost less: a random sample, always the same one (seed {seed}), with all "
-            "their documents.",
+            "Fewer queries cost less. Queries with human labels come first, then a random sample "
+            "of the others, always the same one (seed {seed}), with all their documents.",
             seed=_SEED,
         ),
     )
@@ -180,6 +181,14 @@ def _pool(dataset_id: str, systems: tuple[str, ...], depth: int) -> LabelPool:
         return pool_of(stored.rankings(dataset_id, systems), depth, fewest=1)
 
     return cache(("judge pool", dataset_id, systems, depth), made)
+
+
+def _labelled(dataset_id: str) -> list[str]:
+    """The ids of the queries with human labels, in the data or given in rankdash."""
+    revision = Corrections(workspace()).revision(dataset_id)
+    data = stored.dataset(stored.with_corrections(dataset_id, revision) if revision else dataset_id)
+    found: list[str] = data.labels["query_id"].texts.to_pylist()
+    return found
 
 
 def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:

@@ -127,6 +127,23 @@ def test_the_pairs_are_those_of_the_label_pool(pool):
         pairs_of(pool, 0)
 
 
+def test_a_sample_takes_queries_with_human_labels_first():
+    lists = [(f"q{n}", ["a", "b"], [2.0, 1.0]) for n in range(30)]
+    pool = pool_of({"x": Ranking.from_lists(lists)}, 2, fewest=1)
+    labelled = {"q3", "q17", "q28", "of another set"}
+
+    def queries(size, seed=0):
+        return {query for query, _ in pairs_of(pool, size, seed, labelled)}
+
+    for seed in range(5):
+        assert queries(3, seed) == {"q3", "q17", "q28"}
+        assert queries(2, seed) < labelled
+        assert len(queries(10, seed)) == 10 and queries(3) < queries(10, seed)
+        assert len(pairs_of(pool, 10, seed, labelled)) == 20
+    assert len({frozenset(queries(10, seed)) for seed in range(5)}) > 1
+    assert len({frozenset(queries(2, seed)) for seed in range(9)}) > 1
+
+
 def test_cost_and_time_before(settings):
     judge = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
     asked = [*questions(1000), Question("q", "d", "a", " ")]
