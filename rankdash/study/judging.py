@@ -41,12 +41,13 @@ class JudgedVerdict:
     three: the mean change by people, by the judge and corrected. p: of the corrected change, for
     all challengers; NaN where there is none. kind: by the corrected change; "too_few" where people
     labelled too few queries. queries: all that either looked at. people: those that people
-    labelled. incomplete: those in which the judge lacks a grade within the cutoff: it says nothing
-    of them. lost: query_id, doc_id and kind (of failure, as of `Judgements`, or "not_asked" or
-    "elsewhere") of the grades that it lacks in people's queries. labelled: the share of the
-    documents of people's queries, within the cutoff, that have a label; NaN without such queries.
-    drawn: whether the labels came by draws. before: the baseline's mean over people's queries; NaN
-    if they labelled none.
+    labelled. graded: those of people's queries in which the judge graded a document. incomplete:
+    the queries in which it lacks a grade within the cutoff. documents, missing: the documents of
+    all queries within the cutoff, and how many of them it has no grade for. lost: query_id, doc_id
+    and kind (of failure, as of `Judgements`, or "not_asked" or "elsewhere") of the grades that it
+    lacks in people's queries. labelled: the share of the documents of people's queries, within the
+    cutoff, that have a label; NaN without such queries. drawn: whether the labels came by draws.
+    before: the baseline's mean over people's queries; NaN if they labelled none.
     """
 
     judge: str
@@ -57,7 +58,10 @@ class JudgedVerdict:
     kind: Kind
     queries: int
     people: int
+    graded: int
     incomplete: int
+    documents: int
+    missing: int
     lost: pd.DataFrame
     labelled: float
     drawn: bool
@@ -85,7 +89,10 @@ def verdicts(study: Study, judge: Judgements) -> dict[str, JudgedVerdict]:
             kind=_kind(study, each, p),
             queries=each.queries,
             people=each.people,
+            graded=each.graded,
             incomplete=each.incomplete,
+            documents=each.documents,
+            missing=each.missing,
             lost=each.lost,
             labelled=each.labelled,
             drawn=study.labelling is not None,
@@ -125,7 +132,10 @@ class _Three:
     before: float
     queries: int
     people: int
+    graded: int
     incomplete: int
+    documents: int
+    missing: int
     lost: pd.DataFrame
     labelled: float
 
@@ -150,6 +160,7 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     grades, labels = (pool.aligned(table) for table in (rows, study.dataset.qrels))
     whole = _complete(pool, grades)
     delta = people["delta"].to_numpy()
+    judged = np.where(whole, judged, np.nan)
     expected = judged
     if (~np.isnan(delta[own])).sum() >= FEWEST_PEOPLE:
         expected = expected_changes(
@@ -162,19 +173,24 @@ def _made(study: Study, judge: Judgements, challenger: str) -> _Three:
     chosen = (asked | own) & _drawable(study, pool)
     three = correct(
         delta[chosen],
-        np.where(whole, judged, np.nan)[chosen],
-        expected=np.where(whole, expected, np.nan)[chosen],
+        judged[chosen],
+        expected=expected[chosen],
         labelled=own[chosen],
         level=study.statistics.level,
     )
     compared = people[own].dropna(subset="delta")
+    missing = np.isnan(grades)
+    answered = np.bincount(pool.query, ~missing, len(pool.query_ids)) > 0
     known = ~np.isnan(labels)[own[pool.query]]
     return _Three(
         three=three,
         before=float(compared["before"].mean()),
         queries=int(chosen.sum()),
         people=int((own & chosen).sum()),
+        graded=int((own & chosen & answered).sum()),
         incomplete=int((chosen & ~whole).sum()),
+        documents=int(chosen[pool.query].sum()),
+        missing=int((chosen[pool.query] & missing).sum()),
         lost=_lost(judge, pool, own & chosen),
         labelled=float(known.mean()) if len(known) else math.nan,
     )
@@ -369,6 +385,8 @@ def numbers(study: Study) -> dict[str, Any] | None:
                     "people_queries": found.people,
                     "incomplete": found.incomplete,
                     "people_incomplete": found.lost["query_id"].nunique(),
+                    "documents": found.documents,
+                    "missing": found.missing,
                 }
             )
             for challenger, found in verdicts(study, judge).items()

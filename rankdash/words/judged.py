@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
-from rankdash.analysis.judging.agreement import GRADE, LABEL, JudgeAgreement
+from rankdash.analysis.judging.agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE, Corrected, MeanChange
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
 from rankdash.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.judging import (
@@ -60,19 +61,37 @@ def judged_sentence(study: Study, found: JudgedVerdict) -> str:
         "level": percent(three.level),
         "ends": change_interval(change.low, change.high),
     }
-    if found.kind == "unproven":
+    return paragraph([_verdict(found.kind, values), *_missing(found)])
+
+
+def _missing(found: JudgedVerdict) -> list[str]:
+    """How many grades the judge lacks; nothing if it has all."""
+    if not found.missing:
+        return []
+    return [
+        _(
+            "The judge has no grade for {n} of {documents} documents ({share}).",
+            n=number(found.missing, 0),
+            documents=number(found.documents, 0),
+            share=percent(found.missing / found.documents, 1),
+        )
+    ]
+
+
+def _verdict(kind: Kind, values: Mapping[str, str]) -> str:
+    if kind == "unproven":
         return _(
             "Not proven that {challenger} differs from {baseline}: {metric} {delta} ({level} "
             "{ends}), by the judge {judge}, corrected by people's labels of {n} queries.",
             **values,
         )
-    if found.kind == "worse":
+    if kind == "worse":
         return _(
             "{challenger} is worse than {baseline}: {metric} {delta} ({level} {ends}), by the "
             "judge {judge}, corrected by people's labels of {n} queries.",
             **values,
         )
-    if found.kind == "small":
+    if kind == "small":
         return _(
             "{challenger} is better than {baseline}, but by less than the minimum practically "
             "relevant gain (set by the user): {metric} {delta} ({level} {ends}), by the judge "
@@ -100,10 +119,18 @@ def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
     ]
 
 
-def worth_sentence(three: Corrected) -> str:
-    """What the judge saves; "" where there is no corrected number."""
+def worth_sentence(found: JudgedVerdict) -> str:
+    """Return what the judge saves; "" if there is no corrected number."""
+    three = found.three
     if not math.isfinite(three.worth):
         return ""
+    if not three.weight and found.graded < max(FEWEST_PEOPLE, found.people / 2):
+        return _(
+            "The judge adds nothing here, so this is the verdict by human labels: it graded only "
+            "{n} of the {people} labelled queries, too few to see what it is worth.",
+            n=number(found.graded, 0),
+            people=number(found.people, 0),
+        )
     if not three.others:
         return _(
             "The judge adds nothing here, so this is people's verdict: they labelled all of its "
@@ -151,6 +178,38 @@ def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
     return said
 
 
+def bias_sentence(study: Study, found: JudgedVerdict) -> str:
+    """Return which system the judge favours, measured by human labels; "" if that is not known."""
+    if study.judge is None:
+        return ""
+    favour = favours(study, study.judge)[found.challenger]
+    if not math.isfinite(favour.low):
+        return ""
+    if favour.proven:
+        sides = (found.challenger, study.baseline)
+        favoured, other = sides if favour.difference > 0 else sides[::-1]
+        return _(
+            "Bias: the judge errs in favour of {system}. Compared with the human labels, it gives "
+            "the documents that {system} ranks higher {difference} grades more than those that "
+            "{other} ranks higher ({level} {ends}).",
+            system=study.name(favoured),
+            other=study.name(other),
+            difference=number(abs(favour.difference), 2),
+            level=percent(FAVOUR_LEVEL),
+            ends=change_interval(*sorted((abs(favour.low), abs(favour.high)))),
+        )
+    return _(
+        "Bias: not proven that the judge favours {challenger} or {baseline}. Compared with the "
+        "human labels, it gives the documents that {challenger} ranks higher {difference} grades "
+        "more than those that {baseline} ranks higher ({level} {ends}).",
+        challenger=study.name(found.challenger),
+        baseline=study.name(study.baseline),
+        difference=signed(favour.difference, 2),
+        level=percent(FAVOUR_LEVEL),
+        ends=change_interval(favour.low, favour.high),
+    )
+
+
 def copied_sentence(found: JudgeAgreement) -> str:
     """That a judge's grades are people's labels."""
     return _(
@@ -164,10 +223,12 @@ def lost_sentence(found: JudgedVerdict) -> str:
     """In how many of people's queries the judge lacks a grade, why, and what to do."""
     reasons = Counter(map(kind_of_failure, found.lost["kind"]))
     said = ngettext(
-        "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
-        "by reason: {why}). It says nothing there, and only people's labels count.",
-        "In {n} of the {people} queries that people labelled, the judge lacks a grade (documents "
-        "by reason: {why}). It says nothing there, and only people's labels count.",
+        "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
+        "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
+        "labels; a query without any grade counts by its human labels only.",
+        "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
+        "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
+        "labels; a query without any grade counts by its human labels only.",
         int(found.lost["query_id"].nunique()),
         people=number(found.people, 0),
         why=enumerated(
@@ -197,18 +258,6 @@ def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
     if judge is None:
         return []
     said = [_counts(found)]
-    favour = favours(study, judge)[found.challenger]
-    if favour.proven:
-        side = found.challenger if favour.difference > 0 else study.baseline
-        said.append(
-            _(
-                "The judge errs in favour of {system}: against people's labels, it gives the "
-                "documents that {system} ranks higher {difference} grades more than those that the "
-                "other system ranks higher.",
-                system=study.name(side),
-                difference=number(abs(favour.difference), 2),
-            )
-        )
     # What stands at the same rank in both is not drawn, and changes nothing.
     if not found.drawn and found.labelled < _ALL:
         said.append(
@@ -265,15 +314,15 @@ def judged_lines(study: Study) -> list[str]:
 
 
 def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
-    """The three ways, what the judge is worth, and what to keep in mind, a line each."""
-    said = []
+    """The judge's bias, the three ways, what it is worth, and what to keep in mind, a line each."""
+    said = [*filter(None, [bias_sentence(study, found)])]
     for title, change in three_ways(found.three):
         n = ngettext("{n} query", "{n} queries", change.n)
         value = "–"
         if math.isfinite(change.mean):
             value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
         said.append(f"{title}: {value}, {n}")
-    said += filter(None, [worth_sentence(found.three)])
+    said += filter(None, [worth_sentence(found)])
     said += [_("Warning: {text}", text=each) for each in judge_warnings(study, found)]
     return [*said, *judge_caveats(study, found)]
 

@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.judging.agreement import lifted_by
 from rankdash.analysis.judging.corrected import correct
 from rankdash.analysis.judging.judgements import Judgements
+from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.loading import load
 from rankdash.readers import sources_from_path
-from rankdash.study.judging import JudgedVerdict
+from rankdash.study.judging import JudgedVerdict, verdicts
 from rankdash.words.judged import (
+    bias_sentence,
     judge_caveats,
     judge_warnings,
+    judged_facts,
     judged_lines,
     judged_sentence,
     three_ways,
@@ -35,8 +39,8 @@ def verdict(study, kind: str, n: int = 20, others: int = 100, noise: float = 0.3
     people[n:] = np.nan
     usual = {
         "judge": "Judge A", "challenger": study.challengers[0], "p": 0.01, "queries": n + others,
-        "people": n, "incomplete": 0, "lost": lost_pairs({}), "drawn": False, "labelled": 1.0,
-        "before": 0.5,
+        "people": n, "graded": n, "incomplete": 0, "documents": 10 * (n + others), "missing": 0,
+        "lost": lost_pairs({}), "drawn": False, "labelled": 1.0, "before": 0.5,
     }  # fmt: skip
     three = correct(people, judge, level=0.95)
     return JudgedVerdict(three=three, kind=kind, **(usual | fields))
@@ -72,6 +76,13 @@ def test_each_verdict_says_by_whom_and_how_surely(study, kind, said) -> None:
     )
 
 
+def test_a_verdict_names_the_grades_that_the_judge_lacks(study) -> None:
+    found = verdict(study, "better", documents=4220, missing=211)
+    whole = judged_sentence(study, replace(found, missing=0))
+    loss = " The judge has no grade for 211 of 4,220 documents (5.0%)."
+    assert judged_sentence(study, found) == whole + loss
+
+
 def test_what_is_missing_for_a_verdict(study) -> None:
     assert judged_sentence(study, verdict(study, "too_few", n=7)) == (
         "No verdict by the judge Judge A: people labelled 7 queries with a value, and at least 10 "
@@ -83,20 +94,26 @@ def test_what_is_missing_for_a_verdict(study) -> None:
 
 
 def test_what_the_judge_saves(study) -> None:
-    three = verdict(study, "better").three
-    assert worth_sentence(three) == (
+    found = verdict(study, "better")
+    three = found.three
+    assert worth_sentence(found) == (
         f"The judge is worth {three.worth:.1f} times the labels: without it, about "
         f"{three.saved:.0f} more queries would have to be labelled for the same certainty."
     )
-    useless = replace(three, weight=0.0, corrected=three.people)
+    useless = replace(found, three=replace(three, weight=0.0, corrected=three.people))
     assert worth_sentence(useless).endswith(
         "so this is people's verdict: its changes do not follow theirs."
     )
-    everything = verdict(study, "better", others=0).three
+    # Of a run that was cancelled, nothing is known of how its changes follow people's.
+    for graded in (0, 1, 9):
+        assert worth_sentence(replace(useless, graded=graded)).endswith(
+            f"it graded only {graded} of the 20 labelled queries, too few to see what it is worth."
+        )
+    everything = verdict(study, "better", others=0)
     assert worth_sentence(everything).endswith(
         "so this is people's verdict: they labelled all of its queries."
     )
-    assert worth_sentence(verdict(study, "too_few", n=5).three) == ""
+    assert worth_sentence(verdict(study, "too_few", n=5)) == ""
 
 
 def test_the_three_ways_stand_in_one_order(study) -> None:
@@ -147,18 +164,19 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
     )
     found = verdict(judged, "better", incomplete=5, lost=lost)
     assert judge_warnings(judged, found) == [
-        "In 3 of the 20 queries that people labelled, the judge lacks a grade (documents by "
-        "reason: no answer in time: 2, answer not in the form: 1, not asked yet: 1). It says "
-        "nothing there, and only people's labels count. Let the judge grade these queries too. Ask "
-        "again for those that failed, on the page Judge or with rankdash judge run and the same "
-        "file."
+        "In 3 of the 20 labelled queries, the judge lacks a grade (documents by reason: no answer "
+        "in time: 2, answer not in the form: 1, not asked yet: 1). A missing grade counts as one "
+        "more grade, whose worth is learned from the human labels; a query without any grade "
+        "counts by its human labels only. Let the judge grade these queries too. Ask again for "
+        "those that failed, on the page Judge or with rankdash judge run and the same file."
     ]
     never = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "not_asked"}))
     assert judge_warnings(judged, never)[0].endswith("Let the judge grade these queries too.")
     file = verdict(judged, "better", lost=lost_pairs({("q3", "d1"): "elsewhere"}))
     assert judge_warnings(judged, file)[0].endswith(
-        "(documents by reason: no grade in the file: 1). It says nothing there, and only people's "
-        "labels count. Read its file again with a grade for each of these."
+        "(documents by reason: no grade in the file: 1). A missing grade counts as one more grade, "
+        "whose worth is learned from the human labels; a query without any grade counts by its "
+        "human labels only. Read its file again with a grade for each of these."
     )
     assert judge_warnings(judged, verdict(judged, "better")) == []
     copy = replace(judged.judge, table=judged.judge.table.assign(
@@ -166,6 +184,38 @@ def test_where_people_labelled_and_the_judge_failed_it_is_a_warning_with_what_to
     assert judge_warnings(replace(judged, judge=copy), verdict(judged, "better"))[0].startswith(
         f"The judge's grades are people's labels on all {len(copy):,} pairs that both graded."
     )
+
+
+def test_the_bias_is_the_first_line_below_the_verdict(study) -> None:
+    """A judge that gives one grade more to what the challenger ranks higher; one that errs evenly;
+    one with too few labelled queries to know."""
+    (challenger,) = study.challengers
+    qrels = study.dataset.qrels
+    pool = pool_of({each: study.ranking(each) for each in study.chosen}, 10)
+    owner = lifted_by(pool, challenger, study.baseline).reindex(
+        pd.MultiIndex.from_frame(qrels[["query_id", "doc_id"]])
+    )
+    label = qrels["label"].to_numpy()
+    for high, said in (
+        ((owner == challenger).to_numpy(), "Bias: the judge errs in favour of by 1. Compared"),
+        ((owner == study.baseline).to_numpy(), "Bias: the judge errs in favour of First stage. C"),
+        (
+            np.random.default_rng(1).random(len(qrels)) < 0.02,
+            "Bias: not proven that the judge favours by 1 or First",
+        ),
+    ):
+        table = qrels.assign(grade=np.minimum(label + high, 3.0), error="")
+        judged = replace(study, judge=Judgements("Judge A", (0.0, 3.0), table))
+        lines = judged_lines(judged)
+        assert lines[0].startswith(("by 1 is ", "Not proven that by 1 differs"))
+        assert lines[1].startswith(said)
+        (found,) = verdicts(judged, judged.judge).values()
+        assert judged_facts(judged, found)[0] == lines[1]
+        assert bias_sentence(judged, found) == lines[1]
+        assert sum("Bias: " in line for line in lines) == 1
+    few = table[table["query_id"].isin(table["query_id"].unique()[:4])]
+    judged = replace(study, judge=Judgements("Judge A", (0.0, 3.0), few))
+    assert not [line for line in judged_lines(judged) if "Bias" in line or "nan" in line]
 
 
 def test_a_shared_maker_is_said_where_that_system_is_compared() -> None:

@@ -6,6 +6,7 @@ system turns a verdict around: see `corrected.py` for what people's labels make 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,13 +22,18 @@ from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.ranking.ragged import Floats, Integers
 
 _PAIR = ["query_id", "doc_id"]
-_LEVEL = 0.95
+FAVOUR_LEVEL = 0.95
+"""The level of the intervals of agreement and bias."""
 LABEL, GRADE = "label", "grade"
 """Groups by what people said, and by what the judge said."""
 
 FEWEST_PAIRS = 10
 """Of fewer pairs there is no kappa and no interval; nor an interval of fewer than `FEWEST_QUERIES`
 queries, over which it is."""
+
+# So many labels use the highest grade of their scale.
+_MANY_LABELS = 100
+_ROUNDING = 1e-9
 
 _COLUMNS = (
     *("by", "group", "queries", "pairs", "agree", "people_relevant", "judge_relevant"),
@@ -41,14 +47,18 @@ class JudgeAgreement:
     """A judge beside people, on the pairs that both graded.
 
     pairs: query_id, doc_id, label (people's) and grade (the judge's). without_grade: labelled pairs
-    that the judge has no grade for. threshold: the lowest relevant label or grade. binary: whether
-    the two have different scales, so that they are compared as relevant (1) or not (0).
+    that the judge has no grade for. threshold, cut: the lowest label and the lowest grade that are
+    relevant. highest, top: of the labels and of the judge's scale. binary: whether these two
+    differ, so that labels and grades are compared as relevant (1) or not (0).
     """
 
     judge: str
     pairs: pd.DataFrame
     without_grade: int
     threshold: float
+    cut: float
+    highest: float
+    top: float
     binary: bool
 
     @property
@@ -134,8 +144,8 @@ class JudgeAgreement:
     @cached_property
     def _binary(self) -> tuple[Floats, Floats]:
         label, grade = (
-            (self.pairs[side].to_numpy() >= self.threshold).astype(np.float64)
-            for side in (LABEL, GRADE)
+            (self.pairs[side].to_numpy() >= lowest).astype(np.float64)
+            for side, lowest in ((LABEL, self.threshold), (GRADE, self.cut))
         )
         return label, grade
 
@@ -193,7 +203,7 @@ def _kappa(
 
 def _reach(values: Floats, queries: Integers) -> float:
     """Half the interval of their mean; NaN where there is none."""
-    return clustered_reach(values, queries, _LEVEL) if _enough(queries) else float("nan")
+    return clustered_reach(values, queries, FAVOUR_LEVEL) if _enough(queries) else float("nan")
 
 
 def _enough(queries: Integers) -> bool:
@@ -218,27 +228,52 @@ class Favour:
         return self.low > 0 or self.high < 0
 
 
-def agreement(judgements: Judgements, labels: pd.DataFrame, *, threshold: float) -> JudgeAgreement:
-    """A judge beside people's labels: query_id, doc_id and label, one row a pair.
+def agreement(
+    judgements: Judgements,
+    labels: pd.DataFrame,
+    *,
+    threshold: float,
+) -> JudgeAgreement:
+    """Compare a judge with human labels: query_id, doc_id and label, one row a pair.
 
-    Where labels are 0 and 1 alone and the judge's scale is not, or a label is outside of its scale,
-    the two are compared as relevant or not.
+    If the highest label is not the judge's highest grade, the scales differ, and the two are
+    compared as relevant or not (`grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
+    highest grade may be on its scale, unless all are 0 and 1.
     """
-    low, high = judgements.scale
     # Any number of labels may have been given: the ones in question are those of the judge's pairs.
     judged = judgements.table[[*_PAIR, "grade"]]
     both = labels[[*_PAIR, "label"]].astype({"label": np.float64}).merge(judged, on=_PAIR)
     given = both.dropna().reset_index(drop=True)
-    used = set(given["label"])
-    other = used <= {0.0, 1.0} and high > 1
-    outside = any(not low <= label <= high for label in used)
+    values = np.unique(labels["label"].to_numpy(dtype=np.float64))
+    top = judgements.scale[1]
+    shorter = len(labels) >= _MANY_LABELS or set(values) <= {0.0, 1.0}
+    highest = float(values[-1]) if len(values) else float("nan")
+    binary = bool(len(given)) and (highest > top or (highest < top and shorter))
     return JudgeAgreement(
         judge=judgements.name,
         pairs=given,
         without_grade=len(labels) - len(given),
         threshold=threshold,
-        binary=bool(used) and (other or outside),
+        cut=grade_cut(judgements, values, threshold, highest) if binary else threshold,
+        highest=highest,
+        top=top,
+        binary=binary,
     )
+
+
+def grade_cut(judgements: Judgements, values: Floats, threshold: float, highest: float) -> float:
+    """Return the lowest grade that counts as relevant on the judge's own scale.
+
+    On the scale of the labels, the border is halfway between the threshold and the next lower
+    label; the judge's border is at the same share of its scale. values: the labels, ascending.
+    """
+    low, top = judgements.scale
+    start = min(0.0, float(values[0]))
+    end = max(highest, threshold, start + 1)
+    below = max([start, *(float(each) for each in values if each < threshold)])
+    border = low + ((below + threshold) / 2 - start) / (end - start) * (top - low)
+    grades = judgements.graded["label"].to_numpy()
+    return math.ceil(border - _ROUNDING) if (grades == np.floor(grades)).all() else border
 
 
 def lifted_by(pool: LabelPool, challenger: str, baseline: str) -> pd.Series:

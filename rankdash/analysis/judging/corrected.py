@@ -67,7 +67,7 @@ class Corrected:
     people: from people's queries alone. judge: from the judge's grades alone, over all queries that
     it has a value for; its interval knows nothing of the judge's errors. corrected: from both; of n
     of people's queries; without numbers for fewer than `FEWEST_PEOPLE` of them. weight: of the
-    judge, from 0 (no help) to 1. others: queries that people did not label.
+    judge, from 0 (no help) to 1. others: queries that the judge alone has a value for.
     """
 
     people: MeanChange
@@ -202,12 +202,14 @@ class _Sample:
     @classmethod
     def of(cls, people: Floats, judge: Floats, others: Floats) -> _Sample:
         known = people[~np.isnan(people)]
+        # A query that neither people nor the judge have a value for is not a part of any sample.
+        others = others[~np.isnan(others)]
         everyone = np.concatenate([judge, others])
         graded = everyone[~np.isnan(everyone)]
         centre = graded.mean() if len(graded) else 0.0
         mean = float(known.mean()) if len(known) else float("nan")
         change = np.nan_to_num(people - mean)
-        judged, other = np.nan_to_num(judge - centre), np.nan_to_num(others - centre)
+        judged, other = np.nan_to_num(judge - centre), others - centre
         spread = judged - (judged.mean() if len(judged) else 0.0)
         return cls(
             n=len(people),

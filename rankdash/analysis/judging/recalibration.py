@@ -4,7 +4,8 @@ People's labels say what a grade is worth on documents that the challenger ranks
 baseline ranks higher, and that neither does. Each document of a query then gets a label drawn from
 what people said of such documents, several times, and the mean of the changes is what to expect. So
 a judge that grades too high, or in favour of one system, follows people's changes as well as its
-grades allow.
+grades allow. A missing grade is one more grade: documents on which the judge fails may be relevant
+more or less often than others, and their query keeps what its other grades let expect.
 
 What people said of a query is never used for that query (each is left out in turn, as in
 cross-prediction-powered inference: Zrnic and Candès 2024). So the expected changes err on people's
@@ -35,15 +36,16 @@ _MOST_LABELS = 16
 def expected_changes(
     pool: LabelPool, grades: Floats, labels: Floats, changes: Callable[[Floats], Floats]
 ) -> Floats:
-    """(Q,) the change to expect of each query; NaN where the judge lacks a grade, and where no draw
-    has a value.
+    """Return (Q,) the change to expect of each query; NaN if the judge graded nothing of it, and if
+    no draw has a value.
 
     pool: N pairs of Q queries of the baseline and the challenger, in this order. grades: (N,) by
     the judge, NaN where there is none. labels: (N,) by people, NaN where there is none. changes:
     from (N,) labels to (Q,) changes by the metric, NaN where a query has no value.
     """
     labelled, graded = ~np.isnan(labels), ~np.isnan(grades)
-    known = labelled & graded
+    answered = np.bincount(pool.query, graded, len(pool.query_ids)) > 0
+    known = labelled & answered[pool.query]
     if not known.any():
         return np.full(len(pool.query_ids), np.nan)
     values, label = _few_values(labels[known])
@@ -60,8 +62,7 @@ def expected_changes(
         for bound in bounds:
             which += place > bound[row]
         drawn.append(changes(values[which]))
-    whole = np.bincount(pool.query, ~graded, len(pool.query_ids)) == 0
-    count = np.where(whole, (~np.isnan(drawn)).sum(axis=0), 0)
+    count = np.where(answered, (~np.isnan(drawn)).sum(axis=0), 0)
     expected: Floats = np.full(len(count), np.nan)
     np.divide(np.nansum(drawn, axis=0), count, out=expected, where=count > 0)
     return expected
@@ -108,10 +109,12 @@ def _few_values(labels: Floats) -> tuple[Floats, Integers]:
 
 
 def _levels(grades: Floats, known: Flags) -> Integers:
-    """(N,) the judge's grades as numbers from 0, neighbours taken together from the highest on,
-    until people labelled enough of each; those without a grade are with the lowest."""
-    used, place = np.unique(-grades, return_inverse=True)
-    labelled = np.bincount(place[known], minlength=len(used))
+    """Return (N,) the judge's grades as numbers from 0: neighbours are taken together from the
+    highest to the lowest until people labelled enough of each. A missing grade has the number after
+    the last, however few are labelled: what is not known of it is what is known of all."""
+    missing = np.isnan(grades)
+    used, place = np.unique(-grades[~missing], return_inverse=True)
+    labelled = np.bincount(place[known[~missing]], minlength=len(used))
     level = np.zeros(len(used), dtype=np.int64)
     current = count = 0
     for at, more in enumerate(labelled):
@@ -120,7 +123,10 @@ def _levels(grades: Floats, known: Flags) -> Integers:
         if count >= _FEWEST_LABELS:
             current, count = current + 1, 0
     # What is left at the end is too little for a level of its own.
-    return np.minimum(level, max(current - 1, 0))[place]
+    level = np.minimum(level, max(current - 1, 0))
+    found = np.full(len(grades), max(current, 1))
+    found[~missing] = level[place]
+    return found
 
 
 def _places(pool: LabelPool) -> Iterator[Floats]:

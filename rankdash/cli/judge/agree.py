@@ -136,6 +136,7 @@ def _numbers(each: Agreed) -> dict[str, Any]:
         "judge": found.judge,
         "binary": found.binary,
         "threshold": found.threshold,
+        "grade_threshold": found.cut,
         "without_grade": found.without_grade,
         "copied": found.copied,
         "overall": _row(found.overall),
@@ -171,6 +172,8 @@ def _of_system(study: Study | None, row: pd.Series) -> dict[str, str]:
 def _say(each: Agreed) -> None:
     found, all_pairs = each.found, each.found.overall
     out = sys.stdout.write
+    for favour in each.favours:
+        out(_bias(favour))
     out(
         f"{one_line(found.judge)}: {all_pairs['pairs']:,} pairs of {all_pairs['queries']:,} "
         f"queries that people and the judge graded; {found.without_grade:,} labels without a "
@@ -180,8 +183,9 @@ def _say(each: Agreed) -> None:
         out(f"Warning: {copied_sentence(found)}\n")
     if found.binary:
         out(
-            "The scales differ, so both are compared as relevant (1) or not (0), at "
-            f"{found.threshold:g}.\n"
+            f"The scales differ (labels up to {found.highest:g}, grades up to {found.top:g}): both "
+            "are compared as relevant (1) or not (0), labels from "
+            f"{found.threshold:g} and grades from {found.cut:g} upwards.\n"
         )
     out(
         f"The same grade on {all_pairs['agree']:.0%}, the judge higher on {all_pairs['over']:.0%}, "
@@ -198,17 +202,26 @@ def _say(each: Agreed) -> None:
             shown = f"not of fewer than {FEWEST_PAIRS} pairs" if few else "no value"
         out(f"{title}: {shown}\n")
     out(_matrix(found.unweighted))
-    for favour in each.favours:
-        if math.isfinite(favour.difference):
-            out(
-                f"{one_line(favour.challenger)}: what it ranks higher gets "
-                f"{favour.difference:+.2f} grades more from the judge, against people, than what "
-                f"the baseline ranks higher ({favour.low:+.2f} to {favour.high:+.2f})"
-                f"{': the judge errs in favour of one of them' if favour.proven else ''}\n"
-            )
     out(_groups(each))
     if each.flagged is not None:
         out(_flagged(each.flagged))
+
+
+def _bias(favour: Favour) -> str:
+    """Which system the judge favours; "" if that is not known."""
+    if math.isnan(favour.difference):
+        return ""
+    ends = f"{favour.low:+.2f} to {favour.high:+.2f}"
+    verdict = "not proven that the judge favours one of them"
+    if math.isnan(favour.low):
+        ends, verdict = "no interval", "too few queries to prove it"
+    elif favour.proven:
+        verdict = "the judge errs in favour of one of them"
+    return (
+        f"Bias: what {one_line(favour.challenger)} ranks higher gets {favour.difference:+.2f} "
+        f"grades more from the judge, compared with the human labels, than what the baseline ranks "
+        f"higher ({ends}): {verdict}\n"
+    )
 
 
 def _groups(each: Agreed) -> str:

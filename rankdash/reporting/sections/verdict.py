@@ -15,6 +15,7 @@ from rankdash.words import assumptions, costs, prices
 from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.judged import (
+    bias_sentence,
     judge_caveats,
     judge_warnings,
     judged_sentence,
@@ -84,7 +85,7 @@ def _judged(draft: Draft, challenger: str) -> str:
     ]
     metric, level = study.measure.title, percent(study.statistics.level)
     head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
-    said = [judged_sentence(study, found), worth_sentence(found.three)]
+    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
     return "".join(
         [
             prose(paragraph([each for each in said if each])),

@@ -120,9 +120,13 @@ def _agreement(found: JudgeAgreement) -> None:
         if found.binary:
             st.caption(
                 _(
-                    "The scales differ, so both are compared as relevant (1) or not (0), from {n} "
-                    "on.",
+                    "The scales differ (labels up to {highest}, grades up to {top}): both are "
+                    "compared as relevant (1) or not (0), labels from {n} and grades from {grade} "
+                    "upwards.",
+                    highest=plain(found.highest),
+                    top=plain(found.top),
                     n=plain(found.threshold),
+                    grade=plain(found.cut),
                 )
             )
         st.caption(

@@ -17,6 +17,7 @@ from rankdash.ui.widgets import badges, plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe, table_html
 from rankdash.words.judged import (
+    bias_sentence,
     judge_caveats,
     judge_warnings,
     judged_sentence,
@@ -36,7 +37,7 @@ def draw(study: Study, challenger: str) -> None:
     found = verdicts(study, study.judge)[challenger]
     badges.verdict(found.kind)
     st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
-    said = [judged_sentence(study, found), worth_sentence(found.three)]
+    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
     st.write(markdown_safe(paragraph([each for each in said if each]), 800))
     left, right = st.columns(2, gap="large")
     with left:

@@ -128,7 +128,7 @@ def test_nothing_in_common_has_no_numbers() -> None:
 def test_other_scales_are_compared_as_relevant_or_not(labels, scale, binary) -> None:
     low, high = labels
     rows = [("a", "1", high), ("a", "2", low), ("b", "1", high), ("b", "2", high)]
-    grades = [("a", "1", scale[1]), ("a", "2", 0), ("b", "1", 1), ("b", "2", 0)]
+    grades = [("a", "1", scale[1]), ("a", "2", 0), ("b", "1", min(2, scale[1])), ("b", "2", 0)]
     found = agreement(judged(grades, scale), labelled(rows), threshold=1)
     assert found.binary == binary
     if binary:
@@ -257,3 +257,48 @@ def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> Non
     favour = found.favours(owner, "new", "old")
     assert np.isfinite(favour.difference) == kappas
     assert np.isfinite(favour.low) == intervals
+
+
+@pytest.mark.parametrize(
+    ("labels", "scale", "threshold", "cut"),
+    [
+        # Halfway between the border's labels, at the same share of the judge's scale.
+        ([0, 1], (0, 3), 1, 2),
+        ([0, 1], (0, 10), 1, 5),
+        ([0, 1, 2], (0, 3), 1, 1),
+        ([0, 1, 2], (0, 10), 1, 3),
+        ([0, 1, 2], (0, 10), 2, 8),
+        ([0, 1, 2, 3], (0, 100), 2, 50),
+        ([0, 1, 2, 3], (0, 1), 1, 1),
+        ([0, 1, 2, 3, 4], (0, 3), 1, 1),
+    ],
+)
+def test_another_scale_is_compared_as_relevant_or_not(labels, scale, threshold, cut) -> None:
+    rng = np.random.default_rng(1)
+    label = rng.choice(labels, 400).astype(float)
+    grade = rng.integers(scale[0], scale[1] + 1, 400).astype(float)
+    pairs = [(f"q{n // 10}", f"d{n}") for n in range(400)]
+    table = labelled([(*pair, each) for pair, each in zip(pairs, label, strict=True)])
+    judge = judged([(*pair, each) for pair, each in zip(pairs, grade, strict=True)], scale)
+    found = agreement(judge, table, threshold=threshold)
+    assert found.binary
+    assert (found.cut, found.highest, found.top) == (cut, labels[-1], scale[1])
+    expected = cohen_kappa_score(label >= threshold, grade >= cut)
+    for kappa in (found.unweighted, found.quadratic, found.relevant):
+        assert kappa.kappa == pytest.approx(expected, abs=1e-12)
+    # A judge that knows the labels, on a scale of its own, agrees in full.
+    share = label / labels[-1]
+    same = judged(
+        [(*pair, np.round(each * scale[1])) for pair, each in zip(pairs, share, strict=True)], scale
+    )
+    if scale[1] > 1:
+        assert agreement(same, table, threshold=threshold).relevant.kappa == pytest.approx(1)
+
+
+def test_few_labels_below_the_highest_grade_may_be_on_the_judges_scale() -> None:
+    """Many are not, and neither are those alone that the judge graded too."""
+    judge = judged([("a", "1", 3.0), ("a", "2", 0.0)])
+    rows = [("a", "1", 2.0), ("a", "2", 0.0), *(("b", str(n), n % 3) for n in range(98))]
+    assert agreement(judge, labelled(rows), threshold=1).binary
+    assert not agreement(judge, labelled(rows[1:]), threshold=1).binary
+    assert not agreement(judge, labelled([*rows, ("b", "98", 3.0)]), threshold=1).binary

@@ -142,10 +142,16 @@ def test_a_judge_that_is_no_help_leaves_what_people_say(kind: str) -> None:
         assert both == alone
 
 
-def test_a_judge_without_grades_elsewhere_moves_nothing() -> None:
-    found = correct(*unhelpful("graded only where people did"), level=0.95)
-    # Its mean is that of the queries that it graded, so that the correction is nothing.
-    assert found.corrected.mean == pytest.approx(found.people.mean, abs=1e-12)
+@pytest.mark.parametrize("graded", [0, 1, 2, 30])
+def test_only_what_the_judge_graded_elsewhere_counts(graded: int) -> None:
+    """A judge that graded people's queries and was cancelled knows as much as these others."""
+    people, judge = sample(20, 400)
+    judge[20 + graded :] = NAN
+    found = correct(people, judge, level=0.95)
+    part = correct(people[: 20 + graded], judge[: 20 + graded], level=0.95)
+    assert (found.corrected, found.weight, found.others) == (part.corrected, part.weight, graded)
+    if graded < 2:
+        assert found.corrected == found.people
 
 
 @pytest.mark.parametrize("change", [0.0, 0.1, -0.3])

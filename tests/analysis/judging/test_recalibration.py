@@ -106,11 +106,37 @@ def test_only_which_grades_are_the_same_counts(scale) -> None:
     assert expected_changes(pool, scale(grades), labels, summed(pool)) == pytest.approx(found)
 
 
-def test_a_query_without_all_grades_has_nothing_to_expect() -> None:
+def test_a_query_without_any_grade_has_nothing_to_expect() -> None:
     pool, grades, labels = judged()
-    grades[[25, 437]] = NAN
+    grades[np.isin(pool.query, [2, 43])] = NAN
     found = expected_changes(pool, grades, labels, summed(pool))
     assert np.flatnonzero(np.isnan(found)).tolist() == [2, 43]
+
+
+def test_a_missing_grade_is_one_more_grade_whose_worth_is_learned() -> None:
+    """Judges that fail on all that is relevant, or on one in five: as if failing were a grade."""
+    pool, grades, labels = judged(queries=120, people=60)
+    rng = np.random.default_rng(9)
+    for lost in (grades == 3, rng.random(len(pool)) < 0.2):
+        failed = np.where(lost, NAN, grades)
+        found = expected_changes(pool, failed, labels, summed(pool))
+        named = np.where(lost, -1.0, grades)
+        assert found == pytest.approx(expected_changes(pool, named, labels, summed(pool)))
+        assert not np.isnan(found).any()
+    # The others' grades keep what they say.
+    whole = expected_changes(pool, grades, labels, summed(pool))
+    assert np.corrcoef(found, whole)[0, 1] > 0.8
+
+
+def test_a_grade_that_is_missing_in_few_documents_is_worth_what_all_are() -> None:
+    pool, grades, labels = judged(queries=120, people=60)
+    places = [(n, n * 10) for n in range(60, 120)]
+    grades[[place for _, place in places]] = NAN
+    worths = [
+        expected_changes(pool, grades, labels, lambda drawn, at=at: np.full(120, drawn[at]))[query]
+        for query, at in places[::6]
+    ]
+    assert np.mean(worths) == pytest.approx(np.nanmean(labels), abs=0.1)
 
 
 @pytest.mark.parametrize("lacking", ["grades", "labels"])

@@ -103,7 +103,9 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
         assert way in told
     assert "People and the judge both graded 59 pairs of 15 queries." in told
     # People's labels are 0 and 1.
-    assert "both are compared as relevant (1) or not (0), from 1 on" in told
+    assert "(labels up to 1, grades up to 3): both are compared as relevant (1) or not (0)" in (
+        told.replace("\\", "")
+    )
     (table,) = [each.value for each in page.get("html") if ">Higher</th>" in str(each.value)]
     for by in ("people's label", "judge's grade", "length of the document", "kind"):
         assert f">{html_safe(by)}: " in table
@@ -114,7 +116,7 @@ def test_from_the_cost_to_the_verdict_three_ways(page, workspace, stored, server
     assert "1 pair without a grade" in [each.label for each in page.expander]
     # In people's queries, so that it is a warning, with a button that asks for these alone.
     (warning,) = [each.value for each in page.warning if "lacks a grade" in each.value]
-    assert "In 1 of the 15 queries that people labelled" in warning.replace("\\", "")
+    assert "In 1 of the 15 labelled queries" in warning.replace("\\", "")
     assert "request refused: 1" in warning.replace("\\", "")
     # Beside people's verdict on Overview and in the report, once that is asked for.
     sentence = "My \\*judge\\*\\, corrected by people"
@@ -159,7 +161,8 @@ def test_what_failed_in_peoples_queries_is_asked_again_alone(app, workspace, ser
     app.switch_page(str(ROOT / "pages" / "judge.py")).run()
     assert not app.exception
     told = said(app).replace("\\", "")
-    assert "In 1 of the 12 queries that people labelled, the judge lacks a grade" in told
+    assert "In 1 of the 12 labelled queries, the judge lacks a grade" in told
+    assert "The judge has no grade for 8 of 56 documents (14.3%)." in told
     assert "Of 14 queries, people labelled 12: 12 with a value, 0 without one" in told
     assert "The judge graded 12 in full: " in told
     assert "; in 2 it lacks a grade." in told
