@@ -103,9 +103,7 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
     low, _ = highest(case, None, side)
     relevant = all_labelled(system.judged, found.query, found.ranks[0], case.top)
     filled = measure.metric.compute(Relevance(relevant, rules), measure.k, measure.parameter)
-    labelled = evaluate(
-        system.judged, [replace(parse_measure("judged"), k=measure.k)], rules, system.left_out
-    )
+    labelled = _values(system, replace(parse_measure("judged"), k=measure.k), rules)
     return {
         "n": int(scored.sum()),
         "judged": mean_of_known(labelled.values[scored, 0]),

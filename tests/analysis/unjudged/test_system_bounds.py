@@ -1,6 +1,7 @@
 """Bounds hold for every assignment of labels, and where they are called tight one reaches them."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -331,6 +332,22 @@ def test_the_table_leaves_out_what_is_no_quality_and_says_how_much_is_judged():
     # One of two for this query, one of one for the other.
     assert table["judged"].iloc[0] == pytest.approx((1 / 2 + 1) / 2)
     assert table["unjudged"].iloc[0] == 1
+
+
+@pytest.mark.parametrize("rules", [Conventions(), Conventions.trec_eval()], ids=["own", "trec"])
+@pytest.mark.parametrize("missing", ["zero", "skip"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
+    """The query counts 0 or not at all, as the conventions say; no label can change that."""
+    rules = replace(rules, missing=missing)
+    ranking = made("abc", ["q"])
+    judged = judge(ranking, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
+    row = bounds_table({"s": RankedLabels(ranking, judged)}, [name], rules).iloc[0]
+    shown = evaluate(judged, [name], rules)
+    assert row["n"] == (~np.isnan(shown.values[:, 0])).sum()
+    assert row["value"] == pytest.approx(shown.mean(name))
+    assert row["lowest"] - 1e-9 <= row["value"] <= row["highest"] + 1e-9
+    assert row["unjudged"] == 2 if name != "r_precision" else row["unjudged"] <= 2
 
 
 def test_a_measure_of_the_labels_cannot_be_moved_by_them():
