@@ -2,10 +2,12 @@
 
 The reason is read off the *main document*: of the documents with a label above 0, the one that
 lost most where the query was hurt, gained most where it was helped, and moved the value most where
-it stayed the same. In MRR and hit it is the first relevant document, which may be another one after
-than before. Lost and gained are the negative and the positive contributions of all documents
-(`rankdash.analysis.reasons.contributions`). A change is *one-sided* where the smaller of the two is
-at most half of the larger. Hurt, same and helped follow the tie band.
+it stayed the same. Lost and gained are the negative and the positive contributions of all documents
+(`rankdash.analysis.reasons.contributions`). MRR and hit count the first relevant document alone:
+there the ranks of the main document are the ranks of the first relevant document of each list,
+which may be two documents, and the change itself is what was lost or gained. A change is
+*one-sided* where the smaller of the two is at most half of the larger. Hurt, same and helped follow
+the tie band.
 
 The first condition that holds decides, in the order of `DECIDED`:
 
