@@ -12,12 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankdash.analysis.statistics.alignment import places_of
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.dataset import FirstStage
 from rankdash.metrics import Judged, parse_measure
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN
 from rankdash.runs import combining
 from rankdash.study import latency
+from rankdash.study.headroom import best_of_all
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, bill
 from rankdash.study.query_groups import Group, turned
@@ -204,10 +206,15 @@ def unknown_tokens(study: Study, system: str) -> float:
 
 def _near_ceiling(study: Study, challenger: str) -> NearCeiling | None:
     split = study.headroom(challenger)
-    if split is None or not split.ceiling > 0:
+    if split is None or not split.n:
         return None
-    near = split.baseline >= NEAR_CEILING * split.ceiling - 1e-12
-    return NearCeiling(split.baseline, split.ceiling) if near else None
+    # The set is too easy only if no system has documents that could do better.
+    paired = ~np.isnan(split.values["baseline"])
+    best = best_of_all(study, tuple(sorted(study.specs)))
+    at = places_of(best.query_ids, split.query_ids[paired])
+    most = float(best.column(study.measure)[at].mean())
+    near = most > 0 and split.baseline >= NEAR_CEILING * most - 1e-12
+    return NearCeiling(split.baseline, most) if near else None
 
 
 def _no_negatives(study: Study) -> NoNegatives | None:

@@ -13,26 +13,22 @@ from rankdash.study.systems import FIRST_STAGE
 if TYPE_CHECKING:
     from rankdash.study.study import Study
 
+# Kinds of runs with lists of their own: read from a file, or made of several rankings.
+_LISTS = ("precomputed", "fusion")
 
-def limits_of(study: Study, challenger: str) -> Ceilings:
-    """The limits of the first stage's candidates, as deep as the baseline or the challenger
-    reordered them; where either ranks other documents, those of all that the chosen systems rank.
-    """
-    pair = (study.baseline, challenger)
-    if any(_adds_documents(study, system) for system in pair):
-        return study.once(
-            study.key("pool limits", study.chosen, study.spec),
-            lambda: study.of_pool(
-                lambda judged: limits(judged, study.measure, study.conventions, pool=True)
-            ),
-        )
-    # The first stage reorders nothing; a depth of None is deeper than any.
-    depths = [run.depth for run in map(study.run, pair) if run is not None]
-    depth = None if None in depths else max(each for each in depths if each is not None)
+
+def limits_of(study: Study, system: str) -> Ceilings:
+    """Return the limits of what a system could order: for a rerank of ours the first stage's
+    candidates, as deep as it reordered them; for any other system its own list."""
+    run = study.run(system)
+    own = run is not None and run.reranker in _LISTS
+    depth = None if run is None else run.depth
+    documents = system if own else FIRST_STAGE
     return study.once(
-        study.key("limits", study.spec, depth),
+        study.key("limits", study.spec, documents, depth),
         lambda: study.of_judged(
-            FIRST_STAGE, lambda judged: limits(judged, study.measure, study.conventions, depth)
+            documents,
+            lambda judged: limits(judged, study.measure, study.conventions, depth, own=own),
         ),
     )
 

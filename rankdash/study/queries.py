@@ -20,6 +20,7 @@ from rankdash.study.cache import Key
 from rankdash.study.query_table import Filters, order_of, passing, query_table
 from rankdash.study.query_table import valued as valued_columns
 from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 
 # Where a metric looks at the whole list, a list of documents still needs an end.
 WHOLE_LIST_SHOWN = 20
@@ -260,24 +261,34 @@ def change_statements(study: Study, found: Split) -> tuple[Statement, ...]:
 
 
 @dataclass(frozen=True)
+class Missed:
+    """A relevant document that a system's list lacks. system, rank: the system that ranks it
+    highest, and where; None and 0 if no system ranks it."""
+
+    doc_id: str
+    system: str | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True)
 class Blame:
     """The fault of a query that a challenger does not rank perfectly.
 
-    relevant: how many relevant documents its labels name. missed: of them, how many are in none of
-    the rankings. unlabelled: how many documents without a label the challenger ranks above one that
-    counts, within the cutoff.
+    relevant: how many relevant documents its labels name. missed: the relevant documents that the
+    challenger's list lacks. unlabelled: how many documents without a label the challenger ranks
+    above one that counts, within the cutoff.
     """
 
     fault: Fault
     relevant: int
-    missed: int
+    missed: tuple[Missed, ...]
     unlabelled: int
 
 
-def blame(study: Study, challenger: str, found: Split, missed: int) -> Blame | None:
-    """None where the challenger has no value for the query, or the metric cannot be split.
+def blame(study: Study, challenger: str, found: Split, missed: Iterable[Missed]) -> Blame | None:
+    """Return None if the challenger has no value for the query, or the metric cannot be split.
 
-    found: the query's change. missed: how many relevant documents are in none of the rankings.
+    found: the query's change. missed: as from `missed`.
     """
     row = listing(study, challenger).row(found.query_id)
     if row is None or "perfect" not in row or row.get("reason") in (None, "failed"):
@@ -285,7 +296,7 @@ def blame(study: Study, challenger: str, found: Split, missed: int) -> Blame | N
     threshold = study.conventions.threshold
     relevant = sum(label >= threshold for label in label_of(study, found.query_id).values())
     if row["reason"] in ("no_relevant_label", "nothing_judged"):
-        return Blame(LABELS_SAY_TOO_LITTLE, relevant, missed, 0)
+        return Blame(LABELS_SAY_TOO_LITTLE, relevant, tuple(missed), 0)
     if math.isnan(row["delta"]):
         return None
     rows = found.documents[found.documents["rank_after"].notna()]
@@ -300,19 +311,35 @@ def blame(study: Study, challenger: str, found: Split, missed: int) -> Blame | N
         own = labels(study, found.query_id)
         condensed = without(found, list(without_label), own, _conventions(study))
     fault_found = fault(value, condensed, row["ceiling"], row["perfect"], study.statistics.tie_band)
-    return Blame(fault_found, relevant, missed, int(unlabelled.sum()))
+    return Blame(fault_found, relevant, tuple(missed), int(unlabelled.sum()))
 
 
-def missed(study: Study, query_id: str, ranked: Iterable[str]) -> list[str]:
-    """The relevant documents of a query that no ranking holds, the highest label first. ranked: the
-    documents that some ranking holds."""
-    held, threshold = set(ranked), study.conventions.threshold
-    lacking = {
-        doc: label
-        for doc, label in label_of(study, query_id).items()
-        if label >= threshold and doc not in held
-    }
-    return sorted(lacking, key=lambda doc: -lacking[doc])
+def missed(study: Study, challenger: str, query_id: str, found: Ladder) -> list[Missed]:
+    """Return the relevant documents of a query that the challenger's list lacks, the highest label
+    first; if it has no list, those that no ranking has.
+
+    found: as from `ladder_of`. The first stage is looked into beside its systems.
+    """
+    labels = label_of(study, query_id)
+    lists = {system: _ranks(found, system) for system in found.systems}
+    if FIRST_STAGE not in lists:
+        first = {FIRST_STAGE: study.dataset.candidates}
+        own = ladder(first, first[FIRST_STAGE], labels, query_id, found.k, study.conventions)
+        lists[FIRST_STAGE] = _ranks(own, FIRST_STAGE)
+    lacking = []
+    for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
+        places = {system: ranks[doc] for system, ranks in lists.items() if doc in ranks}
+        held = challenger in places or (places and challenger not in lists)
+        if label >= study.conventions.threshold and not held:
+            best = min(places, key=places.__getitem__, default=None)
+            lacking.append(Missed(doc, best, 0 if best is None else places[best]))
+    return lacking
+
+
+def _ranks(found: Ladder, system: str) -> dict[str, int]:
+    """Return the rank of each document that a system ranks."""
+    ranks = zip(found.doc_ids, found.column(system), strict=True)
+    return {doc: int(rank) for doc, rank in ranks if not math.isnan(rank)}
 
 
 def _conventions(study: Study) -> Conventions:

@@ -362,14 +362,13 @@ class Study:
         """How the best value splits into lost by the retriever, still to win and won; None for a
         metric that describes labels.
 
-        The ceiling is that of the first stage's candidates, as deep as either side reordered them,
-        or, where either ranks other documents, that of all documents that the chosen systems rank.
+        The ceiling is the best order of what the challenger could order (see `limits_of`).
         """
         if not self.measures_quality:
             return None
 
         return self.once(
-            self.key("headroom", self.chosen, challenger, self.spec),
+            self.key("headroom", self.baseline, challenger, self.spec),
             lambda: split_headroom(
                 self.evaluations[self.baseline],
                 self.evaluations[challenger],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from rankdash.analysis.reasons.fault import Fault
 from rankdash.i18n import enumerated, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
-from rankdash.study.queries import Blame
+from rankdash.study.queries import Blame, Missed
 
 
 def fault_words() -> dict[str, str]:
@@ -21,8 +22,20 @@ def fault_words() -> dict[str, str]:
     }
 
 
-def ground(blame: Blame, metric: str) -> str:
-    """What a fault rests on, in sentences. metric: its title."""
+def place(missed: Missed, name: Callable[[str], str]) -> str:
+    """Return where a document that a run lacks is ranked. name: system → its name, fit for where it
+    is shown."""
+    if missed.system is None:
+        return _("in no ranking")
+    return _(
+        "rank {rank} in {system}, not in this run",
+        rank=number(missed.rank, 0),
+        system=name(missed.system),
+    )
+
+
+def ground(blame: Blame, metric: str, name: Callable[[str], str]) -> str:
+    """Return what a fault rests on, in sentences. metric: its title. name: as for `place`."""
     found = blame.fault
     if math.isnan(found.lost):
         return _too_little(blame)
@@ -44,21 +57,15 @@ def ground(blame: Blame, metric: str) -> str:
         if len(shares) > 1
         else _("{metric} is {lost} below a perfect ranking.", **given)
     )
-    return paragraph([below, *_cause(blame, found)])
+    return paragraph([below, *_cause(blame, found, name)])
 
 
-def _cause(blame: Blame, found: Fault) -> list[str]:
-    """What the largest part comes from."""
+def _cause(blame: Blame, found: Fault, name: Callable[[str], str]) -> list[str]:
+    """Return what the largest part comes from."""
     if found.code == "retriever" and blame.missed:
-        return [
-            ngettext(
-                "{n} relevant document was not retrieved.",
-                "{n} relevant documents were not retrieved.",
-                blame.missed,
-            )
-        ]
+        return _not_retrieved(blame, name)
     if found.code == "retriever":
-        return [_("Relevant documents stand below the depth that is reranked.")]
+        return [_("Relevant documents rank below the reranked depth.")]
     if found.code == "labels":
         return [
             ngettext(
@@ -70,6 +77,34 @@ def _cause(blame: Blame, found: Fault) -> list[str]:
     if found.code == "reranker":
         return [_("A better order of the same documents would gain it.")]
     return []
+
+
+def _not_retrieved(blame: Blame, name: Callable[[str], str]) -> list[str]:
+    """Return how many relevant documents are in no ranking, and in those of other systems."""
+    elsewhere = [each for each in blame.missed if each.system is not None]
+    nowhere = len(blame.missed) - len(elsewhere)
+    sentences = []
+    if elsewhere:
+        best = min(elsewhere, key=lambda each: each.rank)
+        sentences.append(
+            ngettext(
+                "{n} relevant document has rank {rank} in {system} and is not in this run.",
+                "{n} relevant documents are in the lists of other systems and not in this run; the "
+                "highest has rank {rank} in {system}.",
+                len(elsewhere),
+                rank=number(best.rank, 0),
+                system=name(str(best.system)),
+            )
+        )
+    if nowhere:
+        sentences.append(
+            ngettext(
+                "{n} relevant document was not retrieved.",
+                "{n} relevant documents were not retrieved.",
+                nowhere,
+            )
+        )
+    return sentences
 
 
 def _too_little(blame: Blame) -> str:

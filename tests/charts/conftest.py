@@ -154,7 +154,7 @@ def splits() -> pd.DataFrame:
         ("none", np.nan, np.nan, np.nan, np.nan),
     ]
     columns = ["system", "baseline", "won", "to_win", "retriever"]
-    return pd.DataFrame(rows, columns=columns).assign(pool=False)
+    return pd.DataFrame(rows, columns=columns).assign(own=False)
 
 
 @pytest.fixture(scope="session")

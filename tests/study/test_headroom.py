@@ -1,4 +1,4 @@
-"""Whose documents the ceiling is of: no system of a comparison scores above its own."""
+"""Which documents a system could order: no system of a comparison scores above its ceiling."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ from rankdash.analysis.reasons.headroom import SHARES
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.headroom import systems_adding_documents
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -48,13 +47,18 @@ LISTS = {
 }
 
 
+UPLOADED = ("dense", "sparse")
+
+
 def study_of(*names: str, baseline: str = FIRST_STAGE, **depths: int | None) -> Study:
+    """Dense and sparse are uploaded; the others are reranks of the candidates."""
     data = dataset()
     known = {*names, baseline} - {FIRST_STAGE}
     runs = {
         name: replace(
             run_from_ranking(name, data.id, ranking(LISTS[name]), f"{name}.trec"),
             id=name,
+            reranker="precomputed" if name in UPLOADED else "cross-encoder",
             depth=depths.get(name),
         )
         for name in sorted(known)
@@ -67,72 +71,78 @@ def no_query_passes_its_ceiling(study: Study) -> None:
         found = study.headroom(system)
         rows = found.queries
         assert (rows[["to_win", "retriever"]] >= -1e-9).all(axis=None)
-        assert (rows["baseline"] <= rows["ceiling"] + 1e-9).all()
         assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"])
         assert found.share_won is None or found.share_won <= 1
 
 
-def test_a_reranker_of_the_candidates_keeps_their_ceiling_beside_one_with_its_own():
-    study = study_of("reranked", "dense")
-    assert systems_adding_documents(study) == ["dense"]
-    assert [study.headroom(system).pool for system in study.challengers] == [False, True]
-    alone = study_of("reranked")
-    assert systems_adding_documents(alone) == []
-    assert study.headroom("reranked").ceiling == alone.headroom("reranked").ceiling
+def test_a_reranker_could_order_the_candidates_and_an_uploaded_run_its_own_list():
+    """Relevant are d5, x0 and x5: the candidates hold one, dense two, sparse one."""
+    study = study_of("reranked", "dense", "sparse")
+    splits = {system: study.headroom(system) for system in study.challengers}
+    assert {system: split.own for system, split in splits.items()} == {
+        "reranked": False,
+        "dense": True,
+        "sparse": True,
+    }
+    recall = {system: split.recall_ceiling for system, split in splits.items()}
+    assert recall == pytest.approx({"reranked": 1 / 3, "dense": 2 / 3, "sparse": 1 / 3})
     no_query_passes_its_ceiling(study)
 
 
-def test_documents_of_a_query_without_a_label_add_none():
-    """Nothing is lost or won on it, so the ceiling stays that of the candidates."""
-    own = study_of("reranked")
-    data = own.dataset
-    labels = data.qrels[data.qrels["query_id"] != "q7"]
-    fewer = Dataset(data.name, data.queries, data.documents, labels, data.candidates)
-    lists = [(query, LISTS["reranked"], np.arange(6, 0, -1.0)) for query in QUERIES[:-1]]
-    beside = Ranking.from_lists([*lists, ("q7", LISTS["dense"], np.arange(5, 0, -1.0))])
-    run = run_from_ranking("beside", fewer.id, beside, "beside.trec")
-    study = Study(fewer, systems_of(fewer, [run]), FIRST_STAGE, (run.id,))
-    assert systems_adding_documents(study) == []
-    assert not study.headroom(run.id).pool
-    labelled = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,))
-    assert systems_adding_documents(labelled) == [run.id]
+def test_an_uploaded_run_without_a_relevant_document_loses_all_of_it_by_retrieval():
+    """The other systems rank relevant documents, which this one could not order."""
+    study = study_of("dense", "sparse")
+    data = study.dataset
+    qrels = pd.DataFrame(
+        [(query, "d5", 1.0) for query in QUERIES], columns=["query_id", "doc_id", "label"]
+    )
+    only = Dataset("set", data.queries, data.documents, qrels, data.candidates)
+    split = Study(only, study.systems, "dense", ("sparse",)).headroom("sparse")
+    assert (split.ceiling, split.to_win) == (0, 0)
+    assert split.retriever == split.perfect == 1
+    assert split.share_won is None
 
 
-def test_a_baseline_with_documents_of_its_own_needs_the_pool_for_every_challenger():
-    study = study_of("reranked", "sparse", baseline="dense")
-    assert [study.headroom(system).pool for system in study.challengers] == [True, True]
+@pytest.mark.parametrize("others", [(), ("dense",), ("sparse", "other", "dense")])
+@pytest.mark.parametrize("baseline", [FIRST_STAGE, "dense"])
+@pytest.mark.parametrize("system", ["reranked", "sparse"])
+def test_what_a_system_could_order_does_not_depend_on_the_others(system, baseline, others):
+    alone = study_of(system).headroom(system)
+    study = study_of(system, *(each for each in others if each not in (system, baseline)),
+                     baseline=baseline)  # fmt: skip
+    found = study.headroom(system)
+    for name in ("own", "depth", "ceiling", "perfect", "retriever", "to_win", "recall_ceiling"):
+        assert getattr(found, name) == getattr(alone, name)
     no_query_passes_its_ceiling(study)
 
 
-def test_the_pool_is_that_of_all_systems_and_of_no_other():
-    pair, three = study_of("dense"), study_of("dense", "sparse")
-    assert pair.headroom("dense").recall_ceiling == pytest.approx(2 / 3)
-    assert three.headroom("dense").recall_ceiling == 1
-    assert three.headroom("dense").retriever == pytest.approx(0)
-    assert three.headroom("dense").ceiling == three.headroom("sparse").ceiling
-    for study in (pair, three):
-        no_query_passes_its_ceiling(study)
+def test_a_fused_run_could_order_its_own_list():
+    study = study_of("dense")
+    fused = replace(study.run("dense"), id="fused", name="fused", reranker="fusion")
+    both = Study(
+        study.dataset, systems_of(study.dataset, [fused]), FIRST_STAGE, ("fused",)
+    ).headroom("fused")
+    assert both.own
+    assert both.ceiling == study.headroom("dense").ceiling
 
 
 @pytest.mark.parametrize("spec", ["precision", "f1", "recall", "ndcg", "map", "mrr@3", "hit@1"])
 def test_the_ceiling_holds_for_metrics_of_whole_lists_too(spec):
-    found = study_of("dense", "sparse", baseline="reranked")
-    no_query_passes_its_ceiling(
-        Study.on(
-            spec,
-            dataset=found.dataset,
-            systems=found.systems,
-            baseline=found.baseline,
-            challengers=found.challengers,
+    for baseline, *names in (("reranked", "dense", "sparse"), ("sparse", "dense", "reranked")):
+        found = study_of(*names, baseline=baseline)
+        no_query_passes_its_ceiling(
+            Study.on(
+                spec,
+                dataset=found.dataset,
+                systems=found.systems,
+                baseline=found.baseline,
+                challengers=found.challengers,
+            )
         )
-    )
 
 
-@pytest.mark.parametrize(
-    ("depths", "reach"),
-    [((3,), 3), ((6,), None), ((None,), None), ((3, 2), 3), ((3, 4), 4), ((3, None), None)],
-)
-def test_the_ceiling_is_as_deep_as_the_deeper_of_both_sides(depths, reach):
-    given = dict(zip(("reranked", "other"), depths, strict=False))
-    study = study_of("reranked", baseline=[FIRST_STAGE, "other"][len(given) - 1], **given)
+@pytest.mark.parametrize(("depth", "reach"), [(3, 3), (6, None), (None, None)])
+@pytest.mark.parametrize("baseline", [FIRST_STAGE, "other"])
+def test_the_ceiling_is_as_deep_as_the_reranker_went(depth, reach, baseline):
+    study = study_of("reranked", baseline=baseline, reranked=depth, other=4)
     assert study.headroom("reranked").depth == reach

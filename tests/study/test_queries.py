@@ -117,9 +117,15 @@ def keeping() -> Cache:
     return keep
 
 
-def blamed(of: Study, query: str = "q", missed: int = 0) -> queries.Blame | None:
+def missed_of(of: Study, query: str = "q") -> list[queries.Missed]:
     challenger = of.challengers[0]
-    return queries.blame(of, challenger, queries.change(of, challenger, query), missed)
+    return queries.missed(of, challenger, query, queries.ladder_of(of, challenger, query))
+
+
+def blamed(of: Study, query: str = "q") -> queries.Blame | None:
+    challenger = of.challengers[0]
+    change = queries.change(of, challenger, query)
+    return queries.blame(of, challenger, change, missed_of(of, query))
 
 
 # The table.
@@ -271,7 +277,41 @@ def test_relevant_documents_that_no_ranking_holds_have_the_highest_label_first(t
     labels = {"q": {"a": 3.0, "c": 0.0, "d": 1.0, "e": 2.0, "f": 3.0}}
     of = small({"q": "abc"}, {"q": "bac"}, labels=labels)
     of = replace(of, conventions=Conventions(threshold=threshold))
-    assert queries.missed(of, "q", "abc") == list(lacking)
+    assert missed_of(of) == [queries.Missed(doc) for doc in lacking]
+
+
+@pytest.mark.parametrize(
+    ("lists", "chosen", "expected"),
+    [
+        # The first stage ranks "a" first.
+        (("bc",), (0,), ("a", FIRST_STAGE, 1)),
+        # Also if it is not compared.
+        (("bc", "dba"), (0, 1), ("a", FIRST_STAGE, 1)),
+        # Another system ranks "e", which the first stage lacks.
+        (("ab", "dbe"), (0, 1), ("e", "run 1", 3)),
+        (("ab", "dbe", "ed"), (0, 1, 2), ("e", "run 2", 1)),
+        (("ab", "dbe", "ed"), (0, 1), ("e", "run 1", 3)),
+        (("ab",), (0,), ("e", None, 0)),
+    ],
+)
+@pytest.mark.parametrize("base", [FIRST_STAGE, "the last run"])
+def test_a_document_that_a_run_lacks_names_the_system_that_ranks_it_highest(
+    lists, chosen, expected, base
+):
+    doc, where, rank = expected
+    of = small({"q": "abcd"}, *({"q": each} for each in lists), labels={"q": {doc: 1.0}})
+    picked = [of.challengers[place] for place in chosen]
+    baseline = picked.pop() if base != FIRST_STAGE and len(picked) > 1 else FIRST_STAGE
+    of = replace(of, baseline=baseline, challengers=tuple(picked))
+    (found,) = missed_of(of)
+    name = None if found.system is None else of.name(found.system)
+    first = of.name(FIRST_STAGE) if where == FIRST_STAGE else where
+    assert (found.doc_id, name, found.rank) == (doc, first, rank)
+
+
+def test_a_run_without_a_result_lacks_only_what_no_ranking_has():
+    of = small({"q": "ab"}, {}, labels={"q": {"a": 1.0, "e": 1.0}}, failed=("q",))
+    assert missed_of(of) == [queries.Missed("e")]
 
 
 def test_texts_come_by_id_and_an_empty_one_is_none():
@@ -386,9 +426,34 @@ def test_whose_fault_a_low_value_is_and_how_many_documents_without_a_label_it_ha
     of = small({"q": letters["q"][::-1]}, letters, labels={"q": labels}, **own)
     of = replace(of, conventions=Conventions(threshold=rules.get("threshold", 1.0)))
     band = rules.get("tie_band", of.statistics.tie_band)
-    found = blamed(replace(of, statistics=replace(of.statistics, tie_band=band)), missed=7)
+    found = blamed(replace(of, statistics=replace(of.statistics, tie_band=band)))
     assert (found.fault.code, found.relevant, found.unlabelled) == expected
-    assert found.missed == 7
+    assert found.missed == ()
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "code", "parts"),
+    [
+        # "a" is relevant: the run ranks it last of its own documents, or lacks it.
+        ("cba", "reranker", (0.0, 0.5)),
+        ("cb", "retriever", (1.0, 0.0)),
+        ("cbd", "retriever", (1.0, 0.0)),
+        ("a", "none", (0.0, 0.0)),
+    ],
+)
+@pytest.mark.parametrize("others", [(), ("ab",), ("ab", "ba", "cad")])
+def test_an_uploaded_run_is_blamed_for_the_order_of_its_own_documents_alone(
+    uploaded, code, parts, others
+):
+    """Whatever the first stage and the other systems rank."""
+    every = (uploaded, *others)
+    labels = {"q": {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}}
+    of = small({"q": "abcd"}, *({"q": each} for each in every), labels=labels)
+    found = blamed(of)
+    assert found.fault.code == code
+    assert (found.fault.parts["retriever"], found.fault.parts["reranker"]) == pytest.approx(parts)
+    lacking = () if "a" in uploaded else (queries.Missed("a", FIRST_STAGE, 1),)
+    assert found.missed == lacking
 
 
 @pytest.mark.parametrize(
@@ -396,8 +461,9 @@ def test_whose_fault_a_low_value_is_and_how_many_documents_without_a_label_it_ha
 )
 def test_labels_that_say_nothing_of_what_is_shown_are_the_fault(labels, relevant):
     of = small({"q": "ab"}, {"q": "ba"}, labels={"q": labels})
-    found = blamed(of, missed=relevant)
-    assert found == queries.Blame(LABELS_SAY_TOO_LITTLE, relevant, relevant, 0)
+    found = blamed(of)
+    assert found.fault == LABELS_SAY_TOO_LITTLE
+    assert (found.relevant, len(found.missed), found.unlabelled) == (relevant, relevant, 0)
 
 
 def test_nobody_is_to_blame_where_there_is_no_value_or_no_best_one():

@@ -164,7 +164,7 @@ def test_reasons_and_headroom(case, report):
         parts = (split.baseline, split.won, split.to_win, split.retriever, split.perfect)
         share = split.share_won
         won = percent(share) if share is not None and share >= 0 else "–"
-        assert row == [study.name(system), *map(number, parts), won, documents(split.pool)]
+        assert row == [study.name(system), *map(number, parts), won, documents(split.own)]
 
 
 def test_latency(case, report):

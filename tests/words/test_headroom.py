@@ -52,7 +52,7 @@ def test_nothing_is_said_where_no_query_tells_anything(monkeypatch):
     split = study.headroom("dense")
     monkeypatch.setattr(Study, "headroom", lambda *_: replace(split, n=0))
     assert headroom.notes(study) == []
-    lacking = replace(split, recall_ceiling=None, pool=False)
+    lacking = replace(split, recall_ceiling=None, own=False)
     monkeypatch.setattr(Study, "headroom", lambda *_: lacking)
     assert headroom.notes(study) == []
 
@@ -68,42 +68,28 @@ def test_candidates_below_the_depth_are_not_called_lost():
     ]
 
 
-def test_systems_with_documents_of_their_own_are_named_and_have_the_pool():
-    of_pool, found = headroom.notes(study_of("dense", "sparse"))
-    assert of_pool == (
-        "dense and sparse rank documents that are not among the candidates of First stage. The "
-        "best possible value of dense and sparse is therefore that of the pool: of all documents "
-        "that the systems compared rank."
-    )
-    assert found == "Together, the systems compared rank every relevant document."
-    of_one, candidates, together = headroom.notes(study_of("reranked", "dense"))
-    assert of_one.startswith("dense ranks documents that")
-    assert "value of dense is therefore" in of_one
+def test_the_share_in_each_list_of_an_uploaded_run_is_named():
+    assert headroom.notes(study_of("dense", "sparse")) == [
+        "The lists of the systems contain these shares of a query's relevant documents on average: "
+        "dense 67%, sparse 33%. A better order cannot bring back the rest."
+    ]
+    candidates, own = headroom.notes(study_of("reranked", "dense"))
     assert candidates.startswith("On average, the first stage found 33% of")
-    assert together == (
-        "Together, the systems compared rank 67% of a query's relevant documents on average; no "
-        "order of theirs can bring back the rest."
+    assert own == (
+        "The list of a system contains this share of a query's relevant documents on average: "
+        "dense 67%. A better order cannot bring back the rest."
     )
 
 
 def test_names_are_made_fit_for_where_they_stand():
-    note, *_others = headroom.notes(study_of("dense"), str.upper)
-    assert note.startswith("DENSE ranks documents that are not among the candidates of FIRST STAGE")
+    (note,) = headroom.notes(study_of("dense"), str.upper)
+    assert "DENSE 67%" in note
 
 
-def test_chinese_names_the_pool_too():
+def test_chinese_names_the_lists_too():
     with speaking("zh"):
-        note, found = headroom.notes(study_of("dense", "sparse"))
+        (note,) = headroom.notes(study_of("dense", "sparse"))
     assert note == (
-        "dense 和 sparse 所排的文档中有不属于初排候选的文档。因此 dense 和 sparse 的最佳可能值取自"
-        "文档池，"
-        "即所比较各系统排出的全部文档。"
-    )
-    assert found == "所比较各系统的排序合在一起，包含了全部相关文档。"
-
-
-def test_a_share_says_what_it_is_of():
-    assert headroom.whole(False) == "of the gain of a perfect order of the same documents"
-    assert headroom.whole(True) == (
-        "of the gain of a perfect order of all documents that the systems rank"
+        "各系统的列表平均包含每条查询相关文档的比例：dense 67%、sparse 33%。"
+        "其余文档无法通过调整顺序找回。"
     )

@@ -5,7 +5,7 @@ What is lost splits without a remainder:
     perfect - value = retriever + labels + reranker
 
 - retriever: perfect - best possible, as in `rankdash.analysis.reasons.headroom`: relevant documents
-  that are not among those that may be reordered.
+  that the system could not order, because its list lacks them.
 - labels: what documents without a label cost that stand above relevant ones: the value of the same
   list without them (at most the best possible) less the value. They may be relevant or not.
 - reranker: the rest, which a better order of the same documents would bring.

@@ -5,10 +5,10 @@ For every query the perfect value splits without a remainder:
     perfect = baseline + won + to_win + retriever
 
 `won` is challenger - baseline, `to_win` is ceiling - challenger, `retriever` is perfect - ceiling.
-The ceiling is what the best possible reranker reaches: the same documents, ordered by label. Which
-documents these are is the caller's choice: the first stage's candidates, or the pool of all that
-the compared systems rank, where one of them ranks others than the candidates. No ranking of those
-documents passes the ceiling, so that no query hides a negative `to_win` or `retriever` in a mean.
+The ceiling is the value of the challenger's own documents in the order of their labels: the first
+stage's candidates for a reranker, its own list for any other system. No order of those documents
+passes the ceiling, so that no query hides a negative `to_win` or `retriever` in a mean. A baseline
+that ranks other documents may pass it.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _VALUES = ("baseline", "challenger", "ceiling", "perfect", "retriever", "to_win"
 
 @dataclass(frozen=True, eq=False)
 class Ceilings:
-    """How far reranking can go, whatever the systems: of each labelled query.
+    """The highest values that a system can reach by reordering, for each labelled query.
 
     query_ids: (Q,). ceiling: the best that an order of the documents reaches. perfect: that of
     all labelled documents in the order of their labels, found or not: 1 for NDCG, but below 1 for
     a metric such as precision@10 where fewer than ten documents are relevant. recall: the share
     of the relevant documents that is among those that may be reordered, NaN where none is relevant.
-    pool: whether the documents are all that the compared systems rank, not the first stage's
-    candidates. depth: how many candidates of each query may be reordered; None for all.
+    own: whether the documents are the list of the system itself, not the first stage's candidates.
+    depth: how many documents of each query may be reordered; None for all.
     """
 
     measure: Measure
-    pool: bool
+    own: bool
     depth: int | None
     query_ids: npt.NDArray[np.object_]
     ceiling: Floats
@@ -85,7 +85,7 @@ class Headroom:
     baseline … won: means over the paired queries; NaN only where n is 0.
     recall_ceiling: the mean share of the relevant documents that is among those that may be
         reordered; None where no paired query has a relevant document.
-    pool, depth: of which documents the ceiling is, as in `Ceilings`.
+    own, depth: of which documents the ceiling is, as in `Ceilings`.
     values: (Q,) the same of every query of either system, NaN where it is left out; query_ids (Q,)
         and reasons (Q,) go with them.
     """
@@ -101,7 +101,7 @@ class Headroom:
     to_win: float
     won: float
     recall_ceiling: float | None
-    pool: bool
+    own: bool
     depth: int | None
     query_ids: npt.NDArray[np.object_]
     values: Mapping[str, Floats]
@@ -110,7 +110,7 @@ class Headroom:
     @property
     def share_won(self) -> float | None:
         """won / (ceiling - baseline): 1 for the best possible reranker, below 0 where reranking
-        did harm; None where the baseline left nothing to win."""
+        did harm; None if the baseline reaches the ceiling."""
         room = self.ceiling - self.baseline
         return self.won / room if room > _ROUNDING else None
 
@@ -126,7 +126,7 @@ class Headroom:
 def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> Headroom:
     """How the perfect value of each query splits.
 
-    limits: of documents among which are all that either side ranks.
+    limits: of documents among which are all that the challenger ranks.
 
     Raises SpecError for a metric that was not evaluated, or evaluations under other conventions.
     """
@@ -142,8 +142,8 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
     before, after = np.where(kept, before, np.nan), np.where(kept, after, np.nan)
     if limits.measure.k is None:
         # Precision of a whole list also rises where the list is shorter: what was reached can be.
-        ceiling = np.maximum(ceiling, np.maximum(before, after))
-        perfect = np.maximum(perfect, ceiling)
+        ceiling = np.maximum(ceiling, after)
+        perfect = np.maximum(perfect, np.maximum(ceiling, before))
     values = {
         "baseline": before,
         "challenger": after,
@@ -158,7 +158,7 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
         n=int(kept.sum()),
         left_out=reason_counts(reasons),
         recall_ceiling=None if np.isnan(recall).all() else float(np.nanmean(recall)),
-        pool=limits.pool,
+        own=limits.own,
         depth=limits.depth,
         **{name: float(values[name][kept].mean()) if kept.any() else np.nan for name in _VALUES},
         query_ids=aligned.query_ids,
@@ -168,18 +168,18 @@ def headroom(baseline: Evaluation, challenger: Evaluation, limits: Ceilings) -> 
 
 
 def shares(found: Mapping[str, Headroom | None]) -> pd.DataFrame:
-    """A row for each system with paired queries, in their order: system, `SHARES`, and pool."""
+    """A row for each system with paired queries, in their order: system, `SHARES`, and own."""
     return pd.DataFrame(
         [
             {
                 "system": system,
                 **{share: getattr(split, share) for share in SHARES},
-                "pool": split.pool,
+                "own": split.own,
             }
             for system, split in found.items()
             if split is not None and split.n
         ],
-        columns=["system", *SHARES, "pool"],
+        columns=["system", *SHARES, "own"],
     )
 
 
@@ -189,12 +189,12 @@ def limits(
     conventions: Conventions,
     depth: int | None = None,
     *,
-    pool: bool = False,
+    own: bool = False,
 ) -> Ceilings:
     """Ceiling, perfect value and recall of each query.
 
-    documents: the labels joined with the first-stage ranking, or with the pool of all rankings that
-        are compared (`rankdash.ranking.pooling.pooled`); pool: which. depth: as for `best_order`.
+    documents: the labels joined with the first stage's candidates or with the system's own list;
+        own: which. depth: as for `best_order`.
 
     Raises SpecError for a metric that measures no quality.
     """
@@ -216,7 +216,7 @@ def limits(
     recall = evaluate(documents, ["recall" if depth is None else f"recall@{depth}"], rules)
     return Ceilings(
         measure=measure,
-        pool=pool,
+        own=own,
         depth=depth,
         query_ids=documents.query_ids,
         ceiling=found.values[:, 0],

@@ -28,11 +28,13 @@ def figure(
 ) -> go.Figure:
     """A bar for each system, its name above and its numbers below: the baseline's mean, what was
     won, what a perfect reranker would still win, and what no reranker can. Where reranking did
-    harm, the baseline and what is to be won overlap by the loss: there the bar is split in two,
-    and the upper half is marked as lost.
+    harm, the baseline and what is to be won overlap by the loss: there the bar is split in three,
+    the baseline above, what is to be won below, and the loss between them. The rectangles of each
+    part are together as long as its number says.
 
-    table: as from `analysis.reasons.headroom.shares`; won may be negative. A bar that is split by
-    the pool of all systems says so beside its name. metric: its title.
+    table: as from `analysis.reasons.headroom.shares`; won may be negative. The best possible order
+    is the one of the documents that are named beside the system: its own list, or else the first
+    stage's candidates. metric: its title.
     names: system → the name shown.
     """
     bars = [_split(row) for row in table.to_dict("records")]
@@ -103,8 +105,8 @@ def alt(table: pd.DataFrame, metric: str, *, names: Mapping[str, str] = style.NO
         ]
         system = str(row["system"])
         name = names.get(system, system)
-        if row["pool"]:
-            name = _("{system} ({note})", system=name, note=_("pool of all systems"))
+        if row["own"]:
+            name = _("{system} ({note})", system=name, note=_("own list"))
         systems.append(_("{system}: {parts}.", system=name, parts=enumerated(parts)))
     return _(
         "How the best possible mean {metric} splits. {systems}",
@@ -152,18 +154,21 @@ def _split(row: Mapping[Hashable, object]) -> _Bar:
         return _Bar((), ((style.number(math.nan), 0.0),), 0.0)
     kept, reached = min(before, after), max(before, after)
     pieces = [_Piece("baseline", before, 0.0, kept)]
-    pieces.append(
-        _Piece("lost", won, kept, reached, height=_BAR / 2)
+    pieces += (
+        [
+            _Piece("baseline", before, kept, reached, height=_BAR / 3),
+            _Piece("lost", won, kept, reached, top=-_BAR / 6, height=_BAR / 3),
+        ]
         if moved == "lost"
-        else _Piece("won", won, kept, reached)
+        else [_Piece("won", won, kept, reached)]
     )
     spans = {"to_win": (after, ceiling), "retriever": (ceiling, perfect)}
     for kind, (start, end) in spans.items():
         value = dict(parts)[kind]
-        # Below what baseline or challenger reached, only the lower half of the bar is free.
-        pieces.append(_Piece(kind, value, start, min(end, reached), top=0.0, height=_BAR / 2))
+        # Up to what baseline or challenger reached, only the lowest third of the bar is free.
+        pieces.append(_Piece(kind, value, start, min(end, reached), top=_BAR / 6, height=_BAR / 3))
         pieces.append(_Piece(kind, value, max(start, reached), end))
-    middles = [kept / 2, (before + after) / 2, *(sum(span) / 2 for span in spans.values())]
+    middles = [before / 2, (before + after) / 2, *(sum(span) / 2 for span in spans.values())]
     numbers = [
         (_value(kind, value), middle)
         for (kind, value), middle in zip(parts, middles, strict=True)
@@ -205,13 +210,13 @@ def _looks(ink: style.Ink) -> dict[str, dict[str, object]]:
 
 def _headings(table: pd.DataFrame, names: Mapping[str, str]) -> list[str]:
     """What stands above each bar."""
-    note = _("pool of all systems")
+    note = _("own list")
     headings = []
-    for system, pool in zip(table["system"], table["pool"], strict=True):
+    for system, own in zip(table["system"], table["own"], strict=True):
         name = names.get(str(system), str(system))
         headings.append(
             f"<b>{style.short(name, _NAME_WIDTH - _NOTE_WIDTH)}</b> · {note}"
-            if pool
+            if own
             else f"<b>{style.short(name, _NAME_WIDTH)}</b>"
         )
     return headings

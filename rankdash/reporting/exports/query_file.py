@@ -23,9 +23,10 @@ from rankdash.reporting.html_page import CHART_ENGINE, PageTable
 from rankdash.store.notes.corrections import Correction
 from rankdash.store.notes.notes import Note
 from rankdash.study import queries
+from rankdash.study.queries import Missed
 from rankdash.study.study import Study
 from rankdash.words.explanations import reasoning, statement_text
-from rankdash.words.faults import fault_words, ground
+from rankdash.words.faults import fault_words, ground, place
 from rankdash.words.headroom import best_order
 from rankdash.words.names import distinguishing, middle, shortened
 from rankdash.words.queries import grade, judged_title, label_words
@@ -58,8 +59,8 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
     note = study.notes.get(query_id, Note(query_id))
     split = queries.change(study, challenger, query_id)
     reason, because = _reason(study, challenger, query_id, split)
-    missed = queries.missed(study, query_id, found.doc_ids)
-    blame = queries.blame(study, challenger, split, len(missed))
+    missed = queries.missed(study, challenger, query_id, found)
+    blame = queries.blame(study, challenger, split, missed)
     lists, documents = _lists(study, found, query_id)
     titles = {system: study.name(system) for system in found.systems}
     pair = (study.name(study.baseline), study.name(challenger))
@@ -71,7 +72,7 @@ def _page(study: Study, challenger: str, query_id: str, corrections: PageTable |
         reason=reason,
         because=because,
         fault=fault_words()[blame.fault.code] if blame else "",
-        ground=ground(blame, measure.title) if blame else "",
+        ground=ground(blame, measure.title, study.name) if blame else "",
         missed=_missed(study, missed, query_id),
         sentences=[
             statement_text(said, measure.k).replace("**", "")
@@ -117,17 +118,18 @@ def _reason(study: Study, challenger: str, query_id: str, split: Split) -> tuple
     return reason_words()[str(row["reason"])], paragraph(text)
 
 
-def _missed(study: Study, docs: Sequence[str], query_id: str) -> list[Document]:
-    texts, labels = queries.texts(study, docs), queries.label_of(study, query_id)
-    best = study.dataset.top_grade
+def _missed(study: Study, missed: Sequence[Missed], query_id: str) -> list[Document]:
+    texts = queries.texts(study, [each.doc_id for each in missed])
+    labels, best = queries.label_of(study, query_id), study.dataset.top_grade
     return [
         Document(
-            doc,
-            texts[doc].title,
-            texts[doc].body or "",
-            f"{grade(labels[doc], best)} · {_('document {id}', id=shortened(doc, _NAME))}",
+            each.doc_id,
+            texts[each.doc_id].title,
+            texts[each.doc_id].body or "",
+            f"{grade(labels[each.doc_id], best)} · {place(each, study.name)} · "
+            f"{_('document {id}', id=shortened(each.doc_id, _NAME))}",
         )
-        for doc in docs
+        for each in missed
     ]
 
 
@@ -192,7 +194,7 @@ def _values(study: Study, challenger: str, query_id: str) -> PageTable:
     if ceiling is not None and query_id in ceiling.index:
         best = float(ceiling[query_id])
         split = study.headroom(challenger)
-        title = best_order(split is not None and split.pool)
+        title = best_order(split is not None and split.own)
         rows.append((title, number(best), signed(best - before), "–"))
     return PageTable(
         (_("system"), study.measure.title, _("change"), judged_title(study.cutoff)),

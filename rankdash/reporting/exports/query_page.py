@@ -41,7 +41,7 @@ class QueryPage:
     reason, because, sentences: why it changed: in a word or two, what that rests on, and what each
         group of documents adds; empty where nothing can be said.
     fault, ground: whose fault a low value is, and what that rests on; empty likewise.
-    missed: the relevant documents that no ranking holds.
+    missed: the relevant documents that the challenger lacks.
     lists: system → its first documents.
     documents: each document of the lists once.
     note, tags, corrections: what an analyst said of the query.

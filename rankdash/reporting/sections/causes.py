@@ -141,13 +141,13 @@ def _headroom(draft: Draft) -> str:
                 number(split.retriever),
                 number(split.perfect),
                 DASH if won is None else percent(won),
-                documents(split.pool),
+                documents(split.own),
             )
         )
     text = _(
         "The best possible mean splits exactly into four: the baseline, what reranking gained, "
         "what a perfect order of the same documents would still gain, and what no reranker can "
-        "gain because the documents are not among the candidates."
+        "gain because the documents are not in the system's list."
     )
     text = paragraph([text, *notes(study)])
     head = (

@@ -12,7 +12,6 @@ from rankdash.reporting.sections.draft import DASH, Draft
 from rankdash.study import latency
 from rankdash.study.judging import headline, verdicts
 from rankdash.words import assumptions, costs, prices
-from rankdash.words.headroom import whole
 from rankdash.words.html import html_safe
 from rankdash.words.judged import (
     bias_sentence,
@@ -138,7 +137,7 @@ def _facts(draft: Draft, challenger: str) -> list[tuple[str, str, str]]:
             (
                 _("potential gain realised"),
                 percent(share),
-                whole(split is not None and split.pool),
+                _("of the gain of a perfect order of the same documents"),
             )
         )
     summary = latency.summary(study, challenger)

@@ -61,8 +61,8 @@ def _facts(study: Study, system: str) -> list[tuple[str, str]]:
     share = split.share_won if split is not None else None
     if share is not None and share >= 0:
         realised = _("{share} of the potential gain realised", share=percent(share))
-        pool = split is not None and split.pool
-        fact = _("{fact} ({of})", fact=realised, of=documents(pool)) if pool else realised
+        own = split is not None and split.own
+        fact = _("{fact} ({of})", fact=realised, of=documents(own)) if own else realised
         meaning = _("**Potential gain**: from the baseline to the best possible order.")
         facts.append((fact, meaning))
     facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]

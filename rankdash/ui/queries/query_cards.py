@@ -12,12 +12,13 @@ from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, plain
 from rankdash.study import queries
-from rankdash.study.queries import Listed, Text
+from rankdash.study.queries import Listed, Missed, Text
 from rankdash.study.study import Study
 from rankdash.ui.sidebar.view import short_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.highlight import QueryTerms, marked_html, snippet, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened
+from rankdash.words.faults import place
 from rankdash.words.names import middle
 from rankdash.words.queries import grade
 
@@ -97,23 +98,27 @@ def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: st
         )
 
 
-def draw_missed(study: Study, docs: Sequence[str], query_id: str, query: str) -> None:
-    """The relevant documents that no ranking holds. docs: their ids, the highest label first.
-    query: its text, whose words are marked."""
-    if not docs:
+def draw_missed(study: Study, missed: Sequence[Missed], query_id: str, query: str) -> None:
+    """Draw the relevant documents that the challenger lacks, and their ranks in other systems.
+    missed: the highest label first. query: its text, whose words are marked."""
+    if not missed:
         return
     st.markdown(f"**{_('Relevant documents that were not retrieved')}**")
-    texts, labels = queries.texts(study, docs[:_MOST_BELOW]), queries.label_of(study, query_id)
-    wanted = terms(query)
+    shown = missed[:_MOST_BELOW]
+    texts = queries.texts(study, [each.doc_id for each in shown])
+    labels, wanted = queries.label_of(study, query_id), terms(query)
     cards = [
         _card(
-            _grade(labels[doc], study.dataset.top_grade, relevant=True),
-            texts[doc],
+            _grade(labels[each.doc_id], study.dataset.top_grade, relevant=True),
+            texts[each.doc_id],
             wanted,
-            [_("document {id}", id=shortened(doc, 60))],
+            [
+                place(each, lambda system: middle(study.name(system), _NAME_WIDTH)),
+                _("document {id}", id=shortened(each.doc_id, 60)),
+            ],
             relevant=True,
         )
-        for doc in docs[:_MOST_BELOW]
+        for each in shown
     ]
     st.html(_STYLE + "".join(cards[:_MISSED_AT_ONCE]))
     rest = cards[_MISSED_AT_ONCE:]

@@ -34,13 +34,13 @@ def draw(study: Study, challenger: str, row: pd.Series) -> None:
         lambda: query_notes.draw(study, query_id),
     )
     found = queries.ladder_of(study, challenger, query_id)
-    missed = queries.missed(study, query_id, found.doc_ids)
-    query_why.draw(study, challenger, query_id, len(missed))
+    missed = queries.missed(study, challenger, query_id, found)
+    query_why.draw(study, challenger, query_id, missed)
     query_cards.draw_missed(study, missed, query_id, _text(row))
     if not len(found):
         st.info(_("Neither ranking has a document for this query."), icon=":material/info:")
         return
-    query_ladder.draw(study, found, len(missed))
+    query_ladder.draw(study, found, len({each.doc_id for each in missed} - {*found.doc_ids}))
     query_cards.draw(study, challenger, found, query_id, _text(row))
     query = row["text"] if isinstance(row["text"], str) else ""
     fold(
@@ -82,10 +82,12 @@ def _headroom(study: Study, challenger: str, row: pd.Series) -> list[str]:
     if ceiling <= _NO_ROOM:
         return [_("no order of these documents scores above 0")]
     parts = [_("best possible {ceiling}", ceiling=number(ceiling))]
-    if split.pool:
-        parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.pool))]
+    if split.own:
+        parts = [_("{fact} ({of})", fact=parts[0], of=documents(split.own))]
     room = ceiling - row["before"]
-    if room <= _NO_ROOM:
+    if room < -_NO_ROOM:
+        parts.append(_("the baseline is better than any order of these documents"))
+    elif room <= _NO_ROOM:
         parts.append(_("the baseline is already the best possible"))
     elif row["delta"] >= 0:
         parts.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 from rankdash.reporting import figures
 from rankdash.study import queries
+from rankdash.study.queries import Missed
 from rankdash.study.study import Study
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.lazy_expander import fold
@@ -31,9 +32,9 @@ _ZERO = 1e-12
 _NAME = 60
 
 
-def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
+def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed]) -> None:
     """The reason in words, whose fault a low value is, the sentences, the waterfall, and the
-    contributions as a table. missed: how many relevant documents are in no ranking."""
+    contributions as a table. missed: the relevant documents that the challenger lacks."""
     table = study.reasons(challenger)
     if table is None or query_id not in table.index:
         st.caption(_("The query has no labels, so it has no value."))
@@ -49,7 +50,8 @@ def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
     blame = queries.blame(study, challenger, found, missed)
     if blame is not None:
         fault = _("Fault: **{fault}**.", fault=fault_words()[blame.fault.code])
-        st.markdown(paragraph([fault, ground(blame, study.measure.title)]))
+        name = partial(_name, study)
+        st.markdown(paragraph([fault, ground(blame, study.measure.title, name)]))
     if found.why_not:
         return
     text = queries.change_statements(study, found)
@@ -66,6 +68,11 @@ def draw(study: Study, challenger: str, query_id: str, missed: int) -> None:
         ":material/table:",
         lambda: _tables(study, row, found, names),
     )
+
+
+def _name(study: Study, system: str) -> str:
+    """Return a system's name, safe for Markdown."""
+    return markdown_safe(study.name(system), _NAME)
 
 
 def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
-from rankdash.ranking.pooling import pooled
 from rankdash.ranking.ranking import Ranking
 
 DOCS = "abcde"
@@ -98,13 +97,13 @@ def test_the_shares_are_of_each_system_that_has_paired_queries_in_their_order():
     won = split(lists, lists, ranking(q="ab"), labels, "mrr")
     none = split(lists, lists, lists, qrels(q={"a": 0}), "mrr")
     still = split(lists, lists, lists, labels, "mrr")
-    still = replace(still, pool=True)
+    still = replace(still, own=True)
     table = shares({"won": won, "none": none, "gone": None, "again": still})
-    assert list(table.columns) == ["system", "baseline", "won", "to_win", "retriever", "pool"]
+    assert list(table.columns) == ["system", "baseline", "won", "to_win", "retriever", "own"]
     assert table["system"].tolist() == ["won", "again"]
     assert table["won"].tolist() == [0.5, 0]
     assert table["to_win"].tolist() == [0, 0.5]
-    assert table["pool"].tolist() == [False, True]
+    assert table["own"].tolist() == [False, True]
     assert list(shares({}).columns) == list(table.columns)
 
 
@@ -152,18 +151,18 @@ def test_there_is_no_share_where_there_was_nothing_to_win():
     assert found.share_won is None
 
 
-def test_in_the_pool_the_ceiling_is_that_of_all_documents_that_either_ranks():
+def test_a_relevant_document_that_only_the_baseline_ranks_is_lost_by_retrieval():
     labels = qrels(q={"a": 1, "c": 1, "x": 1})
-    sides = ranking(q="bc"), ranking(q="ab")
+    sides = ranking(q="ca"), ranking(q="ab")
     rules = Conventions()
     ours, theirs = (evaluate(judge(each, labels, rules), ["recall"], rules) for each in sides)
-    found = headroom(
-        ours, theirs, limits(judge(pooled(sides), labels, rules), "recall", rules, pool=True)
-    )
-    assert found.pool
-    assert (found.ceiling, found.to_win) == pytest.approx((2 / 3, 1 / 3))
-    assert found.retriever == pytest.approx(1 / 3), "neither ranks x"
-    assert found.recall_ceiling == pytest.approx(2 / 3)
+    own = limits(judge(sides[1], labels, rules), "recall", rules, own=True)
+    found = headroom(ours, theirs, own)
+    assert found.own
+    assert (found.ceiling, found.to_win, found.won) == pytest.approx((1 / 3, 0, -1 / 3))
+    assert found.retriever == pytest.approx(2 / 3), "its list has neither c nor x"
+    assert found.recall_ceiling == pytest.approx(1 / 3)
+    assert found.share_won is None
 
 
 @pytest.mark.parametrize(("after", "to_win"), [("a", 0), ("abc", 0), ("bc", 1 / 3)])
@@ -174,11 +173,11 @@ def test_a_shorter_list_of_the_candidates_does_not_pass_the_ceiling_of_whole_lis
     assert (row["to_win"], row["retriever"]) == pytest.approx((to_win, 0))
 
 
-def test_a_shorter_list_of_the_baseline_does_not_pass_the_ceiling_of_whole_lists_either():
+def test_a_shorter_list_of_the_baseline_is_no_order_of_the_whole_list():
     labels = qrels(q={"a": 1})
     found = split(ranking(q="abc"), ranking(q="a"), ranking(q="abc"), labels, "precision")
     row = found.queries.iloc[0]
-    assert (row["ceiling"], row["to_win"], row["won"]) == pytest.approx((1, 2 / 3, -2 / 3))
+    assert (row["ceiling"], row["to_win"], row["won"]) == pytest.approx((1 / 3, 0, -2 / 3))
 
 
 def test_no_list_is_more_precise_than_one_of_relevant_documents_alone():
@@ -196,7 +195,7 @@ def test_what_may_be_reordered_ends_at_the_depth_unless_no_list_is_longer(depth,
     labels = qrels(q={"b": 1, "c": 1})
     lists = ranking(q="abc")
     found = split(lists, lists, lists, labels, "mrr", depth=depth)
-    assert (found.depth, found.recall_ceiling, found.pool) == (said, recall, False)
+    assert (found.depth, found.recall_ceiling, found.own) == (said, recall, False)
 
 
 def test_without_queries_nothing_is_claimed():
@@ -250,7 +249,7 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     assert rows[list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(rows["perfect"], abs=1e-9)
     assert (rows["retriever"] >= -1e-9).all()
     assert (rows["challenger"] <= rows["ceiling"] + 1e-9).all()
-    assert list(shares({"A": result})["pool"]) == [False]
+    assert list(shares({"A": result})["own"]) == [False]
 
 
 @given(
@@ -263,16 +262,17 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     judged_only=st.booleans(),
 )
 @settings(max_examples=300)
-def test_no_ranking_passes_the_ceiling_of_the_pool_of_all(lists, labels, name, k, judged_only):
+def test_no_system_passes_the_ceiling_of_its_own_list(lists, labels, name, k, judged_only):
     spec = name if k is None or not registry[name].has_cutoff else f"{name}@{k}"
     rules = Conventions(judged_only=judged_only, no_relevant="count")
     own = qrels(q={**labels, "unranked": 1.0})
     rankings = [ranking(q="".join(docs)) for docs in lists]
     before, *others = (evaluate(judge(each, own, rules), [spec], rules) for each in rankings)
-    best = limits(judge(pooled(rankings), own, rules), spec, rules, pool=True)
-    for after in others:
+    for each, after in zip(rankings[1:], others, strict=True):
+        best = limits(judge(each, own, rules), spec, rules, own=True)
         row = headroom(before, after, best).queries.iloc[0]
-        assert max(row["baseline"], row["challenger"]) <= row["ceiling"] + 1e-9
+        assert row["challenger"] <= row["ceiling"] + 1e-9
+        assert row["baseline"] <= row["perfect"] + 1e-9
         assert row["ceiling"] <= row["perfect"] + 1e-9
         assert row[list(SHARES)].sum() == pytest.approx(row["perfect"], abs=1e-9)
 

@@ -32,7 +32,7 @@ def pieces(figure, row: int = 0) -> dict[str, list[tuple[float, float]]]:
 
 
 def row(baseline: float, won: float, to_win: float, retriever: float) -> pd.DataFrame:
-    columns = ["system", "baseline", "won", "to_win", "retriever", "pool"]
+    columns = ["system", "baseline", "won", "to_win", "retriever", "own"]
     return pd.DataFrame([("MiniLM", baseline, won, to_win, retriever, False)], columns=columns)
 
 
@@ -53,16 +53,49 @@ def test_a_gain_stacks_the_four_parts_without_gap_or_overlap():
 def test_a_loss_is_marked_over_what_is_to_be_won_back():
     figure = headroom.figure(row(0.52, -0.06, 0.41, 0.13), "NDCG@10", INK)
     assert pieces(figure) == {
-        "baseline": [(0.0, 0.46)],
+        "baseline": [(0.0, 0.46), (0.46, 0.52)],
         "lost": [(0.46, 0.52)],
         "to_win": [(0.46, 0.52), (0.52, 0.87)],
         "retriever": [(0.87, 1.0)],
     }
     traces = {trace.name: trace for trace in figure.data}
     lost, below = traces[TITLES["lost"]], traces[TITLES["to_win"]]
-    # The y axis runs downwards: the two halves meet in the middle of the bar.
+    # The y axis runs downwards: baseline, loss and what is to be won lie one below the other.
+    above = traces[TITLES["baseline"]]
+    assert above.offset[1] + above.width[1] == pytest.approx(lost.offset[0])
     assert lost.offset[0] + lost.width[0] == pytest.approx(below.offset[0])
     assert TITLES["won"] not in traces
+
+
+@pytest.mark.parametrize("won", [0.09, 0.0, -0.043, -0.2, -0.588])
+@pytest.mark.parametrize("retriever", [0.1, 0.0])
+def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever):
+    table = row(0.588, won, 1 - 0.588 - won - retriever, retriever)
+    figure = headroom.figure(table, "NDCG@10", INK)
+    drawn = {
+        kind: sum(end - start for start, end in found) for kind, found in pieces(figure).items()
+    }
+    parts = dict(zip(("baseline", "won", "to_win", "retriever"), table.iloc[0, 1:5], strict=True))
+    wanted = {
+        ("lost" if kind == "won" and value < 0 else kind): abs(value)
+        for kind, value in parts.items()
+        if round(value, 3)
+    }
+    assert drawn == pytest.approx(wanted)
+    written = [abs(float(text.replace("−", "-"))) for *_, text in numbers(figure)]
+    assert written == pytest.approx(list(wanted.values()), abs=5e-4)
+
+
+@pytest.mark.parametrize(("baseline", "won", "to_win"), [(0.6, -0.2, 0.05), (0.6, -0.4, 0.0)])
+def test_a_list_that_could_not_reach_the_baseline_leaves_the_rest_to_the_retriever(
+    baseline, won, to_win
+):
+    """As of an uploaded run that lacks relevant documents of the baseline."""
+    retriever = 1 - baseline - won - to_win
+    found = pieces(headroom.figure(row(baseline, won, to_win, retriever), "NDCG@10", INK))
+    length = sum(end - start for start, end in found["retriever"])
+    assert length == pytest.approx(retriever)
+    assert found["baseline"][-1][1] == pytest.approx(baseline)
 
 
 def test_a_challenger_above_the_ceiling_hides_none_of_the_retrievers_loss():
@@ -136,10 +169,10 @@ def test_without_systems_the_chart_is_empty_but_whole(splits: pd.DataFrame):
     assert headroom.alt(splits[:0], "M") == "How the best possible mean M splits."
 
 
-def test_a_bar_of_the_pool_says_so_beside_its_name_and_no_other_does():
-    table = pd.concat([row(0.5, 0.1, 0.2, 0.2), row(0.5, 0.1, 0.3, 0.1).assign(pool=True)])
+def test_a_bar_of_an_own_list_says_so_beside_its_name_and_no_other_does():
+    table = pd.concat([row(0.5, 0.1, 0.2, 0.2), row(0.5, 0.1, 0.3, 0.1).assign(own=True)])
     names, _numbers = headroom.figure(table, "NDCG@10", INK).data[-2:]
-    assert list(names.text) == ["<b>MiniLM</b>", "<b>MiniLM</b> · pool of all systems"]
+    assert list(names.text) == ["<b>MiniLM</b>", "<b>MiniLM</b> · own list"]
     said = headroom.alt(table, "NDCG@10")
     assert said.count("MiniLM: baseline") == 1
-    assert said.count("MiniLM (pool of all systems): baseline") == 1
+    assert said.count("MiniLM (own list): baseline") == 1

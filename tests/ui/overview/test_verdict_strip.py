@@ -80,7 +80,7 @@ def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, sai
     assert percent_change(change) == said
 
 
-def of(share: float | None, pool: bool = False, detectable: float = math.nan) -> SimpleNamespace:
+def of(share: float | None, own: bool = False, detectable: float = math.nan) -> SimpleNamespace:
     """A study whose challenger realised a share of the potential gain."""
     row = {"smallest_detectable": detectable, "planned_level": 0.975, "p_corrected": 0.01,
            "p": 0.01}  # fmt: skip
@@ -90,7 +90,7 @@ def of(share: float | None, pool: bool = False, detectable: float = math.nan) ->
         comparison=SimpleNamespace(
             row=lambda _system, _spec: pd.Series(row), left_out=lambda _system, _spec: {}
         ),
-        headroom=lambda _system: SimpleNamespace(share_won=share, pool=pool),
+        headroom=lambda _system: SimpleNamespace(share_won=share, own=own),
     )
 
 
@@ -102,8 +102,8 @@ def of(share: float | None, pool: bool = False, detectable: float = math.nan) ->
 def test_a_share_of_the_potential_gain_is_said_where_none_was_lost(share, said):
     facts = [fact for fact, _meaning in _facts(of(share), "run")]
     assert [each for each in facts if "potential" in each] == ([said] if said else [])
-    pooled = [each for each, _meaning in _facts(of(share, pool=True), "run") if "potential" in each]
-    assert all(each.startswith(f"{said} (") for each in pooled) and bool(pooled) is bool(said)
+    own = [each for each, _meaning in _facts(of(share, own=True), "run") if "potential" in each]
+    assert own == ([f"{said} (own list)"] if said else [])
 
 
 def test_the_minimum_detectable_change_is_said_with_power_and_level_where_there_is_one():

@@ -26,7 +26,7 @@ def study(**changes: object) -> SimpleNamespace:
         "measure": SimpleNamespace(title="NDCG@10"),
         "cutoff": 10,
         "baseline": "base",
-        "headroom": lambda _system: SimpleNamespace(pool=False),
+        "headroom": lambda _system: SimpleNamespace(own=False),
         "name": str.upper,
     }
     return SimpleNamespace(**(usual | changes))
@@ -38,18 +38,20 @@ def study(**changes: object) -> SimpleNamespace:
         (math.nan, 0.5, 0.1, []),
         (0.0, 0.0, 0.0, ["no order of these documents scores above 0"]),
         (0.9, 0.9, 0.0, ["best possible 0.900", "the baseline is already the best possible"]),
+        (0.8, 0.9, -0.1, ["best possible 0.800",
+                          "the baseline is better than any order of these documents"]),
         (0.9, 0.5, 0.1, ["best possible 0.900", "25% of the potential gain realised"]),
         (0.9, 0.5, 0.0, ["best possible 0.900", "0% of the potential gain realised"]),
         (0.9, 0.5, -0.1, ["best possible 0.900", "potential gain 0.400, none realised"]),
     ],
-)
+)  # fmt: skip
 def test_how_far_a_query_could_go(ceiling, before, delta, said):
     row = pd.Series({"ceiling": ceiling, "before": before, "delta": delta})
     assert query_detail._headroom(study(), "run", row) == said
-    pool = study(headroom=lambda _system: SimpleNamespace(pool=True))
-    pooled = query_detail._headroom(pool, "run", row)
-    assert pooled[1:] == said[1:]
-    assert not said or ceiling == 0 or pooled[0] == f"{said[0]} (pool of all systems)"
+    uploaded = study(headroom=lambda _system: SimpleNamespace(own=True))
+    own = query_detail._headroom(uploaded, "run", row)
+    assert own[1:] == said[1:]
+    assert not said or ceiling == 0 or own[0] == f"{said[0]} (own list)"
     assert query_detail._headroom(study(headroom=lambda _system: None), "run", row) == []
 
 
