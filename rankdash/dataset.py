@@ -26,6 +26,9 @@ Retriever = Literal["bm25", "bi-encoder", "fused"]
 # As much of a text as tells it from others.
 _OPENING = 80
 
+MOST_GRADES = 100
+"""The highest whole grade that is offered beside the labels in use."""
+
 
 class Tables(NamedTuple):
     """What a `Dataset` is made of, beside its candidates."""
@@ -46,6 +49,7 @@ class Dataset:
     first_stage: "given" when the order came with the data; else how rankdash made it: "bm25" orders
                 only the documents that the files list for a query, "corpus-…" retrieves from all
                 documents, "rows" is the order of the rows in the files.
+    candidates_name: the name of the file that gave the candidates; "" if no file named them.
     id:         a hash of the content (not of the name).
 
     Every id in `qrels` and `candidates` has a row in `queries` and `documents`; text that did not
@@ -62,6 +66,7 @@ class Dataset:
         candidates: Ranking,
         *,
         first_stage: FirstStage = "given",
+        candidates_name: str = "",
         codes: Mapping[str, Coded] | None = None,
         known_id: str | None = None,
     ) -> None:
@@ -73,6 +78,7 @@ class Dataset:
         self.name = name
         self.candidates = candidates
         self.first_stage: FirstStage = first_stage
+        self.candidates_name = candidates_name
         if known_id is not None:
             self.__dict__["id"] = known_id
 
@@ -84,6 +90,7 @@ class Dataset:
         candidates: Ranking,
         make: Callable[[], Tables],
         *,
+        candidates_name: str = "",
         only_ids: bool = False,
     ) -> Self:
         """A data set of labels, as the property has them, and a ranking: its tables are made and
@@ -93,6 +100,7 @@ class Dataset:
         """
         made = cls.__new__(cls)
         made.name, made.candidates, made.first_stage = name, candidates, "given"
+        made.candidates_name = candidates_name
         made.__dict__["labels"] = labels
         made._make, made.only_ids = make, only_ids
         return made
@@ -147,6 +155,13 @@ class Dataset:
         """The highest label; 1 where none is above 0."""
         highest = self.label_values[-1] if self.label_values else 0.0
         return highest if highest > 0 else 1.0
+
+    @property
+    def grades(self) -> tuple[float, ...]:
+        """Every label that an annotator can choose: the whole numbers from 0 to the top grade, at
+        most to `MOST_GRADES`, and the labels in use, ascending."""
+        whole = range(int(min(self.top_grade, MOST_GRADES)) + 1)
+        return tuple(sorted({*map(float, whole), *self.label_values}))
 
     @cached_property
     def has_texts(self) -> bool:

@@ -35,6 +35,24 @@ def dataset(name: str = "set", ranked: Ranking | None = None, **changed: pd.Data
     return Dataset(name, **{**tables(), **changed}, candidates=ranked or candidates())
 
 
+@pytest.mark.parametrize(
+    ("labels", "grades"),
+    [
+        # Positive labels alone, as of many public sets.
+        ([1, 1, 1], [0, 1]),
+        ([3, 3, 1], [0, 1, 2, 3]),
+        ([0, 0, 0], [0, 1]),
+        ([2, 0.5, -1], [-1, 0, 0.5, 1, 2]),
+        ([2.5, 0, 1], [0, 1, 2, 2.5]),
+        ([1e9, 0, 1], [*range(101), 1e9]),
+        ([], [0, 1]),
+    ],
+)
+def test_every_grade_from_0_to_the_top_can_be_given_whatever_labels_there_are(labels, grades):
+    qrels = tables()["qrels"].iloc[: len(labels)].assign(label=labels)
+    assert dataset(qrels=qrels).grades == tuple(grades)
+
+
 def test_ids_stay_strings_and_labels_keep_fractions_and_signs():
     made = dataset()
 

@@ -51,14 +51,14 @@ def draw(study: Study, query_id: str) -> None:
 
 
 def label(study: Study, query_id: str, doc_id: str) -> None:
-    """The label of one document as a choice: only the labels that the data set uses, and none."""
+    """Draw the label of one document as a choice: the grades of the data set, and none."""
     dataset_id = study.stored_id
     uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
     corrected = {each.doc_id: each.label for each in _corrections(dataset_id, query_id)}
     options = {_UNJUDGED: _("not judged")}
     options |= {
         f"{value:.17g}": label_words(value)
-        for value in stored.dataset(stored.stored(dataset_id)).label_values
+        for value in stored.dataset(stored.stored(dataset_id)).grades
     }
     key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"
     now = _option(corrected.get(doc_id, uploaded))

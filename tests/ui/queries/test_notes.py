@@ -12,6 +12,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import corrections_list
 from rankdash.ui.state import server
 from rankdash.ui.state import stored as stored_sets
+from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import in_address, open_page, texts
 
 QUERY = "q5"
@@ -84,6 +85,30 @@ def test_a_corrected_label_counts_at_once_and_the_upload_stays(form, stored):
     assert (made.pair, made.label, made.who) == ((QUERY, "d1"), None, "Ada")
     assert server.workspace().dataset(stored) == uploaded
     assert ndcg(stored) == before
+
+
+@pytest.mark.parametrize("labels", [(3, 3), (3, 1), (0, 3)])
+def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace, labels):
+    from streamlit.testing.v1 import AppTest
+
+    rows = [
+        {"query": QUERY, "document": f"text {doc}", "label": label, "score": -doc}
+        for doc, label in enumerate(labels)
+    ]
+    dataset_id = keep_rows(workspace, rows, "Positive labels")
+    data = workspace.dataset(dataset_id)
+    query, doc = data.qrels.iloc[0][["query_id", "doc_id"]]
+    lists = [(query, list(data.documents["doc_id"]), [2.0, 1.0])]
+    keep_lists(workspace, dataset_id, lists, "run")
+    app = AppTest.from_string(FORM.replace('"q5"', repr(query)), default_timeout=300)
+    app.query_params["data"] = dataset_id
+    app.run()
+    widget(app.selectbox, "Correct the label of").set_value(doc).run()
+    label = widget(app.button_group, "Label")
+    assert list(label.options) == ["not judged", "0", "1", "2", "3"]
+    label.set_value("2").run()
+    [made] = Corrections(workspace).all(dataset_id)
+    assert (made.pair, made.label) == ((query, doc), 2.0)
 
 
 def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, stored):
