@@ -109,6 +109,7 @@ def checked(
             parsed.labels.columns("label"),
             candidates,
             lambda: Tables(parsed.queries, parsed.documents, parsed.qrels),
+            candidates_name=parsed.candidates_name,
             only_ids=True,
         )
     else:
@@ -119,6 +120,7 @@ def checked(
             parsed.qrels,
             candidates,
             first_stage=kind,
+            candidates_name=parsed.candidates_name,
         )
     report = check(dataset, (*parsed.findings, *notes), parsed.rankings)
     return Loaded(dataset, parsed.rankings, report)

@@ -18,7 +18,7 @@ from rankdash import errors
 from rankdash.errors import Phrase, RankdashError
 from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept
-from rankdash.readers import Guess, MappingNeeded, WordsNeeded
+from rankdash.readers import BaselineNeeded, Guess, MappingNeeded, WordsNeeded
 from rankdash.readers.parse.values import Word
 from rankdash.store.workspace_file.merge_rows import TakenIn
 
@@ -27,7 +27,7 @@ Outcome = Kept | TakenIn | list[Guess] | RankdashError
 
 _ERRORS: dict[str, type[RankdashError]] = {
     kind.__name__: kind
-    for kind in (*vars(errors).values(), MappingNeeded, WordsNeeded)
+    for kind in (*vars(errors).values(), MappingNeeded, WordsNeeded, BaselineNeeded)
     if isinstance(kind, type) and issubclass(kind, RankdashError)
 }
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from rankdash.readers.beside import read_beside
 from rankdash.readers.by_name.start import sources_at, sources_by_name
-from rankdash.readers.files import Choices, read
+from rankdash.readers.files import BaselineNeeded, Choices, read
 from rankdash.readers.guesses import Guess, guesses
 from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.parsed_file import Parsed
@@ -52,6 +52,7 @@ __all__ = [
     "FIELDS",
     "FORMATS",
     "SHAPES",
+    "BaselineNeeded",
     "Choices",
     "Conflict",
     "Guess",

@@ -25,6 +25,21 @@ from rankdash.readers.parse.unpack import unpack
 _NAMED = 3
 
 
+class BaselineNeeded(DataError):  # noqa: N818 - it asks, and is mended by an answer
+    """No name says which of several rankings is the search of today.
+
+    rankings: their names.
+    """
+
+    def __init__(self, rankings: Sequence[str]) -> None:
+        self.rankings = list(rankings)
+        super().__init__(
+            "No name says which ranking is your search today: {rankings}.",
+            remedy="Choose it.",
+            rankings=", ".join(rankings),
+        )
+
+
 class Choices(TypedDict, total=False):
     """What may be settled of how files are read, as `read` says."""
 
@@ -65,12 +80,13 @@ def read(
     words:       file → word → label, for labels written as words; None where a word is no label.
                  Without it known words are read by the scales of `values.WORD_SCALES`.
     annotators:  what the columns of several annotators come to, "majority" or "mean".
-    ask:         a person is there: ask also what could be left open, the grades of words and which
-                 of many features is the score.
+    ask:         a person is there: ask also what could be left open, the grades of words, which
+                 of many features is the score, and which ranking is the search of today.
 
-    Raises MappingNeeded where columns are not recognised, WordsNeeded where labels are words and
-    `ask` is set, FormatError where a file is broken or
-    of no known form, LimitError where it is too large, DataError otherwise; all name the file.
+    Raises MappingNeeded where columns are not recognised; if `ask` is set, WordsNeeded where labels
+    are words, and BaselineNeeded where no name says which ranking is the search of today;
+    FormatError where a file is broken or of no known form, LimitError where it is too large,
+    DataError otherwise; all name the file.
     """
     if conflict not in (*RULES, "refuse"):
         raise DataError(
@@ -93,6 +109,8 @@ def read(
         parsed = combine(
             kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
         )
+        if ask and parsed.open_choice:
+            raise BaselineNeeded(parsed.open_choice)
     return told(parsed, [*findings, *notes])
 
 

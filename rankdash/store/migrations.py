@@ -362,6 +362,11 @@ def jobs_on_a_cluster(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE jobs ADD COLUMN actors TEXT")
 
 
+@migration
+def names_of_first_stages(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE datasets ADD COLUMN candidates_name TEXT NOT NULL DEFAULT ''")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

@@ -23,6 +23,7 @@ _FORMAT, _VERSION = "rankdash record", 1
 _NUMBER = (int, float, type(None))
 _COLUMNS: dict[str, dict[str, Any]] = {
     "datasets": dict.fromkeys(("id", "name", "created", "source", "first_stage", "report"), str)
+    | {"candidates_name": str}
     | dict.fromkeys(("queries", "documents", "labels"), int),
     "runs": dict.fromkeys(
         ("id", "dataset_id", "name", "reranker", "settings", "machine", "created"), str
@@ -31,6 +32,8 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     | dict.fromkeys(("load_ms", "p50_ms", "p95_ms", "pairs_per_second"), _NUMBER)
     | {"depth": (int, type(None))},
 }
+# What records of an older version lack.
+_LATER = {"candidates_name": ""}
 _JSON = ("report", "settings", "machine")
 
 Row = dict[str, object]
@@ -98,7 +101,7 @@ def _read(root: Path, kind: str, found: Collection[Path]) -> list[Row]:
 def _values(folder: Path, kind: str) -> Row:
     """Raises ValueError, LookupError or TypeError where the record is none."""
     told: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    row = {name: told["row"][name] for name in _COLUMNS[kind]}
+    row = {name: (_LATER | told["row"])[name] for name in _COLUMNS[kind]}
     sound = (
         told["format"] == _FORMAT
         and told["kind"] == kind

@@ -29,6 +29,7 @@ class DatasetRow:
     labels: int
     source: str
     first_stage: str
+    candidates_name: str
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def dataset_values(dataset: Dataset, source: str, report_json: str) -> dict[str,
         "created": now(),
         "source": source,
         "first_stage": dataset.first_stage,
+        "candidates_name": dataset.candidates_name,
         "queries": len(dataset.queries),
         "documents": len(dataset.documents),
         "labels": len(dataset.qrels),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -203,9 +204,9 @@ def write_dataset(folder: Path, dataset: Dataset) -> None:
     write_ranking(folder, CANDIDATES, dataset.candidates, dataset.id)
 
 
-def read_dataset(folder: Path, dataset_id: str, name: str, first_stage: Any) -> Dataset:
-    """What `write_dataset` wrote. Its id is worked out anew only where a table, as one of an older
-    version, does not say that it is of `dataset_id`."""
+def read_dataset(folder: Path, row: sqlite3.Row) -> Dataset:
+    """Read what `write_dataset` wrote. Its id is worked out anew only where a table, as one of an
+    older version, does not say that it is of the id of the row."""
     ids = ("query_id", "doc_id")
     with as_stored(folder):
         queries, documents = (read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS[:2])
@@ -217,14 +218,15 @@ def read_dataset(folder: Path, dataset_id: str, name: str, first_stage: Any) -> 
                 labels.column_names.index(key), key, labels[key].cast("string")
             )
         return Dataset(
-            name,
+            row["name"],
             queries,
             documents,
             labels.to_pandas(),
             read_ranking(folder, CANDIDATES),
-            first_stage=first_stage,
+            first_stage=row["first_stage"],
+            candidates_name=row["candidates_name"],
             codes=codes,
-            known_id=dataset_id if _are_of(folder, dataset_id) else None,
+            known_id=row["id"] if _are_of(folder, row["id"]) else None,
         )
 
 

@@ -180,7 +180,7 @@ class Workspace:
         """The stored data set, equal to what was saved."""
         row = self._row("datasets", dataset_id)
         folder = self.root / row["folder"]
-        dataset = read_dataset(folder, dataset_id, row["name"], row["first_stage"])
+        dataset = read_dataset(folder, row)
         if dataset.id != dataset_id:
             raise damaged(folder, Phrase("its content is not what was saved."))
         return dataset

@@ -65,10 +65,10 @@ def unused(name: str, taken: Iterable[str]) -> str:
 
 
 def first_stage_name(dataset: Dataset) -> str:
-    """What the data set's own ranking is called, in the reader's language."""
+    """Return what the data set's own ranking is called, by its file or in the reader's language."""
     match dataset.first_stage:
         case "given":
-            return _("First stage")
+            return dataset.candidates_name or _("First stage")
         case "bm25":
             return _("First stage (BM25, listed documents only)")
         case "rows":

@@ -38,7 +38,7 @@ from rankdash.intake.reading import (
     tried,
 )
 from rankdash.loading import load
-from rankdash.readers import MappingNeeded, Source, WordsNeeded, guesses
+from rankdash.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
 from rankdash.store import Workspace
 
 ROWS = "query,document,label\n" + "".join(
@@ -148,6 +148,17 @@ def test_questions_come_back_as_they_were_asked():
     asked, back = errors("shop.csv", words)
     assert isinstance(asked, WordsNeeded) and isinstance(back, WordsNeeded)
     assert tuple(back.words) == asked.words and len(asked.words) == 3
+
+
+def test_the_question_which_run_is_the_search_of_today_comes_back_as_it_was_asked():
+    run = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
+    files = {"qrels.txt": "q1 0 d1 1\n", "run_a.trec": run, "run_b.trec": run}
+    with pytest.raises(BaselineNeeded) as raised:
+        load([Source(name, text.encode()) for name, text in files.items()], ask=True)
+    back = outcome_of(answer_of(raised.value))
+    assert isinstance(back, BaselineNeeded)
+    assert back.rankings == raised.value.rankings == ["run_a", "run_b"]
+    assert (str(back), back.remedy) == (str(raised.value), raised.value.remedy)
 
 
 def test_errors_come_back_with_file_line_and_remedy():

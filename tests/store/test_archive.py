@@ -227,6 +227,25 @@ def test_a_colleague_sees_the_same(full, other):
     assert (row.state, row.result) == ("done", EXPLAINED)
 
 
+def test_the_name_of_the_first_stage_goes_along_and_an_older_file_has_none(tmp_path, make_dataset):
+    data = make_dataset()
+    tables = (data.queries, data.documents, data.qrels, data.candidates)
+    named = Dataset("named", *tables, candidates_name="bm25 今天")
+    first, second, third = (Workspace(tmp_path / name) for name in "abc")
+    first.save_dataset(named, report_json=check(named, (), {}).to_json())
+    assert first.dataset(data.id).candidates_name == "bm25 今天"
+    bring(second, exported(first))
+    assert second.dataset(data.id).candidates_name == "bm25 今天"
+
+    def older(parts, _head):
+        name, told = about(parts)
+        assert told.pop("candidates_name") == "bm25 今天"
+        parts[name] = json.dumps(told).encode()
+
+    bring(third, repacked(exported(first), older))
+    assert third.dataset(data.id).candidates_name == ""
+
+
 def test_notes_of_a_file_that_does_not_say_who_wrote_them_are_taken(full, other):
     def older(parts, _head):
         for kind, field in (("datasets", "notes"), ("runs", "note")):

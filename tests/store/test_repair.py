@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
 from rankdash.sharing import read_scenarios
 from rankdash.store import Workspace, backups, database, records, repair
@@ -135,6 +136,24 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
     assert not (old / "trash").exists()
     for folder, name in before.items():
         assert json.loads((old / folder / RECORD).read_text())["row"]["name"] == name
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_name_of_a_first_stage_comes_back_from_the_folders(tmp_path, make_dataset, older):
+    """The record of an older version does not have it."""
+    data = make_dataset()
+    tables = (data.queries, data.documents, data.qrels, data.candidates)
+    workspace = Workspace.open(tmp_path / "home")
+    workspace.save_dataset(Dataset("named", *tables, candidates_name="dense"))
+    (record,) = workspace.root.glob(f"datasets/*/{RECORD}")
+    if older:
+        told = json.loads(record.read_text())
+        del told["row"]["candidates_name"]
+        record.write_text(json.dumps(told))
+    (workspace.root / DATABASE).unlink()
+    Workspace.open(workspace.root).repair()
+    found = Workspace.open(workspace.root).dataset(data.id)
+    assert found.candidates_name == ("" if older else "dense")
 
 
 @pytest.mark.parametrize("harm", HARM)

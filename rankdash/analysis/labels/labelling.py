@@ -203,6 +203,7 @@ def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = 
             merged,
             dataset.candidates,
             first_stage=dataset.first_stage,
+            candidates_name=dataset.candidates_name,
         ),
         added=int((np.isnan(before) & ~np.isnan(after)).sum()),
         same=int((met & ~differ).sum()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -48,6 +48,9 @@ _FIRST_STAGE_NAMES = tuple(
         r"retriev|召回",
         r"bm.?25",
     )
+)
+_ONLY_FIRST_STAGE = re.compile(
+    r"initial|(first|1st)[ ._-]?stage|candidates?|首轮|初始|初排", re.IGNORECASE
 )
 _RERANKED = re.compile(r"re.?rank|重排|精排", re.IGNORECASE)
 _OTHER_FIRST_STAGE = (
@@ -96,9 +99,15 @@ def combine(
     kept = list(parts)
     labels, findings = join_labels(kept, conflict, worst_label)
     candidates, systems = start, dict[str, Ranking]()
+    name, open_choice = "", tuple[str, ...]()
     if start is None:
-        candidates, systems, notes = _choose_first_stage(_rankings(kept), first_stage, kept)
-        findings += notes
+        rankings = _rankings(kept)
+        chosen, sure = _first_stage(rankings, first_stage, kept)
+        systems = {each.name: each.ranking for each in rankings if each is not chosen}
+        if chosen is not None:
+            candidates, name = chosen.ranking, _file_name(chosen)
+            open_choice = () if sure else tuple(each.name for each in rankings)
+            findings.append(_chosen(chosen, systems, sure=sure))
     ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
     only_ids = all(
         table is None for part in kept for table in (part.queries, part.documents, part.pairs)
@@ -120,6 +129,8 @@ def combine(
         formats={part.file: part.format for part in read},
         only_ids=only_ids,
         tables=lambda: made()[0],
+        candidates_name=name,
+        open_choice=open_choice,
     )
 
 
@@ -205,18 +216,20 @@ def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
     return 2 * int(shared.sum()) >= len(queries)
 
 
-def _choose_first_stage(
-    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[ParsedFile]
-) -> tuple[Ranking | None, dict[str, Ranking], list[Finding]]:
-    chosen, sure = _first_stage(rankings, wanted, parts)
-    systems = {named.name: named.ranking for named in rankings if named is not chosen}
-    if chosen is None:
-        return None, systems, []
+def _file_name(chosen: _Named) -> str:
+    """Return the name that a file gives its ranking; "" for one beside rows, and for a name that
+    only says that it is the first stage."""
+    own = chosen.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
+    return chosen.name if own else ""
+
+
+def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Finding:
+    """Return the note on which ranking is the first stage. sure: whether its name says it."""
     if not systems:
         template = "{name} is the first-stage ranking."
     else:
         template = "{name} is the first-stage ranking; the others are added as systems: {others}."
-    note = Finding(
+    return Finding(
         "note" if sure else "warning",
         "first_stage",
         template,
@@ -224,7 +237,6 @@ def _choose_first_stage(
         _OTHER_FIRST_STAGE if systems else "",
         chosen.file,
     )
-    return chosen.ranking, systems, [note]
 
 
 def _first_stage(

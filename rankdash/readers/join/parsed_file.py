@@ -170,6 +170,9 @@ class Parsed:
 
     labels:     one a pair.
     candidates: the first-stage ranking, or None where no file gives an order.
+    candidates_name: the name of the file of this ranking; "" if it came beside the rows, or if the
+                name only says that it is the first stage.
+    open_choice: the rankings of which any may be the first stage, if no name tells which.
     rankings:   name → ranking of a system that was run elsewhere.
     formats:    file → what it was read as.
     only_ids:   the files are of labels and rankings alone: they tell of queries and documents no
@@ -185,6 +188,8 @@ class Parsed:
     formats: Mapping[str, str]
     only_ids: bool
     tables: Callable[[], ParsedTables]
+    candidates_name: str = ""
+    open_choice: tuple[str, ...] = ()
 
     @property
     def queries(self) -> pd.DataFrame:

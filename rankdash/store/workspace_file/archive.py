@@ -145,7 +145,7 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None
         plan = _plan(db, dataset_id)
         judges = _judges(db, dataset_id)
     about: dict[str, Any] = {
-        name: row[name] for name in ("name", "source", "first_stage", "report")
+        name: row[name] for name in ("name", "source", "first_stage", "candidates_name", "report")
     }
     for note in notes:
         note["tags"] = json.loads(note["tags"])

@@ -234,6 +234,7 @@ class _Taking:
             checks.frame(read["qrels"], ("query_id", "doc_id", "label"), numbers=("label",)),
             checks.ranking(*(self._table(place, part) for part in ranking_parts(CANDIDATES))),
             first_stage=about.first_stage,
+            candidates_name=about.candidates_name,
         )
         if data.id != dataset_id:
             raise ValueError("its content is not what its id says")

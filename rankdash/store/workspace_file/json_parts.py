@@ -170,6 +170,7 @@ class DatasetPart(Struct):
     label_notes: list[LabelNoteRow] = []
     plan: PlanRow | None = None
     judges: list[JudgePart] = []
+    candidates_name: _Text = ""
 
     def __post_init__(self) -> None:
         if self.plan is not None and self.plan.before > len(self.corrections):

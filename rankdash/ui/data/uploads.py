@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -19,6 +19,7 @@ from rankdash.loading import RETRIEVED, Retrieval
 from rankdash.readers import (
     FORMATS,
     SHAPES,
+    BaselineNeeded,
     Choices,
     Conflict,
     MappingNeeded,
@@ -26,7 +27,7 @@ from rankdash.readers import (
     Together,
     WordsNeeded,
 )
-from rankdash.ui.data import column_choices, kept_view, reading_panel
+from rankdash.ui.data import baseline_form, column_choices, kept_view, reading_panel
 from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.state.uploaded import uploader
@@ -235,7 +236,7 @@ def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
     """Take what became of files: a data set, a question about them, or an error."""
     try:
         kept = outcome()
-    except (MappingNeeded, WordsNeeded) as question:
+    except (MappingNeeded, WordsNeeded, BaselineNeeded) as question:
         asked = st.session_state.get(_PENDING)
         mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
         st.session_state[_PENDING] = (upload, question, asked if mapped else None)
@@ -263,19 +264,19 @@ def _refuse(error: RankdashError) -> None:
 def _question() -> None:
     """Ask what the files leave open, and read them again with the answer."""
     upload, question, before = st.session_state[_PENDING]
-    answered: _Upload | None = None
-    if isinstance(question, WordsNeeded):
-        graded = _words_form(question, _forget)
-        if graded is not None:
-            answered = replace(upload, words={**upload.words, question.file: graded})
+    answer: Any
+    if isinstance(question, BaselineNeeded):
+        name, answer = "first_stage", baseline_form.draw(question, _read_or_forget)
+    elif isinstance(question, WordsNeeded):
+        name, answer = "words", _words_form(question)
     else:
-        mapping = _mapping_form(question)
-        if mapping is not None:
-            answered = replace(upload, mapping={**upload.mapping, question.file: mapping})
+        name, answer = "mapping", _mapping_form(question)
     if before:
         st.button(_("Back to the columns"), on_click=_ask_again, args=(before,))
-    if answered:
-        _read(answered)
+    if answer is not None:
+        if name != "first_stage":
+            answer = {**getattr(upload, name), question.file: answer}
+        _read(replace(upload, **{name: answer}))
 
 
 def _ask_again(question: tuple[_Upload, MappingNeeded, None]) -> None:
@@ -308,7 +309,7 @@ def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
                 format_func=lambda value: value or _("not in this file"),
                 key=pickers.in_words(f"mapping.{needed.file}.{name}"),
             )
-        sent = _read_or_forget(_forget)
+        sent = _read_or_forget()
     return {name: column for name, column in chosen.items() if column} if sent else None
 
 
@@ -341,7 +342,7 @@ def _next_uploader() -> None:
     st.rerun()
 
 
-def _words_form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, float | None] | None:
+def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
     """word → grade, None for a word that is no label; nothing until it is sent."""
     st.warning(
         _("The labels of {file} are words. Which grade is each?", file=markdown_safe(needed.file)),
@@ -387,13 +388,13 @@ def _words_form(needed: WordsNeeded, forget: Callable[[], None]) -> dict[str, fl
             )
             for position, word in enumerate(needed.words)
         ]
-        sent = _read_or_forget(forget)
+        sent = _read_or_forget()
     return dict(zip((word.text for word in needed.words), grades, strict=True)) if sent else None
 
 
-def _read_or_forget(forget: Callable[[], None]) -> bool:
+def _read_or_forget() -> bool:
     """The buttons of a form that asks about files; whether its answer was sent."""
     with st.container(horizontal=True):
         sent = st.form_submit_button(_("Read"), type="primary")
-        st.form_submit_button(_("Cancel"), on_click=forget)
+        st.form_submit_button(_("Cancel"), on_click=_forget)
     return sent

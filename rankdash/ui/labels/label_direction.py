@@ -86,6 +86,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
             old.qrels.assign(label=put_right(old.qrels["label"].to_numpy(), worst)),
             old.candidates,
             first_stage=old.first_stage,
+            candidates_name=old.candidates_name,
         )
         keep_beside(
             dataset_id,

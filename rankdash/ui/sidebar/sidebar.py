@@ -107,8 +107,8 @@ def _draw_comparison(dataset_id: str) -> None:
         default=pinned,
         label=_("Baseline"),
         help=_(
-            "What every other system is compared with. The first stage is the order of the search "
-            "before any reranking. Defaults to the run pinned on History."
+            "Your search today: what every other system is compared with. The first stage is the "
+            "order of the search before any reranking. Defaults to the run pinned on History."
         ),
         format_func=lambda value: (
             _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rankdash.errors import DataError
-from rankdash.readers import MappingNeeded, Source, read, sources_from_path
+from rankdash.readers import BaselineNeeded, MappingNeeded, Source, read, sources_from_path
 
 CORPUS = (
     '{"_id": "d1", "title": "Returns", "text": "Bring it back"}\n'
@@ -247,6 +247,45 @@ def test_where_another_run_could_be_the_first_stage_there_is_a_warning(
 
     finding = found(parsed, "first_stage")
     assert (finding.params["name"], finding.severity) == (names[0].split(".")[0], severity)
+
+
+OPEN = ["system_a.trec", "system_b.trec", "system_c.trec", "system_d.trec"]
+
+
+@pytest.mark.parametrize("names", [OPEN, OPEN[:2], ["bm25.trec", "bm25_title.trec"]])
+def test_where_no_name_says_which_run_is_the_search_of_today_a_person_is_asked(parse, names):
+    files = {**BEIR, **dict.fromkeys(names, RUN)}
+    with pytest.raises(BaselineNeeded) as asked:
+        parse(files, ask=True)
+    assert asked.value.rankings == [name.removesuffix(".trec") for name in names]
+    for chosen in asked.value.rankings:
+        parsed = parse(files, ask=True, first_stage=chosen)
+        assert parsed.candidates_name == chosen
+        assert {*parsed.rankings, chosen} == {*asked.value.rankings}
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (["bm25.trec", "dense.trec"], "bm25"),
+        (["dense.trec", "dense_reranked.trec"], "dense"),
+        (["today.trec"], "today"),
+        (["baseline.trec", "new.trec"], "baseline"),
+        # These names only say that it is the first stage.
+        (["initial.trec", "new.trec"], ""),
+        (["first_stage.trec"], ""),
+    ],
+)
+def test_a_run_keeps_the_name_of_its_file_and_nobody_is_asked_where_it_is_clear(
+    parse, names, called
+):
+    parsed = parse({**BEIR, **dict.fromkeys(names, RUN)}, ask=True)
+    assert (parsed.candidates_name, parsed.open_choice) == (called, ())
+
+
+def test_scores_beside_the_rows_have_no_name_of_a_file(parse):
+    rows = "query_id,doc_id,label,bm25_score\nq1,d1,1,2\nq1,d2,0,1\n"
+    assert parse({"rows.csv": rows}, ask=True).candidates_name == ""
 
 
 @pytest.mark.parametrize("wanted", ["reranked", "reranked.trec", "reranked.trec.gz"])

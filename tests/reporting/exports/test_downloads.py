@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from rankdash.i18n import speaking
+from rankdash.loading import load
+from rankdash.readers import Source
 from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.reporting.exports.zip_file import bundle
 from rankdash.store import Workspace
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.study.systems import FIRST_STAGE, Money, first_stage_name, systems_of
 from rankdash.value.price_list import shipped
 from tests.stored import keep_lists, keep_rows
 
@@ -75,3 +77,42 @@ def test_a_first_stage_that_a_file_named_keeps_its_name(chinese):
         baseline=FIRST_STAGE, challengers=(),
     )  # fmt: skip
     assert english(own).name(FIRST_STAGE) == "初次"
+
+
+def test_an_uploaded_run_keeps_the_name_of_its_file_in_every_file(tmp_path):
+    """Also where it is the first stage, and in LaTeX."""
+    qrels = "".join(f"q{q} 0 d{q % 4} 1\n" for q in range(6))
+    runs = {
+        f"dl_run_{name}.trec": "".join(
+            f"q{q} Q0 d{(d + shift) % 4} {d + 1} {4 - d} x\n" for q in range(6) for d in range(4)
+        )
+        for shift, name in enumerate("abcd")
+    }
+    files = {"qrels.txt": qrels, **runs}
+    loaded = load(
+        [Source(name, text.encode()) for name, text in files.items()], first_stage="dl_run_b.trec"
+    )
+    workspace = Workspace(tmp_path / "home")
+    dataset_id = workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    data = workspace.dataset(dataset_id)
+    study = Study.on(
+        "ndcg@10",
+        dataset=data,
+        systems=systems_of(data, loaded.runs),
+        baseline=FIRST_STAGE,
+        challengers=tuple(run.id for run in loaded.runs),
+    )
+    assert list(study.names.values()) == ["dl_run_b", "dl_run_a", "dl_run_c", "dl_run_d"]
+    with speaking("zh"):
+        assert first_stage_name(data) == "dl_run_b"
+        packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        texts = {
+            name: archive.read(name).decode("utf-8-sig")
+            for name in archive.namelist()
+            if name.endswith((".tex", ".md", ".csv", ".json", ".html", ".run"))
+        }
+    assert any(name.endswith(".tex") for name in texts)
+    assert not [name for name, text in texts.items() if "First stage" in text]
+    tables = [text for name, text in texts.items() if name.endswith((".tex", ".md"))]
+    assert any("dl\\_run\\_b" in text or "dl_run_b" in text for text in tables)

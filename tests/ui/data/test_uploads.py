@@ -238,6 +238,41 @@ def test_a_new_system_of_a_stored_set_is_added_to_it(data, workspace):
     assert [each.value for each in data.info] == [said]
 
 
+def test_where_no_name_says_it_a_person_names_the_search_of_today(data, workspace):
+    qrels = "".join(f"q{q} 0 d{q} 1\n" for q in range(4)).encode()
+    files = [("qrels.txt", qrels, "text/plain")]
+    for shift, name in enumerate("abcd"):
+        rows = "".join(
+            f"q{q} Q0 d{(d + shift) % 4} {d + 1} {4 - d} x\n" for q in range(4) for d in range(4)
+        )
+        files.append((f"dl_run_{name}.trec", rows.encode(), "text/plain"))
+    data.file_uploader[0].set_value(files).run()
+    read(data)
+
+    assert not workspace.datasets()
+    assert data.warning[0].value == "Which ranking is your search today?"
+
+    def choice():
+        return next(radio for radio in data.radio if len(radio.options) == 4)
+
+    assert choice().value is None
+    read(data)
+    assert [each.value for each in data.error] == ["Choose a ranking."]
+    assert not workspace.datasets()
+    choice().set_value("dl_run_c")
+    read(data)
+
+    [row] = workspace.datasets()
+    assert row.candidates_name == "dl_run_c"
+    assert {run.name for run in workspace.runs(row.id)} == {"dl_run_a", "dl_run_b", "dl_run_d"}
+    data.switch_page(str(ROOT / "pages" / "overview.py")).run()
+    base = next(box for box in data.selectbox if box.label == "Baseline")
+    assert base.options == ["dl_run_c", "dl_run_a", "dl_run_b", "dl_run_d"]
+    shown = " ".join(str(each.value) for each in (*data.markdown, *data.caption))
+    assert "dl_run_c" in shown.replace("\\", "") and "First stage" not in shown
+    assert not data.exception
+
+
 class Held:
     """In place of a process that reads: it goes on until it is told to end."""
 

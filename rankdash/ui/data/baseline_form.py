@@ -1,0 +1,39 @@
+"""The question which of several uploaded rankings is the search of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.readers import BaselineNeeded
+from rankdash.ui.widgets.text import markdown_safe
+
+
+def draw(needed: BaselineNeeded, buttons: Callable[[], bool]) -> str | None:
+    """Return the name of the ranking that a person chose; None until it is sent.
+
+    buttons: draws those of the form, and returns whether it was sent.
+    """
+    question = _("Which ranking is your search today?")
+    st.warning(question, icon=":material/compare_arrows:")
+    with st.form("baseline", border=False):
+        chosen = st.radio(
+            question,
+            needed.rankings,
+            index=None,
+            format_func=lambda name: markdown_safe(name, 80),
+            label_visibility="collapsed",
+            key="upload.baseline",
+        )
+        st.caption(
+            _(
+                "It is the baseline, and rerankers start from it. To compare with another ranking "
+                "later, choose it under Baseline in the sidebar."
+            )
+        )
+        sent = buttons()
+    if sent and chosen is None:
+        st.error(_("Choose a ranking."), icon=":material/error:")
+    return chosen if sent else None
