@@ -19,9 +19,10 @@ _LISTS = ("precomputed", "fusion")
 
 def limits_of(study: Study, system: str) -> Ceilings:
     """Return the limits of what a system could order: for a rerank of ours the first stage's
-    candidates, as deep as it reordered them; for any other system its own list."""
+    candidates, as deep as it reordered them; for any other system its own list, if that has other
+    documents than the candidates."""
     run = study.run(system)
-    own = run is not None and run.reranker in _LISTS
+    own = run is not None and run.reranker in _LISTS and _has_other_documents(study, system)
     depth = None if run is None else run.depth
     documents = system if own else FIRST_STAGE
     return study.once(
@@ -53,6 +54,20 @@ def systems_adding_documents(study: Study) -> list[str]:
     return [system for system in study.chosen if _adds_documents(study, system)]
 
 
+def _has_other_documents(study: Study, system: str) -> bool:
+    """Return whether a run lists other documents, or fewer, than the first stage."""
+    return _adds_documents(study, system) or _lacks_documents(study, system)
+
+
+def _lacks_documents(study: Study, system: str) -> bool:
+    def lacks() -> bool:
+        judged = study.judged(system)
+        candidates, own = study.dataset.candidates, study.ranking(system)
+        return adds_documents(candidates, own, judged.query_ids[judged.present])
+
+    return study.once(lacking_key(study, system), lacks)
+
+
 def _adds_documents(study: Study, system: str) -> bool:
     run = study.run(system)
     return run is not None and study.once(
@@ -78,3 +93,8 @@ def pool_of(study: Study) -> Judged:
 def adding_key(study: Study, system: str) -> Key:
     """Under which a study keeps whether a system adds documents."""
     return "adds documents", study.dataset_id, system
+
+
+def lacking_key(study: Study, system: str) -> Key:
+    """Under which a study keeps whether a system lacks candidates of the queries that it ranks."""
+    return "lacks documents", study.dataset_id, system

@@ -31,7 +31,7 @@ from rankdash.readers.join.conflicts import join_labels
 from rankdash.readers.join.parsed_file import Pairs
 from rankdash.readers.split import UnevenError, is_plain, order_of, pieces_for, split, unpacked_size
 from rankdash.study.cache import Key, Made
-from rankdash.study.headroom import adding_key
+from rankdash.study.headroom import adding_key, lacking_key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 
@@ -106,6 +106,7 @@ def study_large(
     present: dict[str, list[Any]] = {each: [] for each in files.runs}
     unlabelled: dict[str, list[str]] = {each: [] for each in files.runs}
     adding: set[str] = set()
+    lacking: set[str] = set()
     with _split(files) as pieces:
         if pieces is None:
             return None
@@ -122,6 +123,11 @@ def study_large(
                 if adds_documents(rankings[system], rankings[baseline], ids)
             }
             adding |= new
+            lacking |= {
+                system
+                for system in challengers
+                if adds_documents(rankings[baseline], rankings[system], ids[own[system].present])
+            }
             # Where none ranks other documents than the first, its own are those of all.
             every = judge(pooled([*rankings.values()]), labels, conventions) if new else None
             kept.add({**own, _POOL: own[baseline] if every is None else every})
@@ -154,6 +160,7 @@ def study_large(
     )
     for system, run in runs.items():
         known[adding_key(study, run.id)] = system in adding
+        known[lacking_key(study, run.id)] = system in lacking
     return study, pieces.findings()
 
 
@@ -185,7 +192,7 @@ class _Known(dict[Key, Any]):
     """What was worked out of the rankings. No study can work it out again."""
 
     def __call__(self, key: Key, make: Callable[[], Made]) -> Made:
-        if key[0] in ("judged", "adds documents", "pool"):
+        if key[0] in ("judged", "adds documents", "lacks documents", "pool"):
             found: Made = self[key]
             return found
         return make()

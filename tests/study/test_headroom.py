@@ -116,6 +116,24 @@ def test_what_a_system_could_order_does_not_depend_on_the_others(system, baselin
     no_query_passes_its_ceiling(study)
 
 
+@pytest.mark.parametrize(
+    ("docs", "queries", "own"),
+    [
+        (CANDIDATES[::-1], QUERIES, False),
+        # A run that lacks a query could order the candidates of the others.
+        (CANDIDATES[::-1], QUERIES[:5], False),
+        (CANDIDATES[:4], QUERIES, True),
+        ([*CANDIDATES, "x0"], QUERIES, True),
+        (["x0", *CANDIDATES[:5]], QUERIES, True),
+    ],
+)
+def test_a_list_is_called_the_runs_own_where_it_differs_from_the_candidates(docs, queries, own):
+    study = study_of("dense")
+    run = run_from_ranking("run", study.dataset.id, ranking(docs, queries), "run.trec")
+    study = Study(study.dataset, systems_of(study.dataset, [run]), FIRST_STAGE, (run.id,))
+    assert study.headroom(run.id).own is own
+
+
 def test_a_fused_run_could_order_its_own_list():
     study = study_of("dense")
     fused = replace(study.run("dense"), id="fused", name="fused", reranker="fusion")

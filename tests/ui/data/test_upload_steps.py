@@ -267,13 +267,13 @@ def test_words_have_the_grades_of_their_scale_and_gains_where_all_have_one(
         return value
 
     drawn.__dict__["number_input"] = number
-    found = uploads._words_form(words(*of), lambda: None)
+    found = uploads._words_form(words(*of))
     assert list(found.items()) == [
         (each.text, grade) for each, grade in zip(of, grades, strict=True)
     ]
     assert bool(drawn.of("radio")) is asked and steps == {step}
     drawn.answers["form_submit_button"] = False
-    assert uploads._words_form(words(*of), lambda: None) is None
+    assert uploads._words_form(words(*of)) is None
 
 
 @pytest.mark.parametrize(("primary", "kinds"), [(True, ["primary", "secondary"]),
