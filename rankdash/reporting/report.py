@@ -171,7 +171,7 @@ def _head(study: Study, front: Front, title: str) -> str:
         study.dataset.name,
         compared,
         study.measure.title,
-        ngettext("{n} query", "{n} queries", len(study.dataset.queries)),
+        _queries(study),
         str(format_date(datetime.now(UTC), "medium", locale=front.language)),
     ]
     logo = ""
@@ -191,6 +191,16 @@ def _head(study: Study, front: Front, title: str) -> str:
         f"<header>{logo}<h1 dir=auto>{html_safe(title)}</h1>"
         f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{shown}'
     )
+
+
+def _queries(study: Study) -> str:
+    """Return how many queries count by the metric (for the challenger with most), of how many."""
+    queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
+    compared = study.challengers or (study.baseline,)
+    counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)
+    if only_estimates(study) or counted == len(study.dataset.queries):
+        return queries
+    return ngettext("{n} of {queries} counts", "{n} of {queries} count", counted, queries=queries)
 
 
 def _contents(chosen: list[Section]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
+from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.planning import FEWEST_PLANNED
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, Kind, is_below_minimum
+from rankdash.errors import DataError
 from rankdash.ranking.measured import meets
 from rankdash.study import costs
 from rankdash.study.caveats import Caveat, Unlabelled, caveats
@@ -80,7 +84,8 @@ class Decision:
     hits: None where no query has a value. worst: query_id, before,
         after and delta of the query that loses most; None where none is hurt.
     groups: kinds of queries without a proven gain, proven losses first.
-    unlabelled: how many documents without a label either system ranks within the cutoff.
+    unlabelled: how many documents without a label either system ranks within the cutoff, of all
+        queries that both answer.
     caveats: of the verdict.
     choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
         price and assumptions. defaults: assumptions that count here and that nobody set.
@@ -122,7 +127,7 @@ def decision(study: Study, challenger: str) -> Decision:
         hits=_hits(study, challenger),
         worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
         groups=_without_gain(study, challenger),
-        unlabelled=(len(study.unjudged_change(challenger).pool) if study.measures_quality else 0),
+        unlabelled=_unlabelled(study, challenger),
         caveats=caveats(study, challenger),
         choice=choice,
         target_ms=money.assumptions.latency_target_ms,
@@ -132,6 +137,29 @@ def decision(study: Study, challenger: str) -> Decision:
     )
     step, more = _next(study, found)
     return replace(found, step=step, more=more)
+
+
+def _unlabelled(study: Study, challenger: str) -> int:
+    """The number of documents without a label that either system ranks within the cutoff, of all
+    queries that both answer: one without a value now may get one by these labels."""
+
+    def count() -> int:
+        rules = study.conventions
+        sides = {
+            side: ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+            for side in (study.baseline, challenger)
+            for ranking in [study.ranking(side)]
+        }
+        try:
+            pool = pool_of(sides, study.measure.k or sys.maxsize)
+        except DataError:
+            return 0
+        return int(np.isnan(pool.aligned(study.dataset.qrels)).sum())
+
+    if not study.measures_quality:
+        return 0
+    key = study.key("unlabelled", study.baseline, challenger, study.measure.k)
+    return study.once(key, count)
 
 
 def _hits(study: Study, challenger: str) -> HitCounts | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.analysis.statistics.inference import relative_interval
-from rankdash.analysis.statistics.verdict import Kind
+from rankdash.analysis.statistics.verdict import Kind, relative_change
 from rankdash.metrics import parse_measure
 from rankdash.study.drawn import estimate_of, only_estimates
-from rankdash.study.judging import headline
+from rankdash.study.judging import JudgedVerdict, headline
 from rankdash.study.study import Study
 from rankdash.value.payoff import Gain, MeasuredChange, Proof
 
@@ -39,6 +40,9 @@ def is_known(study: Study, system: str) -> bool:
     """Whether the measured change can be put to a value, as `gain` has it."""
     if only_estimates(study):
         return _estimated(study, system) is not None
+    found = headline(study, system)
+    if found is not None:
+        return _corrected(found) is not None
     row = study.comparison.row(system, study.spec)
     return row["verdict"] in _PROOFS and not np.isnan(row["relative_delta"])
 
@@ -49,13 +53,17 @@ def gain(study: Study, system: str) -> Gain | None:
     Interval and proof are those of the verdict. That of the relative change is of the same draws
     (`inference.relative_interval`), so that both have one sign, and both exclude 0 or neither does.
 
-    If the labels were sampled, the change is the estimate, and that of hit@k is not known.
+    If the labels were sampled, the change is the estimate, and that of hit@k is not known. If the
+    study has a judge that labels correct, both changes are the corrected ones.
 
     None where the baseline's mean is 0 or next to nothing, too few queries can be compared or the
     metric is not one of quality.
     """
     if only_estimates(study):
         return _estimated(study, system)
+    found = headline(study, system)
+    if found is not None:
+        return _judged(study, found)
     if not is_known(study, system):
         return None
     row = study.comparison.row(system, study.spec)
@@ -75,6 +83,28 @@ def _estimated(study: Study, system: str) -> Gain | None:
     proof: Proof = "proven" if found.settled else "unproven"
     change = MeasuredChange(found.relative, found.relative_low, found.relative_high, proof)
     return Gain(change, MeasuredChange(0.0), found.queries)
+
+
+def _judged(study: Study, found: JudgedVerdict) -> Gain | None:
+    relative = _corrected(found)
+    if relative is None:
+        return None
+    measure = parse_measure(hit_spec(study.cutoff))
+    hit = headline(replace(study, metric=measure.metric.name, cutoff=measure.k), found.challenger)
+    change = MeasuredChange(0.0) if hit is None else _changed(hit, 1.0)
+    return Gain(relative, change, found.three.corrected.n, found.judge)
+
+
+def _corrected(found: JudgedVerdict) -> MeasuredChange | None:
+    """The change of a corrected verdict as a share of the baseline's mean; None without one."""
+    known = np.isfinite(relative_change(found.three.corrected.mean, found.before))
+    return _changed(found, found.before) if known else None
+
+
+def _changed(found: JudgedVerdict, unit: float) -> MeasuredChange:
+    change = found.three.corrected
+    ends = change.low / unit, change.high / unit
+    return MeasuredChange(change.mean / unit, *ends, _PROOFS[found.kind])
 
 
 def _relative_interval(study: Study, system: str) -> tuple[float, float]:

@@ -76,12 +76,14 @@ class Gain:
     """What was measured on so many queries.
 
     relative: change of the metric as a share of the baseline's mean (0.2 = 20 % higher). hit:
-    change of hit@k, as a share of the searches.
+    change of hit@k, as a share of the searches. judge: the name of the LLM judge whose grades count
+    too, corrected by labels of these queries; "" without one.
     """
 
     relative: MeasuredChange
     hit: MeasuredChange = NO_CHANGE
     queries: int = 0
+    judge: str = ""
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
         """The same, as if an end of the intervals had been measured; None where there is none."""

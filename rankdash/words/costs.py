@@ -273,7 +273,11 @@ def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptio
     if choice.came.break_even_price.reason == "no_traffic":
         return _("There are no searches, so there is nothing to gain.")
     if choice.came.break_even_price.value is None:
-        return _("No price is low enough: it brings less than its upkeep.")
+        return (
+            _("No price is low enough: it brings less than its upkeep.")
+            if (choice.came.value_per_month.value or 0.0) > 0
+            else _("With the change as measured, no price is low enough: it brings nothing.")
+        )
     if interval:
         level = percent(context.level)
         price = _("**{price}** ({level}: {interval})", price=price, level=level, interval=interval)
@@ -356,15 +360,25 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
             change=signed_percent(gain.relative.value, 1),
             queries=ngettext("{n} query", "{n} queries", gain.queries),
         )
+    params = {
+        "metric": context.metric,
+        "change": signed_percent(gain.relative.value, 1),
+        "level": percent(context.level),
+        "low": signed_percent(low, 1),
+        "high": signed_percent(high, 1),
+        "queries": ngettext("{n} query", "{n} queries", gain.queries),
+    }
+    if gain.judge:
+        return _(
+            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), by the judge "
+            "{judge}, corrected by labels of {queries}. Prices and assumptions are taken as set.",
+            judge=context.safe(gain.judge),
+            **params,
+        )
     return _(
         "Certainty: {metric} changes by {change} ({level}: {low} … {high}), measured on "
         "{queries}. Prices and assumptions are taken as set.",
-        metric=context.metric,
-        change=signed_percent(gain.relative.value, 1),
-        level=percent(context.level),
-        low=signed_percent(low, 1),
-        high=signed_percent(high, 1),
-        queries=ngettext("{n} query", "{n} queries", gain.queries),
+        **params,
     )
 
 

@@ -102,7 +102,7 @@ def test_a_data_set_and_a_run_make_a_report(report, files):
     assert "question 3" in text
     # Without timings nobody knows why q23 is missing: it counts 0.
     assert "up is better than First stage" in text
-    assert "24 queries" in text
+    assert " · 24 queries · " in text
     assert "no latency was measured" in text
 
 
@@ -112,6 +112,7 @@ def test_timings_tell_latency_and_what_failed(report, files):
     )
     assert code == 0
     assert "from 0.500 to 1.000 (+0.500), by the same amount for each of the 23 queries" in text
+    assert " · 23 of 24 queries count · " in text
     assert "1 query is excluded on both sides" in text
     assert "up failed on it. HTTP 503" in text
     # It is left out, so nothing may say that it counts as 0.

@@ -20,7 +20,9 @@ from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price
 from rankdash.value.price_list import ListedPrice, shipped
-from rankdash.words.decision import next_step
+from rankdash.words.costs import MoneyContext, headline
+from rankdash.words.decision import gaps, next_step
+from rankdash.words.money import month
 from tests.study.test_caveats import DOCS, FLAT, TOP, rows, run
 from tests.study.test_caveats import study as study_of
 from tests.study.test_queries import keeping
@@ -332,6 +334,36 @@ def test_fewer_than_twenty_queries_are_no_reason_to_stop(n, minimum):
     assert "Stop" not in next_step(of, found)
     more = decided(on([3] * 20, [1, 1] + [3] * 18))
     assert more.step == "settle"
+
+
+def test_documents_of_queries_without_a_value_lack_labels_too():
+    """Of ten queries, two have no label at all and one has none of its relevant document."""
+    loaded = rows([1] * 9 + [6], labelled={0: 0, 1: 0, 9: 5})
+    first = loaded.dataset.candidates
+    lists = [
+        (query, list(first.documents_of(query)[0])[::-1], list(range(DOCS, 0, -1)))
+        for query in first.query_ids
+    ]
+    made = run_from_ranking("new", loaded.dataset.id, Ranking.from_lists(lists), "new.trec")
+    whole, shallow = study(loaded, made), study(loaded, made, cutoff=5)
+    assert decided(whole).unlabelled == 2 * DOCS + 5
+    assert "Missing: labels of 25 documents in the top 10 of" in gaps(whole, decided(whole))[0]
+    # The first five of both lists, which share no document.
+    assert decided(shallow).unlabelled == 25
+    assert decided(replace(whole, metric="map", cutoff=None)).unlabelled == 25
+
+
+@pytest.mark.parametrize(("upkeep", "said"), [(0.0, "it brings nothing"), (9.0, "its upkeep")])
+def test_why_no_price_is_low_enough_names_an_upkeep_only_if_there_is_one(upkeep, said):
+    """Without upkeep the change falls; with it, the gain is less than the upkeep."""
+    of = on(*EVEN) if not upkeep else on([3] * 40, [1] * 3 + [3] * 37)
+    money = Money(Assumptions(value_per_search=1e-6, monthly_cost=upkeep))
+    choice = decided(replace(of, money=money)).choice
+    context = MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "first", month(), str, assumed=True)
+    text = headline(context, choice, money.assumptions)
+    assert text.startswith("**Not proven that")
+    [sentence] = [each for each in text.split(". ") if "No price" in each or "no price" in each]
+    assert said in sentence and ("upkeep" in sentence) is (upkeep > 0)
 
 
 def test_a_metric_that_describes_labels_asks_for_another_and_counts_none_that_is_missing():

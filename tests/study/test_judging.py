@@ -23,7 +23,10 @@ from rankdash.metrics import evaluate
 from rankdash.metrics import judge as join
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
+from rankdash.reporting.report import PRESETS, Front, html
+from rankdash.study.decision import decision
 from rankdash.study.drawn import with_draws
+from rankdash.study.gains import gain
 from rankdash.study.judging import (
     agreed,
     agreement_groups,
@@ -127,6 +130,35 @@ def test_each_way_is_what_the_metric_gives_with_those_labels(few, metric, cutoff
         assert found.three.others == (~np.isnan(known[~labelled])).sum()
         assert found.three.weight > 0
         assert found.incomplete == 0
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_value_and_verdict_follow_the_same_corrected_change(few, turned) -> None:
+    """Of people's labels alone, money would follow another change than the headline."""
+    study, judge = few
+    study = replace(study, judge=judge, challengers=study.challengers[:1])
+    if turned:
+        study = replace(study, baseline=study.challengers[0], challengers=(study.baseline,))
+    (challenger,) = study.challengers
+    (found,) = verdicts(study, judge).values()
+    change = found.three.corrected
+    own = study.pairs(challenger).dropna(subset="delta")
+    choice = decision(study, challenger).choice
+    gained = choice.option.gain
+    assert gained.relative.value == pytest.approx(change.mean / own["before"].mean())
+    assert gained.relative.low == pytest.approx(change.low / own["before"].mean())
+    assert gained.relative.high == pytest.approx(change.high / own["before"].mean())
+    assert gained.relative.value != pytest.approx(own["delta"].mean() / own["before"].mean())
+    proven = found.kind in ("better", "worse")
+    assert gained.relative.proof == ("proven" if proven else "unproven")
+    assert (gained.queries, gained.judge) == (change.n, "Judge A")
+    hits = verdicts(replace(study, metric="hit", cutoff=10), judge)[challenger]
+    assert gained.hit.value == pytest.approx(hits.three.corrected.mean)
+    page = html(study, Front(sections=PRESETS["decision"])).decode()
+    assert "by the judge Judge A, corrected by labels of" in page
+    alone = gain(replace(study, judge=None), challenger)
+    assert alone.judge == ""
+    assert alone.relative.value == pytest.approx(own["delta"].mean() / own["before"].mean())
 
 
 def test_a_verdict_is_by_the_corrected_change(few, data) -> None:

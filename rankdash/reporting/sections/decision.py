@@ -110,6 +110,9 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
 def _cost(draft: Draft, found: Decision) -> str:
     study, choice = draft.study, found.choice
     said = [costs.headline(draft.context, choice, draft.money.assumptions)]
+    if found.headline is not None:
+        # The labels alone are what stands above it.
+        said.append(costs.sureness(draft.context, choice))
     if choice.bill is not None and not choice.unset:
         amount, _interval = costs.cell(choice.came.cost_per_thousand, draft.money.currency)
         marks = prices.marks(choice.bill)
