@@ -6,6 +6,7 @@ from rankdash.i18n import gettext as _
 from rankdash.ui.labels import estimate_strip, judged_verdict, label_plan, unjudged_view
 from rankdash.ui.overview import (
     leaderboard_view,
+    not_compared,
     overview_causes,
     overview_charts,
     targets_view,
@@ -26,6 +27,7 @@ with head:
 if not estimate_strip.above_means(study):
     st.stop()
 if study.challengers:
+    not_compared.draw(study)
     if study.judge is not None:
         with st.container(border=True):
             shared(judged_verdict.draw, label_plan.under_way(study), in_focus)

@@ -38,7 +38,7 @@ from rankdash.cli.rerankers import describe_rerankers, reranker_kind, use_plugin
 from rankdash.cli.timings import no_result, tell_queries, write_timings
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SettingError
-from rankdash.i18n import brief, quantity
+from rankdash.i18n import brief, percent, quantity
 from rankdash.loading import load
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Run
@@ -392,6 +392,11 @@ def _measured(run: Run) -> Iterator[str]:
         yield (
             f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time"
             f"{actors})"
+        )
+    if measured.refused:
+        yield (
+            f"Requests refused by a rate limit (429): {measured.refused:,} of "
+            f"{measured.requests:,} ({percent(measured.refused_share)})"
         )
     for level in measured.throughput:
         clients = "1 client" if level.in_flight == 1 else f"{level.in_flight} clients"

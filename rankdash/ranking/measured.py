@@ -82,6 +82,8 @@ class Measured:
     unknown_tokens: of the tokens of queries and documents, the share in [0, 1] that the model does
         not know; NaN where it reads no tokens, and for runs of an older version.
     textless_pairs: pairs whose document has no text. without_text: what was done with them.
+    requests: sent to other machines, each attempt counted. refused: those that were refused because
+        of a rate limit (status 429).
     """
 
     pairs: int = 0
@@ -105,6 +107,13 @@ class Measured:
     unknown_tokens: float = math.nan
     textless_pairs: int = 0
     without_text: WithoutText = "exclude"
+    requests: int = 0
+    refused: int = 0
+
+    @property
+    def refused_share(self) -> float:
+        """The share of requests that were refused because of a rate limit; 0 without requests."""
+        return self.refused / self.requests if self.requests else 0.0
 
     @property
     def pairs_per_second(self) -> float:

@@ -76,7 +76,8 @@ class Call:
 
     start, end: in seconds by `time.perf_counter`: the first attempt sent, the last one answered or
         given up. Waiting for the client's own rate limit lies before `start`.
-    attempts: how often it was sent.
+    attempts: how often it was sent. refused: how many of the attempts were refused because of a
+        rate limit (status 429).
     retry_wait_s: seconds between `start` and `end` spent waiting to try again.
     status: the HTTP status of the last attempt; 0 where no answer came.
     billed: what the service says it charges for, by its own names ("search_units",
@@ -98,6 +99,7 @@ class Call:
     queue_ms: float = math.nan
     error: str = ""
     note: str = ""
+    refused: int = 0
 
 
 @dataclass(frozen=True, eq=False)

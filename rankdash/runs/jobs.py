@@ -13,6 +13,7 @@ from rankdash.runs.plan import Timing
 from rankdash.runs.process import WorkerProcess
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.job_batches import has_parts
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import State as JobState
 from rankdash.store.jobs.queue import LIVE, JobRow, Queue, Stage, new_id
@@ -32,6 +33,8 @@ __all__ = [
     "list",
     "new_id",
     "resume",
+    "retry",
+    "retryable",
     "submit",
 ]
 
@@ -133,6 +136,24 @@ def cancel(workspace: Workspace, job_id: str) -> None:
 def resume(workspace: Workspace, job_id: str) -> None:
     """Queue a failed, cancelled or interrupted job again; scored queries are not scored again."""
     Queue(workspace).resume(job_id)
+
+
+def retryable(workspace: Workspace, run_id: str) -> JobRow | None:
+    """Return the job that made a run if `retry` can score its failed queries; else None."""
+    done = {row.id: row for row in list(workspace) if row.state == "done" and row.failed}
+    return done.get(run_id) if has_parts(workspace, run_id) else None
+
+
+def retry(workspace: Workspace, run_id: str, name: str, job_id: str | None = None) -> str:
+    """Queue a job that scores only the queries that failed in a run, and return its id. Its run has
+    the results of all queries; the run that it started from stays.
+
+    job_id: as in `submit`. Raises StoreError if the run was not made by a job, or its results are
+    not kept.
+    """
+    job_id = job_id or new_id()
+    Queue(workspace).retry(run_id, name, job_id)
+    return job_id
 
 
 def delete(workspace: Workspace, job_id: str) -> None:

@@ -156,11 +156,14 @@ def assemble(
 def _counted(measured: Measured, results: Collection[QueryResult]) -> Measured:
     """With the counts over all results, those of earlier attempts included."""
     done = [result for result in results if result.state == "done"]
+    calls = [call for result in results for call in result.calls]
     cached = sum(result.cached for result in done)
     return replace(
         measured,
         cached_pairs=cached,
         scored_pairs=sum(len(result.scores) for result in done) - cached,
+        requests=sum(call.attempts for call in calls),
+        refused=sum(call.refused for call in calls),
         serial_queries=sum(not math.isnan(result.latency_ms) for result in done),
         repeated_ms={
             result.query_id: tuple(map(float, result.repeated_ms))
@@ -177,6 +180,7 @@ def _call_table(results: Iterable[QueryResult]) -> pd.DataFrame | None:
             "start_s": call.start,
             "ms": (call.end - call.start) * 1e3,
             "attempts": call.attempts,
+            "refused": call.refused,
             "retry_wait_ms": call.retry_wait_s * 1e3,
             "status": call.status,
             "server_ms": call.server_ms,

@@ -180,6 +180,7 @@ class Attempt:
 
     def _count(self, results: list[QueryResult]) -> None:
         before = self._progress
+        calls = [call for row in results for call in row.calls]
         pairs = before.pairs_done + sum(self._pairs.get(row.query_id, 0) for row in results)
         if before.stage == "scoring":
             self._pace.mark(time.monotonic(), pairs)
@@ -188,6 +189,8 @@ class Attempt:
             done=before.done + sum(row.state == "done" for row in results),
             failed=before.failed + sum(row.state == "failed" for row in results),
             pairs_done=pairs,
+            requests=before.requests + sum(call.attempts for call in calls),
+            refused=before.refused + sum(call.refused for call in calls),
             rate_pairs_s=self._pace.rate,
             seconds_left=self._pace.seconds_left(before.pairs_total - pairs),
         )

@@ -34,7 +34,11 @@ def delete_run(root: Path, database: Database, run_id: str) -> None:
         ("DELETE FROM runs WHERE id = ?", run_id),
         ("DELETE FROM jobs WHERE id = ? AND state = 'done'", run_id),
     ]
-    _delete(root, database, lambda db: [find(db, "runs", run_id, "folder")["folder"]], statements)
+
+    def found(db: sqlite3.Connection) -> list[str]:
+        return [find(db, "runs", run_id, "folder")["folder"], f"jobs/{run_id}"]
+
+    _delete(root, database, found, statements)
 
 
 def _delete(

@@ -367,6 +367,12 @@ def names_of_first_stages(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE datasets ADD COLUMN candidates_name TEXT NOT NULL DEFAULT ''")
 
 
+@migration
+def requests_of_jobs(db: sqlite3.Connection) -> None:
+    for name in ("requests", "refused"):
+        db.execute(f"ALTER TABLE jobs ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

@@ -70,6 +70,9 @@ with workspace().database.held_open():
     redraw.shows(address.one("data"), before)
     links = sidebar.draw_menu(place, menu)
     repair_view.draw()
+    if gone is None:
+        # The page that opens first has no name in its address.
+        view.settle_focus(page.url_path or "overview")
     link = sharing_link.begin()
     try:
         # A click that came with a page of what is gone must not act on another data set.

@@ -12,7 +12,7 @@ from copy import copy
 from functools import cache
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import error_text, gettext
+from rankdash.i18n import error_text, gettext, ngettext, number, percent
 from rankdash.i18n import gettext as _
 
 # As they are worded, without a full stop at the end. {why} is a reason itself; all else stays.
@@ -117,6 +117,17 @@ def problem(error: RankdashError) -> str:
         **{name: in_words(str(each)) for name, each in reasons.items()},
     }
     return error_text(translated)
+
+
+def refused(refused: int, requests: int) -> str:
+    """Return how many requests a rate limit refused, and their share; in a few words."""
+    return ngettext(
+        "{refused} of {n} request refused (429), {share}",
+        "{refused} of {n} requests refused (429), {share}",
+        requests,
+        refused=number(refused, 0),
+        share=percent(refused / requests),
+    )
 
 
 def _known(reason: str) -> str | None:

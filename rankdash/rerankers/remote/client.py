@@ -207,6 +207,7 @@ class Client:
         budget.extend(self._gate.enter())
         start, waited, attempts = self._clock.now(), 0.0, 1
         outcome = self._attempt(path, content, budget)
+        refused = int(outcome.status == _TOO_MANY)
         while outcome.pause is not None and attempts <= self._policy.retries:
             pause = self._pause(outcome, attempts)
             if pause >= budget.left:
@@ -219,6 +220,7 @@ class Client:
             waited += self._gate.enter()
             attempts += 1
             outcome = self._attempt(path, content, budget)
+            refused += outcome.status == _TOO_MANY
         error = outcome.error and self._in_words(outcome, attempts)
         call = Call(
             start=start,
@@ -230,6 +232,7 @@ class Client:
             server_ms=_milliseconds(outcome.headers, _SERVER_TIME),
             queue_ms=_milliseconds(outcome.headers, _QUEUE_TIME),
             error=error,
+            refused=refused,
         )
         self._keep_count(outcome, call)
         return Reply(outcome.answer, call, error, outcome.too_large)

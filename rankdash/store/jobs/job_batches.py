@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
 from collections.abc import Sequence
@@ -44,6 +45,25 @@ def write_part(workspace: Workspace, job_id: str, rows: Sequence[dict[str, Any]]
     columns = {name: [row.get(name) for row in rows] for name in _SCHEMA.names}
     name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.parquet"
     write_table(folder / name, pa.table(columns, schema=_SCHEMA))
+
+
+def has_parts(workspace: Workspace, job_id: str) -> bool:
+    """Return whether results of a job are kept."""
+    return any((workspace.root / "jobs" / job_id).glob("*.parquet"))
+
+
+def copy_parts(workspace: Workspace, job_id: str, new_id: str) -> None:
+    """Copy the results of a job for another one. Raises StoreError if there are none."""
+    workspace.database.refuse_read_only()
+    if not has_parts(workspace, job_id):
+        raise StoreError(
+            "The results of the job {id!r} are not kept.",
+            remedy="Start the run again; cached scores are used.",
+            id=job_id,
+        )
+    folder = workspace.root / "jobs"
+    with in_words(folder):
+        shutil.copytree(folder / job_id, folder / new_id)
 
 
 def read_parts(workspace: Workspace, job_id: str) -> pd.DataFrame:

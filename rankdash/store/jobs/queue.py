@@ -21,6 +21,7 @@ from rankdash.ranking.measured import WithoutText
 from rankdash.store import folders
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.explanations import Explanations
+from rankdash.store.jobs.job_batches import copy_parts
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import STALE_SECONDS as STALE_SECONDS
 from rankdash.store.jobs.leases import Ending, Leases, State, problem_from_json
@@ -45,6 +46,7 @@ class JobRow:
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
+    requests: sent to other machines. refused: those that a rate limit refused (status 429).
     load_ms: the latest cold start; None before it. started: when work on it last began.
     error: why it failed or stopped; None where nothing went wrong.
     """
@@ -69,6 +71,8 @@ class JobRow:
     total: int
     pairs_done: int
     pairs_total: int
+    requests: int
+    refused: int
     rate_pairs_s: float | None
     seconds_left: float | None
     load_ms: float | None
@@ -93,6 +97,8 @@ class Progress:
     total: int = 0
     pairs_done: int = 0
     pairs_total: int = 0
+    requests: int = 0
+    refused: int = 0
     rate_pairs_s: float | None = None
     seconds_left: float | None = None
     load_ms: float | None = None
@@ -188,9 +194,10 @@ class Queue(Leases["JobRow"]):
         error: RankdashError | None = None,
         **also: object,
     ) -> bool:
-        """End the owner's work on a job. The results of one that is done are the run's now."""
+        """End the owner's work on a job. The results of one that is done are the run's now; if
+        queries failed, they stay for `retry`."""
         ended = super().finish(row_id, owner, state, error, stage="waiting", **also)
-        if ended and state == "done":
+        if ended and state == "done" and not self.row(row_id).failed:
             folders.remove(self._workspace.root, [f"jobs/{row_id}"])
         return ended
 
@@ -214,6 +221,25 @@ class Queue(Leases["JobRow"]):
             "problem = NULL, finished = NULL",
             "id = :id AND state IN ('failed', 'cancelled', 'interrupted')",
             id=job_id,
+        )
+
+    def retry(self, job_id: str, name: str, new_id: str) -> None:
+        """Add a job that scores only the queries that failed in a job that is done. Raises
+        StoreError if the results of the others are gone."""
+        row = self.row(job_id)
+        copy_parts(self._workspace, job_id, new_id)
+        self.submit(
+            dataset_id=row.dataset_id,
+            name=name,
+            reranker=row.reranker,
+            settings=row.settings,
+            depth=row.depth,
+            sample=row.sample,
+            seed=row.seed,
+            timing=row.timing,
+            without_text=row.without_text,
+            actors=row.actors,
+            job_id=new_id,
         )
 
     def delete(self, job_id: str) -> None:

@@ -12,20 +12,19 @@ from rankdash.i18n import gettext as _
 from rankdash.rerankers.judging.judge import KINDS, OWN
 from rankdash.store.jobs.judges import JudgeRow, StoredJudges
 from rankdash.ui.runs import cost_line, key_field, polling
-from rankdash.ui.state import pickers, stored_judges
+from rankdash.ui.state import address, pickers, stored_judges
 from rankdash.ui.state.server import read_only, worker, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe, name_safe, shortened
 from rankdash.words.failures import kind_of_failure, problem
 
 _LONGEST = 30
-# The choice of the widget, and what it is put to before it is drawn again.
-_SHOWN, _NEXT = "judge.shown", "judge.next"
+_SHOWN = "judge_shown"
 
 
 def show(judge_id: str) -> None:
     """The page is about this judge from now on."""
-    st.session_state[_NEXT] = judge_id
+    address.choose(_SHOWN, judge_id)
 
 
 def chosen(dataset_id: str) -> JudgeRow | None:
@@ -34,20 +33,18 @@ def chosen(dataset_id: str) -> JudgeRow | None:
     if not rows:
         return None
     ids = list(reversed(rows))
-    if _NEXT in st.session_state:
-        st.session_state[_SHOWN] = st.session_state.pop(_NEXT)
-    if st.session_state.get(_SHOWN) not in ids:
-        st.session_state[_SHOWN] = ids[0]
-    if len(ids) > 1:
-        st.selectbox(
-            _("Judge"),
-            ids,
-            format_func=lambda each: (
-                f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
-            ),
-            key=pickers.in_words(_SHOWN),
-        )
-    return rows[st.session_state[_SHOWN]]
+    if len(ids) == 1:
+        return rows[ids[0]]
+    shown = pickers.pick_one(
+        _SHOWN,
+        ids,
+        st.selectbox,
+        label=_("Judge"),
+        format_func=lambda each: (
+            f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
+        ),
+    )
+    return rows[shown or ids[0]]
 
 
 def draw(row: JudgeRow) -> None:

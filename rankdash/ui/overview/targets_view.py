@@ -37,6 +37,9 @@ def draw(study: Study) -> None:
     )
     if key is None:
         return
+    if not address.by_hand("profile"):
+        # The verdict names its targets only after a person chose them.
+        address.settle("profile", None)
     chosen = Goals(saved, key)
     _offer(study, chosen.profile, offer)
     st.html(table_html(targets.head(), targets.rows(study, chosen)))

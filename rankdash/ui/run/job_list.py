@@ -25,7 +25,7 @@ from rankdash.ui.state import address
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.failures import problem
+from rankdash.words.failures import problem, refused
 
 _REFRESH_SECONDS = 1.0
 # Slow, but there: another tab or the command line may start a job.
@@ -293,4 +293,6 @@ def _progress(row: JobRow) -> str:
         parts.append(_("{time} left", time=duration(row.seconds_left)))
     if row.failed:
         parts.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
+    if row.refused:
+        parts.append(refused(row.refused, row.requests))
     return " · ".join(parts)

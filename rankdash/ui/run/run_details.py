@@ -14,6 +14,7 @@ from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN, Level, Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.runs import combining
+from rankdash.ui.run import retry_form
 from rankdash.ui.runs import run_note, run_records
 from rankdash.ui.runs.run_records import Record, record
 from rankdash.ui.state import stored
@@ -47,6 +48,7 @@ def draw(run_id: str) -> None:
         if run.measured is not None and run.measured.throughput:
             _levels(run.measured.throughput)
         _failures(run)
+        retry_form.draw(run_id)
         run_note.draw(run_id)
         _facts(run)
 

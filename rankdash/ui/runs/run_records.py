@@ -21,6 +21,7 @@ from rankdash.study.study import Study
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.failures import refused
 
 # A cascade puts the name of the stage before what that stage tells.
 _STAGES = ("", "first_", "second_")
@@ -56,6 +57,8 @@ class Record:
             yield _("shipped with the sample")
         if self.measured is not None and self.measured.contended:
             yield _("machine was busy")
+        if self.measured is not None and self.measured.refused:
+            yield refused(self.measured.refused, self.measured.requests)
         for stage, name in self.runtimes:
             agreement = self.machine.get(f"{stage}rank_agreement")
             if isinstance(agreement, float):

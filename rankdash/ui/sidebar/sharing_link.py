@@ -161,6 +161,7 @@ def _title(name: str) -> str:
         "reader": _("System"),
         "labels": _("Labels used"),
         "judge": _("Judge"),
+        "judge_shown": _("Judge"),
         "runs": _("Runs"),
         "line": _("On the line"),
         "price": _("Prices"),

@@ -70,7 +70,6 @@ def draw_sidebar(*, analysis: bool) -> str | None:
         )
         if not read_only():
             login.draw()
-    address.publish()
     return gone
 
 

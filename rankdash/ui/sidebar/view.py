@@ -36,6 +36,8 @@ JUDGE = "judge"
 _SHORT_NAME = 32
 # The query whose heading is brought into view: a click elsewhere opened it.
 LANDING = "queries.landing"
+# The pages that show one challenger closely.
+_WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "judge")
 # The pages that show the chosen metric alone.
 _OF_ONE_METRIC = ("queries", "rank_shifts")
 # More of them would not stand in one line.
@@ -240,23 +242,41 @@ def _corrections(study: Study) -> str:
     return ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
 
 
+def settle_focus(page: str) -> None:
+    """Put the challenger in focus into the address before a page that shows it is drawn: the menu
+    carries it then, and the page opens in one step of the browser's history.
+
+    page: the name of its file.
+    """
+    chosen = address.one("data")
+    several = len(address.several("system")) > 1
+    if chosen and several and page in _WITH_FOCUS and stored.damage(chosen) is None:
+        _settle_focus(study(page))
+
+
+def _settle_focus(study: Study) -> None:
+    """The best challenger, unless one of those that are compared was chosen."""
+    chosen = address.one("vs")
+    if chosen not in study.challengers:
+        address.lose("vs", chosen)
+        address.settle("vs", best_challenger(study))
+
+
 def in_focus(study: Study) -> str:
     """The challenger that is looked at closely, chosen where there are several, the best one where
     nobody chose; the baseline where there is none."""
     if len(study.challengers) < 2:
         return study.challengers[0] if study.challengers else study.baseline
     label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
-    options, best = list(study.challengers), best_challenger(study)
+    options = list(study.challengers)
+    _settle_focus(study)
     if len(options) > _MOST_BUTTONS:
-        chosen = pickers.pick_one(
-            "vs", options, st.selectbox, default=best, label=label, format_func=study.name
-        )
+        chosen = pickers.pick_one("vs", options, st.selectbox, label=label, format_func=study.name)
     else:
         chosen = pickers.pick_one(
             "vs",
             options,
             st.segmented_control,
-            default=best,
             label=label,
             format_func=lambda system: short_name(study, system),
             help=names_help(map(study.name, options), _SHORT_NAME),

@@ -51,6 +51,7 @@ FIELDS: Mapping[str, str | None] = {
     "reader": None,
     "labels": "corrected",
     "judge": None,
+    "judge_shown": None,
     "runs": None,
     "line": "like",
     "profile": None,
@@ -77,11 +78,13 @@ FIELDS: Mapping[str, str | None] = {
 }
 # Without the data set these say nothing: they are ids and names within it.
 OF_A_DATA_SET = (
-    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader", "judge"),
+    *("base", "system", "vs", "runs", "q", "doc", "follow", "reader", "judge", "judge_shown"),
     *("segment", "tag", "values", "against", "price", "thousand"),
 )
-# What every page settles, and its address says though nobody chose it.
-_OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "lang")
+# What is settled before a page is drawn, and its address says though nobody chose it.
+_OF_EVERY_PAGE = ("data", "base", "system", "metric", "k", "vs", "lang")
+# In the address for a choice of several that was emptied.
+_NONE = [""]
 # Which queries are listed.
 QUERY_FILTERS = (
     "outcome",
@@ -171,38 +174,42 @@ def forget_lost() -> None:
 
 
 def publish() -> None:
-    """Write the choices into the address."""
-    wanted = carried()
-    if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:
-        st.query_params.from_dict(wanted)
+    """Write the choices into the address, in one step of the browser's history for each click.
+
+    What a page settles while it is drawn is no reason to write it: it would be a step of its own,
+    and going back would lead to the page again. A page settles the same from the same address; as
+    soon as the address is written for another reason, it contains all of it.
+    """
+    here, wanted = given(), whole()
+    least = {
+        name: values for name, values in wanted.items() if name in _OF_EVERY_PAGE or by_hand(name)
+    }
+    if not least.items() <= here.items() <= wanted.items():
+        st.query_params.from_dict(carried())
+    else:
+        st.session_state[_WRITTEN] = here
 
 
 def carried() -> dict[str, list[str]]:
-    """The choices as the address says them, from now on."""
+    """The choices as the address contains them, from now on."""
     wanted = offered()
     st.session_state[_WRITTEN] = wanted
     return wanted
 
 
 def offered() -> dict[str, list[str]]:
-    """The choices that do not go without saying: what the links to the other pages carry.
-
-    What a single page settled is not among them: it would change the address as the page is drawn,
-    which the browser counts as a step of its own, and going back would lead to the page again.
-    """
-    wanted = {
-        name: values for name, values in whole().items() if name in _OF_EVERY_PAGE or by_hand(name)
-    }
+    """The choices as the links to the other pages carry them."""
+    wanted = whole()
     _known().add(_key(wanted))
     return wanted
 
 
 def whole() -> dict[str, list[str]]:
-    """What a link to this view says: the choices, and what the page settled."""
+    """Return everything that changes what is seen: the choices, and what the pages settled."""
     return {
-        name: values
+        name: values or _NONE
         for name, values in _choices().items()
-        if name in FIELDS and values and values != [FIELDS[name]]
+        if name in FIELDS and values != [FIELDS[name]]
     }
 
 
@@ -224,7 +231,9 @@ def is_known(address: Mapping[str, Sequence[str]]) -> bool:
 
 def take_over(address: dict[str, list[str]]) -> None:
     """Choose what an address says, and nothing else."""
-    st.session_state[_CHOICES] = address
+    st.session_state[_CHOICES] = {
+        name: [] if values == _NONE else values for name, values in address.items()
+    }
     st.session_state[_WRITTEN] = address
     _known().add(_key(address))
     st.session_state[_BY_HAND] = set(address)

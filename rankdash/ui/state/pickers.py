@@ -133,7 +133,9 @@ def pick_several(
     address.lose(name, enumerated(unknown) if unknown else None)
     if not chosen and (address.several(name) or not address.is_set(name)):
         chosen = [value for value in default if value in options]
-    _bind(name, chosen, options, draw, format_func, settings)
+    # An empty choice says something only if something is chosen by default.
+    emptied: list[str] | None = [] if default else None
+    _bind(name, chosen, options, draw, format_func, settings, emptied=emptied)
     return address.several(name)
 
 
@@ -295,16 +297,21 @@ def _bind(
     format_func: Callable[[str], str],
     settings: dict[str, Any],
     clears: Sequence[str] = (),
+    emptied: list[str] | None = None,
 ) -> None:
-    """Draw a widget that shows the choice and, when it is used, becomes the choice."""
+    """Draw a widget that shows the choice and, when it is used, becomes the choice.
+
+    emptied: the value of the field if nothing of several is chosen.
+    """
     # Where there is nothing to choose from, nothing was chosen.
-    address.settle(name, chosen if options else None)
+    address.settle(name, (emptied if chosen == [] else chosen) if options else None)
     key = f"address.{name}"
 
     def changed() -> None:
         for each in clears:
             address.choose(each, None)
-        address.choose(name, st.session_state[key])
+        value = st.session_state[key]
+        address.choose(name, emptied if value == [] else value)
 
     labels = names.distinct({option: format_func(option) for option in options})
     drawn = show(draw, key, chosen, changed, options)

@@ -296,7 +296,7 @@ def test_several_judges_are_compared_by_what_they_save(
         page.run()
     (table,) = [each.value for each in page.get("html") if "queries saved" in str(each.value)]
     assert table.index("good · ") < table.index("bad · ")
-    chosen = page.selectbox(key="judge.shown")
+    chosen = page.selectbox(key="address.judge_shown")
     assert [each.partition(" · ")[0] for each in chosen.options] == ["worse", "bad", "good"]
     # What was started last is shown.
     assert "**worse** · done" in said(page)

@@ -69,7 +69,8 @@ def test_a_job_whose_reranker_is_gone_is_removed_and_hides_nothing(started, work
 def job(**changes: object) -> SimpleNamespace:
     usual = {"id": "a", "grid": None, "state": "queued", "stage": "", "cancelling": False,
              "pairs_done": 0, "pairs_total": 0, "done": 0, "total": 0, "failed": 0,
-             "rate_pairs_s": None, "seconds_left": None, "started": None,
+             "requests": 0, "refused": 0, "rate_pairs_s": None, "seconds_left": None,
+             "started": None,
              "dataset_id": "shop"}  # fmt: skip
     return SimpleNamespace(**(usual | changes))
 
@@ -121,6 +122,8 @@ def test_the_time_left_is_said_of_a_job_that_runs():
     parts = job_list._progress(running).split(" · ")
     assert parts[2] == "2 pairs a second" and parts[3].endswith(" left")
     assert parts[4:] == ["1 query failed"]
+    busy = job_list._progress(job(**counts, state="running", requests=8, refused=2))
+    assert busy.split(" · ")[-1] == "2 of 8 requests refused (429), 25%"
     queued = job(**counts, state="queued", rate_pairs_s=2.4, seconds_left=3.0)
     assert not any("left" in part for part in job_list._progress(queued).split(" · "))
 

@@ -37,10 +37,12 @@ def test_only_what_a_reader_has_to_know_is_remarked():
     every = record(
         {"shipped_with": "sample", "second_runtime": "int8", "second_rank_agreement": 0.98765},
         seconds=10.0, cpu_seconds=1.0, threads=2, scored_pairs=1, cached_pairs=1,
+        requests=1000, refused=250,
     )  # fmt: skip
     assert list(every.remarks()) == [
         "shipped with the sample",
         "machine was busy",
+        "250 of 1,000 requests refused (429), 25%",
         "int8: agreement 0.9877",
         "50% from the score cache",
     ]

@@ -65,9 +65,14 @@ def test_a_choice_of_several_that_was_emptied_stays_empty():
     app = AppTest.from_function(choices).run()
     app.multiselect[0].set_value([]).run()
     assert app.multiselect[0].value == []
-    assert "tag" not in app.query_params, "nothing of it is left in the address"
     app.run()
     assert app.multiselect[0].value == []
+    # Another session that opens the address chooses none either, though "b" is the usual choice.
+    other = AppTest.from_function(choices)
+    other.query_params.update(app.query_params)
+    other.run()
+    assert other.multiselect[0].value == []
+    assert other.session_state["address.lost"] == {}
 
 
 def growing() -> None:
@@ -134,7 +139,9 @@ def test_the_address_leaves_out_what_goes_without_saying():
     app = AppTest.from_function(clearing).run()
     assert not app.query_params, "hurt queries first is the usual order, and no reason was chosen"
     app.selectbox[1].set_value("id").run()
-    assert set(app.query_params) == {"sort"}
+    # The reason that the page settled is written with the next choice.
+    assert app.query_params["reason"] in ("buried", ["buried"])
+    assert set(app.query_params) == {"reason", "sort"}
     app.selectbox[0].set_value("idle").run()
     assert set(app.query_params) == {"reason", "sort"}
 

@@ -65,28 +65,49 @@ def test_what_a_link_asked_for_in_vain_is_said_once_and_until_it_is_chosen_anew(
 
 def test_links_carry_what_does_not_go_without_saying():
     address.settle("metric", "ndcg")
-    for name, value in {"sort": "hurt", "nonsense": "x", "tag": []}.items():
+    for name, value in {"sort": "hurt", "nonsense": "x", "tag": None, "system": []}.items():
         address.choose(name, value)
     address.choose("currency", ["USD", "EUR"])
-    assert address.offered() == {"metric": ["ndcg"], "currency": ["USD", "EUR"]}
+    expected = {"metric": ["ndcg"], "currency": ["USD", "EUR"], "system": [""]}
+    assert address.offered() == expected
     address.choose("sort", "helped")
     assert address.offered()["sort"] == ["helped"]
     assert address.is_known(address.offered())
     assert not address.is_known({"metric": ["mrr"]})
 
 
-def test_what_one_page_settles_is_in_no_address_until_a_person_chooses_it():
+def test_what_a_page_settles_is_written_with_the_next_choice_and_is_no_step_by_itself(monkeypatch):
     """Else the page would change its address as it is drawn, and going back lead to it again."""
-    for name in ("data", "base", "system", "metric", "k", "lang", "q", "against", "trade", "vs"):
+    here, steps = {}, []
+
+    def write(wanted):
+        here.clear()
+        here.update(wanted)
+        steps.append(wanted)
+
+    monkeypatch.setattr(address, "given", lambda: dict(here))
+    monkeypatch.setattr("streamlit.query_params", SimpleNamespace(from_dict=write))
+    first = {name: ["x"] for name in ("data", "base", "system", "metric", "k", "vs", "lang")}
+    for name in first:
         address.settle(name, "x")
-    of_every_page = {name: ["x"] for name in ("data", "base", "system", "metric", "k", "lang")}
-    assert address.offered() == of_every_page
-    address.choose("q", "q7")
-    assert address.offered() == of_every_page | {"q": ["q7"]}
+    address.publish()
+    for name in ("q", "against", "trade"):
+        address.settle(name, "y")
+    address.publish()
+    assert steps == [first]
+    assert address.written() == first
+    address.choose("metric", "mrr")
+    address.publish()
+    settled = {name: ["y"] for name in ("q", "against", "trade")}
+    assert steps[1:] == [first | {"metric": ["mrr"]} | settled]
+    assert address.written() == steps[1]
     # Going back to where nothing was chosen yet.
-    address.take_over(dict(of_every_page))
-    address.settle("q", "q1")
-    assert address.offered() == of_every_page
+    address.take_over(dict(first))
+    here.clear()
+    here.update(first)
+    address.settle("q", "z")
+    address.publish()
+    assert len(steps) == 2
 
 
 @pytest.mark.parametrize(
@@ -368,13 +389,10 @@ def test_prices_are_those_of_the_systems_compared(monkeypatch):
     assert money.given == {"passages"} and money.assumptions.passages == 5.0
 
 
-@pytest.mark.parametrize(
-    ("chosen", "by_hand", "found"),
-    [("faq", True, "faq"), ("faq", False, None), ("gone", True, None), (None, True, None)],
-)
-def test_a_profile_counts_once_a_person_chose_it(monkeypatch, chosen, by_hand, found):
+@pytest.mark.parametrize(("chosen", "found"), [("faq", "faq"), ("gone", None), (None, None)])
+def test_a_profile_counts_once_a_person_chose_it(monkeypatch, chosen, found):
     monkeypatch.setattr(goals, "saved", shipped_targets)
-    (address.choose if by_hand else address.settle)("profile", chosen)
+    address.choose("profile", chosen)
     goal = goals.chosen()
     assert (goal and goal.key) == found
 

@@ -1,0 +1,184 @@
+"""A link and a reload show what was seen: nothing that changes it is in the session alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
+
+ROOT = Path(__file__).parents[2]
+MAIN = str(ROOT / "rankdash" / "ui" / "main.py")
+QUERIES = 24
+FOLDS = (
+    *("sidebar.rules", "sidebar.statistics", "overview.table", "overview.segments"),
+    *("overview.unjudged", "overview.targets", "overview.definitions"),
+)
+# What only arranges others.
+FRAMES = ("main", "sidebar", "flex_container", "column", "expander", "empty", "grid_container")
+
+
+def lists(best: int, worst: int) -> Iterator[tuple[str, list[str], list[float]]]:
+    """For each query four documents, the two relevant ones at these ranks, from 0."""
+    for q in range(QUERIES):
+        relevant = {best: f"d{q % 4}", worst: f"d{(q + 1) % 4}"}
+        others = (f"d{d}" for d in range(4) if f"d{d}" not in relevant.values())
+        order = [relevant[rank] if rank in relevant else next(others) for rank in range(4)]
+        yield f"q{q}", order, [4.0, 3.0, 2.0, 1.0]
+
+
+@pytest.fixture
+def shop(workspace: Workspace) -> dict[str, str]:
+    """The address of a data set with three runs. "top" is best by NDCG@10, "both" by NDCG@3."""
+    rows = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
+        f"q{q},how to return {q},d{d},document {d},{int((d - q) % 4 < 2)},{4 - d},{'ab'[q > 11]}\n"
+        for q in range(QUERIES)
+        for d in range(4)
+    )
+    dataset_id = keep_rows(workspace, rows, "Shop")
+    for name, ranks in {"top": (0, 3), "both": (1, 2), "low": (2, 3)}.items():
+        keep_lists(workspace, dataset_id, lists(*ranks), name)
+    return {"data": dataset_id, "lang": "en"}
+
+
+def opened(page: str, address: dict[str, Any]) -> AppTest:
+    """The page in a session of its own, as a link opens it; its folds are open."""
+    app = AppTest.from_file(MAIN, default_timeout=300)
+    for fold in FOLDS:
+        app.session_state[fold] = True
+    app.query_params.update(address)
+    if page != "overview":
+        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    app.run()
+    assert not app.exception
+    return app
+
+
+def seen(app: AppTest) -> list[str]:
+    """What is drawn, in order."""
+    return [
+        f"{each.type} {getattr(each, 'label', '')} {_value(each)}"
+        for part in (app.main, app.sidebar)
+        for each in part
+        # A script brings the query of a link into view.
+        if each.type not in FRAMES and not str(getattr(each, "value", "")).startswith("<script>")
+    ]
+
+
+def _value(element: Any) -> str:
+    if element.type == "plotly_chart":
+        return str(element.proto.spec)
+    return str(getattr(element, "value", ""))
+
+
+def address_of(app: AppTest) -> dict[str, Any]:
+    return {name: app.query_params[name] for name in app.query_params}
+
+
+def another(widget: Any) -> Any:
+    """A value that the widget does not have; None if it has no other."""
+    now = widget.value
+    match widget.type:
+        case "selectbox" | "select_slider" | "button_group":
+            # The options by their values; the widget itself lists them in words.
+            options = list(widget.format_func.__self__)
+            return next((each for each in reversed(options) if each != now), None)
+        case "multiselect":
+            return list(now)[1:]
+        case "slider" | "number_input":
+            if isinstance(now, (tuple, list)):
+                return (now[0], (now[0] + now[1]) / 2)
+            return widget.max if now != widget.max else widget.min
+        case "text_input":
+            return "return 1"
+    return None
+
+
+def choices(app: AppTest) -> list[str]:
+    """The keys of the widgets whose values are in the address."""
+    every = (each.key for part in (app.main, app.sidebar) for each in part if hasattr(each, "key"))
+    return [key for key in every if key and key.startswith("address.")]
+
+
+def widget(app: AppTest, key: str) -> Any:
+    return next(
+        (
+            each
+            for part in (app.main, app.sidebar)
+            for each in part
+            if getattr(each, "key", None) == key
+        ),
+        None,
+    )
+
+
+PAGES = ("overview", "queries", "rank_shifts", "latency", "cost", "history", "report")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_choice_is_in_the_address(page, shop):
+    """Of the sidebar on the first page, of its own on the others. One choice after the other, so
+    that each is seen together with those before."""
+    app = opened(page, shop)
+    assert seen(opened(page, address_of(app))) == seen(app)
+    keys = [
+        key for key in choices(app) if page == "overview" or widget(app, key) not in app.sidebar
+    ]
+    for key in keys:
+        moved = widget(app, key)
+        value = None if moved is None or key == "address.data" else another(moved)
+        if value is None:
+            continue
+        moved.set_value(value)
+        app.run()
+        assert not app.exception
+        assert seen(opened(page, address_of(app))) == seen(app), f"{key} was set to {value!r}"
+
+
+@pytest.mark.parametrize("challengers", [2, 3, 6])
+@pytest.mark.parametrize("page", ["overview", "queries", "rank_shifts", "cost"])
+def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(
+    page, challengers, workspace, shop
+):
+    for place in range(3, challengers):
+        keep_lists(workspace, shop["data"], lists(2, 3), f"like low {place}")
+    runs = {row.name: row.id for row in workspace.runs(shop["data"])}
+    compared = ["top", "both", *(name for name in runs if name not in ("top", "both"))]
+    address = {**shop, "system": [runs[name] for name in compared[:challengers]]}
+    app = opened(page, address)
+    assert address_of(app)["vs"] in (runs["top"], [runs["top"]])
+    # By NDCG@3 another system is the best, and the one that was looked at stays in focus.
+    app.select_slider(key="address.k").set_value("3").run()
+    for again in (app, opened(page, address_of(app))):
+        assert widget(again, "address.vs").value == runs["top"]
+    assert widget(opened(page, {**address, "k": "3"}), "address.vs").value == runs["both"]
+
+
+def test_one_challenger_needs_no_choice(shop, workspace):
+    runs = {row.name: row.id for row in workspace.runs(shop["data"])}
+    app = opened("overview", {**shop, "system": runs["low"]})
+    assert "vs" not in app.query_params
+
+
+def test_a_link_to_a_system_that_is_gone_shows_the_best_and_says_so(shop):
+    app = opened("overview", {**shop, "vs": "f" * 16})
+    assert "Systems to compare “ffffffffffffffff”" in str(app.warning[0].value)
+    assert app.query_params["vs"] != "f" * 16
+
+
+def test_no_system_compared_is_in_the_address(shop):
+    app = opened("overview", shop)
+    app.multiselect(key="address.system").set_value([]).run()
+    again = opened("overview", address_of(app))
+    assert again.multiselect(key="address.system").value == []
+    assert seen(again) == seen(app)
+
+
+def test_targets_that_were_looked_at_are_not_chosen(shop):
+    app = opened("overview", shop)
+    assert "Profile" in [each.label for each in app.selectbox]
+    app.selectbox(key="address.metric").set_value("mrr").run()
+    assert "profile" not in app.query_params
