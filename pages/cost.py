@@ -4,7 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.cost import cost_roi, cost_view
-from rankdash.ui.labels import estimate_strip
+from rankdash.ui.labels import estimate_strip, label_plan
 from rankdash.ui.sidebar import view
 
 st.title(_("Cost & ROI"))
@@ -15,5 +15,8 @@ if not study.challengers:
     cost_roi.before_any_run(study)
 elif estimate_strip.above_means(study):
     cost_view.draw(study, view.in_focus(study))
+elif (plan := label_plan.sampled(study)) is not None:
+    found = label_plan.estimated(study, plan)
+    cost_view.draw(found, found.challengers[0])
 else:
     cost_roi.before_any_run(study)

@@ -5,7 +5,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
 from rankdash.study.study import Study
-from rankdash.ui.labels import estimate_strip
+from rankdash.ui.labels import estimate_strip, label_plan, labelled_queries
 from rankdash.ui.queries import (
     query_detail,
     query_export,
@@ -24,6 +24,8 @@ study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")
 if not estimate_strip.above_means(study):
+    if (plan := label_plan.sampled(study)) is not None:
+        labelled_queries.draw(study, plan)
     st.stop()
 challenger = view.in_focus(study)
 view.tally_line(study, challenger)

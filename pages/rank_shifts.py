@@ -3,13 +3,14 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
+from rankdash.ui.labels import label_plan
 from rankdash.ui.rank_shifts import agreement_view, shifts_view, skipping_view
 from rankdash.ui.sidebar import view
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Rank shifts"))
-study = view.study("rank_shifts")
+study = label_plan.without_sampled(view.study("rank_shifts"))
 view.caption(study)
 view.needs_challenger(study, "rank_shifts")
 challenger = view.in_focus(study)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import estimate_strip
+from rankdash.ui.labels import estimate_strip, label_plan
 from rankdash.ui.report import report_view
 from rankdash.ui.sidebar import view
 
@@ -12,5 +12,7 @@ study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")
 if not estimate_strip.above_means(study):
-    st.stop()
+    if (plan := label_plan.sampled(study)) is None:
+        st.stop()
+    study = label_plan.estimated(study, plan)
 report_view.draw(study)

@@ -209,10 +209,11 @@ def _part(path: Sequence) -> tuple[float, float, float]:
     if path.ratio is None or path.ratio_low is None or path.ratio_high is None:
         return (math.nan,) * 3
     found = path.ratio[-1], path.ratio_low[-1], path.ratio_high[-1]
-    low, high = float(found[1]), float(found[2])
     if not np.isfinite(found).all():
         return (math.nan,) * 3
-    return float(found[0]), low, high
+    # No value is below 0.
+    value, low, high = (max(float(each), -1.0) for each in found)
+    return value, low, high
 
 
 def _exact_part(plan: LabelPlan, contrast: int, gains: Floats, difference: float) -> float:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rankdash.i18n import all_of, brief, number, paragraph, percent
+from rankdash.i18n import all_of, brief, number, paragraph, percent, signed_percent
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import meets
 from rankdash.study.costs import Choice, system_of
+from rankdash.study.drawn import only_estimates
 from rankdash.study.pricing import Bill
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
@@ -203,7 +204,9 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
     came, span = choice.came, period()
     system = system_of(study, choice)
     cells: dict[str, Cell] = {"quality": (_("not measured"), "")}
-    if system is not None:
+    if only_estimates(study):
+        cells["quality"] = _estimated(choice)
+    elif system is not None:
         mean, low, high = study.mean(system)
         cells["quality"] = (number(mean), interval(low, high) if math.isfinite(low) else "")
     if choice.bill is not None:
@@ -239,6 +242,16 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         marks = prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
     return cells
+
+
+def _estimated(choice: Choice) -> Cell:
+    """The relative change, estimated from sampled labels."""
+    gain = choice.option.gain
+    if gain is None or choice.option.free or gain.relative.low is None:
+        return _NONE
+    change = gain.relative
+    ends = (signed_percent(each, 1) for each in (change.low, change.high))
+    return (signed_percent(change.value, 1), " … ".join(ends))
 
 
 def _price(choice: Choice, bill: Bill) -> Cell:

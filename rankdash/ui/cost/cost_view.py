@@ -13,6 +13,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.reporting.exports.downloads import english, file_name
 from rankdash.study import costs
+from rankdash.study.drawn import only_estimates
 from rankdash.study.study import Study
 from rankdash.ui.cost import (
     cost_cards,
@@ -27,6 +28,8 @@ from rankdash.ui.cost import (
 from rankdash.ui.sidebar import sharing_link
 from rankdash.ui.state import address, pickers, scenario
 from rankdash.ui.widgets import narrow
+
+_OF_MEANS = ("options", "depth", "simple")
 
 
 @st.fragment
@@ -74,6 +77,9 @@ def draw(study: Study, in_focus: str) -> None:
             ),
             "prices": (_("Prices"), lambda: cost_inputs.edit_prices(prices)),
         }
+        if only_estimates(study):
+            # Of these a mean over the labels is a part.
+            parts = {name: parts[name] for name in parts if name not in _OF_MEANS}
         part = pickers.pick_one(
             "part",
             list(parts),

@@ -23,6 +23,8 @@ from rankdash.ui.widgets.lazy_expander import fold
 
 # Of this process: others know nothing of its windows.
 _SERVER = uuid.uuid4().hex
+# Session: the plan whose conclusive result was seen.
+_ON = "labelling.goes_on"
 # More than can be in other people's hands.
 _AHEAD = 200
 
@@ -49,7 +51,31 @@ def draw(dataset_id: str, plan_id: str, who: str) -> None:
         _next_card(labelling, who)
     with strip:
         estimate_strip.draw(labelling)
+        if labelling.status.settled and not labelling.complete:
+            _conclusive(labelling)
     fold(_("People"), "label.people", ":material/group:", lambda: people.draw(labelling))
+
+
+def _conclusive(labelling: Labelling) -> None:
+    """What to do with a conclusive result; "Label on" folds it up."""
+    if st.session_state.get(_ON) == labelling.kept.id:
+        return
+    with st.container(border=True):
+        st.markdown(
+            _("The result is conclusive, and more labels do not take it back. They narrow it.")
+        )
+        with st.container(horizontal=True):
+            st.page_link(view.page("overview"), label=_("See the verdict"), icon=":material/gavel:")
+            st.page_link(
+                view.page("report"), label=_("Make the report"), icon=":material/description:"
+            )
+            st.button(
+                _("Label on"),
+                key="labelling.on",
+                icon=":material/label:",
+                on_click=st.session_state.__setitem__,
+                args=(_ON, labelling.kept.id),
+            )
 
 
 def _next_card(labelling: Labelling, who: str) -> None:

@@ -10,7 +10,16 @@ import streamlit as st
 from rankdash.analysis.labelling.additive import ADDITIVE
 from rankdash.analysis.labelling.draws import MODES, VALUE_SHARE, LabelPlan
 from rankdash.errors import RankdashError
-from rankdash.i18n import enumerated, error_text, moment, ngettext, number, paragraph, percent
+from rankdash.i18n import (
+    duration,
+    enumerated,
+    error_text,
+    moment,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+)
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.store.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
@@ -24,6 +33,9 @@ from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
 _DEEPEST = 100
+# The medians of the labels until conclusive on three labelled sets, with a judge and without
+# (tests/benchmarks/labelling.py), and a usual time for a label.
+_LEAST_EFFORT, _LARGEST_EFFORT, _SECONDS = 150, 420, 10
 
 
 def draw(dataset_id: str, before: Labelling | None) -> None:
@@ -240,7 +252,40 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return False
     st.caption(paragraph(_facts(dataset_id, plan)))
+    st.caption(paragraph(_expected(len(plan.order), settings)))
     return True
+
+
+def _expected(count: int, settings: LabelSettings) -> list[str]:
+    """How many labels it may take, how long, and why these documents. count: all there are."""
+    why = {
+        "weight": _(
+            "rankdash samples documents at random, those more often whose ranks differ most "
+            "between the rankings: their labels say most about which ranking is better."
+        ),
+        "random": _("rankdash samples documents at random, all equally often."),
+        "query": _("rankdash samples queries at random, each with all of its documents."),
+    }
+    if settings.mode != "weight" or count <= _LARGEST_EFFORT:
+        minutes = duration(count * _SECONDS)
+        effort = _(
+            "At most {n} labels, about {time} at {seconds} seconds each.",
+            n=number(count, 0),
+            time=minutes,
+            seconds=_SECONDS,
+        )
+    else:
+        effort = _(
+            "Expect {least} to {most} labels, {short} to {long} at {seconds} seconds each, if the "
+            "rankings clearly differ (measured on three labelled sets); all {n} if they are alike.",
+            least=_LEAST_EFFORT,
+            most=_LARGEST_EFFORT,
+            short=duration(_LEAST_EFFORT * _SECONDS),
+            long=duration(_LARGEST_EFFORT * _SECONDS),
+            seconds=_SECONDS,
+            n=number(count, 0),
+        )
+    return [effort, why[settings.mode]]
 
 
 def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:

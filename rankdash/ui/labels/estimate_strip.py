@@ -6,11 +6,13 @@ import math
 
 import streamlit as st
 
+from rankdash.analysis.labelling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
+from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.i18n import duration, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.study import latency
 from rankdash.study.study import Study
-from rankdash.ui.labels import label_plan
+from rankdash.ui.labels import estimate_decision, label_plan
 from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import stored
@@ -46,12 +48,35 @@ def draw(labelling: Labelling) -> None:
         notes.append(_waiting(labelling, first.waiting))
     if notes:
         st.caption(paragraph(notes))
-    done = first.known + first.labels + first.waiting
-    progress = {"done": number(done, 0), "pairs": number(first.pairs, 0)}
-    text = _("{done} of the {pairs} documents that can change the result are labelled", **progress)
+    share, text = _progress(labelling, found)
     if math.isfinite(found.seconds):
         text = f"{text} · {_('{time} each', time=duration(found.seconds))}"
-    st.progress(done / first.pairs, text=text)
+    st.progress(share, text=text)
+
+
+def _progress(labelling: Labelling, found: LabelStatus) -> tuple[float, str]:
+    """How near a conclusive result is, and in words."""
+    first = found.estimates[0]
+    done = first.known + first.labels + first.waiting
+    if found.settled or labelling.complete:
+        return 1.0, ngettext("{n} document labelled", "{n} documents labelled", done)
+    if found.needed is None:
+        fewest = FEWEST_DRAWS
+        if found.mode == "query":
+            fewest = math.ceil(first.pairs / first.queries * FEWEST_QUERIES)
+        goal = min(fewest, first.pairs - first.known)
+        text = _(
+            "{done} documents labelled; the first interval comes after about {goal}",
+            done=number(done, 0),
+            goal=number(goal + first.known, 0),
+        )
+        return min(first.labels / max(goal, 1), 0.99), text
+    text = _(
+        "{done} documents labelled, about {n} more until the result is conclusive",
+        done=number(done, 0),
+        n=number(found.needed, 0),
+    )
+    return first.labels / (first.labels + max(found.needed, 1)), text
 
 
 def _saved(judge: str, saved: int) -> str:
@@ -78,16 +103,17 @@ def _waiting(labelling: Labelling, waiting: int) -> str:
 
 
 def above_means(study: Study) -> bool:
-    """What stands above the means of a page while labels are being given, or while there are none.
+    """What is above the means of a page while labels are being given, or while there are none.
 
     Returns whether there are means to show: labels came with the data, or all that can move the
-    difference are there.
+    difference are there. Of labels that were sampled there is the estimate only.
     """
     labelling = label_plan.current(study.stored_id)
     uploaded = stored.dataset(stored.stored(study.stored_id)).labelled_queries
     if labelling is None and uploaded:
         return True
     open_still = labelling is None or not labelling.complete
+    sampled = label_plan.sampled(study) is not None
     with st.container(border=True):
         if labelling is None:
             st.subheader(_("No labels yet"), anchor=False)
@@ -98,16 +124,24 @@ def above_means(study: Study) -> bool:
                     "enough."
                 )
             )
+            st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
         else:
             draw(labelling)
-        st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
-    if uploaded and open_still:
+            estimate_decision.draw(study, labelling)
+    if uploaded and open_still and not sampled:
         st.caption(_("The means below count documents without a label as not relevant."))
-    if not uploaded and open_still:
+    if sampled:
+        st.caption(
+            _(
+                "The labels were sampled, so means, counts of queries and rank shifts computed "
+                "from them would be wrong and are not shown."
+            )
+        )
+    if not uploaded and labelling is None:
         st.markdown(_("What can be said without labels:"))
         links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
         if latency.timed(study):
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
             st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
-    return bool(uploaded) or not open_still
+    return not sampled and (bool(uploaded) or not open_still)

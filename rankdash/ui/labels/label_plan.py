@@ -21,6 +21,7 @@ from rankdash.ranking.ragged import Floats
 from rankdash.store.jobs.judges import JudgeRow
 from rankdash.store.notes.corrections import Correction, Corrections, Pair
 from rankdash.store.notes.label_plans import LabelPlans, StoredPlan
+from rankdash.study.drawn import as_estimated
 from rankdash.study.study import Study
 from rankdash.ui.state import stored, stored_judges
 from rankdash.ui.state.cache import cache
@@ -173,6 +174,32 @@ def under_way(study: Study) -> Study:
     """The study with what the labels say that are being given; as it is without a plan."""
     found = current(study.stored_id)
     return study if found is None else replace(study, labelling=found.named(str))
+
+
+def sampled(study: Study) -> Labelling | None:
+    """Return the plan whose labels are a sample of what a mean needs; None if there is no plan, if
+    it is complete, or if most labels came with the data."""
+    found = current(study.stored_id)
+    if found is None or found.complete:
+        return None
+    first = found.status.estimates[0]
+    own = stored.dataset(stored.stored(study.stored_id)).labelled_queries
+    return None if own and first.labels + first.waiting <= first.known else found
+
+
+def estimated(study: Study, labelling: Labelling) -> Study:
+    """Return the study of what the plan estimates: its systems, by its metric."""
+    baseline, *challengers = labelling.settings.systems
+    chosen = replace(study, baseline=baseline, challengers=tuple(challengers))
+    return as_estimated(replace(chosen, labelling=labelling.named(str)))
+
+
+def without_sampled(study: Study) -> Study:
+    """Return the study without labels if those that there are were sampled."""
+    if sampled(study) is None or not study.corrected:
+        return study
+    bare = stored.dataset(study.stored_id)
+    return replace(study, dataset=bare, dataset_id=study.stored_id, corrections=0)
 
 
 def offered(dataset_id: str, settings: LabelSettings) -> LabelPlan:

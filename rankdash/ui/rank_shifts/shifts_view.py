@@ -55,7 +55,7 @@ def destinations(study: Study, challenger: str) -> None:
     st.markdown(
         _in_words(way)
         if study.dataset.labelled_queries
-        else _("No labels yet: nothing says which documents are relevant, so all are counted.")
+        else _("There are no complete labels, so all documents are counted, relevant or not.")
     )
     _left_out(found)
     cells, bands = st.columns([6, 5], gap="medium")

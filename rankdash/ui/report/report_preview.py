@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
+from rankdash.reporting.report import sections_of
 from rankdash.study import latency
 from rankdash.study.gains import is_known
 from rankdash.study.judging import headline
@@ -31,7 +32,11 @@ class Preview:
 
 def of(study: Study) -> Mapping[str, Preview]:
     """Section id → its preview."""
-    return {section: tell(study) for section, tell in _TOLD.items()}
+    possible = sections_of(study)
+    sampled = Preview(_("Needs all labels: those that there are were sampled."), empty=True)
+    return {
+        section: tell(study) if section in possible else sampled for section, tell in _TOLD.items()
+    }
 
 
 def _decision(study: Study) -> Preview:

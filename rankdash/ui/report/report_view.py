@@ -11,6 +11,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import report
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.store.notes.notes import Notes
+from rankdash.study.drawn import only_estimates
 from rankdash.study.study import Study
 from rankdash.ui.labels import label_plan
 from rankdash.ui.report import report_exports, report_form, report_preview
@@ -46,7 +47,8 @@ def draw(study: Study) -> None:
     if made and front is not None:
         with top:
             _show(study, front, file)
-    report_exports.draw(study, front)
+    if not only_estimates(study):
+        report_exports.draw(study, front)
 
 
 def _show(study: Study, front: report.Front, file: str) -> None:
@@ -63,9 +65,13 @@ def _show(study: Study, front: report.Front, file: str) -> None:
 
 
 def for_report(study: Study) -> Study:
-    """With the notes on queries, and what the labels say that are being given."""
+    """With the notes on queries, and what the labels say that are being given: as a note if most
+    labels came with the data, else as all there is."""
+    labelled = label_plan.under_way(study)
+    if only_estimates(labelled) and label_plan.sampled(study) is None:
+        labelled = study
     return replace(
-        label_plan.under_way(study),
+        labelled,
         notes={note.query_id: note for note in Notes(workspace()).all(study.stored_id)},
         corrections=study.corrections if study.corrected else 0,
     )

@@ -763,3 +763,94 @@ def test_a_judge_of_another_scale_is_named_by_it(app, unlabelled, workspace):
     assert not app.exception
     assert [each for each in app.caption if hint in each.value]
     assert not [each for each in app.selectbox if each.label == "Judge"]
+
+
+@pytest.fixture
+def conclusive(label, workspace, unlabelled):
+    """The page with 60 of the 144 labels, which are conclusive."""
+    found = label_plan.current(unlabelled)
+    for place in found.plan.order[:60].tolist():
+        query, doc = found.pair(place)
+        relevant = float(int(doc.partition("d")[2]) < 3)
+        Corrections(workspace).correct(unlabelled, (query, doc), relevant, "Ann")
+    label.run()
+    return label
+
+
+def texts(app) -> str:
+    return " ".join(
+        str(each.value) for kind in ("markdown", "caption") for each in app.main.get(kind)
+    )
+
+
+def links(app) -> list[str]:
+    return [each.proto.label for each in app.main.get("page_link")]
+
+
+def test_a_conclusive_result_leads_to_the_verdict_and_the_report(conclusive):
+    assert {"See the verdict", "Make the report"} <= {*links(conclusive)}
+    assert "more labels do not take it back" in texts(conclusive)
+    conclusive.button(key="labelling.on").click().run()
+    assert "more labels do not take it back" not in texts(conclusive)
+    # Who labels on has the next document.
+    assert card(conclusive)
+
+
+def test_the_bar_runs_towards_a_conclusive_result(label, workspace, unlabelled):
+    (before,) = label.main.get("progress")
+    assert "0 documents labelled; the first interval comes after about 50" in before.proto.text
+    found = label_plan.current(unlabelled)
+    for place in found.plan.order[:60].tolist():
+        query, doc = found.pair(place)
+        relevant = float(int(doc.partition("d")[2]) < 3)
+        Corrections(workspace).correct(unlabelled, (query, doc), relevant, "Ann")
+    label.run()
+    (after,) = label.main.get("progress")
+    assert after.proto.value == 100
+    assert "60 documents labelled" in after.proto.text
+
+
+def test_before_the_start_the_page_says_how_many_labels_and_why_these(app, unlabelled):
+    opened(app, "label", unlabelled)
+    assert "At most 144 labels, about 24 min at 10 seconds each." in texts(app)
+    assert "those more often whose ranks differ most" in texts(app)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("page", ["overview", "queries", "cost", "report", "history"])
+def test_every_page_shows_the_estimate_of_sampled_labels_and_no_mean(
+    conclusive, unlabelled, page, lang
+):
+    opened(conclusive, page, unlabelled, lang)
+    shown = texts(conclusive)
+    assert ("Relative to First stage: " in shown) == (lang == "en")
+    assert not conclusive.metric
+    if lang == "en":
+        assert {"See the verdict", "Cost & ROI", "Make the report", "Label on"} <= {
+            *links(conclusive)
+        }
+        assert "Next step" in shown
+        assert "means, counts of queries and rank shifts" in shown
+
+
+def test_queries_lists_the_labelled_ones(conclusive, unlabelled):
+    opened(conclusive, "queries", unlabelled)
+    (table,) = [each.value for each in conclusive.main.dataframe]
+    assert table["labelled documents"].sum() == 60
+    assert (table["documents that can change the result"] == DOCS).all()
+
+
+def test_rank_shifts_counts_all_documents_while_labels_are_a_sample(conclusive, unlabelled):
+    opened(conclusive, "rank_shifts", unlabelled)
+    shown = texts(conclusive)
+    assert "There are no complete labels, so all documents are counted" in shown
+    assert "relevant documents, **" not in shown
+
+
+def test_the_report_page_makes_a_report_of_the_estimate(conclusive, unlabelled):
+    opened(conclusive, "report", unlabelled)
+    boxes = {each.key: each for each in conclusive.checkbox}
+    enabled = {key for key, each in boxes.items() if not each.disabled}
+    assert any("section.decision" in str(key) for key in enabled)
+    for section in ("verdict", "systems", "queries", "reasons"):
+        assert not any(f"section.{section}" in str(key) for key in enabled)

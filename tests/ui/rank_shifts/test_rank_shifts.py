@@ -252,7 +252,7 @@ def offered(app) -> set[str]:
 @pytest.mark.parametrize(
     ("label", "sentence", "needs", "controls"),
     [
-        ("", "No labels yet: nothing says which documents are relevant, so all are counted.",
+        ("", "There are no complete labels, so all documents are counted, relevant or not.",
          {"relevant", "skipping"}, set()),
         ("0", "The labels name no relevant document, so all documents are counted.",
          {"relevant"}, {"address.margin", "address.loss", "address.paid"}),

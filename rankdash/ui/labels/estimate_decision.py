@@ -1,0 +1,60 @@
+"""The decision that sampled labels allow: break-even, the next step, and the way on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.study import costs
+from rankdash.study.drawn import estimate_of
+from rankdash.study.gains import hit_title
+from rankdash.study.study import Study
+from rankdash.study.systems import Money
+from rankdash.ui.labels import label_plan
+from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import scenario
+from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.words.costs import MoneyContext, headline
+from rankdash.words.estimates import estimate_step
+from rankdash.words.money import month
+
+
+def draw(study: Study, labelling: Labelling) -> None:
+    """Below the estimates of a plan, for each challenger: whether it pays off, and what to do."""
+    found = scenario.with_money(label_plan.estimated(study, labelling))
+    money = found.money or Money()
+    by_system = {each.system: each for each in costs.choices(found)}
+    for challenger in found.challengers:
+        estimate, choice = estimate_of(found, challenger), by_system[challenger]
+        if estimate is None or found.labelling is None:
+            continue
+        if choice.option.gain is not None:
+            st.markdown(headline(_context(found, money), choice, money.assumptions))
+        priced = money.chosen and not choice.unset
+        step = estimate_step(found.labelling, estimate, choice, priced=priced)
+        st.markdown(f"**{_('Next step')}:** {markdown_safe(step, 600)}")
+    ways(labelling)
+
+
+def _context(study: Study, money: Money) -> MoneyContext:
+    return MoneyContext(
+        currency=money.currency,
+        metric=study.measure.title,
+        hit=hit_title(study),
+        level=study.statistics.level,
+        baseline=study.name(study.baseline),
+        period=month(),
+        safe=name_safe,
+        assumed=not money.chosen,
+    )
+
+
+def ways(labelling: Labelling) -> None:
+    """Links to what follows from a result."""
+    label = _("Label documents") if not labelling.status.settled else _("Label on")
+    with st.container(horizontal=True):
+        st.page_link(view.page("overview"), label=_("See the verdict"), icon=":material/gavel:")
+        st.page_link(view.page("cost"), label=_("Cost & ROI"), icon=":material/payments:")
+        st.page_link(view.page("report"), label=_("Make the report"), icon=":material/description:")
+        st.page_link(view.page("label"), label=label, icon=":material/label:")
