@@ -304,10 +304,16 @@ def test_overview_begins_with_the_verdict_of_a_judge_where_one_is_chosen(play):
     ("page", "parts"),
     [
         ("overview", ["view.study", "view.caption", "view.in_focus", "end"]),
-        ("queries", ["view.study", "view.caption", "view.needs_challenger", "end"]),
-        ("report", ["view.study", "view.caption", "view.needs_challenger", "end"]),
+        (
+            "queries",
+            ["view.study", "view.caption", "view.needs_challenger", "label_plan.sampled", "end"],
+        ),
+        (
+            "report",
+            ["view.study", "view.caption", "view.needs_challenger", "label_plan.sampled", "end"],
+        ),
         ("history", ["view.study", "history_view.past", "end"]),
-        ("cost", ["view.study", "view.caption", "cost_roi.before_any_run"]),
+        ("cost", ["view.study", "view.caption", "label_plan.sampled", "cost_roi.before_any_run"]),
     ],
 )
 def test_a_page_shows_no_mean_of_some_of_the_labels(play, page, parts):
@@ -318,6 +324,25 @@ def test_a_page_shows_no_mean_of_some_of_the_labels(play, page, parts):
         estimate_strip__above_means=False,
     )
     assert order == parts
+
+
+@pytest.mark.parametrize("page", ["queries", "report", "cost"])
+def test_a_page_of_sampled_labels_is_drawn_from_their_estimate(play, page):
+    estimated, labelling = study("b"), object()
+    _order, given, _drawn = play(
+        page,
+        view__study=study("a"),
+        label_plan__sampled=labelling,
+        label_plan__estimated=estimated,
+        estimate_strip__above_means=False,
+    )
+    drawn = {
+        "queries": ("labelled_queries.draw", labelling),
+        "report": ("report_view.draw", estimated),
+        "cost": ("cost_view.draw", estimated),
+    }
+    part, what = drawn[page]
+    assert what in given[part]
 
 
 def queries_page(play, kept, opened, sort=None):
@@ -393,12 +418,13 @@ def test_rank_shifts_of_a_single_query_show_every_part(play, relevant):
     one = study("a")
     order, given, drawn = play(
         "rank_shifts",
-        view__study=one,
+        view__study=study("a"),
+        label_plan__without_sampled=one,
         view__in_focus="a",
         shifts_view__moves=SimpleNamespace(query_ids=["q1"]),
         shifts_view__flow=SimpleNamespace(total=relevant),
     )
-    assert order[5:] == [
+    assert order[6:] == [
         *("shifts_view.destinations", "shifts_view.sizes", "agreement_view.draw"),
         *("fold shifts.by_query", "shifts_view.by_query", "shifts_view.flow"),
         *("fold shifts.farthest", "shifts_view.farthest") * relevant,
@@ -415,8 +441,10 @@ def test_rank_shifts_of_a_single_query_show_every_part(play, relevant):
 @pytest.mark.parametrize("page", ["queries", "rank_shifts", "report"])
 def test_pages_that_compare_end_without_a_challenger(play, page):
     one = study()
-    order, given, _drawn = play(page, view__study=one, **NOTHING_YET)
-    assert order == ["view.study", "view.caption", "view.needs_challenger", "end"]
+    order, given, _drawn = play(
+        page, view__study=one, label_plan__without_sampled=one, **NOTHING_YET
+    )
+    assert order[-3:] == ["view.caption", "view.needs_challenger", "end"]
     assert given["view.study"] == (page,)
     assert given["view.needs_challenger"] == (one, page)
 
