@@ -10,9 +10,8 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
-
-import pandas as pd
 
 from rankdash import outfile
 from rankdash.analysis.judging.judgements import Judgements
@@ -20,6 +19,7 @@ from rankdash.analysis.labels.check import check
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
 from rankdash.analysis.statistics.comparison import compare as compare_evaluations
+from rankdash.arguments import PATH, content_of, draws_of, expect, expect_each, expect_paths
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, RankdashError, SpecError
 from rankdash.findings import Finding
@@ -62,6 +62,8 @@ __all__ = [
 
 METRICS = "ndcg@10, mrr@10, map, recall@10, judged@10"
 
+NONE = type(None)
+
 _Path = str | os.PathLike[str]
 
 
@@ -88,6 +90,14 @@ def read(
 
     Raises DataError, which names file and line, where it cannot be used.
     """
+    expect_paths(paths)
+    expect(
+        columns=(columns, Mapping, NONE),
+        worst_label=(worst_label, Real, NONE),
+        retrieved=(retrieved, Integral),
+        name=(name, str, NONE),
+        first_stage=(first_stage, str, NONE),
+    )
     loaded = load(
         sources_at(paths),
         name=name,
@@ -108,6 +118,7 @@ def read_run(path: _Path, data: Dataset, *, name: str | None = None) -> Run:
     name: what the run is called; else its file. Raises DataError where the file holds no ranking,
     or ranks none of the labelled queries.
     """
+    expect(path=(path, PATH), data=(data, Dataset))
     file = Path(path)
     own = stem_of(file.name)
     joined = read_beside(data, {own: file})
@@ -134,6 +145,7 @@ def rerank(
     SettingError for an unknown reranker or setting, UnavailableError where its model or package
     cannot be had.
     """
+    expect(data=(data, Dataset), reranker=(reranker, str), depth=(depth, Integral, NONE))
     made = create(reranker, settings)
     kind = get(reranker)
     _warn([*misfit(made.settings, data.language)])
@@ -164,6 +176,7 @@ def evaluate(
     Raises SpecError for a metric that does not exist or two thresholds, DataError where run and
     labels have no query or no document in common.
     """
+    expect(data=(data, Dataset), run=(run, Run, Ranking, NONE), metrics=(metrics, str, Iterable))
     if isinstance(run, Ranking):
         run = run_from_ranking("ranking", data.id, run, "")
     first, *others = parse_metrics(metrics).measures
@@ -188,6 +201,9 @@ def compare(
 
     Raises SpecError where there is nothing to compare, or the systems were evaluated differently.
     """
+    expect(evaluations=(evaluations, Mapping))
+    expect_each("evaluations", evaluations.values(), Evaluation)
+    expect(settings=(settings, StatisticsSettings, NONE))
     if not evaluations:
         raise SpecError("There is nothing to compare.", remedy="Give at least two evaluations.")
     first = next(iter(evaluations)) if baseline is None else baseline
@@ -229,7 +245,17 @@ def study_of(
     DataError for a run of another data set, an assumption or profile that cannot be, or a file
     that does not say how labels were drawn or holds no grades.
     """
+    expect(
+        data=(data, Dataset),
+        runs=(runs, Run, Iterable),
+        baseline=(baseline, Run, NONE),
+        metric=(metric, str),
+        conventions=(conventions, Conventions, NONE),
+        settings=(settings, StatisticsSettings, NONE),
+        assumptions=(assumptions, Mapping, NONE),
+    )
     compared = [runs] if isinstance(runs, Run) else list(runs)
+    expect_each("runs", compared, Run)
     everything = [*compared, *([] if baseline is None else [baseline])]
     for run in everything:
         if run.dataset_id != data.id:
@@ -262,7 +288,7 @@ def study_of(
         goals=None if profile is None else Goals.of(os.fspath(profile)),
         judge=_judge(judge),
     )
-    return study if drawn is None else with_draws(study, _draws(drawn))
+    return study if drawn is None else with_draws(study, draws_of(drawn))
 
 
 def _judge(judge: _Path | Judgements | None) -> Judgements | None:
@@ -271,18 +297,6 @@ def _judge(judge: _Path | Judgements | None) -> Judgements | None:
     found, findings = judgements_at(judge)
     _warn(findings)
     return found
-
-
-def _draws(file: _Path) -> pd.DataFrame:
-    draws = read_beside(sources_at([file]), {}).draws
-    if draws is None:
-        raise DataError(
-            "The file does not say in which draw each label came.",
-            remedy="Give labels with the columns draw and probability, as `rankdash label status "
-            "--out` writes them.",
-            file=os.fspath(file),
-        )
-    return draws
 
 
 def report(
@@ -322,6 +336,7 @@ def report(
     """
     from rankdash.reporting import report
 
+    expect(path=(path, PATH))
     target = Path(path)
     if not target.parent.is_dir():
         raise DataError(
@@ -332,7 +347,7 @@ def report(
     front = report.Front(
         title=title,
         note=note,
-        logo=None if logo is None else _content(Path(logo)),
+        logo=None if logo is None else content_of(Path(logo)),
         sections=report.ALL if sections is None else tuple(sections),
         language=language,
     )
@@ -352,18 +367,6 @@ def report(
     study = replace(study, check=check(data, (), {}))
     outfile.write(target, report.html(study, front))
     return target
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as problem:
-        raise DataError(
-            "The file cannot be read: {reason}.",
-            remedy="Check that it exists and that you may read it.",
-            file=str(file),
-            reason=str(problem.strerror),
-        ) from problem
 
 
 def _matched(

@@ -217,3 +217,58 @@ def test_a_study_has_what_the_pages_show_and_is_checked(data):
         rd.study_of(data, dataclasses.replace(run, dataset_id="elsewhere"))
     with pytest.raises(SpecError, match="ndcg"):
         rd.study_of(data, run, metric="ndgc@10")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_readme_prints_the_name_of_the_system(monkeypatch, capsys, tmp_path):
+    (code,) = documented.code(section(ROOT / "README.md", "## Python"), "python")
+    monkeypatch.chdir(ROOT)
+    # A reranker that computes no model.
+    code = code.replace("bi-encoder", "bm25").replace('"report.html"', repr(str(tmp_path / "r")))
+    names: dict[str, object] = {}
+    exec(code, names)
+    said = capsys.readouterr().out
+    assert names["run"].name in said
+    assert names["run"].id not in said
+
+
+def test_a_run_is_printed_in_a_line(data):
+    run = rd.rerank(data, "bm25", depth=3)
+    assert repr(run) == f"Run('bm25', 168 of 168 queries done, id={run.id})"
+    assert str([run]) == f"[{run!r}]"
+
+
+def slips(data: rd.Dataset, run: rd.Run) -> dict[str, object]:
+    """Calls with a wrong argument, by what they get wrong."""
+    other = rd.evaluate(data, run)
+    return {
+        "not a list": lambda: rd.read([SAMPLE, SAMPLE]),
+        "not a whole number": lambda: rd.read(5),
+        "No files were given": lambda: rd.read(),
+        "columns must be a dictionary": lambda: rd.read(SAMPLE, columns=["a"]),
+        "retrieved must be a whole number": lambda: rd.read(SAMPLE, retrieved="many"),
+        "path must be text or a path, not a Dataset": lambda: rd.read_run(data, "x.trec"),
+        "data must be a Dataset, not text": lambda: rd.rerank("folder", "bm25"),
+        "reranker must be text": lambda: rd.rerank(data, 5),
+        "depth must be a whole number": lambda: rd.rerank(data, "bm25", depth="all"),
+        "run must be a Run": lambda: rd.evaluate(data, "run.trec"),
+        "metrics must be text or a list": lambda: rd.evaluate(data, run, 5),
+        "conventions must be a Conventions": lambda: rd.evaluate(data, conventions="trec_eval"),
+        "evaluations must be a dictionary": lambda: rd.compare([other]),
+        "evaluations must be an Evaluation": lambda: rd.compare({"a": other, "b": 1}),
+        "runs must be a Run, not text": lambda: rd.study_of(data, "x"),
+        "baseline must be a Run": lambda: rd.study_of(data, run, baseline="x"),
+        "metric must be text": lambda: rd.study_of(data, run, metric=5),
+        "assumptions must be a dictionary": lambda: rd.study_of(data, run, assumptions=5),
+        "path must be text": lambda: rd.report(data, run, 5),
+    }
+
+
+def test_a_wrong_argument_is_a_rankdash_error_that_names_it(data):
+    for said, call in slips(data, rd.rerank(data, "bm25", depth=3)).items():
+        with pytest.raises(rd.RankdashError, match=said):
+            call()
+
+
+def test_numbers_of_numpy_are_numbers(data):
+    assert rd.rerank(data, "bm25", depth=np.int64(2)).depth == 2

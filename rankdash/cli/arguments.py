@@ -255,7 +255,7 @@ def add_plugin(parser: Parser) -> None:
         default=[],
         metavar="FILE",
         help="a Python file that defines rerankers of your own; it is run, so name only what you "
-        "trust; may be repeated (see the README)",
+        "trust; may be repeated (docs/rerankers.md)",
     )
 
 

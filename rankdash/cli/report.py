@@ -120,7 +120,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--assumptions",
         "FILE",
-        "TOML with the value and the cost of a search (see the README); without it the report "
+        "TOML with the value and the cost of a search (docs/cost.md); without it the report "
         "gives the break-even alone",
     )
     add_statistics(parser)

@@ -11,8 +11,8 @@ from rankdash.cli.arguments import DONE, Parser, add_plugin, settings_lines
 from rankdash.cli.output import one_line
 from rankdash.errors import SettingError
 from rankdash.rerankers import RerankerKind, add_plugins, get, kinds, problems
+from rankdash.rerankers.hints import unknown
 from rankdash.rerankers.kinds.precomputed import Precomputed
-from rankdash.rerankers.settings import nearest
 
 
 def add(parser: Parser) -> None:
@@ -45,14 +45,7 @@ def reranker_kind(name: str) -> RerankerKind:
     try:
         return get(name)
     except SettingError as problem:
-        names = [kind.name for kind in _makeable()]
-        raise SettingError(
-            problem.template,
-            remedy=problem.remedy,
-            name=name,
-            nearest=nearest(name, names),
-            names=", ".join(names),
-        ) from problem
+        raise unknown(name, [kind.name for kind in _makeable()]) from problem
 
 
 def _makeable() -> list[RerankerKind]:

@@ -319,6 +319,10 @@ class Run:
     measured: Measured | None = None
     calls: pd.DataFrame | None = None
 
+    def __repr__(self) -> str:
+        done = int((self.queries["state"] == "done").sum())
+        return f"Run({self.name!r}, {done} of {len(self.queries)} queries done, id={self.id})"
+
     @property
     def shipped(self) -> bool:
         """Whether it came with a sample, so that nothing in it was measured here."""

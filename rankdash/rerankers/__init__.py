@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rankdash.errors import RankdashError, SettingError
+from rankdash.errors import RankdashError
 from rankdash.rerankers import plugins
 from rankdash.rerankers.base import (
     Call,
@@ -19,6 +19,7 @@ from rankdash.rerankers.base import (
     RerankerKind,
     Scored,
 )
+from rankdash.rerankers.hints import unknown
 from rankdash.rerankers.kinds import (
     bi_encoder,
     bm25,
@@ -31,7 +32,7 @@ from rankdash.rerankers.kinds import (
     llm_pointwise,
     precomputed,
 )
-from rankdash.rerankers.settings import SettingSpec, SettingValue, nearest, parse_settings
+from rankdash.rerankers.settings import SettingSpec, SettingValue, parse_settings
 
 __all__ = [
     "Call",
@@ -108,17 +109,11 @@ def kinds() -> list[RerankerKind]:
 
 
 def get(name: str) -> RerankerKind:
-    """The kind of that name. Raises SettingError naming the nearest where there is none."""
+    """The kind of that name. Raises SettingError, with the kind for a service or a model."""
     known = _registry().kinds
     kind = known.get(name.strip().lower())
     if kind is None:
-        raise SettingError(
-            "There is no reranker {name!r}.",
-            remedy="Did you mean {nearest!r}? Rerankers: {names}.",
-            name=name,
-            nearest=nearest(name, list(known)),
-            names=", ".join(known),
-        )
+        raise unknown(name, list(known))
     return kind
 
 
