@@ -76,6 +76,8 @@ def test_settings_of_the_statistics_with_their_defaults():
             re.findall(r"`\w+(?:-\w+)*`", row[1])
         )
         default = f"{each.default:,}" if isinstance(each.default, int) else f"{each.default}"
+        if each.default is None:
+            default = each.unset
         assert row[2].replace("`", "").startswith(default)
 
 
