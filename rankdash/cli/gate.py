@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from rankdash.analysis.judging.corrected import Corrected
+from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison
 from rankdash.analysis.statistics.gate import (
     Condition,
@@ -262,6 +265,7 @@ def check_files(
         most,
         drawn,
         _judged(study, conditions, trusted),
+        values=partial(_values, study),
         trusted=trusted is not None,
     )
     untimed = 0
@@ -282,6 +286,13 @@ def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, Verdic
         spec: verdict_kind(replace(two_sided, metric=spec, cutoff=None), study.challengers[0])
         for spec in specs
     }
+
+
+def _values(study: Study, spec: str) -> tuple[FloatArray, FloatArray]:
+    """Return the challenger's values of a metric, and its changes from the baseline."""
+    own = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
+    pairs = study.pairs(study.challengers[0], spec)
+    return own[~np.isnan(own)], pairs["delta"].dropna().to_numpy()
 
 
 def _judged(

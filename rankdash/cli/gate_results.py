@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from rankdash.analysis.judging.corrected import FEWEST_PEOPLE
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.analysis.statistics.gate import FAILED, Condition, GateOutcome, confidence_of
+from rankdash.analysis.statistics.inference import FEWEST_CHANGED
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
 from rankdash.cli.compare import LEFT_OUT
 from rankdash.cli.gate import Checked
@@ -21,7 +22,7 @@ from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import brief, plain
 from rankdash.metrics import parse_measure
 from rankdash.readers import reversed_note
-from rankdash.reporting.exports.tables import markdown_safe, piped
+from rankdash.reporting.exports.tables import markdown_safe, p_value, piped
 from rankdash.study.caveats import GAINS
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.judging import verdicts
@@ -29,7 +30,7 @@ from rankdash.words.estimates import labelling_sentences
 from rankdash.words.judged import judged_facts
 from rankdash.words.queries import query_count
 
-_HEAD = ("result", "condition", "seen", "limits", "queries")
+_HEAD = ("result", "condition", "seen", "limits", "p", "queries")
 _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 
 
@@ -129,9 +130,9 @@ def junit(checked: Checked) -> str:
         elif each.reason == "unreachable":
             reason = one_line(_reason(each, checked.comparison.settings))
             ElementTree.SubElement(case, "skipped", {"message": reason})
-        _, seen, limits, queries = _cells(each)
+        _, seen, limits, p, queries = _cells(each)
         output = ElementTree.SubElement(case, "system-out")
-        output.text = f"Seen {seen}, limits {limits}, queries {queries}"
+        output.text = f"Seen {seen}, limits {limits}, p {p}, queries {queries}"
     notes = ElementTree.SubElement(suite, "system-out")
     notes.text = "\n".join(map(one_line, _notes(checked)))
     return _document(root)
@@ -225,13 +226,13 @@ def _stated(condition: Condition) -> str:
 
 
 def _cells(outcome: GateOutcome) -> list[str]:
-    """Condition, what was seen, its limits, queries."""
+    """Condition, what was seen, its limits, p, queries."""
     low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
     limits = "–" if low == high == "–" else f"{low} … {high}"
     if math.isfinite(outcome.low) and outcome.low == outcome.high:
         limits = "no spread"
     seen = _number(outcome.condition, outcome.value)
-    return [_stated(outcome.condition), seen, limits, f"{outcome.n:,}"]
+    return [_stated(outcome.condition), seen, limits, p_value(outcome.p), f"{outcome.n:,}"]
 
 
 def _number(condition: Condition, value: float) -> str:
@@ -287,6 +288,12 @@ def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
             "Add labelled queries."
         )
     seen = _exactly(condition, outcome.value, condition.limit)
+    if outcome.reason == "unproven" and math.isnan(outcome.low):
+        return (
+            f"It was {seen}, but for a limit at least {FEWEST_CHANGED} of the "
+            f"{query_count(outcome.n)} have to "
+            f"{'change' if condition.kind == 'min-gain' else 'be above 0'}. Add labelled queries."
+        )
     if outcome.reason == "unproven":
         low = _exactly(condition, outcome.low, condition.limit)
         more = "labels" if outcome.estimated else "labelled queries"
@@ -358,8 +365,8 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield "The limits of a gain by a judge and people together are those of Student's t."
     yield (
         f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
-        "a gain the lower one decides (BCa bootstrap over queries, "
-        f"{settings.resamples:,} resamples, seed {settings.seed}); of latencies and queries hurt "
-        "(beyond a change of "
+        "a gain the lower one decides (Student's t over queries, wider if skewed), and p is "
+        "one-sided, for a true value below the limit; of latencies and queries hurt (beyond a "
+        "change of "
         f"{plain(settings.tie_band)}) what was seen decides. {comparison.conventions.summary}."
     )

@@ -12,7 +12,7 @@ import pandas as pd
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.planning import FEWEST_PLANNED
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES, Kind, is_below_minimum
+from rankdash.analysis.statistics.verdict import Kind, is_below_minimum
 from rankdash.errors import DataError
 from rankdash.ranking.measured import meets
 from rankdash.study import costs
@@ -189,11 +189,12 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
         for each in found.caveats
     )
+    fewest = study.comparison.verdict(found.challenger, study.spec).fewest
     match kind:
         case "no_values":
-            return "label", FEWEST_QUERIES
+            return "label", fewest
         case "too_few":
-            return "queries", FEWEST_QUERIES - int(row["paired"])
+            return "queries", fewest - int(row["paired"])
         case "nothing_common":
             return "same_queries", 0
         case "descriptive":

@@ -137,8 +137,8 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             return _("Choose a metric of quality, such as NDCG@10, for the verdict.")
         case "settle":
             return ngettext(
-                "Label {n} more query like these, then compare again.",
-                "Label {n} more queries like these, then compare again.",
+                "Label at least {n} more query like these, then compare again.",
+                "Label at least {n} more queries like these, then compare again.",
                 found.more,
             )
         case "judge":

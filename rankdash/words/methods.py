@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankdash.analysis.reasons.main_document import ONE_SIDED
 from rankdash.analysis.reasons.reasons import CUT, DECIDED, NEAR, PAGE
 from rankdash.analysis.statistics.bootstrap import POISSON_FROM
+from rankdash.analysis.statistics.inference import MANY_VALUES
 from rankdash.analysis.statistics.planning import FEWEST_PLANNED, POWER
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
@@ -32,6 +33,24 @@ def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, st
 
 
 def _interval(settings: StatisticsSettings) -> str:
+    few = _(
+        "With fewer than {fewest} queries there is no interval, nor with fewer than {many} of "
+        "which only 1 or 2 change.",
+        fewest=number(FEWEST_QUERIES, 0),
+        many=number(MANY_VALUES, 0),
+    )
+    if settings.interval == "t":
+        return paragraph([_("Student's t."), few])
+    if settings.interval == "skew-t":
+        return paragraph(
+            [
+                _(
+                    "Student's t, and the same without the skewness (Hall 1992): each end is the "
+                    "wider of both."
+                ),
+                few,
+            ]
+        )
     return paragraph(
         [
             _(
@@ -48,6 +67,7 @@ def _interval(settings: StatisticsSettings) -> str:
                 "Resampled means equal to the observed mean count half as below it and half as "
                 "above it."
             ),
+            few,
         ]
     )
 
@@ -122,8 +142,8 @@ def _planned() -> str:
             ),
             _(
                 "The range is that of true changes within the middle half of the interval: for "
-                "each, the resamples are weighted so that their mean is that change. Where this "
-                "half holds 0, no number is given."
+                "each, the resamples are weighted so that their mean is that change. If this "
+                "half includes 0, no number is shown."
             ),
             _(
                 "No verdict with fewer than {n} queries.",
@@ -190,10 +210,10 @@ def cost() -> str:
     return paragraph(
         [
             _(
-                "Cost and return use the resamples and the answer of the verdict. The interval "
-                "of a relative change is that of the ratio of change and baseline in the same "
-                "resamples, with the ends at the same quantiles: both intervals have one sign, "
-                "and both exclude 0 or neither does."
+                "Cost and return use the verdict's interval and answer. The interval of a relative "
+                "change includes the uncertainty of the baseline's mean (delta method; with a "
+                "bootstrap, the ratio in the same resamples): both intervals exclude 0, or neither "
+                "does."
             ),
             _(
                 "Every amount is the formula at the measured change and at both ends of that "

@@ -113,7 +113,7 @@ def test_conventions_are_those_of_evaluate(sides, compared):
 @pytest.mark.parametrize(
     ("base", "up", "told"),
     [
-        ([2] * 4, [1] * 4, "4, where at least 5 are needed"),
+        ([2] * 5, [1] * 5, "5, where at least 6 are needed"),
         ([2] * 20, [2] * 20, "score the same on every one of the 20 queries"),
         ([1] * 10 + [0] * 10, [0] * 10 + [1] * 10, "no answered query in common"),
         ([2] * 20, [1, 4] * 10, "Not proven"),

@@ -194,10 +194,10 @@ def test_a_limit_is_shown_as_it_was_given(gate, tmp_path):
     ]
 
 
-def test_fewer_than_five_queries_do_not_pass(gate):
-    failed = gate([2] * 4, [1] * 4, "--min-gain", "mrr@10=0")
+def test_fewer_than_six_queries_do_not_pass(gate):
+    failed = gate([2] * 5, [1] * 5, "--min-gain", "mrr@10=0")
     assert failed.code == 1
-    assert "only 4 queries have a value, and at least 5 are needed. Add labelled" in failed.out
+    assert "only 5 queries have a value, and at least 6 are needed. Add labelled" in failed.out
 
 
 def test_failed_queries_leave_both_sides_and_missing_ones_count_0(gate, tmp_path):

@@ -229,7 +229,7 @@ STEPS = {
     ),
     "label": (
         lambda study: labelled(study, lambda query, label: False),
-        "Label documents of at least 5 queries, then compare again.",
+        "Label documents of at least 6 queries, then compare again.",
     ),
     "queries": (
         lambda study: labelled(study, lambda query, label: query in ("q00", "q01", "q02")),

@@ -271,8 +271,8 @@ def test_labels_that_only_one_side_lacks_come_first_too(swapped):
     assert decided(of).step == "judge"
 
 
-@pytest.mark.parametrize(("labelled", "more"), [(4, 1), (2, 3)])
-def test_so_many_more_queries_are_asked_for_as_make_five(labelled, more):
+@pytest.mark.parametrize(("labelled", "more"), [(5, 1), (2, 4)])
+def test_so_many_more_queries_are_asked_for_as_make_six(labelled, more):
     loaded = rows(FLAT, labelled=dict.fromkeys(range(labelled, 10), 0))
     first = loaded.dataset.candidates
     lists = [

@@ -25,7 +25,7 @@ from rankdash.words import costs as words
 
 LONG = 12
 PROVEN = ("better", "small")
-PASSES_UNCORRECTED = ("five of five helped: p 0.06", "six, but two comparisons", "five queries")
+PASSES_UNCORRECTED = ("five of five helped: p 0.06", "six, but two comparisons")
 """Cases whose interval excludes 0 although their p is too large."""
 
 
@@ -77,7 +77,11 @@ CASES = [
     Case("six of six hurt", **first(40, 20, 0, 6), kind="worse", answer="no"),
     Case("nothing changes", **first(40, 20, 0), kind="identical", answer="no"),
     Case("four queries", **first(4, 1, 3), kind="too_few", answer="unknown"),
-    Case("five queries", **first(5, 1, 4), kind="unproven", answer="unproven"),
+    Case("five queries", **first(5, 1, 4), kind="too_few", answer="unknown"),
+    Case("seven queries", **first(7, 1, 6), kind="better", answer="yes"),
+    Case("six of seven, but two comparisons", **first(6, 0, 5), kind="too_few", answer="unknown",
+         twins=3),
+    Case("two of 20 helped", **first(20, 10, 2), kind="unproven", answer="unproven"),
     Case("six, percentiles and t", **first(40, 20, 6), kind="better", answer="yes",
          rules={"interval": "percentile", "test": "t"}),
     Case("nine of eleven helped", **first(60, 30, 10, 1), kind="better", answer="yes"),

@@ -1,5 +1,5 @@
-"""Fewer than five queries: no verdict, interval, p, minimum detectable change or break-even, on any
-surface; from five on there are."""
+"""Fewer than six queries: no verdict, interval, p, minimum detectable change or break-even, on any
+surface; from six on there are."""
 
 import io
 import json
@@ -48,8 +48,8 @@ def study_of(n: int, relevant: int = 1, runs: int = 1) -> Study:
     )
 
 
-@pytest.mark.parametrize(("n", "few"), [(2, True), (4, True), (5, False)])
-def test_less_than_five_queries_give_a_mean_and_nothing_that_sounds_sure(n, few):
+@pytest.mark.parametrize(("n", "few"), [(2, True), (5, True), (6, False)])
+def test_less_than_six_queries_give_a_mean_and_nothing_that_sounds_sure(n, few):
     study = study_of(n)
     (run,) = study.challengers
     frame = study.comparison.frame
@@ -81,7 +81,7 @@ def test_less_than_five_queries_give_a_mean_and_nothing_that_sounds_sure(n, few)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize(("n", "few"), [(2, True), (5, False)])
+@pytest.mark.parametrize(("n", "few"), [(2, True), (6, False)])
 def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, language):
     study = study_of(n)
     front = Front(sections=SECTIONS, language=language)
@@ -100,7 +100,7 @@ def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, la
     assert bool(re.search(r"\d to [+-]?\d", table)) != few
 
 
-# An interval, a quantile that needs five queries, a break-even and a sentence with a level.
+# An interval, a quantile that needs six queries, a break-even and a sentence with a level.
 SURE_WORDS = re.compile(
     r"[-+−]?\d\.\d+ to [-+−]?\d|\d … |within [\d.]+ ms, half|the target is|break-even: value|"
     r"confidence the true|(?:met|missed|undecided|reached) \| (?:poor|fair|good|excellent)"
@@ -110,7 +110,7 @@ VERDICTS = {TITLES[kind] for kind in ("better", "small", "unproven", "worse")}
 
 
 def sure_keys(value: object) -> set[str]:
-    """The keys of a JSON document that hold a number that needs five queries. A baseline's change
+    """The keys of a JSON document that hold a number that needs six queries. A baseline's change
     is 0 without any."""
     if isinstance(value, list):
         return set().union(*map(sure_keys, value))

@@ -179,7 +179,7 @@ def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app,
     keep_lists(workspace, keep_rows(workspace, rows, "Few"), best, "turned")
     said = texts(open_page(app, "overview"))
     assert {*said.splitlines()} >= {
-        "Too few queries to compare turned with First stage: 3, where at least 5 are needed. Label "
+        "Too few queries to compare turned with First stage: 3, where at least 6 are needed. Label "
         "more queries."
     }
     assert "nan" not in said.lower()

@@ -389,7 +389,7 @@ def never(_at: int) -> bool:
         (4, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 4, where at "
          "least 5 are needed. Label more queries."),
         (2, "precision@3", never, "Too few queries to compare <run> with <First stage>: 2, where "
-         "at least 5 are needed. Label more queries."),
+         "at least 6 are needed. Label more queries."),
         (6, "precision@3", never, "Precision@3 of <First stage> is 0.000, so there is no relative "
          "gain."),
         (6, "judged@3", bool, "Judged@3 describes the labels and not the quality of a ranking: no "

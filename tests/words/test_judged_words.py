@@ -145,7 +145,7 @@ def test_what_is_not_labelled_and_what_is_assumed_is_said(study) -> None:
     assert not [each for each in caveats(labelled=0.996) if "have a label" in each]
     assert partly not in caveats(labelled=0.114, drawn=True)
     assert sample not in caveats("too_few", n=5)
-    few = "A mean of fewer than 5 queries has no interval."
+    few = "A mean of fewer than 6 queries has no interval."
     assert few in caveats("too_few", n=2)
     assert few not in caveats("too_few", n=5) and few not in caveats("too_few", n=0)
 

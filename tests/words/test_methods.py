@@ -7,18 +7,22 @@ from rankdash.words.methods import cost, methods
 
 def test_the_settings_in_force_are_those_that_are_said():
     said = dict(
-        methods(StatisticsSettings(level=0.9, resamples=500, worthwhile=0.02), corrected=True)
+        methods(
+            StatisticsSettings(interval="bca", level=0.9, resamples=500, worthwhile=0.02),
+            corrected=True,
+        )
     )
     assert said["Interval"] == (
         "The queries are drawn 500 times with replacement; the interval is read off the means "
         "of these resamples. From 1,000 queries on, each gets a random weight (Poisson, mean 1) "
         "instead, so that the number of queries in a resample varies. Resampled means equal to "
-        "the observed mean count half as below it and half as above it."
+        "the observed mean count half as below it and half as above it. With fewer than 6 queries "
+        "there is no interval, nor with fewer than 30 of which only 1 or 2 change."
     )
     assert said["Verdict"] == (
         "A change is proven if its interval excludes 0 and the corrected p is at most 0.1. A "
         "proven gain is small if it is below 2% of the baseline's mean (set by the user). With "
-        "fewer than 5 queries there is no verdict."
+        "fewer than 6 queries there is no verdict."
     )
     unset = dict(methods(StatisticsSettings(), corrected=True))["Verdict"]
     assert (
@@ -45,10 +49,9 @@ def test_reasons_come_in_the_order_in_which_they_are_tried():
 def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages():
     said = dict(methods(StatisticsSettings(), corrected=False))
     assert said["Cost and return"].startswith(
-        "Cost and return use the resamples and the answer of the verdict. The interval of a "
-        "relative change is that of the ratio of change and baseline in the same resamples, with "
-        "the ends at the same quantiles: both intervals have one sign, and both exclude 0 or "
-        "neither does. "
+        "Cost and return use the verdict's interval and answer. The interval of a relative change "
+        "includes the uncertainty of the baseline's mean (delta method; with a bootstrap, the "
+        "ratio in the same resamples): both intervals exclude 0, or neither does. "
     )
     assert said["Depth"] == (
         "A gain over not reranking is proven by the same rule, with p corrected for the number "
@@ -63,6 +66,6 @@ def test_how_cost_depth_and_skipping_take_the_verdict_is_told_in_both_languages(
     )
     with speaking("zh"):
         assert cost().startswith(
-            "成本与回报采用结论的重采样与判断。相对变化的区间取自同一批重采样中变化与基线之比，"
-            "两端位于相同的分位处：两个区间符号一致，且要么都不含 0，要么都含 0。"
+            "成本与回报采用结论的置信区间与判断。相对变化的区间包含基线均值的不确定性（delta 法；"
+            "自助法则用同一批重采样中的比值）：两个区间要么都不含 0，要么都含 0。"
         )

@@ -305,16 +305,8 @@ def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> Floa
     """
     from scipy.special import ndtr, ndtri
 
-    known, steps, step = columns.known, columns.steps, columns.step
-    with np.errstate(invalid="ignore"):
-        mean = steps.sum(axis=0) / known.sum(axis=0) * step
-    centre = columns.without_rounding_errors(mean[None])[0]
-    spread, skew = np.zeros((2, len(centre)))
-    for at, column in enumerate(columns.values.T):
-        deviations = column[known[:, at]] - centre[at]
-        squares = deviations * deviations
-        # A product, because a power of three is forty times slower.
-        spread[at], skew[at] = _added(squares), _added(squares * deviations)
+    steps, step = columns.steps, columns.step
+    centre, spread, skew = moments(columns)
     # Draws equal to the estimate count half: per-query metrics have few distinct values.
     largest = np.maximum(steps.max(axis=0, initial=0.0), -steps.min(axis=0, initial=0.0))
     tie = TIE * largest * step
@@ -326,6 +318,22 @@ def bca_shares(columns: Columns, means: FloatArray, level: float = 0.95) -> Floa
     edges = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))[:, None] + bias
     # Past the pole of the formula, which only extreme skew reaches, the interval is one-sided.
     return np.asarray(ndtr(bias + edges / np.maximum(1 - acceleration * edges, 1e-9)))
+
+
+def moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean of each column, the sum of its squared deviations, and that of the cubed,
+    each (C,)."""
+    known = columns.known
+    with np.errstate(invalid="ignore"):
+        mean = columns.steps.sum(axis=0) / known.sum(axis=0) * columns.step
+    centre = columns.without_rounding_errors(mean[None])[0]
+    spread, skew = np.zeros((2, len(centre)))
+    for at, column in enumerate(columns.values.T):
+        deviations = column[known[:, at]] - centre[at]
+        squares = deviations * deviations
+        # A product, because a power of three is forty times slower.
+        spread[at], skew[at] = _added(squares), _added(squares * deviations)
+    return centre, spread, skew
 
 
 def ends(draws: FloatArray, shares: FloatArray) -> FloatArray:

@@ -181,6 +181,7 @@ def _change(
         tie_band=settings.tie_band,
         worthwhile=settings.worthwhile,
         quality=aligned.measures[m].metric.measures_quality,
+        fewest=settings.fewest_queries(comparisons),
     )
     if decide(facts) != "unproven":
         return columns, facts

@@ -1,7 +1,9 @@
 """Conditions that a change has to meet before it is let through, and whether it meets them.
 
 What has to hold of queries in general, the mean and the gain, is decided by the lower limit of a
-one-sided interval and not by what was seen: a gain that may be chance does not pass. What guards
+one-sided interval and not by what was seen: a gain that may be chance does not pass. Beside it is
+the one-sided p of a true value below the limit, which is at most 1 - confidence exactly if the
+lower limit of the interval meets the condition. What guards
 the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
 interval beside it says how far other queries like these could go.
 
@@ -15,7 +17,7 @@ nothing through, unless it is trusted by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -28,6 +30,7 @@ from rankdash.analysis.labelling.estimate import Estimate
 from rankdash.analysis.latency import binomial_quantiles, latencies
 from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.analysis.statistics.skewed_t import p_below
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.errors import SpecError
 from rankdash.i18n import plain
@@ -52,6 +55,8 @@ QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
 FAILED = "failed"
 """What `max` can limit beside the quantiles of the latencies: the number of failed queries."""
 
+# What an interval decides, in the order of `values` of `decide`.
+_OF_INTERVAL = ("min", "min-gain")
 # A rounding error of the last digit must not fail a value that is the limit.
 _ROUNDING = 1e-12
 
@@ -86,6 +91,8 @@ class GateOutcome:
         "no_values": none; "unreachable": no order of the documents has a mean above `most`;
         "too_early": too few labels came by draws; "drawn": they did, and do not say it;
         "judge_alone": people labelled too few queries to correct the judge.
+    p: one-sided, of a true mean or gain below the limit; NaN where no interval decides, for a judge
+        and for an estimate, and without spread.
     most: the highest mean, where it was asked for; NaN elsewhere. estimated: whether it is an
         estimate from labels that came by draws, for these queries. judged: "corrected" where it is
         a judge's, corrected by people; "alone" where it is the judge's own; "" elsewhere.
@@ -97,6 +104,7 @@ class GateOutcome:
     high: float
     n: int
     reason: Reason
+    p: float = math.nan
     most: float = math.nan
     estimated: bool = False
     judged: Literal["", "corrected", "alone"] = ""
@@ -182,6 +190,7 @@ def decide(
     drawn: Mapping[str, Estimate] | None = None,
     judged: Mapping[str, Corrected] | None = None,
     *,
+    values: Callable[[str], tuple[FloatArray, FloatArray]] | None = None,
     trusted: bool = False,
 ) -> tuple[GateOutcome, ...]:
     """An outcome for each condition, in order.
@@ -190,7 +199,8 @@ def decide(
         `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
         profile. drawn: spec → what labels that came by draws say of the challenger; None where
         labels did not. judged: spec of a gain → the challenger's change by a judge, corrected by
-        people; None where there is no judge. trusted: whether the judge counts alone where people
+        people; None where there is no judge. values: spec → the challenger's values and its changes
+        from the baseline, for a p; None: no p. trusted: whether the judge counts alone where people
         labelled too few queries to correct it.
 
     Raises SpecError where a condition needs timings and there are none.
@@ -205,7 +215,11 @@ def decide(
         elif drawn is not None and each.kind != "max":
             found.append(_of_draws(each, drawn.get(each.subject)))
         else:
-            found.append(_within_reach(_outcome(each, comparison, challenger, timings), most))
+            made = _outcome(each, comparison, challenger, timings)
+            if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
+                own = values(each.subject)[_OF_INTERVAL.index(each.kind)]
+                made = replace(made, p=p_below(own, each.limit))
+            found.append(_within_reach(made, most))
     return tuple(found)
 
 
@@ -289,7 +303,7 @@ def _outcome(
         reason = "too_few" if row[n] else "no_values"
     elif value < condition.limit - _ROUNDING:
         reason = "missed"
-    elif low < condition.limit - _ROUNDING:
+    elif math.isnan(low) or low < condition.limit - _ROUNDING:
         reason = "unproven"
     return GateOutcome(condition, value, low, high, int(row[n]), reason)
 

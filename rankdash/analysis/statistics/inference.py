@@ -27,12 +27,16 @@ from rankdash.analysis.statistics.significance import (
     sign_flip_p,
     wilcoxon_p,
 )
+from rankdash.analysis.statistics.skewed_t import t_interval
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
 _Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
 """The last digits of two sums must not make a change out of none."""
+FEWEST_CHANGED, MANY_VALUES = 3, 30
+"""Of fewer than `MANY_VALUES` values, at least so many must not be 0: how large a change can be is
+not known from one or two."""
 # Of a few hundred bytes each.
 _MOST_KNOWN = 4_000
 # Beyond the ratio of any two means of a metric.
@@ -100,13 +104,17 @@ _CHANCES = _Known(lambda p: p)
 def intervals(
     columns: FloatArray, settings: StatisticsSettings, *, again: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values.
+    """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and for
+    too few that are not 0, unless all are the same.
 
     A column's interval is its own: the other columns and the order of the rows change nothing, and
     that of a column times -1 is its mirror image. again: whether the same columns may come again.
     """
     low, high = np.full((2, columns.shape[1]), np.nan)
-    enough = (~np.isnan(columns)).sum(axis=0) >= FEWEST_QUERIES
+    known = ~np.isnan(columns)
+    sizes, changed = known.sum(axis=0), (known & (np.abs(columns) > ROUNDING)).sum(axis=0)
+    few = (changed > 0) & (changed < FEWEST_CHANGED) & (sizes < MANY_VALUES)
+    enough = (sizes >= FEWEST_QUERIES) & ~few
     if enough.any():
         chosen = columns[:, enough]
         low[enough], high[enough] = (
@@ -118,6 +126,8 @@ def intervals(
 def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
     """(2, C) the ends of each."""
     chosen, sign = Columns.oriented(columns)
+    if settings.interval in ("skew-t", "t"):
+        return np.sort(_t(chosen, settings) * sign, axis=0)
     means = bootstrap_means(chosen, resamples=settings.resamples, seed=settings.seed)
     if settings.interval == "bca":
         both = bca_interval(chosen, means, settings.level)
@@ -128,19 +138,30 @@ def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:
     return ends
 
 
+def _t(columns: Columns, settings: StatisticsSettings) -> FloatArray:
+    return t_interval(columns, settings.level, skewed=settings.interval == "skew-t")
+
+
 def relative_interval(
     before: FloatArray, change: FloatArray, settings: StatisticsSettings
 ) -> tuple[float, float]:
     """(low, high) of the mean change over the mean before, whose own uncertainty is in it.
 
-    before, change: (n,) of the same queries, without NaN, the mean of `before` above 0. The draws
-    are those of the interval of the change, and its ends lie at the same shares of them: so both
-    have one sign, and both exclude 0 or neither does. NaN for too few queries.
+    before, change: (n,) of the same queries, without NaN, the mean of `before` above 0. A bootstrap
+    uses the draws of the interval of the change, and its ends lie at the same shares of them. A t
+    interval is that of what remains of each change when the baseline's own share of it is taken
+    out, over the baseline's mean (delta method). Both intervals exclude 0 or neither does. NaN for
+    too few queries.
     """
     change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
     low, high = (float(end[0]) for end in intervals(change[:, None], settings))
     if math.isnan(low):
         return low, high
+    plain = np.array([low, high]) / before.mean()
+    if settings.interval in ("skew-t", "t"):
+        ratio = change.mean() / before.mean()
+        rest = ratio + (change - ratio * before) / before.mean()
+        return _agreeing(_intervals(rest[:, None], settings)[:, 0], plain)
     turned, sign = Columns.oriented(change[:, None])
     order = np.argsort(change * sign[0], kind="stable")
     means = bootstrap_means(
@@ -157,10 +178,14 @@ def relative_interval(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(changes[:, 0] / bases, nan=0.0, posinf=_MOST, neginf=-_MOST)
     drawn = np.sort(ends(ratios[:, None], shares)[:, 0] * sign[0])
-    # Between two draws on either side of 0 the ends may lie on different sides.
-    plain = np.array([low, high]) / before.mean()
-    agree = (np.sign(drawn) == np.sign(plain)) & (np.abs(drawn) < _MOST)
-    return tuple(np.where(agree, drawn, plain).tolist())
+    return _agreeing(drawn, plain)
+
+
+def _agreeing(found: FloatArray, plain: FloatArray) -> tuple[float, float]:
+    """Return the ends found, or the plain one if an end is on the other side of 0."""
+    agree = (np.sign(found) == np.sign(plain)) & (np.abs(found) < _MOST)
+    low, high = np.where(agree, found, plain).tolist()
+    return min(low, high), max(low, high)
 
 
 def p_values(

@@ -86,12 +86,13 @@ def plan(
     there stay as they are; those to come are drawn from them with replacement, tilted where the
     true change is to be another than the one seen, so that zeros and steps stay.
 
-    None for fewer than `FEWEST_PLANNED` differences, or where they do not vary or add up to 0.
+    None for fewer than `FEWEST_PLANNED` differences, without an interval, or if they do not vary or
+    add up to 0.
     """
     from scipy.special import ndtri
 
     n, mean = len(differences), float(np.mean(differences)) if len(differences) else 0.0
-    if n < FEWEST_PLANNED or mean == 0 or spread_of(differences) == 0:
+    if n < FEWEST_PLANNED or mean == 0 or spread_of(differences) == 0 or math.isnan(ends[0]):
         return None
     sign = math.copysign(1.0, mean)
     # A quarter of what the true change may be lies beyond either end of the middle half.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from rankdash.analysis.statistics.bootstrap import RESAMPLES, SEED
 from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.statistics.significance import LEVEL, Correction, Test
+from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 from rankdash.settings import Setting, Settings, setting, settings_of
 
-Interval = Literal["bca", "percentile"]
+Interval = Literal["skew-t", "t", "bca", "percentile"]
 Family = Literal["metric", "all"]
 
 RULE_OF_THUMB = 0.15
@@ -18,6 +20,7 @@ RULE_OF_THUMB = 0.15
 
 _MANY_QUERIES = 2_000
 _ENOUGH_RESAMPLES = 1_000
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,14 @@ class StatisticsSettings(Settings):
         most=0.9999,
     )
     interval: Interval = setting(
-        "bca",
+        "skew-t",
         "Interval",
-        "How an interval is read off the resampled means.",
+        "How an interval is computed.",
         choices={
-            "bca": "corrected for bias and skew (BCa)",
-            "percentile": "the middle of the resampled means",
+            "skew-t": "Student's t, wider if the values are skewed",
+            "t": "Student's t",
+            "bca": "bootstrap, corrected for bias and skew (BCa)",
+            "percentile": "bootstrap, the middle of the resampled means",
         },
     )
     test: Test = setting(
@@ -77,7 +82,8 @@ class StatisticsSettings(Settings):
     resamples: int = setting(
         RESAMPLES,
         "Resamples",
-        "The number of resamples for an interval and of sign flips for a permutation test.",
+        "The number of resamples for a bootstrap interval and of sign flips for a permutation "
+        "test.",
         least=100,
         most=100_000,
     )
@@ -108,6 +114,15 @@ class StatisticsSettings(Settings):
     def corrects(self, comparisons: int) -> bool:
         """Whether a p of so many comparisons that are corrected together allows for the others."""
         return self.correction != "none" and comparisons > 1
+
+    def fewest_queries(self, comparisons: int) -> int:
+        """Return the least number of queries with which a change can be proven: if all of them
+        change in one direction, every choice of signs has a probability of 2^-n."""
+        if self.test == "t":
+            return FEWEST_QUERIES
+        strict = self.correction == "holm" and comparisons > 1
+        alpha = (1 - self.level) / (comparisons if strict else 1)
+        return max(FEWEST_QUERIES, math.ceil(1 - math.log2(alpha) - _ROUNDING))
 
     @classmethod
     def for_queries(cls, queries: int, **given: Any) -> Self:

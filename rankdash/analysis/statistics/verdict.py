@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from rankdash.analysis.statistics.planning import POWER, QueryPlan
 from rankdash.i18n import plain, quantity
@@ -36,7 +36,9 @@ TITLES: dict[Kind, str] = {
 }
 """Each kind in a word or two, the same in every command, file and page."""
 
-FEWEST_QUERIES = 5
+FEWEST_QUERIES = 6
+"""With fewer there is no interval, and nothing is proven: if all of five queries change in one
+direction, the two-sided p is .0625."""
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 6
 # Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
 _LARGEST = 1e6
@@ -50,10 +52,12 @@ class Verdict:
 
     kind: "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
           "small": a proven gain whose mean is below the minimum that the user set;
-          "unproven": the interval includes 0, or the corrected p is too large;
+          "unproven": the interval includes 0, the corrected p is too large, or too few queries
+              change for an interval;
           "worse": a proven loss, of any size;
           "identical": no query changes by more than the tie band;
-          "too_few": fewer than `FEWEST_QUERIES` paired queries;
+          "too_few": fewer paired queries than the test can prove a change with, or than
+              `FEWEST_QUERIES`;
           "nothing_common": the systems did not answer one query that both were scored on;
           "no_values": neither system has a value, as without labels;
           "descriptive": the metric describes labels, not quality, so that no verdict follows.
@@ -71,10 +75,15 @@ class Verdict:
 
     @property
     def more(self) -> int | None:
-        """How many more queries it advises to label; None where it advises none."""
+        """The least number of queries that it advises to add; None if it advises none."""
         planned = {_MORE, _MORE_OR_MANY} & set(self.advice)
-        more = self.params.get("more") if planned else None
+        more = self.params.get("least") if planned else None
         return more if isinstance(more, int) else None
+
+    @property
+    def fewest(self) -> int:
+        """The least number of paired queries with which a change can be proven."""
+        return cast(int, self.params["fewest"])
 
     def named(self, names: Mapping[str, str]) -> Verdict:
         """The same with systems under the names given, such as display names for ids."""
@@ -94,7 +103,8 @@ class Facts:
     after, delta: means over the paired queries; low…high: the interval of delta. p: corrected over
     `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
     plan: how many more queries would prove it, where nothing is proven; None where that cannot be
-    told. corrected: whether it is planned for a stricter level than `level`.
+    told. corrected: whether it is planned for a stricter level than `level`. fewest: the least
+    number of paired queries with which a change can be proven.
     worthwhile: the smallest relative gain worth having; None if the user set none. Numbers that do
     not exist are NaN.
     """
@@ -121,6 +131,7 @@ class Facts:
     worthwhile: float | None
     quality: bool
     plan: QueryPlan | None = None
+    fewest: int = FEWEST_QUERIES
 
 
 def relative_change(delta: float, before: float) -> float:
@@ -138,7 +149,7 @@ def decide(facts: Facts) -> Kind:
         return "nothing_common"
     if not facts.quality:
         return "descriptive"
-    if facts.n < FEWEST_QUERIES:
+    if facts.n < facts.fewest:
         return "too_few"
     if facts.identical:
         return "identical"
@@ -255,19 +266,24 @@ _BY_CHANCE = (
     "come by chance (p = {p:.3f}, comparisons made: {comparisons})."
 )
 
+_FEW_CHANGED = (
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but too few of them change for "
+    "a {level:g}% interval."
+)
+
 _ADVICE: dict[Kind, str] = {
     "too_few": "Label more queries.",
     "nothing_common": "Use systems that answer the same queries under the same ids.",
     "no_values": "Label documents for at least {fewest} queries.",
 }
 _MORE = (
-    "Between {least:,} and {most:,} more queries like these would settle it, most likely "
-    "{more:,}: if the true change is the observed one, they prove it in {power:.0%} of all cases."
+    "Between {least:,} and {most:,} more queries like these would prove a true change in the "
+    "middle half of the interval, in {power:.0%} of all cases. A smaller change needs more."
 )
 _MORE_OR_MANY = (
-    "More queries like these needed to settle it: at least {least:,}, most likely {more:,}, and "
-    "far more if the true change is smaller than the observed one. If it is the observed one, "
-    "{more:,} prove it in {power:.0%} of all cases."
+    "At least {least:,} more queries like these are needed to prove a true change in the middle "
+    "half of the interval in {power:.0%} of all cases. The smaller the true change, the more."
 )
 _CORRECTED = (
     "They are planned for the stricter level that the correction for {comparisons} comparisons "
@@ -288,6 +304,8 @@ def _template(kind: Kind, facts: Facts) -> str:
         return _EVENLY[kind]
     if kind == "identical" and not facts.exact:
         return _ALIKE
+    if kind == "unproven" and math.isnan(facts.low):
+        return _FEW_CHANGED
     if kind == "unproven" and not facts.low <= 0 <= facts.high:
         return _BY_CHANCE
     return _OF_KIND[kind]
@@ -314,7 +332,7 @@ def _params(facts: Facts) -> dict[str, object]:
         "challenger": facts.challenger,
         "metric": facts.metric,
         "n": facts.n,
-        "fewest": FEWEST_QUERIES,
+        "fewest": facts.fewest,
         "before": facts.before,
         "after": facts.after,
         "delta": facts.delta,
@@ -331,7 +349,7 @@ def _params(facts: Facts) -> dict[str, object]:
     if facts.worthwhile is not None:
         params["worthwhile"] = f"{quantity(100 * facts.worthwhile, 6)}%"
     if facts.plan is not None:
-        planned = {"more": facts.plan.likely, "least": facts.plan.least, "most": facts.plan.most}
+        planned = {"least": facts.plan.least, "most": facts.plan.most}
         params |= {name: queries for name, queries in planned.items() if queries is not None}
         params["power"] = POWER
     return params

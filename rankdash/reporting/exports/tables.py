@@ -22,7 +22,12 @@ _TESTS = {
 }
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini–Hochberg"}
 _FAMILIES = {"metric": "the challengers of each metric", "all": "all challengers and metrics"}
-_INTERVALS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
+_INTERVALS = {
+    "skew-t": "Student's t over queries, wider if skewed",
+    "t": "Student's t over queries",
+    "bca": "BCa bootstrap over queries",
+    "percentile": "percentile bootstrap over queries",
+}
 
 
 def head(comparison: Comparison) -> list[str]:
@@ -139,17 +144,18 @@ def _compact_note(comparison: Comparison, names: Mapping[str, str]) -> str:
 def made_with(comparison: Comparison, mark: str = "*") -> str:
     """How the numbers were made, in one sentence each. mark: what stands by significant ones."""
     settings = comparison.settings
-    resampled = f"{settings.resamples:,} resamples, seed {settings.seed}"
+    resampled = f", {settings.resamples:,} resamples, seed {settings.seed}"
     correction = (
         f"{_CORRECTIONS[settings.correction]} correction over {_FAMILIES[settings.family]}"
         if comparison.corrected
         else "not corrected"
     )
     return (
-        f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]} over queries, "
-        f"{resampled}. p: two-sided {_TESTS[settings.test]}; {correction}; {mark} significant at "
-        f"{(1 - settings.level) * 100:.4g}%. Same: changes up to {plain(settings.tie_band)}. "
-        f"Minimum practically relevant gain: {_minimum(settings)}. "
+        f"Intervals: {settings.level * 100:g}%, {_INTERVALS[settings.interval]}"
+        f"{resampled if settings.interval in ('bca', 'percentile') else ''}. p: two-sided "
+        f"{_TESTS[settings.test]}{resampled if settings.test == 'sign-flip' else ''}; "
+        f"{correction}; {mark} significant at {(1 - settings.level) * 100:.4g}%. Same: changes up "
+        f"to {plain(settings.tie_band)}. Minimum practically relevant gain: {_minimum(settings)}. "
         f"{comparison.conventions.summary}."
     )
 

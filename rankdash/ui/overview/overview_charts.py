@@ -87,7 +87,7 @@ def systems_table(study: Study) -> None:
             ),
         ),
         "more_queries": st.column_config.NumberColumn(
-            _("more queries needed"),
+            _("more queries, for the change seen"),
             format=count,
             help=_(
                 "If the true change is the observed one, this many more queries like these prove "

@@ -187,17 +187,17 @@ def test_changes_that_all_lie_within_the_tie_band_are_no_difference():
     assert strict.verdict("b", "mrr").kind == "small"
 
 
-def test_fewer_than_five_pairs_give_no_interval_and_say_so():
-    found = compare({"a": evaluated(places([2] * 4)), "b": evaluated(places([1] * 4))}, "a")
+def test_fewer_than_six_pairs_give_no_interval_and_say_so():
+    found = compare({"a": evaluated(places([2] * 5)), "b": evaluated(places([1] * 5))}, "a")
     row = found.row("b", "mrr")
     assert row["delta"] == 0.5
     assert row[NUMBERS_OF_A_TEST].isna().all()
     assert found.verdict("b", "mrr").kind == "too_few"
-    assert "4, where at least 5 are needed" in found.verdict("b", "mrr").sentence
+    assert "5, where at least 6 are needed" in found.verdict("b", "mrr").sentence
 
 
-def test_five_pairs_are_enough_for_every_test():
-    made = {"a": evaluated(places([2, 3, 4, 5, 6])), "b": evaluated(places([1, 2, 3, 4, 5]))}
+def test_six_pairs_are_enough_for_every_test():
+    made = {"a": evaluated(places([2, 3, 4, 5, 6, 7])), "b": evaluated(places([1, 2, 3, 4, 5, 6]))}
     for test in ("sign-flip", "t", "wilcoxon"):
         row = compare(made, "a", StatisticsSettings(test=test, resamples=1000)).row("b", "mrr")
         assert 0 < row["p"] < 0.15
@@ -366,7 +366,8 @@ def test_the_minimum_detectable_change_is_one_that_the_metric_can_reach():
 
 def test_the_same_seed_repeats_and_another_does_not():
     first, again, other = (
-        compare(many(), "a", StatisticsSettings(seed=seed)).frame for seed in (1, 1, 2)
+        compare(many(), "a", StatisticsSettings(interval="bca", seed=seed)).frame
+        for seed in (1, 1, 2)
     )
     pd.testing.assert_frame_equal(first, again)
     assert (first["delta_low"] != other["delta_low"]).any()
@@ -377,11 +378,11 @@ def test_percentile_intervals_and_levels_are_obeyed():
     narrow = compare(made, "a", StatisticsSettings(level=0.8)).row("b", "mrr")
     wide = compare(made, "a", StatisticsSettings(level=0.99)).row("b", "mrr")
     middle = compare(made, "a", StatisticsSettings(interval="percentile")).row("b", "mrr")
-    bca = compare(made, "a").row("b", "mrr")
-    assert wide["delta_low"] < bca["delta_low"] < narrow["delta_low"]
-    assert wide["mean_high"] > bca["mean_high"] > narrow["mean_high"]
-    assert middle["delta_low"] != bca["delta_low"]
-    assert middle["delta_low"] == pytest.approx(bca["delta_low"], abs=0.03)
+    usual = compare(made, "a").row("b", "mrr")
+    assert wide["delta_low"] < usual["delta_low"] < narrow["delta_low"]
+    assert wide["mean_high"] > usual["mean_high"] > narrow["mean_high"]
+    assert middle["delta_low"] != usual["delta_low"]
+    assert middle["delta_low"] == pytest.approx(usual["delta_low"], abs=0.03)
 
 
 def test_intervals_of_many_queries_agree_with_those_of_few_queries_in_kind():
@@ -506,7 +507,8 @@ def test_p_values_agree_with_scipy(name):
         drawn = 4 * math.sqrt(2 * flips.pvalue * (1 - flips.pvalue) / 10_000) + 0.001
         expected = {
             "t": (stats.ttest_1samp(d, 0).pvalue, 1e-9),
-            "wilcoxon": (stats.wilcoxon(d[d != 0]).pvalue, 1e-9),
+            # Sizes that only differ in their last digits are ties.
+            "wilcoxon": (stats.wilcoxon(np.round(d[d != 0], 12)).pvalue, 1e-9),
             "sign-flip": (flips.pvalue, drawn),
         }
         for test, (p, tolerance) in expected.items():
@@ -591,11 +593,11 @@ def test_the_last_digits_of_a_value_are_no_change(change, exact):
     assert ("score the same on every one" in found.verdict("b", "mrr").sentence) == exact
 
 
-@pytest.mark.parametrize(("queries", "known"), [(4, False), (5, True)])
-def test_five_pairs_are_enough_for_a_minimum_detectable_change(queries, known):
+@pytest.mark.parametrize(("queries", "known"), [(5, False), (6, True)])
+def test_six_pairs_are_enough_for_a_minimum_detectable_change(queries, known):
     made = {
         "a": evaluated(places([4] * queries)),
-        "b": evaluated(places([3, 5, 3, 5, 3][:queries])),
+        "b": evaluated(places([3, 5, 3, 5, 3, 5][:queries])),
     }
     assert np.isfinite(compare(made, "a", QUICK).row("b", "mrr")["smallest_detectable"]) == known
 
@@ -671,7 +673,7 @@ def test_what_rivals_need_is_drawn_with_the_rest_and_changes_nothing(monkeypatch
 
     def kept(seed: int, **asked: object) -> list[pd.DataFrame]:
         # Nothing is known yet under a seed that nobody had.
-        settings = replace(QUICK, seed=seed)
+        settings = replace(QUICK, interval="bca", seed=seed)
         whole = compare(made, "a", settings, **asked)
         return [whole.frame, compare(rivals, "b", settings, measures=whole.measures[:1]).frame]
 

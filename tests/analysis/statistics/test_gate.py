@@ -178,7 +178,7 @@ def test_a_value_that_is_the_limit_passes():
     hurt = compared([1] * 10, [1] * 8 + [2] * 2)
     assert outcome("max-hurt", 0.2, hurt).passed
     assert not outcome("max-hurt", 0.19, hurt).passed
-    assert outcome("max", 7.0, same, timed([7.0] * 5), "p95_ms").passed
+    assert outcome("max", 7.0, same, timed([7.0] * 6), "p95_ms").passed
 
 
 def test_the_share_of_hurt_queries_has_the_limits_of_clopper_and_pearson():
@@ -194,9 +194,9 @@ def test_the_share_of_hurt_queries_has_the_limits_of_clopper_and_pearson():
 
 
 @pytest.mark.parametrize("kind", ["min", "min-gain", "max-hurt"])
-def test_under_five_queries_nothing_passes(kind):
-    few = outcome(kind, 0.0 if kind != "max-hurt" else 1.0, compared([2] * 4, [1] * 4))
-    assert (few.passed, few.reason, few.n) == (False, "too_few", 4)
+def test_under_six_queries_nothing_passes(kind):
+    few = outcome(kind, 0.0 if kind != "max-hurt" else 1.0, compared([2] * 5, [1] * 5))
+    assert (few.passed, few.reason, few.n) == (False, "too_few", 5)
     lost = {f"q{i}": "failed" for i in range(6)}
     none = outcome(kind, 0.0, compared([2] * 6, [1] * 6, lost))
     assert (none.passed, none.reason, none.n) == (False, "no_values", 0)
@@ -309,9 +309,9 @@ def test_a_target_of_a_profile_that_no_order_reaches_does_not_count(of_profile, 
 
 
 @pytest.mark.parametrize(("kind", "limit"), [("min", 0.9), ("min-gain", 0.4), ("max-hurt", 0.0)])
-def test_five_queries_are_enough(kind, limit):
-    assert outcome(kind, limit, compared([2] * 5, [1] * 5)).reason == "met"
-    assert outcome(kind, limit, compared([2] * 4, [1] * 4)).reason == "too_few"
+def test_six_queries_are_enough(kind, limit):
+    assert outcome(kind, limit, compared([2] * 6, [1] * 6)).reason == "met"
+    assert outcome(kind, limit, compared([2] * 5, [1] * 5)).reason == "too_few"
 
 
 def test_a_condition_without_a_name_is_none():

@@ -1,4 +1,4 @@
-"""An interval is SciPy's on the same draws, and neither it nor a p hangs on other columns."""
+"""A bootstrap interval is SciPy's on the same draws; no interval or p depends on other columns."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +18,9 @@ from rankdash.analysis.statistics.inference import (
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
+BCA = StatisticsSettings(interval="bca")
 RRS = [0, *(1 / rank for rank in range(1, 11))]
+INTERVALS = ["skew-t", "t", "bca", "percentile"]
 STEPS = {"hit": 1, "precision@5": 5, "mrr@10": 2520}
 """How many steps make 1: the values and sums of each metric are whole numbers of them."""
 
@@ -53,7 +55,7 @@ def scipy_interval(column: np.ndarray, steps: int, level: float) -> list[float]:
 
 
 def ours(column: np.ndarray, level: float = 0.95) -> list[float]:
-    low, high = intervals(column[:, None], StatisticsSettings(level=level))
+    low, high = intervals(column[:, None], replace(BCA, level=level))
     return [low[0], high[0]]
 
 
@@ -91,8 +93,8 @@ def everything(columns: np.ndarray, **settings: str) -> np.ndarray:
     return np.stack([*intervals(columns, chosen), p_values(columns, chosen)])
 
 
-@pytest.mark.parametrize("interval", ["bca", "percentile"])
-@pytest.mark.parametrize("n", [40, POISSON_FROM + 40])
+@pytest.mark.parametrize("interval", INTERVALS)
+@pytest.mark.parametrize("n", [12, 40, POISSON_FROM + 40])
 def test_other_columns_and_the_order_of_the_queries_change_nothing(n, interval):
     rng = np.random.default_rng(2)
     own = np.stack([measured(metric, n, rng) for metric in STEPS], axis=1)
@@ -106,11 +108,12 @@ def test_other_columns_and_the_order_of_the_queries_change_nothing(n, interval):
     assert np.array_equal(everything(beside, interval=interval)[:, 2:5], alone)
 
 
-@pytest.mark.parametrize("n", [40, POISSON_FROM + 40])
-def test_the_interval_of_a_loss_mirrors_that_of_the_gain_and_p_is_the_same(n):
+@pytest.mark.parametrize("interval", INTERVALS)
+@pytest.mark.parametrize("n", [12, 40, POISSON_FROM + 40])
+def test_the_interval_of_a_loss_mirrors_that_of_the_gain_and_p_is_the_same(n, interval):
     gain = measured("mrr@10", n, np.random.default_rng(3))[:, None]
-    low, high, p = everything(gain)
-    assert np.array_equal(everything(-gain), [-high, -low, p])
+    low, high, p = everything(gain, interval=interval)
+    assert np.array_equal(everything(-gain, interval=interval), [-high, -low, p])
 
 
 def test_a_column_of_too_few_values_has_no_interval_and_no_p_beside_one_that_has():
@@ -126,7 +129,7 @@ def test_a_column_of_too_few_values_has_no_interval_and_no_p_beside_one_that_has
 
 def test_the_seed_and_the_number_of_draws_are_those_of_the_settings():
     columns = np.random.default_rng(5).normal(0.2, 1, size=(60, 1))
-    usual = StatisticsSettings(resamples=1000)
+    usual = replace(BCA, resamples=1000)
     found = [
         np.stack([*intervals(columns, each), p_values(columns, each)])
         for each in (usual, replace(usual, seed=usual.seed + 1), replace(usual, resamples=2000))
@@ -154,7 +157,7 @@ def test_columns_that_come_again_have_what_they_had_and_are_not_drawn_for_again(
     rng = np.random.default_rng(7)
     columns = np.column_stack([measured("mrr@10", 60, rng), measured("hit", 60, rng), np.zeros(60)])
     columns[5, 1] = np.nan
-    settings = StatisticsSettings(resamples=400, seed=811)
+    settings = replace(BCA, resamples=400, seed=811)
     low, high = intervals(columns, settings)
     p = p_values(columns, settings)
     drawn = []

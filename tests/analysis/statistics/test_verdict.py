@@ -81,7 +81,9 @@ NOTHING = {
         ({"delta": 0.0, "low": 0.0, "high": 0.0, "identical": True, "exact": True}, "identical"),
         ({"delta": 0.004, "low": 0.003, "high": 0.005, "identical": True}, "identical"),
         ({"n": 4, "low": NAN, "high": NAN, "p": NAN}, "too_few"),
-        ({"n": 5}, "better"),
+        ({"n": 6}, "better"),
+        ({"n": 6, "fewest": 7}, "too_few"),
+        ({"delta": 0.01, "low": NAN, "high": NAN, "p": 0.01}, "unproven"),
         ({"quality": False, "n": 4, "p": NAN}, "descriptive"),
         ({"quality": False, "n": 4, "in_common": 0}, "nothing_common"),
         ({"low": 1e-9}, "better"),
@@ -196,14 +198,13 @@ def test_an_end_of_an_interval_that_rounds_to_zero_has_no_sign():
     [
         (
             PLAN,
-            "Between 300 and 2,000 more queries like these would settle it, most likely 710: if "
-            "the true change is the observed one, they prove it in 80% of all cases.",
+            "Between 300 and 2,000 more queries like these would prove a true change in the middle "
+            "half of the interval, in 80% of all cases. A smaller change needs more.",
         ),
         (
             replace(PLAN, most=None),
-            "More queries like these needed to settle it: at least 300, most likely 710, and far "
-            "more if the true change is smaller than the observed one. If it is the observed "
-            "one, 710 prove it in 80% of all cases.",
+            "At least 300 more queries like these are needed to prove a true change in the middle "
+            "half of the interval in 80% of all cases. The smaller the true change, the more.",
         ),
         (replace(PLAN, likely=None), NONE),
         (replace(PLAN, none_within=True), NONE),
@@ -294,8 +295,8 @@ UNSURE = {"low": -0.01, "high": 0.21, "p": 0.08}
 @pytest.mark.parametrize(
     ("changes", "more"),
     [
-        (UNSURE | {"plan": PLAN}, 710),
-        (UNSURE | {"plan": replace(PLAN, most=None)}, 710),
+        (UNSURE | {"plan": PLAN}, 300),
+        (UNSURE | {"plan": replace(PLAN, most=None)}, 300),
         (UNSURE | {"plan": replace(PLAN, none_within=True)}, None),
         (UNSURE | {"plan": replace(PLAN, likely=None)}, None),
         (UNSURE | {"plan": None}, None),

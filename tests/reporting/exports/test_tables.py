@@ -206,7 +206,7 @@ def test_how_it_was_made_names_the_seed_the_test_the_level_and_the_tie_rule():
     made = {"base": evaluated(3), "a": evaluated(1), "b": evaluated(2)}
     found = compare(made, "base", settings)
     assert made_with(found) == (
-        "Intervals: 99%, BCa bootstrap over queries, 500 resamples, seed 7. p: two-sided Wilcoxon "
+        "Intervals: 99%, Student's t over queries, wider if skewed. p: two-sided Wilcoxon "
         "signed-rank test; Benjamini–Hochberg correction over the challengers of each metric; * "
         "significant at 1%. Same: changes up to 0.005. Minimum practically relevant gain: not "
         f"set. {found.conventions.summary}."

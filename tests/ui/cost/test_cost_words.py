@@ -170,8 +170,8 @@ def test_a_depth_is_recommended_where_one_helps(enough, best, start):
 @pytest.mark.parametrize(
     ("queries", "start", "marked"),
     [
-        (2, "**No depth is recommended:** 2 queries, where at least 5 are needed.", []),
-        (4, "**No depth is recommended:** 4 queries, where at least 5 are needed.", []),
+        (2, "**No depth is recommended:** 2 queries, where at least 6 are needed.", []),
+        (4, "**No depth is recommended:** 4 queries, where at least 6 are needed.", []),
         (5, "**Rerank down to rank 1:**", ["best", "enough", "most"]),
     ],
 )
