@@ -165,7 +165,7 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "  Caveat: 38% of the top 10 have no label (base: 50%). They count as not relevant.",
         "Minimum detectable change with up: 0.2541 (80% power at 95% confidence).",
         "",
-        "Intervals: 95%, BCa bootstrap over queries, 10,000 resamples, seed 20261121. p: two-sided "
+        "Intervals: 95%, Student's t over queries, wider if skewed. p: two-sided sign-flip "
         "sign-flip randomisation test; not corrected; * significant at 5%. Same: changes up to "
         "0.005. Minimum practically relevant gain: not set. Ties: by the ranking's own rule "
         "(files: document id, descending).",
