@@ -324,7 +324,7 @@ def test_nothing_in_markdown_is_markup_but_ours(gate):
     )
     rows = [line for line in failed.out.splitlines() if line.startswith("|")]
     assert len(rows) == 3
-    assert all(row.count("|") == 6 for row in rows)
+    assert all(row.count("|") == 7 for row in rows)
     assert rows[2].startswith("| ❌ **fail** | MRR@10, at least 0.9 | 0.3333 | no spread |")
 
 

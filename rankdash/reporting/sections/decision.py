@@ -21,7 +21,7 @@ from rankdash.words.html import html_safe
 from rankdash.words.judged import judge_warnings, judged_sentence, without_judge
 from rankdash.words.queries import left_out_text
 from rankdash.words.rankings import first_stage
-from rankdash.words.verdict_chips import change_interval, chip, sentence
+from rankdash.words.verdict_chips import change_interval, chip, p_fact, sentence
 
 
 def draw(draft: Draft) -> str:
@@ -98,11 +98,12 @@ def _sureness(draft: Draft, row: pd.Series) -> str:
     if not math.isfinite(row["delta_low"]):
         return _("{part}: {value}", part=title, value=chip(str(row["verdict"])))
     return _(
-        "{metric} {change} ({level}: {interval}): {verdict}",
+        "{metric} {change} ({level}: {interval}; {p}): {verdict}",
         metric=title,
         change=signed(row["delta"]),
         level=percent(study.statistics.level),
         interval=change_interval(row["delta_low"], row["delta_high"]),
+        p=p_fact(row, study.statistics, "p_corrected"),
         verdict=chip(str(row["verdict"])),
     )
 
