@@ -385,9 +385,9 @@ def never(_at: int) -> bool:
     ("n", "metric", "first", "why"),
     [
         (2, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 2, where at "
-         "least 5 are needed. Label more queries."),
-        (4, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 4, where at "
-         "least 5 are needed. Label more queries."),
+         "least 6 are needed. Label more queries."),
+        (5, "precision@3", bool, "Too few queries to compare <run> with <First stage>: 5, where at "
+         "least 6 are needed. Label more queries."),
         (2, "precision@3", never, "Too few queries to compare <run> with <First stage>: 2, where "
          "at least 6 are needed. Label more queries."),
         (6, "precision@3", never, "Precision@3 of <First stage> is 0.000, so there is no relative "
@@ -405,6 +405,6 @@ def test_one_reason_says_why_there_is_no_answer(n, metric, first, why):
     assert said == f"**No answer for <run>.** {why}"
 
 
-def test_five_queries_whose_baseline_is_above_0_have_an_answer():
-    study = best_or_worst(5, "precision@3", bool, lambda _at: True)
+def test_six_queries_whose_baseline_is_above_0_have_an_answer():
+    study = best_or_worst(6, "precision@3", bool, lambda _at: True)
     assert "No answer" not in headline(CONTEXT, costs_of(study)[1], SCENARIO)
