@@ -121,7 +121,12 @@ def add(parser: Parser) -> None:
         "--assumptions",
         "FILE",
         "TOML with the value and the cost of a search (docs/cost.md); without it the report "
-        "gives the break-even alone",
+        "shows the cost alone",
+    )
+    parser.flag(
+        "--example-values",
+        "for a demonstration: example values where no price or no value of a search is set; each "
+        "result that rests on one is marked",
     )
     add_statistics(parser)
     add_conventions(parser)
@@ -160,6 +165,8 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.assumptions is not None:
         names = {system: study.name(system) for system in study.challengers}
         study = replace(study, money=_read_money(Path(arguments.assumptions), names))
+    if arguments.example_values:
+        study = replace(study, money=replace(study.money or Money(), example=True))
     if arguments.profile is not None:
         study = replace(study, goals=Goals.of(arguments.profile))
     content = html(study, front)
@@ -225,14 +232,15 @@ def _closing() -> str:
         [
             "sections (--sections ID …):", *sections,
             "", "what --assumptions may set, with the defaults:", *assumptions,
+            "  machines = whole: whole machines by the hour, or a share of them (share)",
         ]
     )  # fmt: skip
 
 
 def _read_money(path: Path, names: Mapping[str, str]) -> Money:
-    """The assumptions by their names, currency, rates (`rates = { USD = 7.1 }`: how much one unit
-    of another currency is), and [[prices]] as in `assets/prices.toml`, the key
-    of each being the name of the system that it is for, or "all".
+    """The assumptions by their names, machines ("whole" or "share"), currency, rates (`rates =
+    { USD = 7.1 }`: how much one unit of another currency is), and [[prices]] as in
+    `assets/prices.toml`, the key of each being the name of the system that it is for, or "all".
 
     names: challenger → its name. Raises DataError, which names the file, for anything else.
     """

@@ -330,9 +330,11 @@ def ladder(
 
 def break_even(study: Study, challenger: str) -> Drawing | None:
     """The net value a month over the price and what 1 % of quality is worth; None where there is no
-    price or no gain, or it pays nowhere."""
+    price, no value of a search or no gain, or it pays nowhere."""
     money = study.money or Money()
     choice = next(each for each in choices(study) if each.system == challenger)
+    if choice.lacks_value:
+        return None
     found = net_map(choice, money.assumptions, PRICE, "elasticity", money.currency)
     if found is None or not (found.net > 0).any():
         return None
@@ -342,6 +344,8 @@ def break_even(study: Study, challenger: str) -> Drawing | None:
         system=study.name(challenger),
         period=period,
     )
+    if choice.demonstrated:
+        title = _("{title} (example values)", title=title)
     return replace(found.drawing(period, money.currency), title=title)
 
 

@@ -18,8 +18,9 @@ from rankdash.study.pricing import Bill, MeasuredLoad, Waiting, bill, load, pric
 from rankdash.study.ranks import first_stage_kind
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
+from rankdash.value.assumptions import Assumptions
 from rankdash.value.benefit import equal_recall_depth
-from rankdash.value.payoff import NO_CHANGE, Gain, Option, Outcome, outcome
+from rankdash.value.payoff import NO_CHANGE, Gain, Option, Outcome, only_from_set, outcome
 from rankdash.value.price_list import title as price_title
 
 BASELINE = "baseline"
@@ -32,6 +33,8 @@ class Choice:
     system: id of the ranking; "" for a price alone. bill: None for no reranker. verdict: on the
         change of the metric, under the names of the systems; None where nothing was compared, or
         the labels were sampled.
+    valued: whether the user set what a search is worth. example_values: whether examples stand in
+        for what the user did not set.
     passages: how many reranked passages hold as much recall as an LLM is given now; None where no
         number of them surely does, or no LLM is asked about.
     """
@@ -44,6 +47,8 @@ class Choice:
     waiting: Waiting
     passages: int | None = None
     verdict: Verdict | None = None
+    valued: bool = False
+    example_values: bool = False
 
     @property
     def name(self) -> str:
@@ -56,8 +61,28 @@ class Choice:
 
     @property
     def unset(self) -> bool:
-        """Whether nobody set what it costs, by an example or not at all."""
+        """Whether the user did not set what it costs."""
         return self.bill is not None and self.bill.unset
+
+    @property
+    def lacks_value(self) -> bool:
+        """Whether price or value of a search is not set, so that no value, net or return is
+        shown."""
+        return not (self.valued and not self.unset) and not self.demonstrated
+
+    @property
+    def demonstrated(self) -> bool:
+        """Whether its value, net and return rest on example values."""
+        known = self.bill is None or not self.bill.lack
+        return self.example_values and known and (self.unset or not self.valued)
+
+    def under(self, assumptions: Assumptions, gain: Gain | None, *, valued: bool) -> Outcome:
+        """Return what it comes to in another scenario. valued: whether the user set what a search
+        is worth there."""
+        came = outcome(replace(self.option, gain=gain), assumptions)
+        known = self.bill is None or not self.bill.lack
+        example = self.example_values and known
+        return only_from_set(came, price=example or not self.unset, value=example or valued)
 
 
 def choices(study: Study) -> list[Choice]:
@@ -77,7 +102,7 @@ def _unranked(name: str, load: MeasuredLoad, money: Money) -> Choice:
     """The baseline as it is, which costs nothing and gains nothing."""
     free = Option(_("No reranker: {name}", name=name), 0.0, Gain(NO_CHANGE), free=True)
     came = outcome(free, money.assumptions)
-    return Choice(free, came, BASELINE, None, load, Waiting(0.0, 0.0))
+    return Choice(free, came, BASELINE, None, load, Waiting(0.0, 0.0), valued=True)
 
 
 def _of(study: Study, system: str, money: Money) -> Choice:
@@ -104,16 +129,27 @@ def _choice(
     passages: int | None = None,
 ) -> Choice:
     """A system at what it costs; without a system (""), a price alone."""
-    cost = found.per_thousand
+    cost = None if found.lack else found.beside_machines
     option = Option(
         name=name,
         cost_per_search=None if cost is None else cost / 1000,
+        machines=found.machines if cost is not None else (),
         gain=gained,
         extra_ms=waited.p50,
         passages_after=passages,
     )
-    came = outcome(option, money.assumptions)
-    return Choice(option, came, system, found, found.load, waited, passages)
+    made = Choice(
+        option,
+        outcome(option, money.assumptions),
+        system,
+        found,
+        found.load,
+        waited,
+        passages,
+        valued=money.valued,
+        example_values=money.example,
+    )
+    return replace(made, came=made.under(money.assumptions, gained, valued=money.valued))
 
 
 def system_of(study: Study, choice: Choice) -> str | None:

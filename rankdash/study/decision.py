@@ -131,7 +131,7 @@ def decision(study: Study, challenger: str) -> Decision:
         caveats=caveats(study, challenger),
         choice=choice,
         target_ms=money.assumptions.latency_target_ms,
-        priced=money.chosen and not choice.unset,
+        priced=money.valued and not choice.unset,
         defaults=money.defaults,
         step="trial",
     )

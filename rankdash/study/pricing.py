@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rankdash.dataset import Dataset
+from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Ranking, Run
@@ -26,8 +27,9 @@ from rankdash.runs.concurrency import within_target
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.value.billing import Load, Price, billed_tokens, cost_per_thousand
-from rankdash.value.price_list import ListedPrice, Place, place_of, usual
+from rankdash.value.assumptions import DAYS_PER_MONTH
+from rankdash.value.billing import Load, Machines, Price, billed_tokens, cost_per_thousand
+from rankdash.value.price_list import ListedPrice, Place, place_of, shipped, usual
 
 # Enough texts for a mean within a few percent, and few enough to count while a page opens.
 _COUNTED = 400
@@ -87,6 +89,8 @@ class Bill:
     listed: its price; None where it has none. load: what a search sends. served: of a price by the
     hour; None where nobody knows. rate: of exchange, None where nobody typed one. currency: of the
     study. parts: name → what the systems cost that it is made of, where it has no price itself.
+    chosen: whether the user set the price. traffic: searches per day that whole machines of a price
+    by the hour serve; None if a share of a machine is paid.
     """
 
     listed: ListedPrice | None
@@ -96,11 +100,26 @@ class Bill:
     rate: float | None = 1.0
     parts: tuple[tuple[str, Bill], ...] = ()
     lack: Lack = ""
+    chosen: bool = False
+    traffic: float | None = None
 
     @property
     def per_thousand(self) -> float | None:
         """What 1,000 searches cost in the currency of the study; None where not known."""
-        return None if self.lack else self._at(None)
+        if self.lack:
+            return None
+        found = self._at(None)
+        return None if math.isnan(found) else found
+
+    @property
+    def machines(self) -> tuple[Machines, ...]:
+        """The whole machines that are paid for; parts with one price share theirs."""
+        return self._machines(None)
+
+    @property
+    def beside_machines(self) -> float:
+        """What 1,000 searches cost beside whole machines, where it has a price."""
+        return self._variable(None)
 
     @property
     def per_million_tokens(self) -> float | None:
@@ -119,13 +138,13 @@ class Bill:
 
     @property
     def example(self) -> bool:
-        """Whether it, or that of a part, rests on a price that nobody set."""
-        own = self.listed is not None and self.listed.example
+        """Whether it, or that of a part, rests on a price that the user did not set."""
+        own = self.listed is not None and self.listed.example and not self.chosen
         return own or any(bill.example for _name, bill in self.parts)
 
     @property
     def unset(self) -> bool:
-        """Whether nobody set what a search costs."""
+        """Whether the user did not set what a search costs."""
         return bool(self.lack) or self.example
 
     def at(self, documents: float) -> float:
@@ -133,14 +152,42 @@ class Bill:
         return math.nan if self.lack else self._at(documents)
 
     def _at(self, documents: float | None) -> float:
+        machines = self._machines(documents)
+        if not machines:
+            return self._variable(documents)
+        if not self.traffic:
+            return math.nan
+        paid = sum(each.cost_per_month(self.traffic) for each in machines)
+        return self._variable(documents) + paid / (self.traffic * DAYS_PER_MONTH) * 1000
+
+    def _machines(self, documents: float | None) -> tuple[Machines, ...]:
+        found: dict[ListedPrice | None, Machines] = {}
+        for bill in self._with_parts():
+            price, load = bill.price, float(bill.load.load.documents)
+            one = None if price is None or self.traffic is None else Machines.of(price)
+            if one is not None:
+                # A machine serves the more searches the fewer documents each of them has.
+                faster = load / documents if documents and load else 1.0
+                one = Machines(one.per_month * (bill.rate or 0.0), one.searches_per_day * faster)
+                found[bill.listed] = one.beside(found.get(bill.listed))
+        return tuple(found.values())
+
+    def _with_parts(self) -> Iterator[Bill]:
+        """Yield itself, or what it is made of."""
+        if not self.parts:
+            yield self
+        for _name, bill in self.parts:
+            yield from bill._with_parts()
+
+    def _variable(self, documents: float | None) -> float:
+        """What 1,000 searches cost beside whole machines."""
         if self.parts:
-            return sum(bill._at(documents) for _name, bill in self.parts)
+            return sum(bill._variable(documents) for _name, bill in self.parts)
         load, price, share = self.load.load, self.price, 1.0
-        if price is None:
+        if price is None or (price.unit == "hour" and self.traffic is not None):
             return 0.0
         if documents is not None:
-            # A machine serves the more searches the fewer documents each of them has, and fewer
-            # documents have fewer tokens.
+            # Fewer documents have fewer tokens.
             if price.unit == "hour" or (self.listed is not None and self.listed.key == _CHARGED):
                 share = documents / float(load.documents) if load.documents else 1.0
             load = replace(load, documents=documents)
@@ -159,8 +206,10 @@ def bill(study: Study, system: str) -> Bill | None:
         money.prices.get(system)
         or _charged(run, float(sent.load.documents))
         or _recorded(run, money.listed)
+        or (_example(run) if money.example else None)
     )
-    return priced(listed, sent, waiting(study, system), money, run)
+    found = priced(listed, sent, waiting(study, system), money, run)
+    return replace(found, chosen=system in money.prices)
 
 
 def priced(
@@ -182,7 +231,7 @@ def priced(
     lack: Lack = "rate" if rate is None else ""
     if listed.price.unit == "hour" and served is None:
         lack = "throughput"
-    return Bill(listed, sent, money.currency, served, rate, lack=lack)
+    return Bill(listed, sent, money.currency, served, rate, lack=lack, traffic=money.traffic)
 
 
 def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
@@ -193,7 +242,7 @@ def _of_parts(study: Study, run: Run, sent: MeasuredLoad, money: Money) -> Bill:
         if found is None or found.lack:
             return Bill(None, sent, money.currency, lack="parts")
         parts.append((study.name(system), found))
-    return Bill(None, sent, money.currency, parts=tuple(parts))
+    return Bill(None, sent, money.currency, parts=tuple(parts), traffic=money.traffic)
 
 
 def _charged(run: Run, documents: float) -> ListedPrice | None:
@@ -230,9 +279,28 @@ def _recorded(run: Run, prices: Sequence[ListedPrice]) -> ListedPrice | None:
     return None if place is None else usual(place, {each.key: each for each in prices})
 
 
+def _example(run: Run) -> ListedPrice | None:
+    """Return the shipped price that stands in for demonstration."""
+    return usual("cpu" if _on_loopback(run) else "service", {each.key: each for each in shipped()})
+
+
+def _on_loopback(run: Run) -> bool:
+    """Return whether a run asked a service on the machine itself."""
+    kind = next((each for each in kinds() if each.name == run.reranker), None)
+    if kind is None or kind.key is None:
+        return False
+    try:
+        place = kind.key(run.settings)
+    except (RankdashError, KeyError):  # Of an older version, such as a service that has ended.
+        return False
+    return place is not None and place.on_loopback
+
+
 def _place(run: Run) -> Place | None:
-    """None where nothing is recorded, as of a ranking from a file, and where a cascade asks a
-    service for one of its stages."""
+    """None where nothing is recorded, as of a ranking from a file, where a cascade asks a service
+    for one of its stages, and of a service on the machine itself, which nobody bills."""
+    if _on_loopback(run):
+        return None
     asked = {each.name for each in kinds() if each.capabilities.needs_network}
     if run.reranker == CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
         return None

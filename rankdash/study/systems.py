@@ -14,6 +14,9 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions, named_now
 from rankdash.value.price_list import ListedPrice, shipped
 
+MACHINES = ("whole", "share")
+"""What is paid of a machine by the hour, the default first."""
+
 FIRST_STAGE = "first-stage"
 """The id of the data set's own ranking, which is no run."""
 
@@ -92,6 +95,10 @@ class Money:
     rates: currency → how much of `currency` one unit of it is. A price in a currency that is not
         there says nothing here.
     also: prices to be shown beside the systems, though nothing was measured of them.
+    shared: whether a share of a machine is paid by the hour, because others use the rest; else
+        whole machines are.
+    example: whether example values stand in where the user set no price or no value of a search.
+        Every result that rests on one is marked.
     """
 
     assumptions: Assumptions = field(default_factory=Assumptions)
@@ -101,12 +108,25 @@ class Money:
     rates: Mapping[str, float] = field(default_factory=dict)
     also: tuple[ListedPrice, ...] = ()
     listed: tuple[ListedPrice, ...] = field(default_factory=shipped)
+    shared: bool = False
+    example: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **more: Any) -> Money:
         """With the assumptions that somebody set, by their names. Raises DataError for one that
         does not exist, or is out of range, and for an amount that somebody has to set, because its
-        default is in another currency and there is no rate of exchange."""
+        default is in another currency and there is no rate of exchange. `machines`: "whole" or
+        "share"."""
+        given = dict(given)
+        machines = given.pop("machines", MACHINES[0])
+        if machines not in MACHINES:
+            raise DataError(
+                "machines cannot be {value!r}.",
+                remedy="Possible: {choices}.",
+                value=machines,
+                choices=", ".join(MACHINES),
+            )
+        more["shared"] = machines == MACHINES[1]
         made = cls(Assumptions.from_dict(given), given=frozenset(named_now(given)), **more)
         rate = made.rate(DOLLARS)
         for each in made.defaults:
@@ -127,9 +147,14 @@ class Money:
         return self.assumptions.untouched(self.given)
 
     @property
-    def chosen(self) -> bool:
-        """Whether a person set an assumption."""
-        return bool(self.given)
+    def valued(self) -> bool:
+        """Whether the user set what a search is worth."""
+        return "value_per_search" in self.given
+
+    @property
+    def traffic(self) -> float | None:
+        """Searches per day that whole machines serve; None if a share of a machine is paid."""
+        return None if self.shared else self.assumptions.searches_per_day
 
     def rate(self, currency: str) -> float | None:
         """How much of the study's currency one unit of another is; None where nobody said."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import DataError, Phrase
+from rankdash.value.assumptions import DAYS_PER_MONTH
 
 Number = float | npt.NDArray[np.float64]
 BillingUnit = Literal["flat", "search", "tokens", "template", "hour"]
@@ -41,6 +42,7 @@ _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 
 # Less is 0 for all that matters, and nothing can be divided by it.
 _FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
+_ROUNDING = 1e-9
 MOST_AMOUNT = 1e10
 """Nothing costs or takes as much; amounts keep their digits."""
 
@@ -158,14 +160,39 @@ def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None
     return length if 0 < length <= longest and math.isfinite(length) else None
 
 
-def machines_needed(searches_per_day: float, price: Price, peak: float = 1.0) -> int:
-    """Machines that serve the busiest hour; 0 where nobody knows how many searches one serves.
+@dataclass(frozen=True)
+class Machines:
+    """Whole machines of one price, paid for every hour of the month.
 
-    peak: how many times the mean the busiest hour has.
+    per_month: cost of one. searches_per_day: what one serves at the utilisation of its price.
     """
-    busiest = searches_per_day * peak / (24 * _SECONDS_PER_HOUR)
-    rate = price.searches_per_second
-    return math.ceil(busiest / rate) if rate else 0
+
+    per_month: float
+    searches_per_day: float
+
+    @classmethod
+    def of(cls, price: Price) -> Machines | None:
+        """Return the machines of a price by the hour; None if the searches per second of one are
+        not known."""
+        if price.unit != "hour" or price.searches_per_second is None:
+            return None
+        served = price.searches_per_second * price.utilisation * _SECONDS_PER_HOUR * 24
+        return cls(price.amount * 24 * DAYS_PER_MONTH, served)
+
+    def needed(self, searches_per_day: float) -> int:
+        """Return how many machines serve this traffic; at least one."""
+        return max(math.ceil(searches_per_day / self.searches_per_day * (1 - _ROUNDING)), 1)
+
+    def cost_per_month(self, searches_per_day: float) -> float:
+        """Return what the machines for this traffic cost in a month."""
+        return self.needed(searches_per_day) * self.per_month
+
+    def beside(self, other: Machines | None) -> Machines:
+        """Return machines that do the work of both for each search, at the price of these."""
+        if other is None:
+            return self
+        served = 1 / (1 / self.searches_per_day + 1 / other.searches_per_day)
+        return Machines(self.per_month, served)
 
 
 def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from rankdash.value.assumptions import DAYS_PER_MONTH
-from rankdash.value.billing import Price
+from rankdash.value.billing import Machines, Price
 
 Reason = Literal[
     "no_cost",
-    "small_cost",
+    "loses",
+    "tenfold",
     "no_gain",
     "no_traffic",
     "no_value",
@@ -19,14 +21,19 @@ Reason = Literal[
     "always",
     "unknown_cost",
     "unknown_gain",
+    "unset_price",
+    "unset_value",
+    "unset_both",
 ]
 """Why a figure does not exist.
 
-no_cost: nothing is spent, so there is no return on it. small_cost: too little is spent to divide
-by. no_gain: the quality does not rise. no_traffic: there are no searches. no_value: a search is
-worth nothing. no_setup: nothing is spent at the start, so there is nothing to pay back. never: no
-value of the input makes it pay. always: it pays whatever the input is. unknown_cost: the option has
-no price. unknown_gain: no gain was measured.
+no_cost: nothing is spent, so there is no return on it. loses: the return is below 0. tenfold: it is
+more than ten times the cost, which no measurement of quality supports. no_gain: the quality does
+not rise. no_traffic: there are no searches. no_value: a search is worth nothing. no_setup: nothing
+is spent at the start, so there is nothing to pay back. never: no value of the input makes it pay.
+always: it pays whatever the input is. unknown_cost: the option has no price. unknown_gain: no gain
+was measured. unset_price, unset_value, unset_both: the user set no price, or not what a search is
+worth.
 """
 
 Figure = float | Reason
@@ -34,6 +41,7 @@ Figure = float | Reason
 # What is beyond these is none that anybody reaches: percent of value, all searches of the world.
 _MOST_ELASTICITY = 1e6
 _MOST_SEARCHES = 1e10
+_MOST_WORTH = 1e12
 _THOUSAND, _SECONDS_PER_HOUR = 1e3, 3600.0
 
 
@@ -55,14 +63,52 @@ def least_elasticity(
     return quotient(needed, per_unit, _MOST_ELASTICITY)
 
 
-def least_searches_a_day(margin: float, upkeep: float) -> Figure:
-    """Searches a day from which it pays its upkeep; margin: what a search brings less what it
-    costs."""
+def least_worth(
+    cost: float, searches: float, without: float, relative: float, share: float
+) -> Figure:
+    """What 1 % of quality must be worth, for 1,000 searches, for it to pay.
+
+    without: what a search brings if better ranking is worth nothing; share: of the traffic that
+    gains.
+    """
+    if searches <= 0:
+        return "no_traffic"
+    needed = (cost / searches - without) * _THOUSAND
+    if needed <= 0:
+        return "always"
+    if relative <= 0 or share <= 0:
+        return "no_gain"
+    return quotient(needed, relative * 100 * share, _MOST_WORTH)
+
+
+def least_searches_a_day(margin: float, upkeep: float, machines: Sequence[Machines] = ()) -> Figure:
+    """Searches a day from which it pays its upkeep and its machines at any higher traffic too.
+
+    margin: what a search brings less what it costs beside machines.
+    """
     if margin <= 0:
         return "never"
+    if machines:
+        return _searches_for_machines(margin * DAYS_PER_MONTH, upkeep, machines)
     if upkeep <= 0:
         return "always"
     return quotient(upkeep, margin * DAYS_PER_MONTH, _MOST_SEARCHES)
+
+
+def _searches_for_machines(margin: float, upkeep: float, machines: Sequence[Machines]) -> Figure:
+    """margin: of a month, for one search per day."""
+    fixed = sum(each.per_month for each in machines)
+    slope = sum(each.per_month / each.searches_per_day for each in machines)
+    if fixed + upkeep <= 0:
+        return "always"
+    if margin <= slope:
+        return "never"
+    # As many machines as pay from the first search that needs the last of them.
+    found = (fixed + upkeep) / (margin - slope)
+    if len(machines) == 1:
+        [one] = machines
+        found = (one.cost_per_month(found) + upkeep) / margin
+    return found if found <= _MOST_SEARCHES else "never"
 
 
 def highest_price(brought: float, searches: float, upkeep: float) -> Figure:

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from rankdash.value import break_even
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.benefit import deflection, latency_penalty, llm_saving, staff_time
+from rankdash.value.billing import Machines
 from rankdash.value.break_even import Figure, Reason, quotient
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
 """What the verdict on a change says: a proven gain or loss; no query changes; not proven; or too
 few queries to tell."""
 
-End = float | Literal["never", "always"] | None
+End = float | Literal["never", "always", "loses", "tenfold"] | None
 """An end of an interval; "never" or "always" where it does not pay there at all, or pays whatever
-the input is; None where there is no interval."""
+the input is; "loses" or "tenfold" of a return; None where there is no interval."""
 
-# What is beyond these is none that anybody reaches: a hundred years, and a return on next to
-# nothing.
+# What is beyond it is none that anybody reaches: a hundred years.
 _MOST_MONTHS = 1200.0
-_MOST_RETURN = 1e6
+_ROUNDING = 1e-9
+MOST_RETURN = 10.0
+"""The highest return that is given as a number."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Gain:
 class Option:
     """One way to rank.
 
-    cost_per_search: None where no price is known.
+    cost_per_search: beside machines; None where no price is known.
+    machines: that have to be paid for whole.
     gain: None where no quality was measured, such as for a provider known by its price only.
     extra_ms: waiting that it adds to a search (p50); None where not measured.
     passages_after: how many passages are enough for an LLM afterwards; None: as many as before.
@@ -110,6 +113,7 @@ class Option:
     extra_ms: float | None = None
     passages_after: int | None = None
     free: bool = False
+    machines: tuple[Machines, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,13 @@ class Outcome:
     cost_per_thousand: for 1,000 searches, upkeep left out.
     cost_per_month: upkeep included, the one-off cost left out.
     value_per_month, net_per_month: what it brings, and that less the cost.
-    roi: net ÷ cost, a share.
+    roi: net ÷ cost, a share from 0 to `MOST_RETURN`.
     payback_months: until the one-off cost is earned.
     break_even_elasticity: percent of value that 1 % of quality must bring for it to pay.
+    break_even_worth: what 1 % of quality must be worth, for 1,000 searches, for it to pay.
     break_even_searches: searches a day from which it pays its upkeep.
     break_even_price: highest cost for 1,000 searches at which it pays.
+    brings: whether it brings something, or the upper end of the gain does.
     proven: whether every change that counts for the value is proven, or proven to be none.
     pays: whether it nets something at what may be counted on (`MeasuredChange.sure`).
     pays_without_gain: whether it does so as well if better ranking were worth nothing.
@@ -136,8 +142,10 @@ class Outcome:
     roi: Amount
     payback_months: Amount
     break_even_elasticity: Amount
+    break_even_worth: Amount
     break_even_searches: Amount
     break_even_price: Amount
+    brings: bool
     proven: bool
     pays: bool
     pays_without_gain: bool
@@ -145,6 +153,23 @@ class Outcome:
 
 def monthly_searches(assumptions: Assumptions) -> float:
     return assumptions.searches_per_day * DAYS_PER_MONTH
+
+
+def cost_per_month(option: Option, assumptions: Assumptions) -> float | None:
+    """Return what an option costs in a month, upkeep left out; None where no price is known."""
+    if option.cost_per_search is None:
+        return None
+    whole = sum(each.cost_per_month(assumptions.searches_per_day) for each in option.machines)
+    return monthly_searches(assumptions) * option.cost_per_search + whole
+
+
+def cost_per_search(option: Option, assumptions: Assumptions) -> float | None:
+    """Return what a search costs, its share of whole machines included; None where no price is
+    known, or machines serve no searches."""
+    searches, cost = monthly_searches(assumptions), cost_per_month(option, assumptions)
+    if not option.machines or cost is None:
+        return option.cost_per_search
+    return cost / searches if searches else None
 
 
 def value_per_search(option: Option, assumptions: Assumptions) -> float | None:
@@ -182,8 +207,7 @@ def _hits_worth(assumptions: Assumptions) -> float:
 
 def outcome(option: Option, assumptions: Assumptions) -> Outcome:
     """Put price, gain and scenario together. The level of the intervals is that of the gain's."""
-    searches, unit = monthly_searches(assumptions), option.cost_per_search
-    cost = None if unit is None else searches * unit + _upkeep(option, assumptions)
+    unit, cost = cost_per_search(option, assumptions), cost_per_month(option, assumptions)
     middle, low, high, sure = (
         _figures_at(option, assumptions, end) for end in ("value", "low", "high", "sure")
     )
@@ -192,11 +216,17 @@ def outcome(option: Option, assumptions: Assumptions) -> Outcome:
         name: _estimate(middle.get(name), high.get(name), low.get(name)) for name in _FALLING
     }
     worthless = _figures_at(option, replace(assumptions, elasticity=0.0), "sure")
+    no_traffic = unit is None and cost is not None
+    per_thousand = _known(None if unit is None else unit * 1000)
     return Outcome(
-        cost_per_thousand=_known(None if unit is None else unit * 1000),
-        cost_per_month=_known(cost),
+        cost_per_thousand=Amount(reason="no_traffic") if no_traffic else per_thousand,
+        cost_per_month=_known(None if cost is None else cost + _upkeep(option, assumptions)),
         **rising,
         **falling,
+        brings=any(
+            isinstance(each, float) and each > 0
+            for each in (middle.get("value_per_month"), high.get("value_per_month"))
+        ),
         proven=_counted_are_settled(option, assumptions),
         pays=_nets(sure),
         pays_without_gain=_nets(sure) and _nets(worthless),
@@ -204,7 +234,7 @@ def outcome(option: Option, assumptions: Assumptions) -> Outcome:
 
 
 _RISING = ("value_per_month", "net_per_month", "roi", "break_even_price")
-_FALLING = ("payback_months", "break_even_elasticity", "break_even_searches")
+_FALLING = ("payback_months", "break_even_elasticity", "break_even_worth", "break_even_searches")
 """The larger the gain, the larger or the smaller these are."""
 
 
@@ -236,27 +266,32 @@ def _figures_at(option: Option, assumptions: Assumptions, end: str) -> Mapping[s
     hit: float | None = getattr(option.gain.hit, end) if _hits_worth(assumptions) else 0.0
     if relative is None or hit is None:
         return {}
-    searches, unit = monthly_searches(assumptions), option.cost_per_search
+    searches, spent = monthly_searches(assumptions), cost_per_month(option, assumptions)
     upkeep = _upkeep(option, assumptions)
     brought = _brought(option, assumptions, relative, hit)
     price = break_even.highest_price(brought, searches, upkeep)
     figures: dict[str, Figure] = {"value_per_month": searches * brought, "break_even_price": price}
-    if unit is None:
+    if spent is None or option.cost_per_search is None:
         unknown: dict[str, Figure] = dict.fromkeys((*_RISING, *_FALLING), "unknown_cost")
         return unknown | figures
-    cost = searches * unit + upkeep
+    cost = spent + upkeep
     net = searches * brought - cost
     setup = 0.0 if option.free else assumptions.setup_cost
     without = _brought(option, replace(assumptions, elasticity=0.0), relative, hit)
     per_unit = _brought(option, replace(assumptions, elasticity=1.0), relative, hit) - without
     return figures | {
         "net_per_month": net,
-        "roi": _roi(net, cost, searches),
+        "roi": return_on(net, cost, searches),
         "payback_months": _payback(net, setup),
         "break_even_elasticity": break_even.least_elasticity(
             cost, searches, without, per_unit, relative
         ),
-        "break_even_searches": break_even.least_searches_a_day(brought - unit, upkeep),
+        "break_even_worth": break_even.least_worth(
+            cost, searches, without, relative, assumptions.traffic_share
+        ),
+        "break_even_searches": break_even.least_searches_a_day(
+            brought - option.cost_per_search, upkeep, () if option.free else option.machines
+        ),
     }
 
 
@@ -274,19 +309,45 @@ def _estimate(middle: Figure | None, low: Figure | None, high: Figure | None) ->
 def _end(figure: Figure | None) -> End:
     if not isinstance(figure, str):
         return figure
-    if figure in ("no_cost", "small_cost"):
+    if figure == "no_cost":
         return None
-    return "always" if figure == "always" else "never"
+    return figure if figure in ("always", "loses", "tenfold") else "never"
 
 
 def _known(value: float | None) -> Amount:
     return Amount(reason="unknown_cost") if value is None else Amount(value)
 
 
-def _roi(net: float, cost: float, searches: float) -> Figure:
+def return_on(net: float, cost: float, searches: float = 1.0) -> Figure:
+    """Return net ÷ cost, or why it is not given as a number."""
     if cost <= 0:
         return "no_cost" if searches else "no_traffic"
-    return net / cost if abs(net) <= _MOST_RETURN * cost else "small_cost"
+    share = net / cost
+    if share < -_ROUNDING:
+        return "loses"
+    return max(share, 0.0) if share <= MOST_RETURN + _ROUNDING else "tenfold"
+
+
+_NEEDS_BOTH = (
+    *("value_per_month", "net_per_month", "roi", "payback_months"),
+    *("break_even_elasticity", "break_even_searches"),
+)
+
+
+def only_from_set(came: Outcome, *, price: bool, value: bool) -> Outcome:
+    """Return the outcome without the figures that rest on a price, or on the value of a search,
+    that the user did not set."""
+    if price and value:
+        return came
+    lacks: Reason = "unset_price" if value else "unset_value" if price else "unset_both"
+    without = [*_NEEDS_BOTH, *([] if price else ["break_even_worth"])]
+    without += [] if value else ["break_even_price"]
+    figures: dict[str, Any] = {
+        name: Amount(reason=lacks)
+        for name in without
+        if getattr(came, name).reason not in ("unknown_gain", "no_traffic")
+    }
+    return replace(came, **figures, pays=False, pays_without_gain=False)
 
 
 def _payback(net: float, setup: float) -> Figure:

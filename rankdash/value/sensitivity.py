@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.payoff import MeasuredChange, Option, monthly_searches, value_per_search
+from rankdash.value.payoff import (
+    MeasuredChange,
+    Option,
+    cost_per_month,
+    cost_per_search,
+    monthly_searches,
+    value_per_search,
+)
 
 PRICE = "cost_per_thousand"
 GAIN = "relative_gain"
@@ -36,7 +43,8 @@ class Swing:
 def input_value(option: Option, assumptions: Assumptions, name: str) -> float | None:
     """What an input is now; None where the option has no such number."""
     if name == PRICE:
-        return None if option.cost_per_search is None else option.cost_per_search * 1000
+        cost = cost_per_search(option, assumptions)
+        return None if cost is None else cost * 1000
     if name == GAIN:
         return None if option.gain is None else option.gain.relative.value
     return float(getattr(assumptions, name))
@@ -44,11 +52,11 @@ def input_value(option: Option, assumptions: Assumptions, name: str) -> float | 
 
 def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
     """Value less cost of a month; None where price or gain is unknown."""
-    brought = value_per_search(option, assumptions)
-    if brought is None or option.cost_per_search is None:
+    brought, cost = value_per_search(option, assumptions), cost_per_month(option, assumptions)
+    if brought is None or cost is None:
         return None
     upkeep = 0.0 if option.free else assumptions.monthly_cost
-    return monthly_searches(assumptions) * (brought - option.cost_per_search) - upkeep
+    return monthly_searches(assumptions) * brought - cost - upkeep
 
 
 def tornado(
@@ -109,7 +117,7 @@ def _with(
 ) -> tuple[Option, Assumptions]:
     scenario = {name: value for name, value in values.items() if name not in (PRICE, GAIN)}
     if PRICE in values and option.cost_per_search is not None:
-        option = replace(option, cost_per_search=values[PRICE] / 1000)
+        option = replace(option, cost_per_search=values[PRICE] / 1000, machines=())
     if GAIN in values and option.gain is not None:
         option = replace(option, gain=replace(option.gain, relative=MeasuredChange(values[GAIN])))
     return option, replace(assumptions, **scenario) if scenario else assumptions

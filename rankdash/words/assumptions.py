@@ -102,3 +102,23 @@ def value(each: Assumption, amount: float, currency: str) -> str:
     if each.unit == "%":
         return f"{quantity(amount)}%"
     return f"{quantity(amount)} {unit(each, currency)}".strip()
+
+
+def passages(choice: Choice, scenario: Assumptions) -> str:
+    """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
+    about."""
+    if scenario.passages < 1 or choice.option.free or not choice.system:
+        return ""
+    if choice.passages is None:
+        return _(
+            "No saving on the LLM is claimed: no number of reranked passages reliably keeps the "
+            "recall of the first {n}.",
+            n=number(scenario.passages, 0),
+        )
+    return _(
+        "{after} reranked passages reliably keep the recall of the first {n}: the LLM reads "
+        "{saved} fewer tokens a search.",
+        after=number(choice.passages, 0),
+        n=number(scenario.passages, 0),
+        saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
+    )

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Literal, cast
 
 from rankdash.analysis.statistics.verdict import has_width
+from rankdash.i18n import gettext as _
 from rankdash.i18n import (
-    brief,
     ngettext,
     number,
     paragraph,
@@ -18,13 +18,10 @@ from rankdash.i18n import (
     signed,
     signed_percent,
 )
-from rankdash.i18n import gettext as _
-from rankdash.ranking.measured import meets
 from rankdash.study.costs import Choice
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Amount, End, Gain, MeasuredChange
+from rankdash.value.payoff import Amount, End, Gain, MeasuredChange, return_on
 from rankdash.words import prices
-from rankdash.words.latency import without_p95
 from rankdash.words.money import Period, money
 from rankdash.words.verdict_chips import sentence
 
@@ -35,8 +32,7 @@ Answer = Literal["yes", "maybe", "open", "unproven", "doubtful", "no", "unknown"
 class MoneyContext:
     """What sentences about money have to know. metric, hit: titles of the metric and of the hit
     rate that tickets and working time hang on. level: of the intervals. baseline: its name. period:
-    that amounts are for. safe: makes a name fit for where it stands. assumed: whether nobody
-    set what a search is worth and the reader does not see that beside it.
+    that amounts are for. safe: makes a name fit for where it stands.
     """
 
     currency: str
@@ -46,14 +42,14 @@ class MoneyContext:
     baseline: str
     period: Period
     safe: Callable[[str], str]
-    assumed: bool = False
 
 
 def reason(why: str | None) -> str:
     """Why a figure does not exist, in a few words."""
     words = {
         "no_cost": _("nothing is spent, so there is no return on it"),
-        "small_cost": _("the cost is too small to divide by"),
+        "loses": _("loses money"),
+        "tenfold": _("more than ten times the cost"),
         "no_gain": _("none: the quality does not rise"),
         "no_traffic": _("none: there are no searches"),
         "no_value": _("none: a search is worth nothing here"),
@@ -62,6 +58,9 @@ def reason(why: str | None) -> str:
         "always": _("from the first search"),
         "unknown_cost": _("no price known"),
         "unknown_gain": _("gain not known"),
+        "unset_price": _("needs your price"),
+        "unset_value": _("needs the value of a search"),
+        "unset_both": _("needs your price and the value of a search"),
     }
     return words[why] if why is not None else ""
 
@@ -105,16 +104,22 @@ def cell(found: Amount, currency: str, written: str = "money") -> tuple[str, str
     return value, f"{end(found.low)} … {end(found.high)}"
 
 
-def answer(choice: Choice, *, assumed: bool = False) -> Answer:
+def return_words(net: float, cost: float) -> str:
+    """The return on a cost, or the words that stand in for it."""
+    found = return_on(net, cost)
+    return percent(found, 2) if isinstance(found, float) else reason(found)
+
+
+def answer(choice: Choice) -> Answer:
     """Does it pay? yes: also at what may be counted on of the change; maybe: every change that
     counts is proven, but the interval of the net holds a loss too, and doubtful the other way
     round; unproven: one that counts is not proven, and may make it pay; open: it depends on a price
-    that nobody set. assumed: whether nobody set what a search is worth either."""
+    or a value that the user did not set."""
     came, net = choice.came, choice.came.net_per_month
     if choice.option.gain is None:
         return "unknown"
-    if assumed or choice.unset:
-        if not _above_0(came.value_per_month):
+    if choice.lacks_value:
+        if not came.brings:
             return "no"
         return "open" if came.proven else "unproven"
     if came.pays:
@@ -128,21 +133,26 @@ def answer(choice: Choice, *, assumed: bool = False) -> Answer:
 
 
 def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
-    """Break-even first, then what it comes to under the assumptions; one paragraph. Where nobody
-    set the price, the break-even alone."""
+    """Break-even first, then what it comes to under the assumptions; one paragraph. Without a price
+    and a value that the user set, the break-even alone. What rests on example values says so."""
+    said = _headline(context, choice, scenario)
+    return f"{_('**Example values.**')} {said}" if choice.demonstrated else said
+
+
+def _headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     name = context.safe(choice.name)
     metric, level, span = context.metric, percent(context.level), context.period
     gain, came = choice.option.gain, choice.came
     cost, value = (span.of(each) for each in (came.cost_per_month, came.value_per_month))
     if gain is None:
         return f"{_('**No answer for {name}.**', name=name)} {_why_no_gain(context, choice)}"
-    kind = answer(choice, assumed=context.assumed)
-    unset = context.assumed or choice.unset
-    if kind == "no" and gain.relative.value <= 0 and not _above_0(value):
+    kind, lacking = answer(choice), choice.lacks_value
+    if kind == "no" and gain.relative.value <= 0 and not came.brings:
+        unset = choice.unset and not choice.demonstrated
         return _never(context, choice, None if unset else money(cost.value, context.currency))
     even = (
-        _break_even_price(context, choice, scenario)
-        if choice.unset
+        _break_even_of_set(context, choice, scenario)
+        if lacking
         else _break_even(choice, metric, level)
     )
     if kind == "open":
@@ -156,7 +166,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
             cost=money(cost.value, context.currency),
         )
         lead = _("**Not proven that {name} pays.**", name=name)
-        sentences = [_not_proven(context, gain), "" if unset else value_words, even]
+        sentences = [_not_proven(context, gain), "" if lacking else value_words, even]
         return f"{lead} {paragraph([each for each in sentences if each])}"
     leads = {
         "yes": _("**{name} pays under these assumptions.**", name=name),
@@ -180,7 +190,7 @@ def headline(context: MoneyContext, choice: Choice, scenario: Assumptions) -> st
     if not built and isinstance(came.net_per_month.value, float) and came.net_per_month.value > 0:
         free = _("Building and upkeep count as {zero}.", zero=money(0.0, context.currency))
         rest = paragraph([rest, free])
-    sentences = [note, even, "" if unset else rest]
+    sentences = [note, even, "" if lacking else rest]
     # Markdown wants a blank after bold text that ends in a full stop, in Chinese too.
     return f"{leads[kind]} {paragraph([each for each in sentences if each])}"
 
@@ -207,9 +217,9 @@ def _break_even_only(choice: Choice, name: str) -> str:
     if choice.bill is not None and choice.bill.lack:
         why = prices.lack(choice.bill)
         return _("**Break-even only: {name} has no price ({why}).**", name=name, why=why)
-    if choice.example:
+    if choice.unset:
         return _("**Break-even only: the price of {name} is an example.**", name=name)
-    return _("**Break-even only: nobody set what a search is worth.**")
+    return _("**Break-even only: the value of a search is not set.**")
 
 
 def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
@@ -225,11 +235,6 @@ def _never(context: MoneyContext, choice: Choice, cost: str | None) -> str:
         return f"{lead} {change}"
     costs = _("It costs {cost} {period}.", cost=cost, period=context.period.name)
     return f"{lead} {paragraph([change, costs])}"
-
-
-def _above_0(value: Amount) -> bool:
-    """Whether an estimate, or the upper end of its interval, is above 0."""
-    return any(isinstance(each, float) and each > 0 for each in (value.value, value.high))
 
 
 def _without_gain(change: MeasuredChange, metric: str) -> str:
@@ -267,31 +272,49 @@ def _not_proven(context: MoneyContext, gain: Gain) -> str:
     )
 
 
+def _break_even_of_set(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
+    """The break-even that follows from what the user set alone; without any, what to set."""
+    if choice.valued:
+        return _break_even_price(context, choice, scenario)
+    if choice.unset:
+        return _("Set its price and the value of a search to see from which point it pays.")
+    worth, interval = cell(choice.came.break_even_worth, context.currency)
+    if choice.came.break_even_worth.value is None:
+        return {
+            "no_traffic": _("There are no searches, so there is nothing to gain."),
+            "always": _("It pays even if better ranking has no value."),
+        }.get(choice.came.break_even_worth.reason or "", "")
+    return _(
+        "It pays if 1% more {metric} is worth at least {worth} for 1,000 searches.",
+        metric=context.metric,
+        worth=_bold(context, worth, interval),
+    )
+
+
+def _bold(context: MoneyContext, amount: str, interval: str) -> str:
+    level = percent(context.level)
+    if interval:
+        return _("**{price}** ({level}: {interval})", price=amount, level=level, interval=interval)
+    return f"**{amount}**"
+
+
 def _break_even_price(context: MoneyContext, choice: Choice, scenario: Assumptions) -> str:
     """Up to which price it pays, and what that takes for granted."""
     price, interval = cell(choice.came.break_even_price, context.currency)
     if choice.came.break_even_price.reason == "no_traffic":
         return _("There are no searches, so there is nothing to gain.")
     if choice.came.break_even_price.value is None:
-        return (
-            _("No price is low enough: it brings less than its upkeep.")
-            if (choice.came.value_per_month.value or 0.0) > 0
-            else _("With the change as measured, no price is low enough: it brings nothing.")
-        )
-    if interval:
-        level = percent(context.level)
-        price = _("**{price}** ({level}: {interval})", price=price, level=level, interval=interval)
-    else:
-        price = f"**{price}**"
-    text = _(
+        if scenario.monthly_cost and choice.came.brings:
+            return _("No price is low enough: it brings less than its upkeep.")
+        return _("With the change as measured, no price is low enough: it brings nothing.")
+    return _(
         "It pays while 1,000 searches cost at most {price}, if a search is worth {value} and 1% "
         "more {metric} brings {elasticity}% more value.",
-        price=price,
+        price=_bold(context, price, interval),
         value=money(scenario.value_per_search, context.currency),
         metric=context.metric,
         elasticity=quantity(scenario.elasticity),
     )
-    return paragraph([text, _("Both are defaults.")]) if context.assumed else text
 
 
 def _break_even(choice: Choice, metric: str, level: str) -> str:
@@ -324,26 +347,6 @@ def _break_even(choice: Choice, metric: str, level: str) -> str:
         )
         text = paragraph([text, since])
     return text
-
-
-def passages(choice: Choice, scenario: Assumptions) -> str:
-    """What may be saved on an LLM's input, or why nothing is claimed; "" where no LLM is asked
-    about."""
-    if scenario.passages < 1 or choice.option.free or not choice.system:
-        return ""
-    if choice.passages is None:
-        return _(
-            "No saving on the LLM is claimed: no number of reranked passages reliably keeps the "
-            "recall of the first {n}.",
-            n=number(scenario.passages, 0),
-        )
-    return _(
-        "{after} reranked passages reliably keep the recall of the first {n}: the LLM reads "
-        "{saved} fewer tokens a search.",
-        after=number(choice.passages, 0),
-        n=number(scenario.passages, 0),
-        saved=number((scenario.passages - choice.passages) * scenario.passage_tokens, 0),
-    )
 
 
 def sureness(context: MoneyContext, choice: Choice) -> str:
@@ -380,22 +383,3 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
         "{queries}. Prices and assumptions are taken as set.",
         **params,
     )
-
-
-def cautions(choice: Choice, target_ms: float) -> list[str]:
-    """In a word or two each, what makes the figures of an option less than sure."""
-    bill = choice.bill
-    told = () if bill is None else (prices.lack(bill), *prices.marks(bill))
-    sentences = [each for each in told if each]
-    p95 = choice.waiting.p95
-    if choice.system and p95 is None:
-        sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
-    elif p95 is not None and not meets(p95, target_ms):
-        sentences.append(
-            _(
-                "▼ p95 of {ms} ms misses the target of {target} ms",
-                ms=brief(p95, target_ms),
-                target=brief(target_ms, p95),
-            )
-        )
-    return sentences

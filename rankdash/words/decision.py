@@ -109,7 +109,7 @@ def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list
         )
     said += _caveats(study, found, _GAPS, fit)
     if found.choice.unset:
-        said.append(_("Missing: the price of {name}.", name=name))
+        said.append(_missing_price(found, name))
     if found.defaults:
         said.append(assumptions.defaults(money))
     return said or [_("Nothing: labels, price and assumptions are your own.")]
@@ -158,7 +158,7 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
             return _("Add the ranking of your own search and compare {name} with it.", name=name)
         case "price" if not found.choice.unset:
             return _("Set the value of a search, then compare gain and cost.")
-        case "price" if study.money is not None and study.money.chosen:
+        case "price" if study.money is not None and study.money.valued:
             return _("Set the price of {name}, then compare gain and cost.", name=name)
         case "price":
             return _(
@@ -233,6 +233,16 @@ def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str
 def _minimum(study: Study) -> str:
     """The minimum practically relevant gain that the user set."""
     return f"{quantity(100 * (study.statistics.worthwhile or 0.0), 6)}%"
+
+
+def _missing_price(found: Decision, name: str) -> str:
+    """What a system lacks of a cost, which may be less than its price."""
+    bill = found.choice.bill
+    if bill is not None and bill.chosen and bill.lack == "throughput":
+        return _("Missing: the searches per second that one machine serves with {name}.", name=name)
+    if bill is not None and bill.chosen and bill.lack == "rate":
+        return _("Missing: the exchange rate for the price of {name}.", name=name)
+    return _("Missing: the price of {name}.", name=name)
 
 
 def _where(study: Study) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from rankdash.i18n import brief, ngettext, number, percent, quantity
 from rankdash.i18n import gettext as _
-from rankdash.i18n import number, percent, quantity
+from rankdash.ranking.measured import meets
+from rankdash.study.costs import Choice
 from rankdash.study.pricing import Bill, Served
 from rankdash.value.billing import Price
 from rankdash.value.price_list import STALE_DAYS, ListedPrice, title
+from rankdash.words.latency import without_p95
 from rankdash.words.money import money
 
 
@@ -43,8 +47,9 @@ def marks(bill: Bill) -> list[str]:
     sentences = [_("example price")] if bill.example else []
     if bill.parts:
         sentences.append(_("sum of its parts"))
-        parts = [mark for _name, part in bill.parts for mark in marks(part)]
-        return list(dict.fromkeys([*sentences, *parts]))
+        alone = [replace(part, traffic=None) for _name, part in bill.parts]
+        parts = [mark for part in alone for mark in marks(part)]
+        return list(dict.fromkeys([*sentences, *parts, *machines(bill)]))
     if bill.listed is None:
         return sentences
     if bill.listed.stale(datetime.now(UTC).date()):
@@ -59,7 +64,13 @@ def marks(bill: Bill) -> list[str]:
             "alone": _("throughput of one query at a time"),
         }[bill.served.way]
         sentences += [way] if way else []
-    return sentences
+    return sentences + machines(bill)
+
+
+def machines(bill: Bill) -> list[str]:
+    """How many whole machines are paid for; nothing if none is."""
+    n = sum(each.needed(bill.traffic or 0.0) for each in bill.machines)
+    return [ngettext("{n} whole machine", "{n} whole machines", n)] if n else []
 
 
 def lack(bill: Bill) -> str:
@@ -84,6 +95,14 @@ def notes(bill: Bill) -> list[str]:
         sentences.append(_("⚠ older than {n} days: check it", n=number(STALE_DAYS, 0)))
     if bill.served is not None:
         sentences.append(_served(bill.served, each.price))
+        sentences += [
+            _(
+                "{machines}, never switched off, for {searches} searches per day",
+                machines=whole,
+                searches=number(bill.traffic or 0.0, 0),
+            )
+            for whole in machines(bill)
+        ] or [_("a share of a machine, whose other hours others pay for")]
     if bill.rate is not None and each.price.currency != bill.currency:
         sentences.append(
             _(
@@ -125,3 +144,24 @@ def _served(served: Served, price: Price) -> str:
         "this run",
         **amounts,
     )
+
+
+def cautions(choice: Choice, target_ms: float) -> list[str]:
+    """In a word or two each, what makes the figures of an option less than sure."""
+    bill = choice.bill
+    told = () if bill is None else (lack(bill), *marks(bill))
+    if choice.demonstrated:
+        told = (_("example values"), *told)
+    sentences = [each for each in told if each]
+    p95 = choice.waiting.p95
+    if choice.system and p95 is None:
+        sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
+    elif p95 is not None and not meets(p95, target_ms):
+        sentences.append(
+            _(
+                "▼ p95 of {ms} ms misses the target of {target} ms",
+                ms=brief(p95, target_ms),
+                target=brief(target_ms, p95),
+            )
+        )
+    return sentences

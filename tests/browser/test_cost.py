@@ -46,7 +46,7 @@ def shop(app) -> str:
     lists = ((f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order))
     name = "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
     run = keep_lists(workspace, dataset_id, lists, "better", name)
-    return f"{dataset_id}&price={run.id}=flat"
+    return f"{dataset_id}&price={run.id}=flat&value_per_search=0.010"
 
 
 def answer(visit) -> str:
@@ -91,7 +91,8 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
 
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):
     chinese = "currency=CNY&value_per_search=0.05"
-    visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios&{chinese}")
+    address = f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios"
+    visit.open(address.replace("value_per_search=0.010", chinese))
     visit.sees("没有汇率")
     visit.open(f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios")
     visit.sees("每年净值")

@@ -59,7 +59,7 @@ def verdict(visit: Visit) -> str:
 
 def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: App):
     dataset_id, _run = fill(app.home)
-    visit.open(f"cost?data={dataset_id}&metric=mrr&k=5&q=q7&per=year")
+    visit.open(f"cost?data={dataset_id}&metric=mrr&k=5&q=q7&per=year&value_per_search=0.010")
     visit.page.locator("summary", has_text="Link to this view").click()
     expect(visit.page.get_by_test_id("stCode")).to_contain_text("q=q7")
     visit.settle()

@@ -114,7 +114,7 @@ def said(case: Case, own: Own) -> Said:
         case.runs,
         conventions=rules.conventions,
         statistics=rules.statistics,
-        money=Money(prices=prices),
+        money=Money(prices=prices, given=frozenset({"value_per_search"})),
     )
     with surfaces.without_charts():
         page = Page(html(study).decode())

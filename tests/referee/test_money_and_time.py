@@ -66,6 +66,11 @@ def test_costs(own, said):
         ends = relative_interval(before, array(changes), own.rules.level, bca=own.rules.bca)
         for title, formula in rising.items():
             value, bracket, interval = cells[title]
+            if title == "return on the cost":
+                shown = [value, *(interval.split(" … ") if bracket else [])]
+                for text, (low, high) in zip(shown, [(gain, gain), *ends], strict=False):
+                    _assert_returns(text, formula(low), formula(high))
+                continue
             assert_shows(value, formula(gain))
             assert bool(bracket) == bool(array(changes).any()), (title, system)
             if bracket:
@@ -79,6 +84,18 @@ def test_costs(own, said):
                 # The more is gained, the less a gain has to bring.
                 falls = formula(2) < formula(1)
                 _assert_pays(interval.split(" … ")[:: -1 if falls else 1], ends, formula)
+
+
+def _assert_returns(text: str, low: float, high: float) -> None:
+    """text: a return; in words beyond 0 and ten times the cost."""
+    if text == "loses money":
+        assert low < 0, (text, low)
+    elif text == "more than ten times the cost":
+        assert high > 10, (text, high)
+    elif low == high:
+        assert_shows(text, low)
+    else:
+        assert_ends(f"{text} … {text}", [(low, high)] * 2)
 
 
 def _assert_pays(

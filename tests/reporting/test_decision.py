@@ -15,10 +15,11 @@ from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.study.decision import decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
+from rankdash.value.billing import Price
 from rankdash.value.price_list import shipped
 from rankdash.value.targets import Goals, Limit, Profile
 from rankdash.value.targets import shipped as targets
-from rankdash.words import costs
+from rankdash.words import prices
 from rankdash.words.rankings import first_stage
 from tests.reporting.test_report import DOCS, FAILED, QUERIES, SKIPPED, Read, study_of
 
@@ -27,7 +28,7 @@ OWN = dataclasses.replace(
 )
 DEAR = dataclasses.replace(OWN, price=dataclasses.replace(OWN.price, amount=1000.0))
 # Nothing of the sample's own texts, so that a sentence of the page is one line here.
-MONEY = Money.of({"searches_per_day": 5000.0}, prices={"run": OWN})
+MONEY = Money.of({"searches_per_day": 5000.0, "value_per_search": 0.01}, prices={"run": OWN})
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +100,46 @@ def test_what_was_found_is_counted_in_queries_beside_the_metric(better):
 
 def test_a_price_that_nobody_set_carries_no_verdict(better):
     said = page(better)
-    assert "Break-even only: the price of mover plain is an example. It pays while 1,000 " in said
-    assert "Both are defaults." in said
-    assert "$0.01" in said
+    assert (
+        "Break-even only: the price of mover plain is an example. Set its price and the value of a "
+        "search to see from which point it pays."
+    ) in said
     for word in ("pays under", " net ", "contract", "costs $"):
         assert word not in said
     assert "Missing: the price of mover plain." in said
     # Of a price alone, what a search is worth is still open.
     half = page(dataclasses.replace(better, money=Money(prices={"run": OWN})))
-    assert "Break-even only: nobody set what a search is worth. It pays if 1% more" in half
+    assert "Break-even only: the value of a search is not set. It pays if 1% more" in half
     assert "the price of" not in half
     assert "Set the value of a search, then compare gain and cost." in half
-    priceless = page(dataclasses.replace(better, money=Money.of({"searches_per_day": 5000.0})))
+    valued = Money.of({"value_per_search": 0.02})
+    priceless = page(dataclasses.replace(better, money=valued))
     assert "Set the price of mover plain, then compare gain and cost." in priceless
-    assert "Both are defaults." not in priceless
+    assert "It pays while 1,000 searches cost at most" in priceless
+
+
+def test_example_values_are_marked_and_decide_nothing(better):
+    shown = dataclasses.replace(better, money=Money(example=True))
+    said = page(shown)
+    assert "Example values. mover plain pays under these assumptions." in said
+    assert "Missing: the price of mover plain." in said
+    assert decision(shown, "run").step == "price"
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        (Price(1.0, "hour"), "the searches per second that one machine serves with mover plain."),
+        (Price(1.0, "flat", "EUR"), "the exchange rate for the price of mover plain."),
+    ],
+)
+def test_a_price_that_was_set_is_not_reported_as_missing(better, price, said):
+    untimed = changed(better, measured=None, queries=better.run("run").queries.assign(
+        latency_ms=np.nan))  # fmt: skip
+    set_ = dataclasses.replace(OWN, price=price)
+    shown = page(dataclasses.replace(untimed, money=Money(prices={"run": set_})))
+    assert f"Missing: {said}" in shown
+    assert "Missing: the price" not in shown
 
 
 def test_a_price_that_was_set_carries_the_verdict_and_what_is_left_at_its_default(better):
@@ -121,7 +148,7 @@ def test_a_price_that_was_set_carries_the_verdict_and_what_is_left_at_its_defaul
     assert "1,000 searches cost $1.00." in said
     assert "Missing" not in said
     left = said[said.index("At their defaults: ") : said.index("Next step")]
-    assert "Value of a search ($0.01)" in left
+    assert "Value gained for each 1% of quality (1%)" in left
     assert "Latency target (p95) (500 ms)" in left
     # What was set, and what does not count here, is no default that anything hangs on.
     for title in ("Searches a day", "Cost of a ticket", "Price of the LLM's input"):
@@ -312,7 +339,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
     judged = dataclasses.replace(slow, goals=Goals(targets().with_profile("own", limit), "own"))
     [row] = [each for each in target_table.rows(judged, judged.goals) if each[0] == "mover plain"]
     over = f"p95 latency is {said} ms: over the target of 500 ms."
-    of_choice = costs.cautions(decision(slow, "run").choice, 500.0)
+    of_choice = prices.cautions(decision(slow, "run").choice, 500.0)
     if said is None:
         assert "over the target" not in page(slow)
         assert not any("misses" in each for each in of_choice)

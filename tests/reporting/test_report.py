@@ -241,7 +241,7 @@ def test_the_price_says_whose_assumptions_it_rests_on(study, report):
     own = dataclasses.replace(study, money=money)
     read = Read(html(own, Front(sections=("verdict", "cost"))))
     said = " ".join(read.text("cost").split())
-    assert "Set for this report: Searches a day. Price not set: mover plain. At their def" in said
+    assert "Set for this report: Price of mover plain, Searches a day. At their defaults" in said
     assert "Searches a day (4,321" not in said
     assert "4,321" in said
     # 400 tokens a query at the price of a million, counted by the run.
@@ -369,10 +369,12 @@ def test_the_rules_in_force_are_those_of_the_subject():
 
 
 def test_every_chart_of_a_subject_is_offered_by_name(study):
-    assert list(drawings(study)) == [
-        "systems", "cutoffs", "headroom", "latency", "changes-1", "break-even-1",
-        "segments-1-1",
-    ]  # fmt: skip
+    names = ["systems", "cutoffs", "headroom", "latency", "changes-1", "segments-1-1"]
+    assert list(drawings(study)) == names
+    # Where it pays can be drawn of a price and a value that were set, or of examples.
+    shown = drawings(dataclasses.replace(study, money=Money(example=True)))
+    assert list(shown) == [*names[:-1], "break-even-1", names[-1]]
+    assert shown["break-even-1"].title.endswith("(example values)")
     for drawing in drawings(study).values():
         assert drawing.alt
         assert len(drawing.in_both_inks().light.data)
@@ -460,7 +462,7 @@ def test_a_value_that_may_be_a_loss_is_told_with_it(study):
     assert "a month, for" not in said
     dear = dataclasses.replace(shipped()[0].price, amount=1.0)
     own = dataclasses.replace(shipped()[0], source="our contract", price=dear)
-    money = Money.of({"searches_per_day": 1e5}, prices={"run": own})
+    money = Money.of({"value_per_search": 0.01}, prices={"run": own})
     priced = dataclasses.replace(unsure, money=money)
     said = Read(html(priced, Front(sections=("cost",)))).text("cost")
     assert re.search(r"The value is \$[\d,.]+ \(-\$[\d,.]+ … \$[\d,.]+\) a month", said)

@@ -32,7 +32,7 @@ from rankdash.words import prices
 def bill(price: Price | None, *, levels: tuple[Level, ...] = (), documents: int = 40) -> Bill:
     listed = price and ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
     sent = MeasuredLoad(Load(10, documents, 90), estimated=False)
-    return priced(listed, sent, Waiting(None, None, levels), Money())
+    return priced(listed, sent, Waiting(None, None, levels), Money(shared=True))
 
 
 def served(rate: float, p95_ms: float) -> Level:
@@ -218,7 +218,7 @@ def test_passages_are_looked_at_from_the_first_one_that_an_llm_reads(read, passa
 
 def test_only_a_price_by_the_hour_has_a_measured_rate():
     levels = (served(50.0, 500.0),)
-    money = Money(prices={"small": own(3.6, "hour"), "large": own(1.0)})
+    money = Money(prices={"small": own(3.6, "hour"), "large": own(1.0)}, shared=True)
     small, large = (bill_of(two(money, levels=levels), each) for each in ("small", "large"))
     assert (small.served.way, small.served.in_flight, large.served) == ("concurrent", 1, None)
     # $3.60 for an hour of 50 searches a second; of 10 where these miss the target.
@@ -341,7 +341,7 @@ def test_a_run_costs_what_its_machine_served_and_a_slower_one_as_much_more():
     slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
     on_card = {**CPU, "device": "cuda:0"}
     card = made("card", "cross-encoder", ms=5.0, machine=on_card, measured=batches(400.0))
-    study = study_of(fast, slow, card)
+    study = study_of(fast, slow, card, shared=True)
     bills = [bill_of(study, run.id) for run in (fast, slow, card)]
     assert [each.listed.key for each in bills] == ["own-cpu", "own-cpu", "own-gpu"]
     # Four documents a search: 100 searches a second, at $0.20 an hour in use for 30 % of it.
@@ -440,7 +440,8 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     parts = [CombinedRun(run.name, run.ranking, run) for run in (machine, llm, given)]
     fused = fuse(DATA, parts, Fusion(), "fused")
     flat = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
-    study = study_of(machine, llm, given, file, fused, prices={given.id: flat})
+    prices_of = {given.id: flat}
+    study = study_of(machine, llm, given, file, fused, prices=prices_of, shared=True)
     hour = 0.2 / (100 * 3600 * 0.3) * 1000
     expected = {"machine": hour, "llm": 5.0, "given": 0.7, "fused": hour + 5.7}
     names = study.names
@@ -459,7 +460,7 @@ def test_a_cascade_is_priced_by_the_machine_unless_a_stage_asks_a_service():
     machine = {**CPU, "second_device": "cuda"}
     local = made("local", "cascade", settings=stages, machine=machine, measured=batches(40.0))
     asking = made("asking", "cascade", settings=stages | {"second": "llm-pointwise"})
-    study = study_of(local, asking)
+    study = study_of(local, asking, shared=True)
     assert bill_of(study, local.id).listed.key == "own-gpu"
     assert bill_of(study, local.id).per_thousand == pytest.approx(2.95 / (10 * 3600 * 0.3) * 1000)
     assert bill_of(study, asking.id).lack == "price"
@@ -476,7 +477,7 @@ def test_a_fused_run_takes_the_time_and_the_cost_of_its_parts(with_first_stage):
     if with_first_stage:
         parts.insert(0, CombinedRun("first stage", DATA.candidates))
     fused = fuse(DATA, parts, Fusion(), "fused")
-    study = study_of(fast, slow, fused)
+    study = study_of(fast, slow, fused, shared=True)
     found = bill_of(study, fused.id)
     each = [bill_of(study, run.id).per_thousand for run in (fast, slow)]
     assert found.per_thousand == pytest.approx(sum(each), rel=1e-12)
@@ -490,12 +491,87 @@ def test_a_fused_run_takes_the_time_and_the_cost_of_its_parts(with_first_stage):
     assert (bill_of(alone, fused.id).lack, summary(alone, fused.id)) == ("parts", None)
 
 
+def test_runs_on_one_machine_cost_one_machine_alone_and_fused():
+    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
+    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
+    fused = fuse(DATA, [CombinedRun(run.name, run.ranking, run) for run in (fast, slow)], Fusion(),
+                 "fused")  # fmt: skip
+    study = study_of(fast, slow, fused)
+    thousand = 146.0 / (100_000 * 365 / 12) * 1000
+    for run in (fast, slow, fused):
+        found = bill_of(study, run.id)
+        assert found.per_thousand == pytest.approx(thousand, rel=1e-9)
+        assert "1 whole machine" in prices.marks(found)
+        assert found.at(2) == pytest.approx(thousand, rel=1e-9)
+    shown = {choice.name: choice.came.cost_per_month.value for choice in choices(study)}
+    assert [shown[each] for each in ("fast", "slow", "fused")] == pytest.approx([146.0] * 3)
+    # At 30 % use the fused one serves 3.75 searches a second, 324,000 a day.
+    busy = study_of(fast, slow, fused, assumptions=Assumptions(searches_per_day=324_001))
+    assert [len(bill_of(busy, each.id).machines) for each in (fast, fused)] == [1, 1]
+    assert prices.marks(bill_of(busy, fused.id))[-1] == "2 whole machines"
+    assert prices.marks(bill_of(busy, fast.id))[-1] == "1 whole machine"
+
+
+def test_no_value_net_or_return_until_price_and_value_are_set_or_stood_in_for():
+    run = made("run", "bi-encoder", ms=5.0, measured=batches(400.0))
+    file = made("file", "precomputed", machine={})
+    flat = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
+    given = frozenset({"value_per_search"})
+    for system in (run, file):
+        priced_, valued = {system.id: flat}, {"given": given}
+        cases = {
+            "none": study_of(system),
+            "price": study_of(system, prices=priced_),
+            "value": study_of(system, **valued),
+            "both": study_of(system, prices=priced_, **valued),
+            "example": study_of(system, example=True),
+            "own": study_of(system, example=True, prices=priced_, **valued),
+        }
+        found = {name: choices(each)[1] for name, each in cases.items()}
+        nets = {name: each.came.net_per_month.value for name, each in found.items()}
+        assert {name for name, net in nets.items() if net is not None} == {"both", "example", "own"}
+        assert [name for name, each in found.items() if each.demonstrated] == ["example"]
+        assert found["price"].came.break_even_worth.value is not None
+        assert found["value"].came.break_even_price.value is not None
+        assert "example price" in prices.marks(found["example"].bill)
+
+
+def test_a_price_that_the_user_chose_from_the_list_is_set():
+    run = made("run", "bi-encoder", ms=5.0, measured=batches(400.0))
+    listed = {each.key: each for each in shipped()}
+    study = study_of(run, prices={run.id: listed["cohere-rerank"]})
+    assert not choices(study)[1].unset
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://127.0.0.1:8080", None),
+        ("http://localhost:8080/v1", None),
+        ("http://[::1]:8080", None),
+        ("https://api.cohere.com", "own"),
+        ("", "own"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["endpoint", "llm-pointwise"])
+def test_a_service_on_the_machine_itself_has_no_price(kind, url, key):
+    settings = {"dialect": "cohere", "base_url": url, "key_variable": ""}
+    run = made("run", kind, settings=settings, machine={})
+    found = bill_of(study_of(run), run.id)
+    if key is None:
+        assert (found.lack, found.listed) == ("price", None)
+        # For a demonstration it costs a machine and not a service.
+        assert bill_of(study_of(run, example=True), run.id).listed.key == "own-cpu"
+    else:
+        assert found.listed.key == ("template-model" if kind == "llm-pointwise" else key)
+
+
 def test_a_ranking_from_a_file_has_no_price_until_one_is_given():
     run = made("file", "precomputed", machine={})
     timed = made("timed", "precomputed", ms=50.0, machine={})
     assert bill_of(study_of(run, timed), run.id).lack == "price"
     hour = ListedPrice("own", "Us", "", Price(3.6, "hour"), "our invoice", date(2026, 11, 1))
-    study = study_of(run, timed, prices={run.id: hour, timed.id: hour})
+    study = study_of(run, timed, prices={run.id: hour, timed.id: hour}, shared=True)
     assert bill_of(study, run.id).lack == "throughput"
     # 20 searches a second, one after the other.
     assert bill_of(study, timed.id).per_thousand == pytest.approx(0.05, rel=1e-12)

@@ -194,7 +194,8 @@ def test_an_assumption_is_left_at_its_default_only_where_it_counts():
         (priced(listed()), True),
         (replace(priced(listed()), given=frozenset()), False),
         (priced(listed(currency="EUR")), False),
-        (priced(shipped()[0]), False),
+        # An example that the user chose from the list is a price that was set.
+        (priced(shipped()[0]), True),
         (None, False),
     ],
 )
@@ -357,9 +358,10 @@ def test_documents_of_queries_without_a_value_lack_labels_too():
 def test_why_no_price_is_low_enough_names_an_upkeep_only_if_there_is_one(upkeep, said):
     """Without upkeep the change falls; with it, the gain is less than the upkeep."""
     of = on(*EVEN) if not upkeep else on([3] * 40, [1] * 3 + [3] * 37)
-    money = Money(Assumptions(value_per_search=1e-6, monthly_cost=upkeep))
+    given = frozenset({"value_per_search"})
+    money = Money(Assumptions(value_per_search=1e-6, monthly_cost=upkeep), given=given)
     choice = decided(replace(of, money=money)).choice
-    context = MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "first", month(), str, assumed=True)
+    context = MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "first", month(), str)
     text = headline(context, choice, money.assumptions)
     assert text.startswith("**Not proven that")
     [sentence] = [each for each in text.split(". ") if "No price" in each or "no price" in each]

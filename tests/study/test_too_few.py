@@ -88,7 +88,7 @@ def test_no_surface_writes_an_interval_or_a_break_even_of_two_queries(n, few, la
     page = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]+>", " ", html(study, front).decode())
     # One stands in what the latency target means.
     assert (page.count("95%") == 1) == few
-    assert ("break-even: value" in page or "盈亏平衡：" in page) != few
+    assert ("break-even price of" in page or "盈亏平衡价格" in page) != few
 
     compared = compare_command.Compared("qrels", "highest", None, study)
     written = "".join(compare_command.text(compared))

@@ -31,7 +31,8 @@ _GRADES = (-1.0, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.nan, np.nan)
 _MONEY = Money(
     assumptions=Assumptions(
         value_per_search=0.05, setup_cost=1e6, monthly_cost=50.0, searches_per_day=9000
-    )
+    ),
+    given=frozenset({"value_per_search"}),
 )
 
 

@@ -333,8 +333,8 @@ def test_cost_has_the_figures_of_every_option(case, app):
             assert rows[title][at].split() == " ".join(found).split()
         if choice.system in study.challengers:
             for title, found in {
-                span.value: cell(came.value_per_month, "USD"),
-                span.net: ("–", "") if lack else cell(came.net_per_month, "USD"),
+                span.value: ("–", "") if choice.lacks_value else cell(came.value_per_month, "USD"),
+                span.net: ("–", "") if choice.lacks_value else cell(came.net_per_month, "USD"),
             }.items():
                 # What is known of no system has no row.
                 shown = rows[title][at] if title in rows else "–"

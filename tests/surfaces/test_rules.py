@@ -29,6 +29,7 @@ RELATIVE = {
     *("cost: value a month", "cost: net a month", "cost: return on the cost"),
     *("cost: months to pay back", "cost: break-even: value gained for 1% quality"),
     *("cost: break-even searches a day", "cost: break-even price of 1,000 searches"),
+    "cost: break-even: value of 1% quality, 1,000 searches",
 }
 MONEY_INTERVALS = {f"{name}, interval" for name in RELATIVE if name.startswith("cost")}
 ROUNDED = {"cost: break-even: value gained for 1% quality, interval"}

@@ -6,14 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
+from rankdash.value.assumptions import DAYS_PER_MONTH
 from rankdash.value.billing import (
     Load,
+    Machines,
     Price,
     billed_tokens,
     cost_per_search,
     cost_per_thousand,
     crossover_tokens,
-    machines_needed,
     search_units,
 )
 
@@ -159,11 +160,28 @@ def test_an_impossible_price_is_refused(wrong: dict[str, object]):
         Price(**{"amount": 1.0, "unit": "tokens", **wrong})
 
 
-def test_machines_serve_the_busiest_hour():
-    price = Price(2.95, "hour", searches_per_second=20)
-    assert machines_needed(86_400 * 20, price) == 1
-    assert machines_needed(86_400 * 20, price, peak=1.01) == 2
-    assert machines_needed(0, price) == 0
+def test_whole_machines_serve_the_traffic_at_their_use_and_are_never_switched_off():
+    """$0.20 an hour is $146 a month, whatever the traffic that one machine serves."""
+    machines = Machines.of(Price(0.2, "hour", searches_per_second=20, utilisation=0.3))
+    assert machines.searches_per_day == pytest.approx(86_400 * 6)
+    costs = [machines.cost_per_month(each) for each in (0, 100_000, 86_400 * 6, 86_400 * 6 + 1)]
+    assert costs == pytest.approx([146.0, 146.0, 146.0, 292.0])
+    assert [machines.needed(each) for each in (0, 86_400 * 6, 86_400 * 12.01)] == [1, 1, 3]
+
+
+@given(st.floats(1, 1e9), st.floats(0.01, 1e3), st.floats(0.01, 1))
+def test_whole_machines_never_cost_less_than_their_share_nor_one_machine_more(searches, rate, use):
+    price = Price(0.2, "hour", searches_per_second=rate, utilisation=use)
+    whole = Machines.of(price).cost_per_month(searches)
+    share = cost_per_search(price, Load(1, 1, 1)) * searches * DAYS_PER_MONTH
+    assert share * (1 - 1e-6) <= whole <= share * (1 + 1e-6) + 146.0
+
+
+def test_work_of_two_kinds_takes_more_of_the_same_machines():
+    one, other = Machines(146.0, 300.0), Machines(146.0, 600.0)
+    assert one.beside(other) == Machines(146.0, pytest.approx(200.0))
+    assert one.beside(None) == one
+    assert Machines.of(Price(2.0, "flat")) is None
 
 
 def test_what_is_too_small_to_divide_by_is_nothing():
@@ -222,7 +240,7 @@ def test_a_template_is_paid_where_one_is_told_and_a_flat_price_by_the_search_alo
     for documents in (1, 1000):
         assert cost_per_search(Price(2.0, "flat"), Load(10, documents, 90)) == pytest.approx(2e-3)
     assert np.isnan(cost_per_search(Price(2.0, "hour"), load))
-    assert machines_needed(1e6, Price(2.0, "hour")) == 0
+    assert Machines.of(Price(2.0, "hour")) is None
 
 
 def test_a_chunk_has_five_hundred_tokens_where_nobody_said():

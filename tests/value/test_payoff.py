@@ -18,6 +18,7 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
+from rankdash.value.billing import Machines
 from rankdash.value.payoff import (
     NO_CHANGE,
     Amount,
@@ -25,6 +26,7 @@ from rankdash.value.payoff import (
     MeasuredChange,
     Option,
     Outcome,
+    only_from_set,
     outcome,
     value_per_search,
 )
@@ -100,6 +102,7 @@ def test_the_return_at_break_even_is_zero(gain: float, part: float, upkeep: floa
     needed = outcome(Option("x", cost, changed(gain)), scenario).break_even_elasticity.value
     assert needed == pytest.approx(10 * part)
     at = outcome(Option("x", cost, changed(gain)), replace(scenario, elasticity=min(needed, 10.0)))
+    # What is lost in the last digit of a sum is no loss.
     assert at.roi.value == pytest.approx(0, abs=1e-9)
     assert at.break_even_price.value == pytest.approx(cost * 1000, rel=1e-6)
 
@@ -185,12 +188,14 @@ def test_nothing_is_ever_nan_infinite_or_a_negative_payback(
 ):
     came = outcome(Option("x", cost, changed(gain, 0.2), extra_ms=extra), scenario)
     for each in fields(Outcome):
-        if each.name in ("proven", "pays", "pays_without_gain"):
+        if each.name in ("brings", "proven", "pays", "pays_without_gain"):
             continue
         found = getattr(came, each.name)
         assert (found.value is None) == (found.reason is not None)
         for number in (found.value, found.low, found.high):
-            assert number in (None, "never", "always") or np.isfinite(number)
+            assert number in (None, "never", "always", "loses", "tenfold") or np.isfinite(number)
+            if each.name == "roi" and isinstance(number, float):
+                assert 0 <= number <= 10 + 1e-9
         if each.name in ("payback_months", "break_even_searches", "break_even_elasticity"):
             assert all(
                 isinstance(x, str | None) or x >= 0 for x in (found.value, found.low, found.high)
@@ -207,7 +212,7 @@ def test_what_is_too_large_for_a_number_has_a_reason():
     scenario = replace(scenario, monthly_cost=0.0, searches_per_day=1.0)
     came = outcome(Option("x", 0.0, changed(tiny)), scenario)
     assert came.payback_months == Amount(reason="never")
-    assert outcome(option(cost=5e-324), PUBLISHED).roi == Amount(reason="small_cost")
+    assert outcome(option(cost=5e-324), PUBLISHED).roi == Amount(reason="tenfold")
     for baseline, cost in ((5e-324, 1.0), (0.5, 5e-324)):
         with pytest.raises(DataError):
             simple_roi(baseline, 0.9, searches_per_day=1, value_per_search=1, cost_per_search=cost)
@@ -391,10 +396,91 @@ def test_what_is_beyond_reach_is_never(figure, reached, beyond, scenario, value)
     assert far == Amount(reason="never")
 
 
-@pytest.mark.parametrize(("cost", "reason"), [(1.01e-8, None), (0.99e-8, "small_cost")])
-def test_a_return_on_next_to_nothing_is_none(cost, reason):
+@pytest.mark.parametrize(
+    ("cost", "value", "reason"),
+    [
+        (0.001, 9.0, None),
+        (0.01 / 11 * 1.001, pytest.approx(9.989, abs=1e-3), None),
+        (0.01 / 11 * 0.999, None, "tenfold"),
+        (0.01, 0.0, None),
+        (0.010001, None, "loses"),
+    ],
+)
+def test_a_return_is_a_number_from_0_to_ten_times_the_cost(cost, value, reason):
+    """A gain of 100 % brings $0.01 a search."""
     came = outcome(Option("x", cost, changed(1.0)), PUBLISHED)
-    assert came.roi.reason == reason
+    assert (came.roi.value, came.roi.reason) == (value, reason)
+
+
+def test_the_ends_of_a_return_are_words_beyond_its_range():
+    measured = Gain(MeasuredChange(0.2, -0.1, 3.0, "unproven"))
+    came = outcome(Option("x", 0.001, measured), PUBLISHED)
+    assert came.roi == Amount(pytest.approx(1.0), "loses", "tenfold")
+
+
+MACHINES = Machines(146.0, 1000.0)
+
+
+def test_machines_cost_the_same_for_any_traffic_that_they_serve():
+    few, many = (
+        outcome(
+            Option("x", 0.0, changed(0.2), machines=(MACHINES,)),
+            replace(PUBLISHED, searches_per_day=each),
+        )
+        for each in (100.0, 1000.0)
+    )
+    assert few.cost_per_month.value == many.cost_per_month.value == 146.0
+    assert few.cost_per_thousand.value == pytest.approx(10 * many.cost_per_thousand.value)
+    none = outcome(
+        Option("x", 0.0, changed(0.2), machines=(MACHINES,)),
+        replace(PUBLISHED, searches_per_day=0.0),
+    )
+    assert (none.cost_per_month.value, none.cost_per_thousand.reason) == (146.0, "no_traffic")
+
+
+@given(gains, st.floats(1, 5000), st.floats(10, 1e6), st.floats(0, 0.001))
+def test_from_its_traffic_on_a_machine_pays_at_any_higher_one(gain, upkeep, served, beside):
+    scenario = replace(PUBLISHED, monthly_cost=upkeep)
+    measured = Option("x", beside, changed(gain), machines=(Machines(146.0, served),))
+    found = outcome(measured, scenario).break_even_searches
+    assume(found.value is not None and found.value < 1e9)
+    for factor in (1 + 1e-6, 1.5, 7.3):
+        at = replace(scenario, searches_per_day=found.value * factor)
+        assert outcome(measured, at).net_per_month.value >= -1e-6 * upkeep
+    below = replace(scenario, searches_per_day=found.value * (1 - 1e-6))
+    assert outcome(measured, below).net_per_month.value <= 1e-5 * upkeep
+
+
+@given(gains, st.floats(1e-6, 0.01), st.floats(0.01, 1))
+def test_at_the_break_even_worth_of_quality_it_nets_nothing(gain, cost, share):
+    """1,000 searches whose quality rises by 1 % are worth that much: 10 × the value of one."""
+    scenario = replace(PUBLISHED, traffic_share=share)
+    worth = outcome(Option("x", cost, changed(gain)), scenario).break_even_worth.value
+    at = replace(scenario, value_per_search=worth / 10)
+    spent = outcome(Option("x", cost, changed(gain)), at)
+    assert spent.net_per_month.value == pytest.approx(0, abs=1e-9 * spent.cost_per_month.value)
+
+
+@pytest.mark.parametrize(
+    ("price", "value", "shown", "reason"),
+    [
+        (True, True, {"break_even_worth", "break_even_price"}, None),
+        (True, False, {"break_even_worth"}, "unset_value"),
+        (False, True, {"break_even_price"}, "unset_price"),
+        (False, False, set(), "unset_both"),
+    ],
+)
+def test_no_figure_rests_on_what_the_user_did_not_set(price, value, shown, reason):
+    came = only_from_set(outcome(option(), PUBLISHED), price=price, value=value)
+    figures = {each.name: getattr(came, each.name) for each in fields(came)}
+    found = {name for name, each in figures.items() if getattr(each, "reason", "") == reason}
+    money = {"value_per_month", "net_per_month", "roi", "payback_months",
+             "break_even_elasticity", "break_even_searches"}  # fmt: skip
+    if reason is not None:
+        assert found == money | ({"break_even_worth", "break_even_price"} - shown)
+        assert not came.pays and not came.pays_without_gain
+    assert all(figures[name].value is not None for name in shown)
+    assert figures["cost_per_month"].value is not None
 
 
 def test_no_assumption_is_larger_than_amounts_can_be():
@@ -428,7 +514,7 @@ def test_what_pays_whatever_the_input_has_no_interval_of_it():
 def test_a_loss_beyond_measure_is_no_return_either():
     dear = replace(PUBLISHED, value_per_search=1.0)
     found = outcome(Option("loss", 1e-9, changed(-0.2, 0.1)), dear)
-    assert found.roi.reason == "small_cost" and found.net_per_month.value < 0
+    assert found.roi.reason == "loses" and found.net_per_month.value < 0
 
 
 @pytest.mark.parametrize(("months", "reason"), [(1200.0, None), (1200.1, "never")])

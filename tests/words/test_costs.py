@@ -1,7 +1,6 @@
 """Whether it pays, in a word: each answer at its boundary from both sides."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +10,8 @@ from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.words import costs
+from rankdash.value.price_list import ListedPrice, shipped
+from rankdash.words import assumptions, costs, prices
 from rankdash.words.costs import MoneyContext, answer, cell, headline, sureness
 from rankdash.words.money import month, year
 from tests.study.best_or_worst import best_or_worst
@@ -28,11 +28,16 @@ CONTEXT = MoneyContext(
 def choice(gain: Gain | None, scenario: Assumptions = SCENARIO, **more: object) -> Choice:
     option = Option("mini", COST, gain, **more)
     load = MeasuredLoad(Load(4, 10, 50), estimated=False)
-    return Choice(option, outcome(option, scenario), "run", None, load, Waiting(None, None))
+    came = outcome(option, scenario)
+    return Choice(option, came, "run", None, load, Waiting(None, None), valued=True)
 
 
 def changed(value: float, low: float, high: float, proof: str = "proven") -> Gain:
     return Gain(MeasuredChange(value, low, high, proof), queries=40)
+
+
+LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
+SURE = changed(0.2, 0.101, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +134,17 @@ def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one():
 
 def billed(gain: Gain | None, lack: str = "price", **more: object) -> Choice:
     """A system whose price nobody set."""
-    return replace(choice(gain, **more), bill=Bill(None, LOAD, "USD", lack=lack))
+    return only(replace(choice(gain, **more), bill=Bill(None, LOAD, "USD", lack=lack)))
 
 
-LOAD = MeasuredLoad(Load(4, 10, 50), estimated=False)
-SURE = changed(0.2, 0.101, 0.3)
+def only(made: Choice, *, valued: bool = True, example: bool = False) -> Choice:
+    """With what a study leaves of it. valued: whether the value of a search is set."""
+    made = replace(made, valued=valued, example_values=example)
+    return replace(made, came=made.under(SCENARIO, made.option.gain, valued=valued))
+
+
+def listed(key: str = "own-cpu") -> ListedPrice:
+    return next(each for each in shipped() if each.key == key)
 
 
 @pytest.mark.parametrize(
@@ -151,9 +162,9 @@ SURE = changed(0.2, 0.101, 0.3)
     ],
 )
 def test_without_a_price_of_ones_own_there_is_a_break_even_at_most(gain, assumed, unset, said):
-    made = billed(gain) if unset else choice(gain)
+    made = only(billed(gain) if unset else choice(gain), valued=not assumed)
     assert made.unset is unset
-    assert answer(made, assumed=assumed) == said
+    assert answer(made) == said
 
 
 @pytest.mark.parametrize(
@@ -194,19 +205,55 @@ def test_a_figure_has_its_interval_where_that_says_more(found, written, said):
 
 
 @pytest.mark.parametrize(
-    ("lack", "example", "said"),
+    ("bill", "said"),
     [
-        ("price", False, "**Break-even only: mini has no price (no price given).**"),
-        ("throughput", True, "**Break-even only: mini has no price (throughput not measured).**"),
-        ("", True, "**Break-even only: the price of mini is an example.**"),
-        ("", False, "**Break-even only: nobody set what a search is worth.**"),
-        (None, False, "**Break-even only: nobody set what a search is worth.**"),
+        (Bill(None, LOAD, "USD", lack="price"), "mini has no price (no price given)"),
+        (Bill(listed(), LOAD, "USD", lack="throughput"),
+         "mini has no price (throughput not measured)"),
+        (Bill(listed("own"), LOAD, "USD"), "the price of mini is an example"),
+        (Bill(listed("own"), LOAD, "USD", chosen=True), "the value of a search is not set"),
+        (None, "the value of a search is not set"),
+    ],
+)  # fmt: skip
+def test_why_there_is_only_a_break_even(bill, said):
+    found = only(replace(choice(SURE), bill=bill), valued=False)
+    text = headline(CONTEXT, found, SCENARIO)
+    assert text.startswith(f"**Break-even only: {said}.** ")
+    if found.unset:
+        assert text.endswith("** Set its price and the value of a search to see from which point "
+                             "it pays.")  # fmt: skip
+    else:
+        # $1.00 for 1,000 searches that gain 20 %.
+        assert text.endswith("** It pays if 1% more NDCG@10 is worth at least **$0.05** (95%: "
+                             "$0.033 … $0.099) for 1,000 searches.")  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("valued", [True, False])
+def test_example_values_mark_what_rests_on_them(chosen, valued):
+    bill = Bill(listed("own"), LOAD, "USD", chosen=chosen)
+    made = only(replace(choice(SURE), bill=bill), valued=valued, example=True)
+    text = headline(CONTEXT, made, SCENARIO)
+    marked = not (chosen and valued)
+    assert made.demonstrated is marked
+    assert text.startswith("**Example values.** **mini pays" if marked else "**mini pays")
+    assert ("example values" in prices.cautions(made, 500.0)) is marked
+    without = only(made, valued=valued)
+    assert (without.came.net_per_month.value is None) is marked
+
+
+@pytest.mark.parametrize(
+    ("net", "cost", "said"),
+    [
+        (108.3333, 100.0, "108.33%"),
+        (1000.0, 100.0, "1,000.00%"),
+        (1001.0, 100.0, "more than ten times the cost"),
+        (-0.1, 100.0, "loses money"),
+        (0.0, 100.0, "0.00%"),
     ],
 )
-def test_why_there_is_only_a_break_even(lack, example, said):
-    bill = None if lack is None else SimpleNamespace(lack=lack)
-    found = SimpleNamespace(bill=bill, example=example)
-    assert costs._break_even_only(found, "mini") == said
+def test_a_return_is_printed_from_0_to_a_thousand_percent(net, cost, said):
+    assert costs.return_words(net, cost) == said
 
 
 @pytest.mark.parametrize(
@@ -276,32 +323,30 @@ def test_a_price_that_nobody_set_costs_nothing_in_the_headline():
     typed = headline(CONTEXT, choice(changed(0.2, 0.101, 0.3, "unproven")), SCENARIO)
     assert "The value is $60.83" in typed and "for $30.42" in typed
     assert "It pays if 1% more NDCG@10 brings at least" in typed
-    assumed = replace(CONTEXT, assumed=True)
-    example = headline(assumed, choice(SURE), SCENARIO)
-    assert example.startswith("**Break-even only: nobody set")
-    assert "It pays if 1% more" in example and "net" not in example
 
 
-@pytest.mark.parametrize(("assumed", "said"), [(True, True), (False, False)])
-def test_the_price_that_is_low_enough_rests_on_what_was_set_or_on_defaults(assumed, said):
-    context = replace(CONTEXT, assumed=assumed)
-    text = costs._break_even_price(context, billed(SURE), SCENARIO)
-    assert text.startswith("It pays while 1,000 searches cost at most **$2.00** (95%: $1.01 … ")
-    assert "if a search is worth $0.01 and 1% more NDCG@10 brings 1% more value." in text
-    assert text.endswith("Both are defaults.") is said
+def test_the_price_that_is_low_enough_rests_on_what_was_set():
+    text = headline(CONTEXT, billed(SURE), SCENARIO)
+    assert "It pays while 1,000 searches cost at most **$2.00** (95%: $1.01 … " in text
+    assert text.endswith("if a search is worth $0.01 and 1% more NDCG@10 brings 1% more value.")
 
 
 @pytest.mark.parametrize(
     ("price", "said"),
     [
         (Amount(reason="no_traffic"), "There are no searches, so there is nothing to gain."),
-        (Amount(reason="never"), "No price is low enough: it brings less than its upkeep."),
+        (
+            Amount(reason="never"),
+            "With the change as measured, no price is low enough: it brings nothing.",
+        ),
     ],
 )
 def test_why_no_price_is_low_enough(price, said):
-    made = choice(SURE)
+    made = billed(SURE)
     made = replace(made, came=replace(made.came, break_even_price=price))
-    assert costs._break_even_price(CONTEXT, made, SCENARIO) == said
+    assert headline(CONTEXT, made, SCENARIO).endswith(said)
+    upkeep = replace(SCENARIO, monthly_cost=5.0)
+    assert ("less than its upkeep" in headline(CONTEXT, made, upkeep)) is (price.reason == "never")
 
 
 @pytest.mark.parametrize(
@@ -355,8 +400,8 @@ def test_passages_that_an_llm_no_longer_reads_are_counted_for_a_reranker(before,
     scenario = replace(SCENARIO, passages=before, passage_tokens=200)
     made = choice(SURE, free=more.get("free", False))
     made = replace(made, passages=after, system=more.get("system", "run"))
-    assert costs.passages(made, scenario).startswith(said)
-    assert said or costs.passages(made, scenario) == ""
+    assert assumptions.passages(made, scenario).startswith(said)
+    assert said or assumptions.passages(made, scenario) == ""
 
 
 @pytest.mark.parametrize(
@@ -372,9 +417,9 @@ def test_passages_that_an_llm_no_longer_reads_are_counted_for_a_reranker(before,
 def test_a_latency_is_a_caution_where_it_misses_the_target_or_is_not_known(system, p95, said):
     waiting = Waiting(9.0, None, timed=p95) if p95 == 3 else Waiting(None, p95)
     made = replace(choice(SURE), system=system, waiting=waiting)
-    assert costs.cautions(made, 500.0) == said
+    assert prices.cautions(made, 500.0) == said
     lacking = replace(made, bill=Bill(None, LOAD, "USD", lack="rate"))
-    assert costs.cautions(lacking, 500.0) == ["no exchange rate", *said]
+    assert prices.cautions(lacking, 500.0) == ["no exchange rate", *said]
 
 
 def never(_at: int) -> bool:

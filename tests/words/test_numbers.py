@@ -132,7 +132,8 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     option = Option("mini", float(cost_per_search(price.price, load)), gain, p95, passages)
     sent, waited = MeasuredLoad(load, True), Waiting(p95, p95)
     bill = priced(price, sent, waited, Money())
-    choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited, passages=passages)
+    choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited,
+                    passages=passages, example_values=True)  # fmt: skip
     context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
@@ -146,8 +147,8 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
           for part in costs.cell(context.period.of(figure) if name not in written else figure,
                                  "USD", written.get(name, "money"))),
         costs.headline(context, choice, scenario),
-        *(costs.sureness(context, choice), costs.passages(choice, scenario)),
-        *costs.cautions(choice, scenario.latency_target_ms),
+        *(costs.sureness(context, choice), assumptions.passages(choice, scenario)),
+        *prices.cautions(choice, scenario.latency_target_ms),
         *(prices.words(price), *prices.notes(bill)),
         *(part for row in assumptions.rows(scenario, [choice], "USD", "Hit@10") for part in row),
     ]  # fmt: skip

@@ -31,6 +31,9 @@ def as_csv(
     writer.writerow([_("data set"), defused(data)])
     writer.writerow([_("metric"), metric])
     writer.writerow([_("currency"), currency])
+    for choice in choices:
+        if choice.demonstrated:
+            writer.writerow([_("example values"), defused(choice.name)])
     writer.writerow([])
     titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("reason")]
     writer.writerow(titles)
@@ -69,15 +72,16 @@ def _figures(choice: Choice) -> list[tuple[str, Amount]]:
         (_("months to pay back"), came.payback_months),
         (_("break-even elasticity, %"), came.break_even_elasticity),
         (_("break-even searches a day"), came.break_even_searches),
+        (_("break-even value of 1% quality, 1,000 searches"), came.break_even_worth),
         (_("break-even price of 1,000 searches"), came.break_even_price),
     ]
 
 
 def _plain(value: End) -> str:
     """An end that pays whatever the input is, pays from 0 on."""
-    if value == "never":
-        return costs.reason(value)
-    return _number(0.0 if value == "always" else value)
+    if value == "always":
+        return _number(0.0)
+    return costs.reason(value) if isinstance(value, str) else _number(value)
 
 
 def _number(value: float | None) -> str:

@@ -45,6 +45,7 @@ from rankdash.study.caveats import unknown_tokens
 from rankdash.study.gains import hit_title
 from rankdash.study.leaderboard import ranked_names, standings, usual_axis
 from rankdash.study.study import Study
+from rankdash.study.systems import MACHINES
 
 FORMAT = 1
 """Of the manifest; raised when a reader of an older one could misread it."""
@@ -317,7 +318,9 @@ def _money(study: Study) -> dict[str, object] | None:
     return {
         "currency": money.currency,
         "assumptions": asdict(money.assumptions),
-        "chosen": money.chosen,
+        "value_set": money.valued,
+        "example_values": money.example,
+        "machines": MACHINES[money.shared],
         "prices": {system: _plain(asdict(price)) for system, price in money.prices.items()},
     }
 

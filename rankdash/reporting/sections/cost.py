@@ -20,12 +20,12 @@ def draw(draft: Draft) -> str:
     sentences = []
     for challenger in study.challengers:
         choice = draft.choice(challenger)
-        cautions = costs.cautions(choice, money.assumptions.latency_target_ms)
+        cautions = prices.cautions(choice, money.assumptions.latency_target_ms)
         sentences += [
             costs.headline(draft.context, choice, money.assumptions),
             costs.sureness(draft.context, choice),
             _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
-            costs.passages(choice, money.assumptions),
+            assumptions.passages(choice, money.assumptions),
         ]
     maps = [figures.break_even(study, challenger) for challenger in study.challengers]
     return "".join(
@@ -47,10 +47,18 @@ def _whose(draft: Draft) -> str:
     own = [study.name(system) for system in study.challengers if study.name(system) not in unset]
     made = [_("Price of {name}", name=name) for name in own]
     made += [_(each.title) for each in ASSUMPTIONS if each.name in money.given]
+    examples = [each.name for each in draft.choices if each.demonstrated]
     sentences = [
+        _(
+            "**Example values, for demonstration: value, net and return of {systems} are not "
+            "results.**",
+            systems=enumerated(examples),
+        )
+        if examples
+        else "",
         _("Set for this report: {names}.", names=enumerated(made))
         if made
-        else _("**Nobody set prices or assumptions for this report.**")
+        else _("**Nobody set prices or assumptions for this report.**"),
     ]
     if unset:
         sentences.append(_("**Price not set: {systems}.**", systems=enumerated(unset)))
@@ -73,6 +81,7 @@ def _figures(draft: Draft) -> str:
         *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
         *(_("return on the cost"), _("months to pay back")),
         *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
+        _("break-even: value of 1% quality, 1,000 searches"),
         *(_("break-even price of 1,000 searches"), _("p95 added")),
     ]
     rows = [
@@ -103,6 +112,8 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         return f"{found[0]} ({found[1]})" if found[1] else found[0]
 
     def written(of: str) -> str:
+        if (getattr(came, of).reason or "").startswith("unset"):
+            return DASH
         kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
         kinds["break_even_elasticity"] = "elasticity"
         return said(costs.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
@@ -114,17 +125,19 @@ def _column(draft: Draft, choice: Choice) -> list[str]:
         price = _("{price} (example price)", price=price)
     cost = written("cost_per_month")
     if choice.option.free:
-        return [DASH, written("cost_per_thousand"), cost, *[DASH] * 8]
+        return [DASH, written("cost_per_thousand"), cost, *[DASH] * 9]
     p95 = choice.waiting.p95
     follows = (
         *("net_per_month", "roi", "payback_months", "break_even_elasticity"),
-        *("break_even_searches", "break_even_price"),
+        *("break_even_searches", "break_even_worth", "break_even_price"),
     )
     return [
         price,
         written("cost_per_thousand"),
         cost,
-        said(costs.cell(span.of(came.value_per_month), money.currency)),
+        DASH
+        if choice.lacks_value and choice.option.gain is not None
+        else said(costs.cell(span.of(came.value_per_month), money.currency)),
         # Without a gain the value says so, and nothing follows from it.
         *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
         without_p95(choice.waiting.timed) if p95 is None else _("{ms} ms", ms=brief(p95)),

@@ -56,7 +56,6 @@ class Draft:
             baseline=study.name(study.baseline),
             period=month(),
             safe=str,
-            assumed=not self.money.chosen,
         )
 
     def chart(self, drawing: Drawing | None) -> str:

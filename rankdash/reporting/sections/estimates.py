@@ -28,7 +28,7 @@ def _one(draft: Draft, challenger: str) -> str:
     if found is None or study.labelling is None:
         return ""
     step = estimate_step(
-        study.labelling, found, choice, priced=draft.money.chosen and not choice.unset
+        study.labelling, found, choice, priced=draft.money.valued and not choice.unset
     )
     parts = [
         (

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
-from rankdash.allowed import address_of, may_read_key
+from rankdash.allowed import address_of, is_loopback, may_read_key
 from rankdash.errors import SettingError, UnavailableError
 from rankdash.redaction import MARK, redact
 
@@ -185,6 +185,11 @@ class Place:
     def host(self) -> str:
         """The host that is asked, and that the key is sent to, with its port."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the service runs on the machine that asks it."""
+        return is_loopback(urlsplit(self.base_url).hostname or "")
 
     @property
     def address(self) -> str | None:

@@ -137,17 +137,20 @@ _NONE: Cell = ("–", "")
 
 def answer(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Does the system in focus pay: the first thing on the page."""
-    badges.answer(costs.answer(choice))
+    with st.container(horizontal=True):
+        badges.answer(costs.answer(choice))
+        if choice.demonstrated:
+            st.badge(_("Example values"), icon=":material/science:", color="orange")
     st.markdown(costs.headline(cost_terms.context(study), choice, scenario))
 
 
 def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """What the answer rests on: certainty, caveats, and the assumptions at their defaults."""
-    cautions = costs.cautions(choice, scenario.latency_target_ms)
+    cautions = prices.cautions(choice, scenario.latency_target_ms)
     facts = [
         costs.sureness(cost_terms.context(study), choice),
         _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
-        costs.passages(choice, scenario),
+        assumptions.passages(choice, scenario),
         assumptions.defaults(study.money or Money()),
     ]
     st.caption("  \n".join(fact for fact in facts if fact))
@@ -166,6 +169,8 @@ def draw(study: Study, choices: Sequence[Choice], scenario: Assumptions, in_focu
         "roi": (_("return on the cost"), ""),
         "payback": (_("months to pay back"), ""),
         "even": (_("break-even"), _("value for 1% quality")),
+        "worth": (_("break-even"), _("value of 1% quality, 1,000 searches")),
+        "most": (_("break-even price"), _("1,000 searches")),
         "p95": (_("p95 added"), ""),
         "care": (_("caveats"), ""),
     }
@@ -219,8 +224,10 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         cells["thousand"] = (prices.lack(choice.bill), "")
     if choice.option.gain is None:
         cells["value"] = cost_terms.cell(came.value_per_month)
-    elif not choice.option.free and not known:
-        cells["value"] = cost_terms.cell(span.of(came.value_per_month))
+    elif choice.lacks_value:
+        cells["worth" if choice.unset is False else "most"] = cost_terms.cell(
+            came.break_even_price if choice.unset else came.break_even_worth
+        )
     elif not choice.option.free:
         cells["value"] = cost_terms.cell(span.of(came.value_per_month))
         cells["net"] = cost_terms.cell(span.of(came.net_per_month))
@@ -239,7 +246,8 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
             beside = _("▼ over {ms} ms", ms=brief(target, p95))
         cells["p95"] = (_("{ms} ms", ms=brief(p95, target)), beside)
     if choice.bill is not None:
-        marks = prices.marks(choice.bill)
+        marks = [_("example values")] if choice.demonstrated else []
+        marks += prices.marks(choice.bill)
         cells["care"] = ("", all_of(marks)) if marks else _NONE
     return cells
 

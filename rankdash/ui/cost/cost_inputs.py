@@ -18,7 +18,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting.exports.downloads import file_name
 from rankdash.study.pricing import bill
 from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.study.systems import MACHINES, Money
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.scenario import (
     SAVED_PRICES,
@@ -83,6 +83,7 @@ def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
         with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
             if group == "traffic":
                 choose_price(study, in_focus, prices)
+                _choose_machines()
             for each in own:
                 _slider(each)
     with st.expander(_("Enter exact values"), icon=":material/edit:"):
@@ -92,6 +93,22 @@ def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
         icon=":material/undo:",
         width="stretch",
         on_click=restore,
+    )
+
+
+def _choose_machines() -> None:
+    titles = {"whole": _("Whole machines"), "share": _("A share of a machine")}
+    pickers.pick_one(
+        "machines",
+        list(MACHINES),
+        st.radio,
+        default=MACHINES[0],
+        label=_("Machines by the hour"),
+        format_func=titles.__getitem__,
+        help=_(
+            "Whole machines are never switched off and serve nothing else. A share is right if "
+            "others pay for the other hours."
+        ),
     )
 
 

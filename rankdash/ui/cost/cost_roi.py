@@ -26,6 +26,8 @@ from rankdash.value.assumptions import DOLLARS
 from rankdash.value.benefit import SimpleRoi, simple_roi
 from rankdash.value.billing import MOST_AMOUNT
 from rankdash.value.break_even import least_quality
+from rankdash.value.payoff import cost_per_search
+from rankdash.words.costs import return_words
 from rankdash.words.money import symbol
 
 # The price that is typed where there is no system.
@@ -62,14 +64,21 @@ def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
     after = _quality(
         middle, "quality_after", _("{metric} with reranking", metric=metric), measured[1]
     )
-    cost = _price(right) if choice is None else choice.option.cost_per_search
     assumed = scenario.assumptions()
+    cost = _price(right) if choice is None else cost_per_search(choice.option, assumed)
+    own = choice is not None or scenario.amounts("thousand").get(_ANY) is not None
+    if (choice is not None and choice.demonstrated) or not (own and scenario.value_is_set()):
+        st.badge(_("Example values"), icon=":material/science:", color="orange")
     if choice is None:
         st.caption(_("Empty fields stand for the published example; type your own numbers."))
     typed = address.one("quality_before") and address.one("quality_after")
     if choice is not None and choice.option.gain is None and not typed:
         # Two means that are no ground for a verdict are none for a return either.
         text = _("The gain is not known. Type the quality with and without reranking.")
+        st.info(text, icon=":material/info:")
+        return before, after
+    if choice is not None and choice.lacks_value:
+        text = _("Set the price and the value of a search above, or use example values.")
         st.info(text, icon=":material/info:")
         return before, after
     if cost is None:
@@ -177,7 +186,11 @@ def _steps(
             _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
             amount(found.cost_per_day),
         ),
-        (_("return on the cost"), _("(gain − cost) / cost"), percent(found.roi, 2)),
+        (
+            _("return on the cost"),
+            _("(gain − cost) / cost"),
+            return_words(found.gain_per_day - found.cost_per_day, found.cost_per_day),
+        ),
     ]  # fmt: skip
 
 
@@ -222,6 +235,6 @@ def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
         amount(price),
         amount(roi.gain_per_day),
         amount(roi.cost_per_day),
-        percent(roi.roi, 2),
+        return_words(roi.gain_per_day - roi.cost_per_day, roi.cost_per_day),
         number(even, 3),
     )

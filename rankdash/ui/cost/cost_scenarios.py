@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import streamlit as st
 
@@ -26,7 +25,7 @@ from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors, dialogs
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Outcome, outcome
+from rankdash.value.payoff import Outcome
 
 
 def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
@@ -104,10 +103,10 @@ def _compared(
     gain = choice.option.gain
     low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
     if low is not None and high is not None:
-        worst, best = (outcome(replace(choice.option, gain=each), scenario) for each in (low, high))
+        worst, best = (choice.under(scenario, each, valued=choice.valued) for each in (low, high))
         rows = [(_("pessimistic"), worst), *rows, (_("optimistic"), best)]
     for name, each in saved.items():
-        rows.append((name, outcome(choice.option, each)))
+        rows.append((name, choice.under(each, gain, valued=True)))
     return rows
 
 

@@ -45,8 +45,8 @@ _BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
 def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """One assumption changes, the rest stays: the widest swing on top."""
     net = net_per_month(choice.option, scenario)
-    if net is None or choice.option.gain is None:
-        st.info(_("A price and a gain are needed to vary the assumptions."), icon=":material/info:")
+    if net is None or choice.option.gain is None or choice.lacks_value:
+        _lacking()
         return
     span = period()
     gain = choice.option.gain.relative
@@ -95,11 +95,18 @@ def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
         )
 
 
+def _lacking() -> None:
+    st.info(
+        _("This needs a gain, a price and the value of a search that you set, or example values."),
+        icon=":material/info:",
+    )
+
+
 def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
     """The net over two assumptions that a person picks."""
     offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
-    if PRICE not in offered or GAIN not in offered:
-        st.info(_("A price and a gain are needed to vary the assumptions."), icon=":material/info:")
+    if PRICE not in offered or GAIN not in offered or choice.lacks_value:
+        _lacking()
         return
     columns = st.columns(2)
     picked = [

@@ -20,13 +20,11 @@ from rankdash.ui.cost.cost_terms import amount
 from rankdash.ui.state.scenario import currency
 from rankdash.ui.widgets.plotly_chart import ink, show
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.value.assumptions import DAYS_PER_MONTH
 from rankdash.value.billing import (
     Load,
     Price,
     cost_per_thousand,
     crossover_tokens,
-    machines_needed,
 )
 from rankdash.value.break_even import equal_rate
 from rankdash.value.payoff import monthly_searches
@@ -34,7 +32,6 @@ from rankdash.value.price_list import ListedPrice, title
 from rankdash.words.prices import lack, words
 
 _SECONDS_PER_DAY = 86_400
-_HOURS_PER_MONTH = 24 * DAYS_PER_MONTH
 _LONGEST = 120
 
 
@@ -131,22 +128,24 @@ def _by_traffic(
     run = study.run(choice.system) if choice.system in study.challengers else None
     billed = priced(machine, choice.load, choice.waiting, money, run)
     price, searches = billed.price, monthly_searches(money.assumptions)
+    traffic = money.assumptions.searches_per_day
+    # With a share of a machine nobody pays for whole ones.
+    if money.shared or not searches:
+        return
     name = markdown_safe(words(machine), _LONGEST)
     if price is None or price.searches_per_second is None or billed.served is None:
         st.markdown(_("**{name}**: {reason}.", name=name, reason=lack(billed)))
         return
-    machines = machines_needed(money.assumptions.searches_per_day, price)
-    if machines == 0:
-        return
+    [machines] = billed.machines
     measured = billed.served.way != "listed"
-    cost = machines * price.amount * _HOURS_PER_MONTH
+    cost = machines.cost_per_month(traffic)
     speed = _("measured with this run") if measured else _("as the price list says, not measured")
     text = ngettext(
         "**{name}**, never switched off: {n} machine at {rate} searches per second ({speed}) "
         "costs {cost} a month, {thousand} for 1,000 of your searches.",
         "**{name}**, never switched off: {n} machines at {rate} searches per second ({speed}) "
         "cost {cost} a month, {thousand} for 1,000 of your searches.",
-        machines,
+        machines.needed(traffic),
         name=name,
         rate=number(price.searches_per_second, 1),
         speed=speed,
@@ -160,7 +159,7 @@ def _by_traffic(
         same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
     for paid, names in same.items():
         rate = equal_rate(_always_on(price), paid)
-        if rate is not None and rate <= price.searches_per_second:
+        if rate is not None and rate <= price.searches_per_second * price.utilisation:
             rows.append(
                 ngettext(
                     "cheaper than {other} from **{n} search a day** on",

@@ -32,6 +32,18 @@ from rankdash.ui.widgets import narrow
 _OF_MEANS = ("options", "depth", "simple")
 
 
+def _examples(choice: costs.Choice) -> None:
+    """Offer example values where price or value is not set, and the way back."""
+    shown = scenario.example_values()
+    if shown:
+        label, icon = _("Remove the example values"), ":material/undo:"
+    elif choice.lacks_value and choice.option.gain is not None:
+        label, icon = _("Use example values"), ":material/science:"
+    else:
+        return
+    st.button(label, icon=icon, on_click=scenario.use_examples, args=(not shown,))
+
+
 @st.fragment
 def draw(study: Study, in_focus: str) -> None:
     """in_focus: the challenger that the answer is about."""
@@ -51,6 +63,7 @@ def draw(study: Study, in_focus: str) -> None:
     choice = next(each for each in choices if each.system == in_focus)
     with headline:
         cost_cards.answer(study, choice, assumed)
+        _examples(choice)
     with results:
         cost_cards.grounds(study, choice, assumed)
         cost_cards.draw(study, choices, assumed, in_focus)

@@ -121,7 +121,9 @@ def _latency(study: Study) -> Preview:
 def _money(study: Study) -> Preview:
     if not any(is_known(study, system) for system in study.challengers):
         return Preview(_("Costs alone: the gain is not known."))
-    if study.money is None or not study.money.chosen:
+    if study.money is not None and study.money.example:
+        return Preview(_("With example values, marked as such."), "cost", _("Set your own"))
+    if study.money is None or not study.money.valued:
         text = _("Break-even only: price and value are not set.")
         return Preview(text, "cost", _("Set your own"))
     return Preview(_("With the assumptions that you set on Cost & ROI."))

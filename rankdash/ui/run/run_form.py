@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
+from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -368,13 +369,22 @@ def _check(wish: _Wish) -> None:
         raise _RefusedError(wish.kind, error) from error
 
 
+def _service_name(kind: RerankerKind, settings: Settings) -> str:
+    """The provider, or the host where another one speaks its wire format; "" for no service."""
+    service = DIALECTS.get(str(settings.get("dialect", "")))
+    if service is None or kind.key is None:
+        return ""
+    place = kind.key(settings)
+    own = place is None or place.host == urlsplit(service.base_url).netloc
+    return service.title if own or place is None else place.host
+
+
 def _run_name(dataset_id: str, wish: _Wish) -> str:
     """The model or the kind, what makes this run special, and a number where the name is taken."""
     kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
-    service = DIALECTS.get(str(settings.get("dialect", "")))
     stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
-    parts = [model or " → ".join(stages) or (service.title if service else _(kind.title))]
+    parts = [model or " → ".join(stages) or _service_name(kind, settings) or _(kind.title)]
     if kind.group == "llm" or kind.name == LateInteraction.name:
         # One model may well be asked in several ways.
         parts.append(_(kind.title))

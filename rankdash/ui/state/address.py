@@ -15,6 +15,7 @@ import streamlit as st
 from rankdash.analysis.ranks.skipping import TOLERANCE
 from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
 from rankdash.metrics import CONVENTION_SETTINGS
+from rankdash.study.systems import MACHINES
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.words.settings import key_of
 
@@ -61,6 +62,8 @@ FIELDS: Mapping[str, str | None] = {
     "into": None,
     "rate": None,
     "thousand": None,
+    "machines": MACHINES[0],
+    "example": None,
     "quality_before": None,
     "quality_after": None,
     "per": "month",

@@ -14,7 +14,7 @@ from rankdash.errors import RankdashError
 from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.study.systems import MACHINES, Money
 from rankdash.ui.state import address
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import markdown_safe
@@ -24,6 +24,7 @@ from rankdash.value.price_list import ListedPrice, parse_prices, shipped
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY", "INR")
 SAVED_PRICES = "prices"
+_YES = "yes"
 
 
 def with_money(study: Study) -> Study:
@@ -37,8 +38,25 @@ def with_money(study: Study) -> Study:
         rates=rates(),
         also=tuple(prices[key] for key in address.several("also") if key in prices),
         listed=tuple(prices.values()),
+        shared=address.one("machines") == MACHINES[1],
+        example=example_values(),
     )
     return replace(study, money=money)
+
+
+def value_is_set() -> bool:
+    """Whether the user set what a search is worth."""
+    return any(each.name == "value_per_search" and changed(each) for each in ASSUMPTIONS)
+
+
+def example_values() -> bool:
+    """Whether example values stand in for price and value that the user did not set."""
+    return address.one("example") == _YES
+
+
+def use_examples(use: bool) -> None:
+    """Let example values stand in, or no longer."""
+    address.choose("example", _YES if use else None)
 
 
 def currency() -> str:

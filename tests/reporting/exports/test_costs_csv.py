@@ -10,6 +10,7 @@ from rankdash.value.payoff import Amount
 FIGURES = (
     *("cost_per_thousand", "cost_per_month", "value_per_month", "net_per_month", "roi"),
     *("payback_months", "break_even_elasticity", "break_even_searches", "break_even_price"),
+    "break_even_worth",
 )
 
 
@@ -19,7 +20,8 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
     # Paid back at once, at the lower end whatever comes, at the upper one not at all.
     came["payback_months"] = Amount(-0.0, "always", "never")
     came["break_even_price"] = Amount(reason="no_gain")
-    choice = SimpleNamespace(name="=name", came=SimpleNamespace(**came))
+    came["roi"] = Amount(None, "loses", "tenfold", "loses")
+    choice = SimpleNamespace(name="=name", came=SimpleNamespace(**came), demonstrated=True)
     content = costs_csv.as_csv(
         [choice], None, data="+data", metric="NDCG@10", hit="hit", currency="USD"
     )
@@ -27,6 +29,7 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
         ["data set", "'+data"],
         ["metric", "NDCG@10"],
         ["currency", "USD"],
+        ["example values", "'=name"],
         [],
         ["option", "figure", "value", "low", "high", "reason"],
         ["'=name", "1,000 searches", "1", "0.5", "1.5", ""],
@@ -36,10 +39,18 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
         ["'=name", "cost a year", "24", "18", "30", ""],
         ["'=name", "value a year", "36", "30", "42", ""],
         ["'=name", "net a year", "48", "42", "54", ""],
-        ["'=name", "return on the cost", "5", "4.5", "5.5", ""],
+        [
+            "'=name",
+            "return on the cost",
+            "",
+            "loses money",
+            "more than ten times the cost",
+            "loses money",
+        ],
         ["'=name", "months to pay back", "0", "0", "never", ""],
         ["'=name", "break-even elasticity, %", "7", "6.5", "7.5", ""],
         ["'=name", "break-even searches a day", "8", "7.5", "8.5", ""],
+        ["'=name", "break-even value of 1% quality, 1,000 searches", "10", "9.5", "10.5", ""],
         [
             "'=name",
             "break-even price of 1,000 searches",

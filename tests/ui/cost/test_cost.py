@@ -41,7 +41,8 @@ def opened(workspace: Workspace, app: AppTest):
              "source": "a test", "as_of": "2020-01-01"},
         ]}  # fmt: skip
         workspace.set_setting("prices", json.dumps(prices))
-        chosen = {"data": dataset_id, "metric": "hit", "k": "1", "price": f"{run_id}=flat"}
+        chosen = {"data": dataset_id, "metric": "hit", "k": "1", "price": f"{run_id}=flat",
+                  "value_per_search": "0.010"}  # fmt: skip
         for name, value in (chosen | params).items():
             app.query_params[name] = value
         return app.switch_page(str(PAGES / "cost.py")).run()
@@ -71,6 +72,57 @@ def test_the_published_example_to_the_cent(opened):
     # The same numbers behind the answer: 0.48 % of value for 1 % of quality.
     assert re.search(r"at least \*\*0\.48%\*\* more value", answer(app))
     assert "**better pays under these assumptions.**" in answer(app)
+
+
+def figures(app: AppTest) -> set[str]:
+    """The titles of the rows of the table."""
+    [table] = [each for each in htmls(app) if "rd-figures" in each and "caveats" in each]
+    return set(re.findall(r"<tr><td class='[^']*'><span>([^<]+)</span>", table))
+
+
+MONEY = {"value a month", "net a month", "return on the cost"}
+
+
+@pytest.mark.parametrize(
+    ("params", "shown", "said"),
+    [
+        ({"price": "", "value_per_search": "0.01"}, set(), "has no price"),
+        ({"value_per_search": "0.01"}, {"break-even"},
+         "It pays if 1% more Hit@1 is worth at least **\\$0.048**"),
+        ({"price": ""}, {"break-even price"}, "It pays while 1,000 searches cost at most"),
+    ],
+)  # fmt: skip
+def test_no_value_net_or_return_until_price_and_value_are_set(opened, params, shown, said):
+    app = opened(**params)
+    assert not MONEY & figures(app) and shown <= figures(app)
+    assert said.replace("\\", "") in answer(app).replace("\\", "")
+    [button] = [each for each in app.button if each.label == "Use example values"]
+    button.click().run()
+    assert figures(app) >= MONEY
+    assert answer(app).startswith("**Example values.**")
+    assert any("Example values" in each.value for each in app.markdown if "badge" in each.value)
+    assert app.query_params["example"] in ("yes", ["yes"])
+    exported = app.get("download_button")
+    assert exported
+    next(each for each in app.button if each.label == "Remove the example values").click().run()
+    assert not MONEY & figures(app) and "example" not in app.query_params
+
+
+def test_example_values_change_nothing_that_the_user_set(opened):
+    app = opened(example="yes")
+    assert not answer(app).startswith("**Example values.**")
+    assert answer(app) == answer(opened())
+
+
+@pytest.mark.parametrize(
+    ("after", "value", "said"),
+    [(60, "0.010", "loses money"), (87, "1", "more than ten times the cost")],
+)
+def test_no_return_below_0_or_above_a_thousand_percent_is_printed(opened, after, value, said):
+    for part in ("simple", "scenarios", "swings"):
+        page = text(opened(72, after, part=part, value_per_search=value))
+        assert said in page
+        assert not re.search(r"\d,\d{3}(\.\d+)?%", page)
 
 
 def test_a_worse_system_does_not_pay_at_any_price_and_says_so(opened):
@@ -193,6 +245,7 @@ def test_an_old_price_and_an_estimate_are_marked(opened):
         "1,000 searches": "€1.00",
         "cost a month": "€3,042",
         "value a month": "gain not known",
+        "break-even price1,000 searches": "–",
         "p95 added": "–",
         "caveats": "old price and tokens estimated",
     }

@@ -40,7 +40,7 @@ def test_swings_are_those_of_the_period_that_is_shown(paper, session, monkeypatc
     assert more["period"] == f"a {per}"
 
 
-LACKING = "A price and a gain are needed to vary the assumptions."
+LACKING = "This needs a gain, a price and the value of a search that you set, or example values."
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,10 @@ def test_the_calculator_takes_the_measured_quality_and_price_where_there_is_a_ru
     assert found == measured == tuple(usual)
     assert bool(prices) is asked
     assert bool(drawn.of("html")) is said
-    assert drawn.of("info") == ([] if said else ["This needs a price in the currency of the page."])
+    lacking = "This needs a price in the currency of the page."
+    if made is not None:
+        lacking = "Set the price and the value of a search above, or use example values."
+    assert drawn.of("info") == ([] if said else [lacking])
     example = "Empty fields stand for the published example; type your own numbers."
     assert (example in drawn.of("caption")) is (made is None)
     if said:

@@ -41,8 +41,12 @@ def choice(
     **more: object,
 ) -> Choice:
     option = Option("mini", cost, gain, free=bool(more.pop("free", False)))
-    bill = Bill(None, LOAD, "USD", lack="price") if more.pop("billed", True) else None
-    made = Choice(option, outcome(option, scenario), "run", bill, LOAD, Waiting(None, p95))
+    bill = Bill(LISTED, LOAD, "USD", chosen=True)
+    if cost is None:
+        bill = Bill(None, LOAD, "USD", lack="price")
+    came, waiting = outcome(option, scenario), Waiting(None, p95)
+    own = bill if more.pop("billed", True) else None
+    made = Choice(option, came, "run", own, LOAD, waiting, valued=True)
     return replace(made, **more)
 
 
@@ -59,7 +63,8 @@ def study(low: float = 0.4) -> SimpleNamespace:
     [
         (choice(), {"quality", "price", "thousand", "cost", "value", "net", "roi", "even", "p95",
                     "care"}),
-        (choice(None), {"quality", "price", "thousand", "value", "p95", "care"}),
+        (choice(None), {"quality", "price", "thousand", "most", "p95", "care"}),
+        (choice(valued=False), {"quality", "price", "thousand", "cost", "worth", "p95", "care"}),
         (choice(gain=None), {"quality", "price", "thousand", "cost", "value", "p95", "care"}),
         (choice(free=True, billed=False, system=BASELINE),
          {"quality", "thousand", "cost", "p95"}),

@@ -33,10 +33,11 @@ ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     for query in QUERIES
     for d in range(4)
 )
-# Four documents a search at 400 pairs a second: 100 searches a second, on a machine at $0.20 an
-# hour that is used 30 % of the time.
-FAST = 0.2 / (100 * 3600 * 0.3) * 1000
-THOUSAND = {"fast": FAST, "slow": 7 * FAST, "fused": 8 * FAST, "file": None}
+# A machine at $0.20 an hour that is never switched off and serves 100,000 searches a day of any.
+WHOLE = 0.2 * 24 / 100_000 * 1000
+THOUSAND = {"fast": WHOLE, "slow": WHOLE, "fused": WHOLE, "file": None}
+# Four documents a search at 400 pairs a second: 100 searches a second, in use 30 % of the time.
+SHARE = 0.2 / (100 * 3600 * 0.3) * 1000
 
 
 def recorded(dataset_id: str, name: str, pairs_per_second: float) -> Run:
@@ -141,9 +142,10 @@ def test_every_surface_has_the_price_that_the_run_recorded(app, runs, study, tmp
 def test_a_typed_price_takes_the_place_of_the_menu(app, runs):
     fast = runs[0]
     app.query_params["vs"] = fast.id
+    app.query_params["value_per_search"] = "0.010"
     opened(app, "cost")
     field = app.number_input(key=f"cost.thousand.{fast.id}.USD")
-    assert (field.value, field.placeholder) == (None, f"${digits(FAST)}")
+    assert (field.value, field.placeholder) == (None, f"${digits(WHOLE)}")
     field.set_value(0.7).run()
     rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
     assert rows["1,000 searches"][2].strip() == "$0.70"
@@ -186,7 +188,7 @@ def test_amounts_go_over_into_another_currency_at_the_rate_that_is_typed(app, ru
     rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
     assert rows["1,000 searches"][2].strip() == "CN¥4.90"
     slow = rows["1,000 searches"][3].strip()
-    assert float(re.sub("[^0-9.]", "", slow)) == pytest.approx(7 * 7 * FAST, rel=0.05)
+    assert float(re.sub("[^0-9.]", "", slow)) == pytest.approx(7 * WHOLE, rel=0.05)
     values = [each.value for each in app.select_slider if "Value of a search" in each.label]
     assert values == [0.21]
     # And back, at the same rate.
@@ -217,3 +219,21 @@ def test_a_run_of_a_service_that_has_ended_opens(app, runs, workspace, page):
     app.query_params["system"] = [run.id]
     app.query_params["runs"] = [run.id]
     assert not opened(app, page).error
+
+
+def test_a_share_of_a_machine_is_a_choice_and_one_page_has_one_price(app, runs):
+    fast = runs[0]
+    app.query_params["vs"], app.query_params["part"] = fast.id, "units"
+    opened(app, "cost")
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    assert rows["cost a month"][2].strip() == "$146.00"
+    page = " ".join(each.value for each in app.markdown).replace("\\", "")
+    assert "$146.00 a month" in page and "1 machine at 100.0 searches per second" in page
+    app.radio(key=next(each.key for each in app.radio if each.label == "Machines by the hour")
+              ).set_value("share").run()  # fmt: skip
+    rows = {row[0].strip(): row for row in tables(app, "rd-figures")}
+    month = SHARE / 1000 * 100_000 * 365 / 12
+    assert rows["cost a month"][2].strip() == f"${month:.2f}"
+    page = " ".join(each.value for each in app.markdown).replace("\\", "")
+    assert "never switched off" not in page
+    assert app.query_params["machines"] in ("share", ["share"])

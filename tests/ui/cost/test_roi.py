@@ -35,14 +35,20 @@ def read(app: AppTest) -> tuple[list[str], dict[str, list[str]]]:
     return [row[2] for row in steps[1:]], {row[0]: row[1:] for row in ways[1:]}
 
 
+def examples(app: AppTest) -> bool:
+    """Whether the calculation is marked as an example."""
+    return any("Example values" in each.value for each in app.markdown)
+
+
 def test_the_published_example_needs_no_run(opened):
     app = opened()
     steps, ways = read(app)
     assert steps == ["20.8333%", "$208.33", "$100.00", "108.33%"]
+    assert examples(app)
     assert list(ways.values()) == [
         ["0.72", "0 ms", "$0.00", "–", "–", "–", "–"],
         ["0.87", "300 ms", "$1.00", "$208.33", "$100.00", "108.33%", "0.792"],
-        ["0.87", "–", "$2.82", "$208.33", "$282.00", "-26.12%", "0.923"],
+        ["0.87", "–", "$2.82", "$208.33", "$282.00", "loses money", "0.923"],
         ["0.87", "–", "$2.02", "$208.33", "$201.64", "3.32%", "0.865"],
     ]
     assert list(ways) == ["No reranker", "Cross-encoder", "LLM pointwise", "LLM listwise"]
@@ -56,6 +62,11 @@ def test_typed_numbers_take_the_place_of_the_example(opened):
     app.number_input(key="cost.quality_after").set_value(0.6).run()
     app.number_input(key="cost.thousand.any.USD").set_value(2.0).run()
     app.select_slider(key="cost.searches_per_day").set_value(1000.0).run()
+    assert examples(app)
+    app.select_slider(key="cost.value_per_search").set_value(0.02).run()
+    assert not examples(app)
+    app.select_slider(key="cost.value_per_search").set_value(0.01).run()
+    assert not examples(app)
     steps, ways = read(app)
     assert steps == ["20.0000%", "$2.00", "$2.00", "0.00%"]
     assert ways["Cross-encoder"][:6] == ["0.60", "300 ms", "$1.00", "$2.00", "$1.00", "100.00%"]

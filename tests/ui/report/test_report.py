@@ -203,12 +203,12 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language
 
 def test_the_scenario_of_the_cost_page_is_in_it(stored):
     plain = made().session_state["study"]
-    assert not plain.money.chosen
+    assert not plain.money.given
     (system,) = plain.challengers
     own = made(
         searches_per_day="5000", currency="EUR", rate="USD=0.9", thousand=f"{system}=2"
     ).session_state["study"]
-    assert own.money.chosen
+    assert own.money.given
     assert own.money.currency == "EUR"
     assert own.money.assumptions.searches_per_day == 5000
     assert own.money.rates == {"USD": 0.9}

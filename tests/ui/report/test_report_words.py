@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rankdash.study.systems import Money
 from rankdash.ui.report import report_form, report_preview
 
 
@@ -33,13 +34,20 @@ def test_a_preview_is_empty_where_a_section_would_be(monkeypatch):
 
 @pytest.mark.parametrize(
     ("money", "page"),
-    [(None, "cost"), (SimpleNamespace(chosen=False), "cost"), (SimpleNamespace(chosen=True), "")],
+    [
+        (None, "cost"),
+        (Money(), "cost"),
+        (Money(given=frozenset({"searches_per_day"})), "cost"),
+        (Money(given=frozenset({"value_per_search"})), ""),
+    ],
 )
 def test_cost_that_nobody_set_is_break_even_only(money, page, monkeypatch):
     monkeypatch.setattr(report_preview, "is_known", lambda _study, system: system == "b")
     found = report_preview._money(study(money=money))
     assert found.page == page
     assert found.summary.startswith("Break-even only") is bool(page)
+    example = report_preview._money(study(money=Money(example=True)))
+    assert example.summary == "With example values, marked as such."
 
 
 @pytest.mark.parametrize(
