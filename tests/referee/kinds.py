@@ -40,12 +40,13 @@ def relevant(labels: Labels, threshold: float) -> Groups:
 
 
 def script(text: str) -> str:
-    """By the share of Chinese or Japanese characters among its letters."""
+    """By the share of Chinese or Japanese characters among its letters, else of Latin ones."""
     letters = [each for each in text if each.isalpha()]
     share = sum(map(_is_cjk, letters)) / len(letters)
-    return (
-        "Chinese or Japanese" if share >= 0.5 else "mixed scripts" if share > 0 else "other script"
-    )
+    latin = sum("LATIN" in unicodedata.name(each) for each in letters) / len(letters)
+    if share > 0:
+        return "Chinese or Japanese" if share >= 0.5 else "mixed scripts"
+    return "Latin script" if latin >= 0.5 else "other script"
 
 
 def length(text: str) -> str:

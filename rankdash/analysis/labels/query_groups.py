@@ -46,7 +46,7 @@ class DerivedSegment:
     note: str = ""
 
 
-_LANGUAGES = ("Chinese or Japanese", "mixed scripts", "other script", UNKNOWN)
+_LANGUAGES = ("Chinese or Japanese", "mixed scripts", "Latin script", "other script", UNKNOWN)
 _WORDS = ("1–3 words", "4–8 words", "9 words or more")
 _CHARACTERS = ("1–6 characters", "7–15 characters", "16 characters or more")
 _RELEVANT = ("none relevant", "1 relevant", "2–3 relevant", "4–9 relevant", "10 or more relevant")
@@ -56,8 +56,8 @@ DERIVED_SEGMENTS = (
     DerivedSegment(
         "language",
         "Script of the query",
-        "By the share of Chinese or Japanese characters among its letters: half or more, some, or "
-        "none.",
+        "By the share of Chinese or Japanese characters among its letters: half or more, or some. "
+        "Without them: Latin script if half of the letters or more are Latin.",
         _LANGUAGES,
     ),
     DerivedSegment(
@@ -89,6 +89,7 @@ _CJK = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     r"\U00020000-\U000323af]"
 )
+_LATIN = re.compile(r"[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -101,7 +102,7 @@ def of_texts(dataset: Dataset) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "query_id": texts.index.to_numpy(dtype=object),
-            "language": [_language(share) for share in shares],
+            "language": [_language(text, share) for text, share in zip(texts, shares, strict=True)],
             "query_length": lengths,
         }
     )
@@ -139,10 +140,14 @@ def cjk_share(text: str) -> float:
     return cjk / max(letters, cjk) if letters or cjk else math.nan
 
 
-def _language(share: float) -> str:
+def _language(text: str, share: float) -> str:
+    chinese, mixed, latin, other, unknown = _LANGUAGES
     if math.isnan(share):
-        return UNKNOWN
-    return _LANGUAGES[0] if share >= 0.5 else _LANGUAGES[1 if share > 0 else 2]
+        return unknown
+    if share > 0:
+        return chinese if share >= 0.5 else mixed
+    letters = sum(map(str.isalpha, text))
+    return latin if 2 * len(_LATIN.findall(text)) >= letters else other
 
 
 def _length(text: str, share: float) -> str:

@@ -214,7 +214,7 @@ def made() -> tuple[Dataset, pd.DataFrame]:
 def test_queries_are_described_by_script_and_length():
     _, table = made()
     assert table["language"].tolist() == [
-        *["other script"] * 3,
+        *["Latin script"] * 3,
         "Chinese or Japanese",
         "mixed scripts",
         UNKNOWN,
@@ -278,3 +278,30 @@ def test_means_alone_are_those_of_the_table():
     for each in table.index:
         assert means.loc[each, "n"] == table.loc[each, "n"]
         assert means.loc[each, "delta"] == pytest.approx(table.loc[each, "delta"], abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("How do I return a toaster?", "Latin script"),
+        ("Où est ma commande ?", "Latin script"),
+        ("điện thoại", "Latin script"),
+        ("как вернуть товар", "other script"),
+        ("الإرجاع", "other script"),
+        ("반품 방법", "other script"),
+        ("как вернуть iPad", "other script"),
+        ("Gerät mit Ω", "Latin script"),
+        ("如何退货", "Chinese or Japanese"),
+        ("返品 policy for returns", "mixed scripts"),
+        ("42", UNKNOWN),
+    ],
+)
+def test_the_script_of_a_query_is_named(text, script):
+    data = Dataset(
+        "made",
+        pd.DataFrame({"query_id": ["q"], "text": [text]}),
+        pd.DataFrame({"doc_id": ["d"], "title": "", "text": "t"}),
+        pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "label": [1.0]}),
+        Ranking.from_lists([("q", ["d"], [1.0])]),
+    )
+    assert of_texts(data)["language"].tolist() == [script]
