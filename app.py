@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from rankdash.shipped import INTERFACE
 from rankdash.store.workspace import READ_ONLY_VARIABLE
 from rankdash.ui.state.guard import Guard
+from rankdash.ui.state.page_case import PageCase
 from rankdash.ui.state.server import lifespan, on_script_error
 
 if "--read-only" in sys.argv[1:]:
@@ -17,6 +18,6 @@ if "--read-only" in sys.argv[1:]:
 app = st.App(
     INTERFACE,
     lifespan=lifespan,
-    middleware=[Middleware(Guard)],
+    middleware=[Middleware(Guard), Middleware(PageCase)],
     on_script_error=on_script_error,
 )

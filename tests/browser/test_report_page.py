@@ -66,7 +66,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     file = saved(visit, tmp_path, "Make the report and save it")
     assert re.fullmatch(r"rankdash_[\w-]+_report\.html", file.name)
     # The page says where the file went, and shows how it begins.
-    visit.sees(f"Your browser saves the report as {file.name}")
+    visit.sees(f"Your browser then saves it as {file.name}")
     shown = visit.page.frame_locator("iframe")
     expect(shown.get_by_role("heading", name="Ship it?")).to_be_visible()
     expect(shown.get_by_role("heading", name="Next step")).to_be_attached()

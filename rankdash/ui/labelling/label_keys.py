@@ -128,7 +128,13 @@ def _grade_words(grade: float, top: float) -> str:
 
 def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> None:
     shown, since = st.session_state.get(_SHOWN, (pair, 0.0))
-    if (shown == pair and time.monotonic() - since < _UNREAD_SECONDS) or not _in_force(labelling):
+    if shown == pair and time.monotonic() - since < _UNREAD_SECONDS:
+        st.toast(
+            _("Not saved: the key came before the document could be read. Press it again."),
+            icon=":material/keyboard:",
+        )
+        return
+    if not _in_force(labelling):
         return
     Corrections(workspace()).correct(labelling.kept.dataset_id, pair, label, who)
     st.session_state.pop(_AGAIN, None)

@@ -53,12 +53,13 @@ def draw(study: Study) -> None:
 
 def _show(study: Study, front: report.Front, file: str) -> None:
     """Where the file went, and how it begins."""
-    st.success(
+    st.info(
         _(
-            "Your browser saves the report as **{file}**, in its folder for downloads.",
+            "The report is being made. Your browser then saves it as **{file}**, in its folder for "
+            "downloads.",
             file=markdown_safe(file),
         ),
-        icon=":material/download_done:",
+        icon=":material/download:",
     )
     first = replace(front, sections=front.sections[:1])
     st.iframe(report.html(study, first).decode(), height=640, alt=_("The first page of the report"))

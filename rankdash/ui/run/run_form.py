@@ -66,6 +66,8 @@ def draw(dataset_id: str) -> None:
         list(offered),
         default=["bm25" if lacking or not readable else "bi-encoder"],
         placeholder=_("none"),
+        # All would start paid services too.
+        select_all=False,
         format_func=lambda name: _(offered[name].title),
         # What is chosen for one language is no choice for another.
         key=pickers.in_words("run.rerankers" if readable else "run.rerankers.other_letters"),

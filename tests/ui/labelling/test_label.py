@@ -265,6 +265,10 @@ def test_a_key_for_a_document_that_nobody_can_have_read_counts_for_none(
     press(label, "grade.1")
     assert Corrections(workspace).log(unlabelled) == []
     assert card(label) == first
+    # A dropped key is said.
+    assert [each.value for each in label.toast] == [
+        "Not saved: the key came before the document could be read. Press it again."
+    ]
 
 
 def test_no_name_is_taken_over_from_another_window(label, workspace, unlabelled):
