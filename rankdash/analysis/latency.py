@@ -16,14 +16,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.statistics.bootstrap import (
-    RESAMPLES,
-    SEED,
-    Columns,
-    FloatArray,
-    bootstrap_means,
-    percentile_interval,
-)
+from rankdash.analysis.statistics.bootstrap import SEED, FloatArray
+from rankdash.analysis.statistics.inference import intervals
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.significance import LEVEL
 from rankdash.ranking.measured import FEWEST_TIMED, meets
 from rankdash.ranking.ranking import Run
@@ -317,7 +312,7 @@ def fit(x: FloatArray, ms: FloatArray, level: float = LEVEL, seed: int = SEED) -
 @dataclass(frozen=True)
 class Ratio:
     """How many times as long one system takes as another on the same queries: the geometric mean
-    of the ratios, with its interval (NaN for a single query). unlike: of the n queries, those
+    of the ratios, with its interval (NaN for too few queries). unlike: of the n queries, those
     with another number of documents."""
 
     ratio: float
@@ -328,24 +323,16 @@ class Ratio:
 
 
 def paired_ratio(
-    before: pd.DataFrame,
-    after: pd.DataFrame,
-    *,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    before: pd.DataFrame, after: pd.DataFrame, settings: StatisticsSettings
 ) -> Ratio | None:
-    """`after` over `before`, two tables of `Run`s, joined by query id; None where no query was
-    timed in both. The interval is a percentile bootstrap over queries of the mean logarithm."""
+    """Return `after` over `before`, two tables of `Run`s, joined by query id; None if no query was
+    timed in both. The interval is that of the mean logarithm, by the rule of all means."""
     columns = ["query_id", "latency_ms", "pairs"]
     both = before[columns].merge(after[columns], on="query_id", suffixes=("_0", "_1"))
     both = both[(both["latency_ms_0"] > 0) & (both["latency_ms_1"] > 0)]
     if both.empty:
         return None
     logs = np.log(both["latency_ms_1"].to_numpy() / both["latency_ms_0"].to_numpy())
-    low = high = math.nan
-    if len(logs) > 1:
-        means = bootstrap_means(Columns.of(logs[:, None]), resamples=resamples, seed=seed)
-        low, high = (float(np.exp(each[0])) for each in percentile_interval(means, level))
+    low, high = (float(np.exp(end[0])) for end in intervals(logs[:, None], settings))
     unlike = int((both["pairs_0"] != both["pairs_1"]).sum())
     return Ratio(float(np.exp(logs.mean())), low, high, len(logs), unlike)

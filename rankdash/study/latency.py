@@ -94,14 +94,8 @@ def ratio(study: Study, before: str, after: str) -> Ratio | None:
         return None
     rules = study.statistics
     return study.once(
-        ("latency ratio", before, after, rules.level, rules.resamples, rules.seed),
-        lambda: latency.paired_ratio(
-            one.queries,
-            other.queries,
-            level=rules.level,
-            resamples=rules.resamples,
-            seed=rules.seed,
-        ),
+        ("latency ratio", before, after, rules),
+        lambda: latency.paired_ratio(one.queries, other.queries, rules),
     )
 
 
