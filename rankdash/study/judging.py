@@ -219,7 +219,9 @@ def _pool(study: Study, challenger: str) -> LabelPool:
 def _labelled(study: Study, pool: LabelPool) -> Flags:
     """(Q,) whether people labelled the whole query."""
     if study.labelling is None:
-        found: Flags = pd.Index(pool.query_ids).isin(list(study.dataset.labels["query_id"].texts))
+        found: Flags = pd.Index(pool.query_ids).isin(
+            study.dataset.labels["query_id"].texts.to_pylist()
+        )
         return found
     none = np.zeros(len(pool.query_ids), dtype=bool)
     # Of pairs, all of those that a query needs may be there in the end only.

@@ -221,7 +221,10 @@ def copied_sentence(found: JudgeAgreement) -> str:
 
 def lost_sentence(found: JudgedVerdict) -> str:
     """In how many of people's queries the judge lacks a grade, why, and what to do."""
-    reasons = Counter(map(kind_of_failure, found.lost["kind"]))
+    counts = found.lost["kind"].value_counts(sort=False)
+    reasons: Counter[str] = Counter()
+    for kind, count in counts.items():
+        reasons[kind_of_failure(str(kind))] += int(count)
     said = ngettext(
         "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
         "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
@@ -237,7 +240,7 @@ def lost_sentence(found: JudgedVerdict) -> str:
         ),
     )
     advice = []
-    kinds = set(found.lost["kind"])
+    kinds = set(counts.index)
     if "not_asked" in kinds:
         advice.append(_("Let the judge grade these queries too."))
     if "elsewhere" in kinds:
