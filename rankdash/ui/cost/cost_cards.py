@@ -224,11 +224,11 @@ def _cells(study: Study, choice: Choice, scenario: Assumptions) -> dict[str, Cel
         cells["thousand"] = (prices.lack(choice.bill), "")
     if choice.option.gain is None:
         cells["value"] = cost_terms.cell(came.value_per_month)
-    elif choice.lacks_value:
+    elif choice.lacks_value and (choice.valued or not choice.unset):
         cells["worth" if choice.unset is False else "most"] = cost_terms.cell(
             came.break_even_price if choice.unset else came.break_even_worth
         )
-    elif not choice.option.free:
+    elif not choice.option.free and not choice.lacks_value:
         cells["value"] = cost_terms.cell(span.of(came.value_per_month))
         cells["net"] = cost_terms.cell(span.of(came.net_per_month))
         cells["roi"] = cost_terms.cell(came.roi, "percent")

@@ -31,7 +31,7 @@ def draw(study: Study, labelling: Labelling) -> None:
             continue
         if choice.option.gain is not None:
             st.markdown(headline(_context(found, money), choice, money.assumptions))
-        priced = money.chosen and not choice.unset
+        priced = money.valued and not choice.unset
         step = estimate_step(found.labelling, estimate, choice, priced=priced)
         st.markdown(f"**{_('Next step')}:** {markdown_safe(step, 600)}")
     ways(labelling)
@@ -46,7 +46,6 @@ def _context(study: Study, money: Money) -> MoneyContext:
         baseline=study.name(study.baseline),
         period=month(),
         safe=name_safe,
-        assumed=not money.chosen,
     )
 
 
