@@ -262,9 +262,10 @@ def add_plugin(parser: Parser) -> None:
 def add_conventions(parser: Parser) -> None:
     parser.choice(
         "--conventions",
-        ("rankdash", "trec_eval"),
+        ("rankdash", "trec_eval", "trec_eval9"),
         "rankdash: every labelled query counts, those without a relevant document apart. "
-        "trec_eval: as `trec_eval` without -c (default: %(default)s). The options below override "
+        "trec_eval: as `trec_eval` 10 without -c. trec_eval9: as version 9 and pytrec_eval, which "
+        "compare scores in single precision (default: %(default)s). The options below override "
         "single rules",
         default="rankdash",
     )
@@ -303,6 +304,12 @@ def metrics_of(specs: Sequence[str]) -> MetricList:
     from rankdash.metrics import parse_metrics
 
     found = parse_metrics(specs)
+    for typed in found.measures:
+        if typed.startswith("ERR"):
+            sys.stderr.write(
+                f"note: {typed} uses the highest label of the data set; ir_measures and gdeval use "
+                "4. For their values: --highest-label 4\n"
+            )
     if found.implied:
         sys.stderr.write(
             f"note: rel={found.threshold:g} is the relevance threshold of all metrics, also of "
@@ -322,7 +329,11 @@ def rules(
     from rankdash.cli.rankings import Rules
     from rankdash.metrics import Conventions, one_threshold
 
-    preset = arguments.conventions == "trec_eval"
+    presets = {
+        "rankdash": Conventions.rankdash(),
+        "trec_eval": Conventions.trec_eval(),
+        "trec_eval9": Conventions.trec_eval(9),
+    }
     changes = _given(arguments, _CONVENTIONS)
     relevant = one_threshold([arguments.threshold, threshold])
     if relevant is not None:
@@ -331,7 +342,7 @@ def rules(
         # A missing query can only score 0 where the labels say which queries there are.
         changes["queries"] = "qrels"
     return Rules(
-        replace(Conventions.trec_eval() if preset else Conventions.rankdash(), **changes),
+        replace(presets[arguments.conventions], **changes),
         statistics or partial(StatisticsSettings.for_queries, **_given(arguments, _STATISTICS)),
         arguments.conflict,
         arguments.worst_label,

@@ -77,7 +77,10 @@ class Conventions(Settings):
         "float64",
         "Precision of scores",
         "The precision of scores when ties are settled.",
-        choices={"float64": "double", "float32": "single, as trec_eval does"},
+        choices={
+            "float64": "double, as trec_eval 10 does",
+            "float32": "single, as trec_eval 9 and pytrec_eval do",
+        },
     )
     queries: Queries = setting(
         "qrels",
@@ -108,9 +111,10 @@ class Conventions(Settings):
         return cls()
 
     @classmethod
-    def trec_eval(cls) -> Conventions:
-        """The numbers of trec_eval without `-c`: queries in both files, ties by document id
-        descending over single-precision scores, queries without relevant documents counted 0.
+    def trec_eval(cls, version: Literal[9, 10] = 10) -> Conventions:
+        """Return the conventions of trec_eval without `-c`: queries in both files, ties by document
+        id descending, queries without relevant documents counted 0. Version 10 compares scores in
+        double precision, version 9 in single precision.
 
         Fractional labels, which trec_eval would floor, are kept.
         """
@@ -118,7 +122,7 @@ class Conventions(Settings):
             ties="trec",
             missing="skip",
             no_relevant="count",
-            score_precision="float32",
+            score_precision="float32" if version == 9 else "float64",
             queries="both",
             negative="unjudged",
         )

@@ -54,7 +54,7 @@ DEFINITIONS = (
         title="ERR",
         meaning="How soon a reader who stops when satisfied is expected to stop.",
         formula="Σ (1/i) · s_i · Π_(j<i) (1 − s_j) over ranks i ≤ k; s = (2^rel − 1) / 2^max, "
-        "max the highest label of the set",
+        "max the highest label of the set; ir_measures and gdeval use 4",
         latex=r"\sum_{i=1}^{k} \frac{s_i}{i} \prod_{j=1}^{i-1} (1 - s_j),"
         r" \quad s_i = \frac{2^{\mathrm{rel}_i} - 1}{2^{\mathrm{rel}_{\max}}}",
         reference="Chapelle et al. 2009, Expected Reciprocal Rank for Graded Relevance",

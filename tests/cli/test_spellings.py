@@ -99,6 +99,31 @@ def test_a_user_of_ir_measures_types_what_he_is_used_to(run):
     )
 
 
+def test_err_of_ir_measures_is_told_to_use_another_scale_and_how_to_get_it(run):
+    typed = run("evaluate", LABELS, RUN, "--metrics", "ERR@20", "--highest-label", "4", "--json")
+    ours = run("evaluate", LABELS, RUN, "--metrics", "err@20", "--json")
+
+    assert "ir_measures and gdeval use 4. For their values: --highest-label 4" in typed.err
+    assert "note" not in ours.err
+    assert typed.json["systems"]["initial"]["mean"] != ours.json["systems"]["initial"]["mean"]
+
+
+@pytest.mark.parametrize(("conventions", "first"), [("trec_eval", 1.0), ("trec_eval9", 0.5)])
+def test_scores_that_differ_in_the_ninth_digit_tie_for_trec_eval_9(
+    run, tmp_path, conventions, first
+):
+    labels, scores = tmp_path / "l.qrels", tmp_path / "r.run"
+    labels.write_text("q 0 a 1\n")
+    scores.write_text("q Q0 a 1 1.00000001 x\nq Q0 b 2 1.0 x\n")
+
+    found = run("evaluate", labels, scores, "-m", "mrr", "--conventions", conventions, "--json")
+
+    assert found.json["systems"]["r"]["mean"] == {"mrr": first}
+    assert pytrec_eval.RelevanceEvaluator({"q": {"a": 1}}, {"recip_rank"}).evaluate(
+        {"q": {"a": 1.00000001, "b": 1.0}}
+    )["q"]["recip_rank"] == 0.5  # fmt: skip
+
+
 METRIC = {
     "evaluate": ("--qrels", LABELS, "--run", RUN),
     "compare": (

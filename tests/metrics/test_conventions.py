@@ -227,7 +227,7 @@ def test_the_rules_of_trec_eval():
         "no_relevant": "count",
         "mrr_none": "zero",
         "ap_norm": "R",
-        "score_precision": "float32",
+        "score_precision": "float64",
         "queries": "both",
         "negative": "unjudged",
         "err_top_label": None,

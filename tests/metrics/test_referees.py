@@ -54,7 +54,7 @@ def test_trec_eval_conventions_give_the_numbers_of_pytrec_eval(
     referee = pytrec_eval.RelevanceEvaluator(
         as_dicts(qrels, "label", int), REQUEST, relevance_level=threshold
     ).evaluate(as_dicts(run, "score", float))
-    conventions = Conventions.trec_eval()
+    conventions = Conventions.trec_eval(9)
     conventions = Conventions(**{**conventions.as_dict(), "threshold": threshold})
     ours = evaluate(judge(ranking_of(run), qrels, conventions), list(TREC_NAMES), conventions)
     wide = ours.wide()
@@ -68,7 +68,7 @@ def test_trec_eval_conventions_give_the_numbers_of_pytrec_eval(
 @pytest.mark.parametrize("made_with", ["trec", "stable"])
 def test_trec_eval_conventions_do_not_depend_on_how_the_ranking_was_made(generated_set, made_with):
     run, qrels = generated_set(9, tied=True)
-    conventions = Conventions.trec_eval()
+    conventions = Conventions.trec_eval(9)
     judged = judge(ranking_of(run, made_with), qrels, conventions)
     referee = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "label", int), {"ndcg"}).evaluate(
         as_dicts(run, "score", float)
@@ -86,7 +86,7 @@ def test_negative_labels_under_trec_eval_conventions():
     rows = [(q, d, s) for q, docs in labels.items() for d, s in docs.items()]
     qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
     referee = pytrec_eval.RelevanceEvaluator(labels, REQUEST).evaluate(run)
-    conventions = Conventions.trec_eval()
+    conventions = Conventions.trec_eval(9)
     wide = evaluate(
         judge(ranking_of(frame), qrels, conventions), list(TREC_NAMES), conventions
     ).wide()
@@ -96,11 +96,13 @@ def test_negative_labels_under_trec_eval_conventions():
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(1e-8, True), (1e-6, False)])
-def test_single_precision_decides_what_is_tied_for_trec_eval(gap, tied):
+def test_single_precision_decides_what_is_tied_for_trec_eval_9_and_not_for_10(gap, tied):
     run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [1.0 + gap, 1.0]})
     qrels = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "label": [1.0]})
-    conventions = Conventions.trec_eval()
+    conventions = Conventions.trec_eval(9)
     evaluation = evaluate(judge(ranking_of(run), qrels, conventions), ["mrr"], conventions)
+    newest = Conventions.trec_eval()
+    assert evaluate(judge(ranking_of(run), qrels, newest), ["mrr"], newest).mean("mrr") == 1.0
     referee = pytrec_eval.RelevanceEvaluator({"q": {"a": 1}}, {"recip_rank"}).evaluate(
         {"q": {"a": 1.0 + gap, "b": 1.0}}
     )
@@ -244,7 +246,7 @@ def test_scores_beyond_single_precision():
     run = pd.DataFrame({"query_id": ["q", "q", "q", "p"], "doc_id": [*"abc", "a"]})
     run["score"] = [1e300, -1e300, -2e300, 1.0]
     qrels = pd.DataFrame({"query_id": ["q", "p"], "doc_id": ["c", "a"], "label": [1, 1]})
-    conventions = Conventions.trec_eval()
+    conventions = Conventions.trec_eval(9)
     expected = {"q": 1 / 2, "p": 1.0}
     judged = judge(ranking_of(run), qrels, conventions)
     assert evaluate(judged, ["mrr"], conventions).wide()["mrr"].to_dict() == expected

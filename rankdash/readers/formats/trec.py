@@ -1,6 +1,6 @@
 """TREC files, and BEIR qrels without a header: fields between white space, no header.
 
-run:   query Q0 document rank score tag   (the tag may be left out)
+run:   query Q0 document rank score tag   (the tag may be left out; text behind it is ignored)
 qrels: query iteration document label
 plain: query document label               (three fields; also a run where the third is a rank)
 """
@@ -55,7 +55,8 @@ _COLUMNS = {
     "qrels": {"query_id": 0, "doc_id": 2, "label": 3},
     "plain": {"query_id": 0, "doc_id": 1, "label": 2},
 }
-_WIDTHS = {"run": (5, 6), "qrels": (4,), "plain": (3,)}
+_RUN_FIELDS = 6
+_WIDTHS = {"run": (5, _RUN_FIELDS), "qrels": (4,), "plain": (3,)}
 # Says of qrels whether they are a ranking that has lost its scores.
 _SECOND = 1
 # But for labels, which may be words.
@@ -175,9 +176,11 @@ def _uneven_columns(
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, cells in numbered:
-        if len(cells) == width:
+        # As trec_eval, which reads no further than the name of the run.
+        behind = _RUN_FIELDS in widths and len(cells) > width and _has_rank_and_score(cells)
+        if len(cells) == width or behind:
             lines.append(number)
-            rows.append(cells)
+            rows.append(cells[:width])
         elif cells:
             refusals.add("field_count", [number], [" ".join(cells)])
     columns = {at: pa.array([row[at] for row in rows], type=pa.string()) for at in range(width)}
@@ -206,9 +209,13 @@ def _is_number(text: str) -> bool:
 
 
 def _is_run(cells: Sequence[str]) -> bool:
-    if len(cells) == 6:
-        return _is_number(cells[3]) and _is_number(cells[4])
+    if len(cells) == _RUN_FIELDS or (len(cells) > _RUN_FIELDS and cells[1].upper() in _ITERATIONS):
+        return _has_rank_and_score(cells)
     return len(cells) == 5 and cells[1].upper() in _ITERATIONS and _is_number(cells[4])
+
+
+def _has_rank_and_score(cells: Sequence[str]) -> bool:
+    return _is_number(cells[3]) and _is_number(cells[4])
 
 
 def _is_qrels(cells: Sequence[str]) -> bool:

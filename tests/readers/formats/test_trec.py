@@ -294,7 +294,7 @@ def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
         ("q1 0 d1 1 2.5", True),
         ("q1 1 d1 1 2.5", False),
         ("q1 Q0 d1 1 high", False),
-        ("q1 Q0 d1 1 2.5 x y", False),
+        ("q1 Q0 d1 1 2.5 x y", True),
     ],
 )
 def test_a_line_of_a_run_has_numbers_where_they_belong(line, run):
@@ -345,3 +345,32 @@ def test_lines_and_limits_are_the_same_of_even_and_uneven_files(blank):
         trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=1))
     with pytest.raises(LimitError, match="A field has"):
         trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(field_chars=3))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("behind", ["two", "a b c", "# 1.5 of 2"])
+def test_text_behind_the_name_of_the_run_changes_nothing(parse, codes, behind, every):
+    lines = RUN.splitlines()
+    longer = "\n".join(
+        f"{line} {behind}" if at % every == 0 else line for at, line in enumerate(lines)
+    )
+
+    plain, parsed = (parse({"l": QRELS, "bm25.trec": text}) for text in (RUN, longer))
+
+    assert "field_count" not in codes(parsed)
+    assert parsed.formats["bm25.trec"] == "TREC run"
+    for query in ("q1", "q2"):
+        documents, scores = parsed.candidates.documents_of(query)
+        assert (documents, scores.tolist()) == (
+            plain.candidates.documents_of(query)[0],
+            plain.candidates.documents_of(query)[1].tolist(),
+        )
+
+
+def test_a_run_without_a_name_in_most_lines_keeps_those_with_one(parse, codes):
+    run = "q1 Q0 d1 1 9.5\nq1 Q0 d2 2 8\nq2 Q0 d3 1 1e-3 a longer name\n"
+
+    parsed = parse({"l": QRELS, "bm25.trec": run})
+
+    assert "field_count" not in codes(parsed)
+    assert len(parsed.candidates) == 3
