@@ -28,7 +28,7 @@ from rankdash.loading import RETRIEVED, Retrieval, judgements_at, load
 from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
 from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Conflict, read_beside, sources_at, stem_of
+from rankdash.readers import Conflict, Match, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.neural.known_models import misfit
@@ -74,6 +74,7 @@ def read(
     conflict: Conflict = "highest",
     worst_label: float | None = None,
     columns: Mapping[str, str] | None = None,
+    match: Match = "id",
     retrieval: Retrieval | None = None,
     retrieved: int = RETRIEVED,
 ) -> Dataset:
@@ -84,9 +85,11 @@ def read(
     kept where a pair has several: "highest", "lowest", "mean", or "refuse". worst_label: the
     grade that means not relevant, where the lowest grade is the best: each label becomes
     `worst_label` minus itself. columns: such as {"query": "Frage", "label": "Note"} where they are
-    guessed wrongly; "" is no column. retrieval: how a first stage is made where the files give
-    none: the `retrieved` best of all documents by "bm25", "bi-encoder" or "fused"; by BM25 from
-    those that the files list for a query ("listed"); or the order of the rows ("rows").
+    guessed wrongly; "" is no column. match: "order" if the labels
+    count the queries 1, 2, 3 … in the order of their file. retrieval: how a first stage is made
+    where the files give none: the `retrieved` best of all documents by "bm25", "bi-encoder" or
+    "fused"; by BM25 from those that the files list for a query ("listed"); or the order of the rows
+    ("rows").
 
     Raises DataError, which names file and line, where it cannot be used.
     """
@@ -105,6 +108,7 @@ def read(
         conflict=conflict,
         worst_label=worst_label,
         columns=columns,
+        match=match,
         retrieval=retrieval,
         retrieved=retrieved,
     )

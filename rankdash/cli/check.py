@@ -18,6 +18,7 @@ from rankdash.cli.arguments import (
     columns_of,
 )
 from rankdash.cli.evaluate import import_late
+from rankdash.cli.matching import add_match
 from rankdash.cli.output import aligned, finding_line, one_line, printable
 from rankdash.errors import DataError
 from rankdash.findings import Finding
@@ -44,6 +45,7 @@ def add(parser: Parser) -> None:
     )
     add_first_stage(parser)
     add_label_rules(parser)
+    add_match(parser)
     parser.formats(("text", "json"))
     parser.set_defaults(command=_check)
 
@@ -63,6 +65,7 @@ def _check(arguments: argparse.Namespace) -> int:
             retrieved=arguments.retrieved,
             conflict=arguments.conflict,
             worst_label=arguments.worst_label,
+            match=arguments.match,
             columns=columns_of(arguments.columns),
         )
     except DataError as problem:

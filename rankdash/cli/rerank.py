@@ -26,6 +26,7 @@ from rankdash.cli.arguments import (
     columns_of,
     settings_of,
 )
+from rankdash.cli.matching import add_match
 from rankdash.cli.output import (
     printable,
     spare_the_input,
@@ -164,6 +165,7 @@ def add(parser: Parser) -> None:
     )
     add_plugin(parser)
     add_label_rules(parser)
+    add_match(parser)
     parser.set_defaults(command=_command)
 
 
@@ -207,6 +209,7 @@ def _rerank(arguments: argparse.Namespace) -> int:
         retrieved=arguments.retrieved,
         conflict=arguments.conflict,
         worst_label=arguments.worst_label,
+        match=arguments.match,
         columns=columns_of(arguments.columns),
     )
     warn(loaded.report.warnings)

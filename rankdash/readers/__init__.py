@@ -33,6 +33,7 @@ from rankdash.readers.beside import read_beside
 from rankdash.readers.by_name.start import sources_at, sources_by_name
 from rankdash.readers.files import BaselineNeeded, Choices, read
 from rankdash.readers.guesses import Guess, guesses
+from rankdash.readers.join.by_order import Match
 from rankdash.readers.join.conflicts import Conflict
 from rankdash.readers.join.parsed_file import Parsed
 from rankdash.readers.join.reversed_labels import put_right, reversed_note
@@ -57,6 +58,7 @@ __all__ = [
     "Conflict",
     "Guess",
     "MappingNeeded",
+    "Match",
     "Parsed",
     "ReadLimits",
     "Source",

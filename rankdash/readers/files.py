@@ -10,6 +10,7 @@ from rankdash.errors import DataError, refused
 from rankdash.findings import Finding
 from rankdash.readers import registry
 from rankdash.readers.detect import UnknownFormError, tables_of
+from rankdash.readers.join.by_order import Match, matched
 from rankdash.readers.join.combine import combine, identified
 from rankdash.readers.join.conflicts import RULES, Conflict
 from rankdash.readers.join.interpret import interpret, refuse_lacking
@@ -51,6 +52,7 @@ class Choices(TypedDict, total=False):
     limits: ReadLimits | None
     words: Mapping[str, Mapping[str, float | None]]
     annotators: Together
+    match: Match
     ask: bool
 
 
@@ -65,6 +67,7 @@ def read(
     limits: ReadLimits | None = None,
     words: Mapping[str, Mapping[str, float | None]] | None = None,
     annotators: Together = "majority",
+    match: Match = "id",
     ask: bool = False,
 ) -> Parsed:
     """Read and join the files of one data set.
@@ -80,6 +83,8 @@ def read(
     words:       file → word → label, for labels written as words; None where a word is no label.
                  Without it known words are read by the scales of `values.WORD_SCALES`.
     annotators:  what the columns of several annotators come to, "majority" or "mean".
+    match:       how the queries of labels are found: by "id", or by "order", where the labels count
+                 them 1, 2, 3 … in the order of their file.
     ask:         a person is there: ask also what could be left open, the grades of words, which
                  of many features is the score, and which ranking is the search of today.
 
@@ -105,13 +110,14 @@ def read(
             ask=ask,
         )
         refuse_lacking(columns, parts)
+        parts, counted = matched(parts, match)
         kept, _, notes = identified(parts)
         parsed = combine(
             kept, read=parts, conflict=conflict, worst_label=worst_label, first_stage=first_stage
         )
         if ask and parsed.open_choice:
             raise BaselineNeeded(parsed.open_choice)
-    return told(parsed, [*findings, *notes])
+    return told(parsed, [*findings, *counted, *notes])
 
 
 def told(parsed: Parsed, findings: Sequence[Finding]) -> Parsed:

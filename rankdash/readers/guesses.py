@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
 
 from rankdash.errors import RankdashError
@@ -17,6 +18,7 @@ from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.source import Source
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.unpack import unpack
+from rankdash.readers.parse.values import numbers
 
 _ROWS = 5
 _TRIES = 100
@@ -28,7 +30,7 @@ class Guess:
     """The columns of a file, and what they are guessed to be.
 
     fields: field → column. labels: the columns whose cells can be labels. rows: the first ones, all
-    text.
+    text. highest: label column → the highest number that was seen.
     """
 
     file: str
@@ -36,6 +38,7 @@ class Guess:
     fields: dict[str, str]
     labels: tuple[str, ...]
     rows: pd.DataFrame
+    highest: Mapping[str, float] = field(default_factory=dict)
 
 
 def guesses(
@@ -90,4 +93,10 @@ def _guess(table: Table) -> Guess | None:
         # A column is called so and holds none: reading the file says so, with the line.
         return None
     rows = table.frame.head(_ROWS).fillna("").astype("str")
-    return Guess(table.file, columns, fields, labels, rows)
+    numeric = {name: numbers(table.frame[name].to_numpy(dtype=object)) for name in labels}
+    highest = {
+        name: float(np.nanmax(values))
+        for name, values in numeric.items()
+        if np.isfinite(values).any()
+    }
+    return Guess(table.file, columns, fields, labels, rows, highest)

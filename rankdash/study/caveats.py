@@ -15,6 +15,7 @@ import numpy as np
 from rankdash.analysis.statistics.alignment import places_of
 from rankdash.analysis.statistics.comparison import Comparison, compare
 from rankdash.dataset import FirstStage
+from rankdash.findings import Finding
 from rankdash.metrics import Judged, parse_measure
 from rankdash.ranking.measured import TOO_MANY_UNKNOWN
 from rankdash.runs import combining
@@ -57,6 +58,23 @@ class MadeBaseline:
     code: ClassVar[str] = "baseline"
     how: FirstStage
     labelled_only: bool
+
+
+@dataclass(frozen=True)
+class RefusedRows:
+    """Many rows of the files were refused."""
+
+    code: ClassVar[str] = "refused_rows"
+    count: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Implausible:
+    """A finding of the check report by which labels, texts or rankings may be wrong."""
+
+    code: ClassVar[str] = "implausible"
+    finding: Finding
 
 
 @dataclass(frozen=True)
@@ -130,7 +148,9 @@ class UnprovenLead:
 
 
 Caveat = (
-    Unlabelled
+    Implausible
+    | RefusedRows
+    | Unlabelled
     | MadeBaseline
     | UnknownTokens
     | NearCeiling
@@ -148,6 +168,8 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
     if not study.measures_quality:
         return ()
     found = (
+        *_implausible(study),
+        _refused_rows(study),
         _unknown_tokens(study, challenger),
         _unknown_tokens(study, study.baseline),
         _made_baseline(study),
@@ -161,6 +183,15 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
         _shipped_timings(study, challenger),
     )
     return tuple(each for each in found if each is not None)
+
+
+def _implausible(study: Study) -> tuple[Implausible, ...]:
+    return () if study.check is None else tuple(map(Implausible, study.check.implausible))
+
+
+def _refused_rows(study: Study) -> RefusedRows | None:
+    found = None if study.check is None else study.check.refused_rows
+    return None if found is None else RefusedRows(*found)
 
 
 def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.i18n import all_of, ngettext, number, paragraph, percent, signed
+from rankdash.i18n import all_of, finding_text, ngettext, number, paragraph, percent, signed
 from rankdash.i18n import gettext as _
 from rankdash.study.caveats import (
     Caveat,
     ExamplePrice,
+    Implausible,
     MadeBaseline,
     NearCeiling,
     NoNegatives,
     OtherMetrics,
+    RefusedRows,
     ShippedTimings,
     TurnedGroups,
     UnknownTokens,
@@ -41,6 +43,15 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
     """One of them."""
     baseline = fit(study.name(study.baseline))
     match caveat:
+        case Implausible():
+            return fit(finding_text(caveat.finding))
+        case RefusedRows():
+            return _(
+                "{count} of {rows} rows of the files were excluded: the verdict is about the "
+                "others.",
+                count=number(caveat.count, 0),
+                rows=number(caveat.rows, 0),
+            )
         case Unlabelled():
             return _unlabelled(study, caveat, baseline)
         case MadeBaseline():

@@ -9,6 +9,7 @@ import pytest
 
 from rankdash.analysis.statistics.settings import RULE_OF_THUMB, StatisticsSettings
 from rankdash.dataset import Dataset
+from rankdash.findings import Finding
 from rankdash.loading import Loaded, load
 from rankdash.metrics import Conventions
 from rankdash.ranking.measured import Measured
@@ -518,3 +519,32 @@ def test_kinds_of_queries_are_told_apart_for_each_system_by_its_own_queries(quer
             ]
     turned = one(of, TurnedGroups)
     assert [each.value for each in turned.groups] == ["b"]
+
+
+def test_a_verdict_repeats_what_looks_wrong_about_its_data():
+    good = rows(FLAT)
+    warned = replace(
+        good.report,
+        findings=(
+            *good.report.findings,
+            Finding("warning", "none_in_top", "Nothing in {name}.", {"name": "<b>x</b>"}),
+            Finding("warning", "ties", "Not among them."),
+            Finding(
+                "warning",
+                "bad_label",
+                "Refused: {count} (lines {lines}).",
+                {"count": 12872, "lines": "1, 2", "rows": 30000},
+                file="a.csv",
+                count=12872,
+            ),
+        ),
+    )
+
+    before, after = (
+        lines(study(good, run(good, TOP), check=each)) for each in (good.report, warned)
+    )
+
+    assert [each for each in after if each not in before] == [
+        "Nothing in <b>x</b>.",
+        "12,872 of 30,000 rows of the files were excluded: the verdict is about the others.",
+    ]

@@ -20,6 +20,7 @@ from rankdash.analysis.labels.grading import (
     sparse_labels,
 )
 from rankdash.analysis.labels.matching import match_labels
+from rankdash.analysis.labels.plausible import overlap_findings, top_findings
 from rankdash.dataset import Dataset
 from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity
@@ -30,9 +31,26 @@ from rankdash.ranking.ranking import Ranking
 FIRST_STAGE = Phrase("first stage")
 _JUDGED = "judged@10"
 _EXAMPLES = 5
+IMPLAUSIBLE = (
+    "no_labels",
+    "unused_labels",
+    "counted_queries",
+    "labels_by_accident",
+    "pairs_match_nothing",
+    "ids_match_nothing",
+    "label_direction",
+    "none_in_top",
+    "few_documents",
+)
+"""Warnings by which a verdict on the data may be wrong as a whole, the most serious first."""
+
+MANY_REFUSED = 0.1
+"""The share of rows excluded that a verdict mentions."""
+
 # What the readers call ids that they made from texts.
 _MADE_IDS = ("made_query_id", "made_doc_id")
 # What the check calls labels in doubt, and the readers labels that were reversed.
+_COUNTED = "counted_queries"
 _DIRECTION, _REVERSED = "label_direction", "labels_reversed"
 # From this share of rows in ties, an order says more about the tie rule than about the system.
 _MANY_TIES = 0.5
@@ -118,6 +136,26 @@ class CheckReport:
         """Where the labels were reversed: the grade of the files that means not relevant."""
         return next((float(str(each.params["worst"])) for each in self._called(_REVERSED)), None)
 
+    @property
+    def refused_rows(self) -> tuple[int, int] | None:
+        """The rows that were excluded, and all rows of the files that have some, if they are
+        many."""
+        found = [each for each in self.warnings if "rows" in each.params and "lines" in each.params]
+        rows = {each.file: int(str(each.params["rows"])) for each in found}
+        count = sum(each.count for each in found)
+        total = sum(rows.values())
+        return (count, total) if total and count >= MANY_REFUSED * total else None
+
+    @property
+    def implausible(self) -> tuple[Finding, ...]:
+        """The warnings by which a verdict may be wrong as a whole, the most serious first."""
+        return tuple(
+            sorted(
+                (each for each in self.warnings if each.code in IMPLAUSIBLE),
+                key=lambda each: IMPLAUSIBLE.index(each.code),
+            )
+        )
+
     def _called(self, code: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.code == code]
 
@@ -172,8 +210,10 @@ def check(
     noticed = list(findings)
     made_ids = any(finding.code in _MADE_IDS for finding in noticed)
     noticed += _labels(dataset, systems, made_ids=made_ids)
-    if dataset.first_stage != "rows":
+    if dataset.first_stage != "rows" and all(each.code != _DIRECTION for each in noticed):
         noticed += direction(dataset.candidates, labels)
+    if not dataset.only_ids and all(each.code != _COUNTED for each in noticed):
+        noticed += overlap_findings(dataset)
     queries, documents = _ids(dataset, systems)
     texts = None if dataset.only_ids else dataset.document_text()
     noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
@@ -238,7 +278,8 @@ def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool)
         ]
     found = label_findings(labels)
     for name, ranking in systems.items():
-        found += match_labels(name, ranking, labels, made_ids=made_ids)
+        matching = match_labels(name, ranking, labels, made_ids=made_ids)
+        found += matching or top_findings(name, ranking, labels)
     return found
 
 

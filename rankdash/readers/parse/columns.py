@@ -39,6 +39,7 @@ _NAMES: dict[str, str] = {
     "relevancejudgment relevancejudgement grade rating judgment judgement qrel gain truescore "
     "truelabel gold goldlabel esci esclilabel escilabel annotation isrelevant relevant "
     "标签 标注 标记 相关性 相关度 相关 相关等级 相关程度 相关性标签 相关性等级 "
+    "相关性评分 相关性得分 相关性分数 相关度评分 相关度得分 "
     "是否相关 等级 评级 评分 打分 分级 人工标注",
     "score": "firststagescore initialscore retrievalscore retrieverscore bm25 bm25score "
     "searchscore modelscore similarity similarityscore cosine distancescore "
@@ -50,6 +51,7 @@ _NAMES: dict[str, str] = {
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
 # Other columns of scores that systems gave: pred_scores_bge, minilm_rerank_score.
+_BRACKETS = re.compile(r"[(（\[【](?!(?:list|query)\))[^)）\]】]*[)）\]】]\s*$")
 _OF_A_SYSTEM = re.compile(
     r"(pred|predicted|rerank|reranked|reranker|crossencoder)scores?|(预测|重排|精排)(分数|得分)"
 )
@@ -150,8 +152,18 @@ def recognise(columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def looks_like_label(column: str) -> bool:
+    """Whether part of the name is one of labels."""
+    return (
+        next(hint for field, hint in _HINTS if field == "label").search(plain(column)) is not None
+    )
+
+
 def _field(column: str) -> str | None:
     name = plain(column)
+    if name not in _FIELD_OF and (bare := _BRACKETS.sub("", column)):
+        # A scale or a unit in brackets: 相关性评分（0-3）, relevance (0 to 3).
+        name = plain(bare)
     return _FIELD_OF.get(name, "reranked" if _OF_A_SYSTEM.search(name) else None)
 
 

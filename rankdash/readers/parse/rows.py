@@ -15,6 +15,7 @@ from rankdash.readers.parse.annotators import word_finding
 from rankdash.readers.parse.columns import SYSTEM, is_id, systems_in
 from rankdash.readers.parse.drawn import cannot_tell, drawn_finding, draws_of, names_draws
 from rankdash.readers.parse.source import Source, stem_of
+from rankdash.readers.parse.suspicious import suspicious
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.texts import free_name, one_each
 from rankdash.readers.parse.values import blank, labels, numbers
@@ -66,7 +67,7 @@ def part_of(
         pairs=pairs,
         scores=scores,
         keyed_by_text=keyed,
-        findings=(*table.findings, *rows.findings, *drawn),
+        findings=(*table.findings, *rows.findings, *suspicious(table, fields), *drawn),
     )
 
 

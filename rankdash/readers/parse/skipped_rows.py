@@ -99,6 +99,7 @@ class Refusals:
     file: str
     _lines: dict[str, list[int]] = field(default_factory=dict)
     _examples: dict[str, list[str]] = field(default_factory=dict)
+    _rows: int = 0
 
     def add(
         self,
@@ -118,6 +119,7 @@ class Refusals:
 
     def stop_if_most(self, rows: int) -> None:
         """Raises FormatError where more than half of `rows` are refused, with the first of them."""
+        self._rows = rows
         if not rows or self.count <= _MOST_REFUSED * rows:
             return
         code = max(self._lines, key=lambda code: len(self._lines[code]))
@@ -136,14 +138,15 @@ class Refusals:
         )
 
     def findings(self) -> list[Finding]:
-        """One warning a reason, with the first lines and rows."""
+        """Return a warning for each reason, with its lines, the first rows and the number of all
+        rows."""
         messages = {code: _message(REASONS[code], lines) for code, lines in self._lines.items()}
         return [
             Finding(
                 "warning",
                 code,
                 messages[code].template,
-                messages[code].params,
+                {**messages[code].params, "rows": self._rows},
                 REASONS[code].remedy,
                 self.file,
                 min(lines),

@@ -20,6 +20,7 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.study.systems import first_stage_name
+from rankdash.ui.data import lights_view
 from rankdash.ui.labels import label_direction
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, stored
@@ -39,6 +40,7 @@ def draw(dataset_id: str, *, blocking_said: bool) -> None:
     if report.blocks_reranking is not None and not blocking_said:
         why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
         st.warning(paragraph(why), icon=":material/block:")
+    lights_view.draw(report)
     st.caption(_summary(report))
     _counts(report)
     _findings(report)

@@ -19,8 +19,11 @@ _MOST_BYTES = 5_000_000
 _WIDTH = 170
 
 
-def draw(files: Sequence[Source], title: Callable[[str], str]) -> dict[str, Mapping[str, str]]:
-    """The choices for the uploaded files; file → field → column where one differs from the guess.
+def draw(
+    files: Sequence[Source], title: Callable[[str], str]
+) -> tuple[dict[str, Mapping[str, str]], float | None]:
+    """Draw the choices for the uploaded files; return file → field → column where one differs from
+    the guess, and the grade that means not relevant if 1 is the best.
 
     title: the name of a field on the page.
     """
@@ -38,12 +41,33 @@ def draw(files: Sequence[Source], title: Callable[[str], str]) -> dict[str, Mapp
                 "changes it."
             )
         )
-    chosen = {each.file: _row(each, title) for each in st.session_state[_GUESSED][1]}
-    return {
-        each.file: chosen[each.file]
-        for each in st.session_state[_GUESSED][1]
-        if chosen[each.file] != each.fields
-    }
+    guesses = st.session_state[_GUESSED][1]
+    chosen: dict[str, Mapping[str, str]] = {each.file: _row(each, title) for each in guesses}
+    worst = [_worst(each, chosen[each.file].get("label")) for each in guesses]
+    changed = {each.file: chosen[each.file] for each in guesses if chosen[each.file] != each.fields}
+    return changed, max((each for each in worst if each is not None), default=None)
+
+
+def _worst(guess: Guess, label: str | None) -> float | None:
+    """The tick beside the label column; the grade that means not relevant where it is set."""
+    if label is None:
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ticked = st.checkbox(
+            _("1 is the best grade in {column}", column=markdown_safe(label, 60)),
+            key=f"columns.{guess.file}.reversed",
+            help=_("The labels are reversed: each becomes the worst grade minus itself."),
+        )
+        if not ticked:
+            return None
+        return st.number_input(
+            _("Grade that means not relevant"),
+            value=guess.highest.get(label, 1.0),
+            step=1.0,
+            format="%g",
+            key=f"columns.{guess.file}.worst",
+            width=_WIDTH,
+        )
 
 
 def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:

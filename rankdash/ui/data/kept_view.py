@@ -48,6 +48,18 @@ def say(kept: Kept) -> str | None:
     }
     report = stored.check_report(row.id)
     blocking = report.blocks_reranking if report else None
+    wrong = report.implausible if report else ()
+    if blocking is None and wrong:
+        text = _(
+            "{name} is stored, but something looks wrong: {queries} and {documents}.",
+            name=name,
+            **size,
+        )
+        st.warning(
+            paragraph([text, markdown_safe(finding_text(wrong[0]), 400)]),
+            icon=":material/warning:",
+        )
+        return None
     if blocking is None:
         text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
         st.success(text, icon=":material/check_circle:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 
 import streamlit as st
 
@@ -23,11 +23,18 @@ from rankdash.readers import (
     Choices,
     Conflict,
     MappingNeeded,
+    Match,
     Source,
     Together,
     WordsNeeded,
 )
-from rankdash.ui.data import baseline_form, column_choices, kept_view, reading_panel
+from rankdash.ui.data import (
+    baseline_form,
+    column_choices,
+    kept_view,
+    reading_panel,
+    reading_rules,
+)
 from rankdash.ui.state import language, pickers, samples
 from rankdash.ui.state.server import workspace
 from rankdash.ui.state.uploaded import uploader
@@ -104,7 +111,7 @@ def _panel() -> None:
         )
         st.info(text, icon=":material/folder_zip:")
         return
-    left, middle, right, last = st.columns(4)
+    left, middle, right, last, ids = st.columns(5)
     name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
     first, made = middle.selectbox(
         _("First-stage ranking"),
@@ -117,33 +124,20 @@ def _panel() -> None:
             n=RETRIEVED,
         ),
     )
-    conflict = right.selectbox(
-        _("Duplicate judgments"),
-        get_args(Conflict),
-        format_func=lambda value: {
-            "highest": _("keep the highest"),
-            "lowest": _("keep the lowest"),
-            "mean": _("take the mean"),
-            "refuse": _("refuse the file"),
-        }[value],
-        help=_("The same query and document labelled twice with different grades."),
-    )
-    annotators = last.selectbox(
-        _("Several annotators"),
-        get_args(Together),
-        format_func=lambda value: {
-            "majority": _("Majority vote"),
-            "mean": _("use the mean of their grades"),
-        }[value],
-        help=_(
-            "For files with a label column per annotator, named label_1, label_2 and so on. On a "
-            "tie, the lower grade is used; the check report shows their agreement."
-        ),
-    )
-    mapping = column_choices.draw(files, field_title)
+    with right:
+        conflict = reading_rules.conflict()
+    with last:
+        annotators = reading_rules.annotators()
+    with ids:
+        match = reading_rules.match()
+    mapping, worst = column_choices.draw(files, field_title)
     label = ngettext("Read {n} file", "Read {n} files", len(files))
     if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
-        _read(_Upload(files, name, first, made, conflict, annotators, mapping))
+        _read(
+            _Upload(
+                files, name, first, made, conflict, annotators, mapping, match=match, worst=worst
+            )
+        )
 
 
 def _is_workspace_file(source: Source) -> bool:
@@ -176,7 +170,8 @@ def _made() -> dict[Retrieval | None, str]:
 class _Upload:
     """Files on their way in, and what was answered about them so far.
 
-    mapping: file → field → column. words: file → word → grade.
+    mapping: file → field → column. words: file → word → grade. worst: the grade that means not
+    relevant, if 1 is the best.
     """
 
     files: tuple[Source, ...]
@@ -187,6 +182,8 @@ class _Upload:
     annotators: Together
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     words: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    match: Match = "id"
+    worst: float | None = None
 
 
 def _read(upload: _Upload) -> None:
@@ -197,6 +194,8 @@ def _read(upload: _Upload) -> None:
         "first_stage": upload.first_stage or None,
         "words": upload.words,
         "annotators": upload.annotators,
+        "match": upload.match,
+        "worst_label": upload.worst,
         "ask": True,
     }
     try:

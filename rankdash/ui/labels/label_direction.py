@@ -22,14 +22,16 @@ _NO_INTEREST = 5
 
 
 def draw(dataset_id: str, report: CheckReport) -> None:
-    """Offer to reverse labels that seem to be reversed, or to undo it; nothing for others."""
+    """Offer to reverse labels, first of all those that seem to be reversed, or to undo it."""
     if report.reversed_at is not None:
         st.caption(finding_text(reversed_note(report.reversed_at)))
         if not read_only() and st.button(_("Undo the reversal"), icon=":material/undo:"):
             _reverse(dataset_id, report, report.reversed_at)
-    elif report.suspected_best and not read_only():
-        with st.container(border=True):
-            _offer(dataset_id, report)
+    elif report.labels and not read_only():
+        suspected = bool(report.suspected_best)
+        if suspected or st.checkbox(_("1 is the best grade"), key="labels.one_is_best"):
+            with st.container(border=True):
+                _offer(dataset_id, report)
 
 
 def _offer(dataset_id: str, report: CheckReport) -> None:
@@ -70,7 +72,7 @@ def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
     data set as it came."""
     old = stored.dataset(dataset_id)
     own = {each.code for each in check(old, (), {}).findings}
-    noticed = [each for each in report.findings if each.code not in own]
+    noticed = [each for each in report.findings if each.code not in {*own, "label_direction"}]
     suffix = _(", labels reversed")
     if report.reversed_at is None:
         noticed.append(reversed_note(worst))

@@ -59,7 +59,7 @@ def arranged(listed: list[dict]) -> dict[str, object]:
 
 def means(data: object, spec: str = "ndcg@10") -> list[float]:
     """Of the first stage and of each system."""
-    loaded = load([Source("example.json", json.dumps(data).encode())], ask=True)
+    loaded = load([Source("example.json", json.dumps(data).encode())])
     runs = [loaded.dataset.candidates, *loaded.rankings.values()]
     return [rd.evaluate(loaded.dataset, run, metrics=[spec]).mean(spec) for run in runs]
 

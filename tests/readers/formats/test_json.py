@@ -310,4 +310,4 @@ def test_a_line_is_named_once_for_all_its_entries(parse, found):
 
     parsed = parse({"x.json": json.dumps([{"query": "x", "docs": docs}])})
 
-    assert found(parsed, "bad_label").params == {"count": 3, "lines": "1"}
+    assert found(parsed, "bad_label").params == {"count": 3, "lines": "1", "rows": 9}

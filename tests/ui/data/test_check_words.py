@@ -107,6 +107,7 @@ def test_what_blocks_reranking_is_said_once(paper, monkeypatch, blocked, said):
     monkeypatch.setattr(check_view, "workspace", lambda: store)
     monkeypatch.setattr(check_view, "CheckReport", SimpleNamespace(from_json=lambda _text: report))
     monkeypatch.setattr(check_view.label_direction, "draw", lambda *_a: None)
+    monkeypatch.setattr(check_view.lights_view, "draw", lambda _report: None)
     for name in ("_counts", "_findings", "_labels", "_rankings", "_systems"):
         monkeypatch.setattr(check_view, name, lambda *_a: None)
     check_view.draw("shop", blocking_said=said)

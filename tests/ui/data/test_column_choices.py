@@ -34,6 +34,7 @@ def chosen(paper, session, monkeypatch):
     drawn = paper(column_choices)
     drawn.session_state = session
     drawn.answers_to, drawn.offered = {}, {}
+    drawn.answers["checkbox"] = False
 
     def selectbox(title, options, index, format_func, **_settings):
         drawn.offered[title] = (options, index, [format_func(each) for each in options])
@@ -46,7 +47,7 @@ def chosen(paper, session, monkeypatch):
 
 
 def test_the_guess_is_set_and_says_nothing_and_only_labels_are_offered_as_labels(chosen):
-    assert column_choices.draw(files(10), str) == {}
+    assert column_choices.draw(files(10), str) == ({}, None)
     assert list(chosen.offered) == list(FIELDS)
     assert chosen.offered["query"][:2] == (["", "q", "text", "grade", "other"], 1)
     assert chosen.offered["label"][:2] == (["", "grade", "other"], 1)
@@ -59,12 +60,21 @@ def test_the_guess_is_set_and_says_nothing_and_only_labels_are_offered_as_labels
 
 def test_what_is_chosen_otherwise_is_told_as_a_whole(chosen):
     chosen.answers_to = {"label": "other", "document": ""}
-    assert column_choices.draw(files(10), str) == {"x.csv": {"query": "q", "label": "other"}}
+    assert column_choices.draw(files(10), str)[0] == {"x.csv": {"query": "q", "label": "other"}}
 
 
 def test_a_guess_that_is_not_offered_is_set_to_none(chosen):
     chosen.found = lambda most: [guess(labels=("other",))]
-    assert column_choices.draw(files(10), str) == {"x.csv": {"query": "q", "document": "text"}}
+    assert column_choices.draw(files(10), str)[0] == {"x.csv": {"query": "q", "document": "text"}}
+
+
+@pytest.mark.parametrize("ticked", [False, True])
+def test_a_tick_beside_the_label_column_says_that_1_is_best(chosen, ticked):
+    chosen.checkbox = lambda label, **_settings: ticked and label == "1 is the best grade in grade"
+    chosen.number_input = lambda _label, value, **_settings: value + 1
+    chosen.found = lambda most: [guess(highest={"grade": 4.0})]
+
+    assert column_choices.draw(files(10), str) == ({}, 5.0 if ticked else None)
 
 
 @pytest.mark.parametrize(("sizes", "large"), [((3, 2), False), ((3, 3), True)])

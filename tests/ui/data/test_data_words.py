@@ -53,7 +53,7 @@ def test_what_became_of_files_is_said(
             SimpleNamespace(id="shop", name="Shop", queries=2, documents=1)]  # fmt: skip
     monkeypatch.setattr(kept_view, "workspace", lambda: SimpleNamespace(datasets=lambda: rows))
     finding = SimpleNamespace(remedy="Add {what}.", params={"what": "it"})
-    report = SimpleNamespace(blocks_reranking=finding if blocked else None)
+    report = SimpleNamespace(blocks_reranking=finding if blocked else None, implausible=())
     monkeypatch.setattr(kept_view.stored, "check_report", lambda _id: report)
     monkeypatch.setattr(kept_view, "finding_text", lambda _finding: "Blocked.")
     address.settle("data", opened)

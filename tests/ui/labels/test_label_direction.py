@@ -165,7 +165,7 @@ def test_which_grade_means_not_relevant(paper, monkeypatch, grades, corrected, o
     [
         (None, True, False, ["offer"]),
         (None, True, True, []),
-        (None, False, False, []),
+        (None, False, False, ["checkbox"]),
         (5.0, True, False, ["caption", "button"]),
         (5.0, False, True, ["caption"]),
     ],
@@ -178,6 +178,8 @@ def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
     monkeypatch.setattr(
         label_direction, "_offer", lambda *_a: drawn.drawn.append(("offer", None, {}))
     )
-    label_direction.draw("shop", SimpleNamespace(reversed_at=at, suspected_best=suspected))
+    drawn.answers["checkbox"] = False
+    report = SimpleNamespace(reversed_at=at, suspected_best=suspected, labels=3)
+    label_direction.draw("shop", report)
     kinds = [kind for kind, _first, _settings in drawn.drawn]
     assert [kind for kind in kinds if kind != "container"] == parts

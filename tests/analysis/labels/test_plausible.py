@@ -1,0 +1,213 @@
+"""Data that cannot be right: each is noticed, and none of the sets that are right is."""
+
+import itertools
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankdash.analysis.labels.check import check
+from rankdash.dataset import Dataset
+from rankdash.loading import Loaded, checked, load
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers import Source, read, sources_from_path
+from tests.sets import ROOT, SETS, loaded
+
+IMPLAUSIBLE = {
+    "labels_by_accident",
+    "counted_queries",
+    "label_direction",
+    "unused_labels",
+    "few_documents",
+    "none_in_top",
+}
+CHINESE = ROOT / "assets" / "samples" / "helpcentre_zh"
+
+
+def codes(report) -> set[str]:
+    return {finding.code for finding in report.findings}
+
+
+def with_labels_of_others(data: Dataset, seed: int, own: int = 0) -> Dataset:
+    """The queries' labels given to each other at random, but for `own` queries that keep theirs."""
+    ids = data.qrels["query_id"].unique()
+    order = np.random.default_rng(seed).permutation(ids[own:])
+    moved = dict(zip(ids[own:], np.roll(order, 1)[np.argsort(order)], strict=True))
+    qrels = data.qrels.assign(
+        query_id=data.qrels["query_id"].map(lambda each: moved.get(each, each))
+    )
+    return Dataset(data.name, data.queries, data.documents, qrels, data.candidates)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_set_that_is_right_is_not_suspected(name):
+    report = loaded(name).report
+
+    assert not codes(report) & IMPLAUSIBLE
+    assert report.implausible == ()
+    assert report.refused_rows is None
+
+
+def test_the_chinese_sample_is_not_suspected():
+    report = load(sources_from_path(CHINESE), first_stage="initial").report
+
+    assert not codes(report) & IMPLAUSIBLE
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", [*SETS, "helpcentre_zh"])
+def test_labels_of_other_queries_are_noticed_in_english_and_in_chinese(name, seed):
+    data = (
+        load(sources_from_path(CHINESE), first_stage="initial").dataset
+        if name == "helpcentre_zh"
+        else loaded(name).dataset
+    )
+
+    wrong = with_labels_of_others(data, seed, own=2)
+
+    (found,) = [each for each in check(wrong, (), {}).findings if each.code == "labels_by_accident"]
+    assert found.severity == "warning"
+    assert "--match order" in found.remedy
+
+
+def test_queries_and_documents_that_share_no_language_are_not_suspected():
+    queries = pd.DataFrame({"query_id": [f"q{n}" for n in range(40)]})
+    queries["text"] = [f"问题{chr(0x4E00 + n)}{chr(0x5E00 + n)}" for n in range(40)]
+    documents = pd.DataFrame({"doc_id": [f"d{n}" for n in range(40)], "title": ""})
+    documents["text"] = [f"answer number{n} about thing{n}" for n in range(40)]
+    qrels = pd.DataFrame({"query_id": queries["query_id"], "doc_id": documents["doc_id"]})
+    ranking = Ranking.from_columns(qrels["query_id"], qrels["doc_id"], np.ones(40))
+    data = Dataset("x", queries, documents, qrels.assign(label=1.0), ranking)
+
+    assert "labels_by_accident" not in codes(check(data, (), {}))
+
+
+def counted(ids: list[str], labelled: int | None = None) -> list[Source]:
+    """Queries with these ids, and labels that count them 1, 2, 3 … in their order."""
+    draw = random.Random(3)
+    words = [f"word{n}" for n in range(2000)]
+    texts = [" ".join(draw.sample(words, 6)) for _ in ids]
+    docs = [f"{text} {' '.join(draw.sample(words, 20))}" for text in texts]
+    queries = "query_id,query\n" + "".join(
+        f"{query},{text}\n" for query, text in zip(ids, texts, strict=True)
+    )
+    corpus = "doc_id,document\n" + "".join(f"d{at},{doc}\n" for at, doc in enumerate(docs, 1))
+    qrels = "".join(f"{at} 0 d{at} 1\n" for at in range(1, (labelled or len(ids)) + 1))
+    files = {"queries.csv": queries, "corpus.csv": corpus, "all.qrels": qrels}
+    return [Source(name, text.encode()) for name, text in files.items()]
+
+
+@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("labelled", [None, 30])
+def test_labels_that_count_the_queries_are_noticed_and_matched_by_order(step, labelled):
+    sources = counted([str(1 + step * at) for at in range(50)], labelled)
+
+    assert "counted_queries" in codes(load(sources).report)
+
+    right = load(sources, match="order")
+    assert not codes(right.report) & IMPLAUSIBLE
+    pairs = dict(zip(right.dataset.qrels["doc_id"], right.dataset.qrels["query_id"], strict=True))
+    assert (pairs["d1"], pairs["d2"], pairs["d30"]) == ("1", str(1 + step), str(1 + step * 29))
+
+
+def test_queries_that_are_numbered_as_the_labels_say_are_not_suspected():
+    ids = [str(at) for at in range(1, 51)]
+
+    assert not codes(load(counted(ids)).report) & IMPLAUSIBLE
+
+
+def table(columns: dict[str, list[object]]) -> Loaded:
+    text = pd.DataFrame(columns).to_csv(index=False)
+    return checked(read([Source("rows.csv", text.encode())]))
+
+
+QUERIES = [f"what is thing{n}" for n in range(6) for _ in range(4)]
+DOCUMENTS = [f"text {n} of {place}" for n in range(6) for place in range(4)]
+GRADES = [1, 2, 3, 4] * 6
+SCORES = [4.5, 3.5, 2.5, 1.5] * 6
+
+
+@pytest.mark.parametrize(
+    "name", ["相关性评分（0-3）", "relevance (0 to 3)", "Label [1-4]", "相关度评分"]
+)
+def test_a_scale_in_brackets_behind_a_label_column_does_not_hide_it(name):
+    found = table({"query": QUERIES, "document": DOCUMENTS, "bm25": SCORES, name: GRADES})
+
+    assert found.dataset.qrels["label"].tolist() == GRADES
+
+
+@pytest.mark.parametrize("name", ["relevance by Anna", "人工相关判断"])
+def test_a_column_like_labels_that_is_not_used_is_told(name):
+    found = table({"query": QUERIES, "document": DOCUMENTS, "bm25": SCORES, name: GRADES})
+
+    (finding,) = [each for each in found.report.findings if each.code == "unused_labels"]
+    assert finding.params == {"column": name}
+    assert {"no_labels", "unused_labels"} <= {each.code for each in found.report.implausible}
+
+
+@pytest.mark.parametrize(
+    "name", ["grade (1 = best)", "rating (1 is the best)", "等级（1表示最好）"]
+)
+def test_a_header_that_says_that_1_is_best_is_noticed_whatever_the_order(name):
+    found = table({"query": QUERIES, "document": DOCUMENTS, "bm25": SCORES, name: GRADES[::-1]})
+
+    assert found.report.suspected_best == "1"
+
+
+@pytest.mark.parametrize("name", ["grade (10 = best)", "grade (3 = best, 1 = worst)"])
+def test_a_header_that_says_that_another_grade_is_best_is_not(name):
+    found = table({"query": QUERIES, "document": DOCUMENTS, "bm25": SCORES, name: GRADES[::-1]})
+
+    assert found.report.suspected_best == ""
+
+
+@pytest.mark.parametrize(("documents", "told"), [(20, True), (600, False)])
+def test_few_documents_in_many_rows_are_told(documents, told):
+    rows = 1200
+    found = table(
+        {
+            "query": [f"query {at // 10}" for at in range(rows)],
+            "document": [f"kind {at % documents}" for at in range(rows)],
+            "label": [at % 3 for at in range(rows)],
+        }
+    )
+
+    assert ("few_documents" in codes(found.report)) == told
+
+
+@pytest.mark.parametrize(("bad", "many"), [(400, True), (40, False)])
+def test_many_rows_that_were_refused_are_counted_with_all_rows(bad, many):
+    labels = ["?" if at < bad else at % 2 for at in range(1000)]
+    found = table(
+        {
+            "query": [f"query {at // 10}" for at in range(1000)],
+            "document": [f"text {at}" for at in range(1000)],
+            "label": labels,
+        }
+    )
+
+    assert found.report.refused_rows == ((bad, 1000) if many else None)
+
+
+@pytest.mark.parametrize(("queries", "place"), list(itertools.product([4, 5, 30], [9, 10])))
+def test_a_run_without_a_relevant_document_in_any_top_ten_is_told(queries, place):
+    names = [f"q{at}" for at in range(queries)]
+    lists = [
+        (name, [f"{name}d{rank}" for rank in range(20)], np.arange(20.0, 0, -1)) for name in names
+    ]
+    ranking = Ranking.from_lists(lists)
+    qrels = pd.DataFrame({"query_id": names, "doc_id": [f"{each}d{place}" for each in names]})
+    documents = pd.DataFrame({"doc_id": [doc for _, docs, _ in lists for doc in docs]})
+    data = Dataset(
+        "x",
+        pd.DataFrame({"query_id": names, "text": None}),
+        documents.assign(title="", text=None),
+        qrels.assign(label=1.0),
+        ranking,
+    )
+
+    report = check(data, (), {"other": ranking})
+
+    found = [each.params["name"] for each in report.findings if each.code == "none_in_top"]
+    assert found == (["first stage", "other"] if place == 10 and queries >= 5 else [])
