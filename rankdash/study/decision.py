@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.statistics.inference import MANY_VALUES
 from rankdash.analysis.statistics.pairs import direction
 from rankdash.analysis.statistics.planning import FEWEST_PLANNED
 from rankdash.analysis.statistics.verdict import Kind, is_below_minimum
@@ -224,6 +225,8 @@ def _unproven(study: Study, found: Decision) -> tuple[Step, int]:
         before, high = found.headline.before, three.corrected.high
     if n < FEWEST_PLANNED:
         return "more", FEWEST_PLANNED - n
+    if np.isnan(high):
+        return "more", MANY_VALUES - n
     if is_below_minimum(high, before, minimum):
         return "unprovable", 0
     if more:

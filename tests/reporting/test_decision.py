@@ -260,7 +260,7 @@ STEPS = {
     ),
     "queries": (
         lambda study: labelled(study, lambda query, label: query in ("q00", "q01", "q02")),
-        "Label 2 more queries: fewer give no verdict.",
+        "Label 3 more queries: fewer give no verdict.",
     ),
     "baseline": (
         lambda study: labelled(study, lambda query, label: True, first_stage="bm25"),

@@ -3,7 +3,8 @@
 Student's t covers a mean of few values well if their distribution is symmetric. Changes of a metric
 often are not: most queries do not change, and a few change much. Hall's transformation removes the
 skewness of t. It covers such means, but it is too narrow if the skewness of the sample is chance.
-Each end of the interval is therefore the wider of both.
+Each end of the interval is therefore the wider of both, but the transformation moves no end beyond
+the values seen.
 
 Sources: Student (1908); Hall, P. (1992), On the removal of skewness by transformation, Journal of
 the Royal Statistical Society B 54, 221–228.
@@ -31,11 +32,13 @@ def t_interval(columns: Columns, level: float, *, skewed: bool) -> FloatArray:
 
     mean, error, skew = _moments(columns)
     reach = stdtrit(columns.known.sum(axis=0) - 1, (1 + level) / 2)
-    down, up = reach, reach
+    low, high = mean - error * reach, mean + error * reach
     if skewed:
-        down = np.maximum(reach, _back(reach, skew))
-        up = np.maximum(reach, -_back(-reach, skew))
-    return np.stack([mean - error * down, mean + error * up])
+        lowest = np.fmin.reduce(columns.values, axis=0)
+        highest = np.fmax.reduce(columns.values, axis=0)
+        low = np.minimum(low, np.maximum(mean - error * _back(reach, skew), lowest))
+        high = np.maximum(high, np.minimum(mean - error * _back(-reach, skew), highest))
+    return np.stack([low, high])
 
 
 def p_below(values: FloatArray, limit: float) -> float:
@@ -51,7 +54,9 @@ def p_below(values: FloatArray, limit: float) -> float:
         return math.nan
     t = (mean - limit) / error
     removed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
-    return float(stdtr(len(values) - 1, -min(t, removed)))
+    # No end of the interval lies beyond the values because of the skewness.
+    decides = t if limit <= values.min() else min(t, removed)
+    return float(stdtr(len(values) - 1, -decides))
 
 
 def _moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:
