@@ -18,7 +18,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.words import prices
 from rankdash.words.html import html_safe
-from rankdash.words.latency import added, without_p95
+from rankdash.words.latency import added, busy_notes, without_p95
 from rankdash.words.money import money
 from rankdash.words.names import middle
 from rankdash.words.verdict_chips import change_interval, chip, interval
@@ -107,10 +107,13 @@ def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
         helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
     p95 = Cell(_NONE, _("not measured"))
     if row.p95 is not None:
-        p95 = Cell(_milliseconds(row.p95), added(study.run(row.system)))
+        beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
+        p95 = Cell(_milliseconds(row.p95), " · ".join(each for each in beside if each))
     elif timed := _timed(study, row):
         p95 = Cell(_NONE, _("too few timed"), without_p95(timed))
     optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
+    if axis in row.unsure:
+        optimal = _("within noise")
     return (
         Cell(study.name(row.system), _state(row)),
         Cell(number(row.mean), interval(row.low, row.high)),
@@ -173,11 +176,13 @@ def notes(study: Study, axis: Axis) -> list[str]:
         _("{system} ({reason})", system=study.name(row.system), reason=_absence(study, row, axis))
         for row in rows
         if row.pareto[axis] is None
+        and axis not in row.unsure
         # Nothing is wrong with a baseline that nothing can be compared with.
         and (row.kind != "baseline" or row.takes(axis) is None)
     ]
     if absent:
         sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
+    sentences += busy_notes(study)
     if len({row.n for row in rows}) > 1:
         sentences.append(
             _(
@@ -202,7 +207,7 @@ def trade_off(study: Study, axis: Axis) -> Drawing | None:
             row.high,
         )
         for row in standings(study)
-        if row.pareto[axis] is not None
+        if row.pareto[axis] is not None or axis in row.unsure
     ]
     if len(points) < 2:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,9 +15,12 @@ from rankdash.analysis.statistics.bootstrap import FloatArray
 from rankdash.analysis.token_lengths import TokenLengths
 from rankdash.analysis.token_lengths import token_lengths as lengths_of
 from rankdash.ranking.ranking import Run
+from rankdash.runs.combining import part_ids
 from rankdash.study.study import Study
 
 Against = Literal["documents", "tokens"]
+# A deeper run that takes less than this share of a shallower one's time was not measured alike.
+_FASTER = 0.95
 _COLUMN: dict[Against, str] = {"documents": "pairs", "tokens": "tokens"}
 
 
@@ -57,6 +61,61 @@ def times(study: Study, system: str) -> Times | None:
         )
 
     return study.once(("times", system, level), make)
+
+
+def busy(study: Study, system: str) -> bool:
+    """Whether other programs held the processor while a system, or a part of it, was measured."""
+    run = study.run(system)
+    if run is None:
+        return False
+    if run.measured is not None and run.measured.contended:
+        return True
+    return any(part in study.systems and busy(study, part) for part in part_ids(run))
+
+
+def least(study: Study, system: str) -> tuple[float, float]:
+    """Return the ends of the p95 latency that a repeated measurement may give: its interval, on a
+    busy machine down to the share of the processor that the run had. NaN where not known."""
+    found = times(study, system)
+    if found is None or found.summary.p95 is None:
+        return (math.nan, math.nan)
+    low, high = (
+        found.summary.p95 if math.isnan(end) else end for end in found.summary.p95_interval
+    )
+    measured = found.run.measured
+    share = 1.0
+    if measured is not None and measured.threads and measured.contended:
+        share = measured.cpu_per_wall / measured.threads
+    return (min(low, found.summary.p95 * share), high)
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """Two runs of one reranker with the same settings, of which the deeper one was measured faster.
+
+    documents, fewer: that each reranks for a query, on average.
+    """
+
+    deeper: str
+    shallower: str
+    documents: float
+    fewer: float
+
+
+def inversions(study: Study) -> tuple[Inversion, ...]:
+    """Return every pair of chosen runs whose latency falls with depth, which no machine does."""
+    found = []
+    known = {
+        system: (run, float(run.queries["pairs"].mean()), each.summary.p95 or each.summary.p50)
+        for system, each in timed(study).items()
+        for run in [each.run]
+    }
+    for deeper, (run, documents, ms) in known.items():
+        for shallower, (other, fewer, longer) in known.items():
+            same = (run.reranker, run.settings) == (other.reranker, other.settings)
+            if same and not part_ids(run) and documents > fewer and ms < _FASTER * longer:
+                found.append(Inversion(deeper, shallower, documents, fewer))
+    return tuple(found)
 
 
 def timed(study: Study) -> dict[str, Times]:

@@ -36,8 +36,10 @@ class Standing:
     per_thousand: the same amount in the currency of the study; 0 for the first stage, None where
         it is not known.
     pareto: axis → whether no other system is as good and takes less, or takes as little and is
-        better; None where what it takes is not known, too few queries were answered, or no other
-        system can be compared with it.
+        better; None where what it takes is not known, too few queries were answered, no other
+        system can be compared with it, or the answer lies within the noise of a busy machine.
+    busy: whether it was measured on a busy machine. unsure: the axes on which that leaves it open
+        whether it is Pareto-optimal.
     """
 
     system: str
@@ -56,6 +58,8 @@ class Standing:
     cost: Bill | None
     per_thousand: float | None
     pareto: Mapping[Axis, bool | None]
+    busy: bool = False
+    unsure: frozenset[Axis] = frozenset()
 
     def takes(self, axis: Axis) -> float | None:
         """Milliseconds or money."""
@@ -99,11 +103,32 @@ def _standings(study: Study) -> tuple[Standing, ...]:
     rows = [_standing(study, system) for system in study.chosen]
     means = [math.nan if row.kind in _INCOMPARABLE else row.mean for row in rows]
     fronts = {axis: _front([row.takes(axis) for row in rows], means) for axis in AXES}
+    ends = [latency.least(study, row.system) if row.busy else (row.p95, row.p95) for row in rows]
     rows = [
-        replace(row, pareto={axis: front[at] for axis, front in fronts.items()})
+        _settled(
+            replace(row, pareto={axis: front[at] for axis, front in fronts.items()}),
+            at,
+            ends,
+            means,
+        )
         for at, row in enumerate(rows)
     ]
     return tuple(sorted(rows, key=lambda row: _place(row.kind, row.mean)))
+
+
+def _settled(
+    row: Standing,
+    at: int,
+    ends: Sequence[tuple[float | None, float | None]],
+    means: Sequence[float],
+) -> Standing:
+    """Without its place on the front of latency if a new measurement may change it. ends: of the
+    latency of each system, the same twice for one that was not measured on a busy machine."""
+    for own, others in ((0, 1), (1, 0)):
+        taken = [each[own if place == at else others] for place, each in enumerate(ends)]
+        if row.pareto["p95"] is not None and _front(taken, means)[at] != row.pareto["p95"]:
+            return replace(row, pareto={**row.pareto, "p95": None}, unsure=frozenset({"p95"}))
+    return row
 
 
 def _front(taken: Sequence[float | None], means: Sequence[float]) -> list[bool | None]:
@@ -139,4 +164,5 @@ def _standing(study: Study, system: str) -> Standing:
         cost=cost,
         per_thousand=0.0 if first else None if cost is None else cost.per_thousand,
         pareto={},
+        busy=latency.busy(study, system),
     )

@@ -62,13 +62,14 @@ class MeasuredLoad:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Latency of a run in ms, None where it was not measured, its measured throughput, and how many
-    queries were timed: of few there is no p95."""
+    """Latency of a run in ms, None where it was not measured, its measured throughput, how many
+    queries were timed (of few there is no p95), and whether the machine was busy."""
 
     p50: float | None
     p95: float | None
     levels: tuple[Level, ...] = ()
     timed: int = 0
+    busy: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Served:
     way: Way
     in_flight: int = 0
     cpu: str = ""
+    busy: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,7 @@ class Bill:
 
     def _with_parts(self) -> Iterator[Bill]:
         """Yield itself, or what it is made of."""
-        if not self.parts:
-            yield self
+        yield from () if self.parts else (self,)
         for _name, bill in self.parts:
             yield from bill._with_parts()
 
@@ -319,7 +320,7 @@ def _served(
     cpu = "" if run is None else str(run.machine.get("cpu", ""))
     level = within_target(waited.levels, target_ms)
     if level is not None:
-        return Served(level.queries_per_second, "concurrent", level.in_flight, cpu)
+        return Served(level.queries_per_second, "concurrent", level.in_flight, cpu, waited.busy)
     if price.searches_per_second is not None:
         return Served(price.searches_per_second, "listed")
     if run is None:
@@ -330,10 +331,10 @@ def _served(
         seconds = measured.seconds - measured.index_seconds
         if seconds > 0:
             way: Way = "batches" if measured.together > 1 else "alone"
-            return Served(measured.pairs / seconds / documents, way, 0, cpu)
+            return Served(measured.pairs / seconds / documents, way, 0, cpu, waited.busy)
     total = float(run.queries["latency_ms"].sum())
     timed = int(run.queries["latency_ms"].notna().sum())
-    return Served(timed / total * 1000, "alone", 0, cpu) if total > 0 else None
+    return Served(timed / total * 1000, "alone", 0, cpu, waited.busy) if total > 0 else None
 
 
 def load(study: Study, system: str) -> MeasuredLoad:
@@ -392,6 +393,7 @@ def waiting(study: Study, system: str) -> Waiting:
     if found is None:
         return Waiting(0.0, 0.0)
     levels = found.run.measured.throughput if found.run.measured is not None else ()
-    if not found.summary.n:
-        return Waiting(None, None, levels)
-    return Waiting(found.summary.p50, found.summary.p95, levels, found.summary.n)
+    busy, summary = latency.busy(study, system), found.summary
+    if not summary.n:
+        return Waiting(None, None, levels, busy=busy)
+    return Waiting(summary.p50, summary.p95, levels, summary.n, busy)

@@ -82,6 +82,13 @@ def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> lis
                 target=brief(target, p95),
             )
         )
+    if p95 is not None and found.choice.waiting.busy:
+        said.append(
+            _(
+                "The machine was busy while {name} was measured: measure its latency again.",
+                name=name,
+            )
+        )
     said += _caveats(study, found, _RISKS, fit)
     if not found.priced:
         text = _(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import reduce
 
 from rankdash.analysis.latency import Apart
-from rankdash.i18n import duration, moment, ngettext, number
+from rankdash.i18n import all_of, duration, moment, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import FEWEST_TIMED, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.runs.combining import part_ids
+from rankdash.study import latency
 from rankdash.study.pricing import CASCADE
+from rankdash.study.study import Study
 
 
 def where_measured(run: Run) -> str:
@@ -37,6 +39,36 @@ def where_measured(run: Run) -> str:
 def added(run: Run | None) -> str:
     """The same in short, for the cell of a table."""
     return _("sum of its parts") if run is not None and part_ids(run) else ""
+
+
+def busy_notes(study: Study) -> list[str]:
+    """What was measured on a busy machine, and what depth contradicts; names as they are."""
+    busy = [
+        study.name(system)
+        for system in study.chosen
+        if latency.busy(study, system) and latency.summary(study, system) is not None
+    ]
+    sentences = []
+    if busy:
+        sentences.append(
+            _(
+                "The machine was busy while {names} ran: latency and price may be lower. Measure "
+                "again when the machine is idle.",
+                names=all_of(busy),
+            )
+        )
+    for each in latency.inversions(study):
+        sentences.append(
+            _(
+                "{deeper} reranks {n} documents and was measured faster than {shallower} with "
+                "{fewer}: one of the two measurements was disturbed. Measure both again.",
+                deeper=study.name(each.deeper),
+                n=number(each.documents, 0),
+                shallower=study.name(each.shallower),
+                fewer=number(each.fewer, 0),
+            )
+        )
+    return sentences
 
 
 def without_p95(timed: int) -> str:

@@ -64,6 +64,7 @@ def marks(bill: Bill) -> list[str]:
             "alone": _("throughput of one query at a time"),
         }[bill.served.way]
         sentences += [way] if way else []
+        sentences += [_("machine was busy")] if bill.served.busy else []
     return sentences + machines(bill)
 
 
@@ -154,6 +155,8 @@ def cautions(choice: Choice, target_ms: float) -> list[str]:
         told = (_("example values"), *told)
     sentences = [each for each in told if each]
     p95 = choice.waiting.p95
+    if choice.waiting.busy and p95 is not None and _("machine was busy") not in sentences:
+        sentences.append(_("machine was busy"))
     if choice.system and p95 is None:
         sentences.append(_("latency: {reason}", reason=without_p95(choice.waiting.timed)))
     elif p95 is not None and not meets(p95, target_ms):

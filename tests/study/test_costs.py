@@ -578,3 +578,13 @@ def test_a_ranking_from_a_file_has_no_price_until_one_is_given():
     assert bill_of(study, timed.id).served.way == "alone"
     flat = replace(hour, price=Price(0.7, "flat"))
     assert bill_of(study_of(run, prices={run.id: flat}), run.id).per_thousand == 0.7
+
+
+def test_a_price_by_the_throughput_of_a_busy_machine_is_marked():
+    slow = replace(batches(4.0), threads=2, cpu_seconds=1.0)
+    run = made("run", "bi-encoder", ms=5.0, measured=slow)
+    assert "machine was busy" in prices.marks(bill_of(study_of(run), run.id))
+    typed = replace(shipped()[5], price=replace(shipped()[5].price, searches_per_second=7.0))
+    assert "machine was busy" not in prices.marks(
+        bill_of(study_of(run, prices={run.id: typed}), run.id)
+    )

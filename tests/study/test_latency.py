@@ -14,6 +14,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.words.latency import busy_notes
 
 QUERIES = [f"q{n:02}" for n in range(12)]
 
@@ -106,3 +107,24 @@ def test_lengths_in_tokens_are_of_what_the_system_read():
     read_by = replace(study, systems=systems_of(study.dataset, [run]), challengers=("one",))
     found = latency.token_lengths(read_by, "one")
     assert (found.pairs, found.cut, found.limit) == (24, 12, 20)
+
+
+def test_a_deeper_run_that_was_measured_faster_is_pointed_out():
+    """p95 of 28, 59 and 28 ms for 20, 50 and 100 documents."""
+    study = study_of()
+    base = study.run("one")
+    runs = [
+        replace(base, id=name, name=name, reranker=kind, depth=documents, settings={"model": "m"},
+                queries=base.queries.assign(pairs=float(documents), latency_ms=ms))
+        for name, kind, documents, ms in (
+            ("d20", "cross-encoder", 20, 28.0), ("d50", "cross-encoder", 50, 59.0),
+            ("d100", "cross-encoder", 100, 28.0), ("other", "bi-encoder", 100, 1.0),
+        )
+    ]  # fmt: skip
+    names = tuple(each.id for each in runs)
+    of = Study(study.dataset, systems_of(study.dataset, runs), FIRST_STAGE, names)
+    found = [(each.deeper, each.shallower) for each in latency.inversions(of)]
+    assert found == [("d100", "d50")]
+    [said] = busy_notes(of)
+    assert said.startswith("d100 reranks 100 documents and was measured faster than d50 with 50")
+    assert latency.inversions(study) == ()

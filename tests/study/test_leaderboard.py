@@ -10,9 +10,13 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.loading import load
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source
+from rankdash.reporting.leaderboard import lines, notes
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study import leaderboard as board_of
 from rankdash.study.leaderboard import best_challenger, standings
 from rankdash.study.study import Study
@@ -182,3 +186,42 @@ def test_a_mean_is_over_its_own_queries_and_a_change_over_those_of_both(data):
     row = board(of)["whole"]
     assert (row.n, row.helped) == (QUERIES, 10)
     assert (row.mean, row.delta) == pytest.approx((1.0, 2 / 3))
+
+
+BUSY = Measured(pairs=80, seconds=10.0, cpu_seconds=10.0, threads=2)
+IDLE = replace(BUSY, cpu_seconds=19.0)
+
+
+@pytest.mark.parametrize(
+    ("ms", "measured", "optimal", "unsure"),
+    [
+        # Half of the processor: 30 ms may be 15, and then "steady" with 20 ms is dominated.
+        (30.0, BUSY, {"busy": True, "steady": None}, {"steady"}),
+        (30.0, IDLE, {"busy": True, "steady": True}, set()),
+        (50.0, BUSY, {"busy": True, "steady": True}, set()),
+        (10.0, BUSY, {"busy": True, "steady": False}, set()),
+    ],
+)
+def test_no_pareto_mark_within_the_noise_of_a_busy_machine(data, ms, measured, optimal, unsure):
+    best = replace(run(data, "busy", 1, ms=ms), measured=measured)
+    of = study(data, [best, run(data, "steady", 2, ms=20.0)])
+    rows = board(of)
+    assert {name: rows[name].pareto["p95"] for name in optimal} == optimal
+    assert {name for name, row in rows.items() if "p95" in row.unsure} == unsure
+    assert rows["busy"].busy is (measured is BUSY)
+    said = {each[0]: each for each in lines(of, "p95")[1:]}
+    cells = {name.partition(" · ")[0]: each for name, each in said.items()}
+    assert ("machine was busy" in cells["busy"][4]) is (measured is BUSY)
+    assert (cells["steady"][6] == "within noise") is bool(unsure)
+    told = " ".join(notes(of, "p95"))
+    assert ("The machine was busy while busy ran" in told) is (measured is BUSY)
+    assert "Not in the chart: steady" not in told
+
+
+def test_a_fused_run_of_one_measured_on_a_busy_machine_is_marked_too(data):
+    part = replace(run(data, "part", 1, ms=30.0), measured=BUSY)
+    other = run(data, "other", 2, ms=20.0)
+    parts = [CombinedRun(each.name, each.ranking, each) for each in (part, other)]
+    fused = fuse(data, parts, Fusion(), "fused")
+    rows = board(study(data, [part, other, fused]))
+    assert {name for name, row in rows.items() if row.busy} == {"part", "fused"}

@@ -19,6 +19,7 @@ from rankdash.words import costs, prices
 from rankdash.words import decision as words
 from rankdash.words.html import html_safe
 from rankdash.words.judged import judge_warnings, judged_sentence, without_judge
+from rankdash.words.latency import busy_notes
 from rankdash.words.queries import left_out_text
 from rankdash.words.rankings import first_stage
 from rankdash.words.verdict_chips import change_interval, chip, p_fact, sentence
@@ -146,7 +147,8 @@ def _standings(draft: Draft) -> str:
     """Every system in a row, the best first, and how the table is read."""
     study, title = draft.study, html_safe(_("Leaderboard"))
     axis = leaderboard.usual_axis(leaderboard.standings(study))
-    note = prose(shown.optimal_meaning(axis), "muted")
+    notes = (shown.optimal_meaning(axis), *busy_notes(study))
+    note = "".join(prose(each, "muted") for each in notes)
     return together(f"<h3>{title}</h3>", shown.html(study, axis), note)
 
 

@@ -13,7 +13,7 @@ from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, listed, prose, table
 from rankdash.reporting.sections.draft import DASH, Draft, filled
 from rankdash.study import latency
-from rankdash.words.latency import left_out_of_times, where_measured
+from rankdash.words.latency import busy_notes, left_out_of_times, where_measured
 
 
 def draw(draft: Draft) -> str:
@@ -31,6 +31,7 @@ def draw(draft: Draft) -> str:
             continue
         timed.append((system, run, summary))
         sentences += _sentences(draft, system, run, summary)
+    sentences += busy_notes(study)
     if not timed:
         return listed(sentences)
     notes = _(
@@ -82,14 +83,6 @@ def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> 
         sentences = [paragraph([answers, within])]
     if where := where_measured(run):
         sentences.append(_("The times of {system} are {where}.", system=name, where=where))
-    if run.measured is not None and run.measured.contended:
-        sentences.append(
-            _(
-                "The machine was busy while {system} ran, so its times may be longer than the "
-                "machine needs.",
-                system=name,
-            )
-        )
     if parts := left_out_of_times(lost, run.measured):
         sentences.append(
             _("Not included in the times of {system}: {parts}.", system=name, parts=parts)

@@ -18,12 +18,12 @@ from rankdash.study.systems import Money
 from rankdash.ui.cost import cost_terms
 from rankdash.ui.cost.cost_terms import period
 from rankdash.ui.widgets import badges
-from rankdash.ui.widgets.text import shortened
+from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import title
 from rankdash.words import assumptions, costs, methods, prices
 from rankdash.words.html import html_safe
-from rankdash.words.latency import added, without_p95
+from rankdash.words.latency import added, busy_notes, without_p95
 from rankdash.words.names import columns, middle
 from rankdash.words.verdict_chips import interval
 
@@ -132,6 +132,7 @@ def _whole(text: str) -> bool:
 
 
 _LONGEST_NAME = 60
+_LONGEST_NOTE = 400
 _NONE: Cell = ("–", "")
 
 
@@ -152,6 +153,7 @@ def grounds(study: Study, choice: Choice, scenario: Assumptions) -> None:
         _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
         assumptions.passages(choice, scenario),
         assumptions.defaults(study.money or Money()),
+        *(markdown_safe(each, _LONGEST_NOTE) for each in busy_notes(study)),
     ]
     st.caption("  \n".join(fact for fact in facts if fact))
 

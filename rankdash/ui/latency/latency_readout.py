@@ -16,12 +16,12 @@ from rankdash.runs.combining import KIND as FUSION
 from rankdash.study import latency
 from rankdash.study.latency import Times
 from rankdash.study.study import Study
-from rankdash.ui.sidebar.view import safe_name
+from rankdash.ui.sidebar.view import page, safe_name
 from rankdash.ui.state import address, pickers
 from rankdash.ui.widgets.badges import Colour
 from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe, name_rows
-from rankdash.words.latency import left_out_of_times, where_measured
+from rankdash.words.latency import busy_notes, left_out_of_times, where_measured
 
 REAL_TIME, BATCH = "500", "2000"
 _LONGEST_MS = 600_000
@@ -58,6 +58,14 @@ def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
     for system, times in found.items():
         with st.container(border=True):
             _one(safe_name(study, system), times, target_ms, study.statistics.level)
+
+
+def measure_again(study: Study) -> None:
+    """What was measured on a busy machine or depth contradicts, with the way to a new run."""
+    if notes := busy_notes(study):
+        said = "  \n".join(markdown_safe(each, 400) for each in notes)
+        st.warning(said, icon=":material/speed:")
+        st.page_link(page("run"), label=_("Measure again"), icon=":material/arrow_forward:")
 
 
 def not_timed(study: Study, found: dict[str, Times]) -> None:
