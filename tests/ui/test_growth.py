@@ -1,0 +1,118 @@
+"""How the cost of each page grows with the number of queries.
+
+Counted are calls of functions, of Python and of C (a SQL statement is one), and the comparisons of
+ids that NumPy makes one by one; never time. Doubling the queries twice must not cost more than
+three times as much the second time as the first: a linear cost doubles, a quadratic one becomes
+four times as high.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.ui.state import server
+from tests.benchmarks.large_set import store
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+SIZES = (200, 400, 800)
+# Calls by which two runs of the same page may differ.
+SLACK = 20_000
+# Parts of pages that are worked out once they are open.
+OPEN = ("judge.another", *(f"overview.{name}" for name in ("table", "segments", "unjudged")))
+
+
+class Cost:
+    """What was counted so far."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, _frame: object, event: str, _argument: object) -> None:
+        self.count += event in ("call", "c_call")
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cost]:
+    cost, isin = Cost(), np.isin
+
+    def compared(elements, among, **options):
+        if np.asarray(elements).dtype == object:
+            cost.count += np.size(elements) * np.size(among)
+        return isin(elements, among, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "isin", compared)
+        threading.setprofile(cost)
+        try:
+            yield cost
+        finally:
+            threading.setprofile(None)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory) -> Iterator[dict[int, tuple[Path, str]]]:
+    """Number of queries → a workspace with such a set, two runs and a judge, and the set's id."""
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for size in SIZES:
+            home = tmp_path_factory.mktemp("home")
+            patch.setenv("RANKDASH_HOME", str(home))
+            server.workspace.cache_clear()
+            dataset_id = store(
+                {"a": 0.8, "b": 1.2}, queries=size, candidates=5, documents=size, words=8
+            )
+            qrels = server.workspace().dataset(dataset_id).qrels
+            grades = qrels.assign(grade=qrels["label"], error="").drop(columns="label")
+            StoredJudges(server.workspace()).add(dataset_id, "judge", "tiny", 3, grades)
+            found[size] = home, dataset_id
+    server.workspace.cache_clear()
+    yield found
+    server.workspace.cache_clear()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_doubling_the_queries_at_most_triples_what_they_add(
+    page, homes, monkeypatch, quick_starts
+) -> None:
+    costs = []
+    for size in (SIZES[0], *SIZES):
+        home, dataset_id = homes[size]
+        monkeypatch.setenv("RANKDASH_HOME", str(home))
+        server.workspace.cache_clear()
+        st.cache_resource.clear()
+        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+        app.query_params["data"] = dataset_id
+        for name in OPEN:
+            app.session_state[name] = True
+        if page != "overview":
+            app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+        with counted(monkeypatch) as cost:
+            app.run()
+        assert not app.exception
+        assert app.title
+        costs.append(cost.count)
+    # The first run of all also imports modules.
+    _imports, one, two, four = costs
+    assert four - two <= 3 * max(two - one, 0) + SLACK, costs
+
+
+def test_a_quadratic_cost_is_seen(monkeypatch) -> None:
+    """As the Judge page's was: object ids compared one by one."""
+    costs = []
+    for size in SIZES:
+        ids = np.array([str(n) for n in range(size)], dtype=object)
+        with counted(monkeypatch) as cost:
+            thread = threading.Thread(target=lambda ids=ids: np.isin(ids, ids))
+            thread.start()
+            thread.join()
+        costs.append(cost.count)
+    one, two, four = costs
+    assert four - two > 3 * (two - one) + SLACK
