@@ -312,9 +312,10 @@ def _exactly(condition: Condition, value: float, limit: float) -> str:
 
 def _differs(outcome: GateOutcome, kind: Kind) -> bool:
     """Whether the verdict of `compare` on a gain contradicts its condition."""
+    limit = outcome.condition.limit
     if not outcome.passed:
-        return kind in GAINS
-    return kind == "worse" or (kind == "unproven" and outcome.condition.limit >= 0)
+        return kind in GAINS and limit <= 0
+    return kind == "worse" or (kind == "unproven" and limit >= 0)
 
 
 def _notes(checked: Checked) -> Iterator[str]:
