@@ -18,6 +18,7 @@ import numpy as np
 
 from rankdash.analysis.statistics.bootstrap import TIE, Columns, FloatArray, moments
 
+_ROUNDING = 1e-12
 # Below this skewness over √n both ends are those of t, to the last digit.
 _NOT_SKEWED = 1e-9
 
@@ -55,7 +56,7 @@ def p_below(values: FloatArray, limit: float) -> float:
     t = (mean - limit) / error
     removed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     # No end of the interval lies beyond the values because of the skewness.
-    decides = t if limit <= values.min() else min(t, removed)
+    decides = t if limit <= values.min() + _ROUNDING else min(t, removed)
     return float(stdtr(len(values) - 1, -decides))
 
 
