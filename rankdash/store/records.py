@@ -32,7 +32,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     | dict.fromkeys(("load_ms", "p50_ms", "p95_ms", "pairs_per_second"), _NUMBER)
     | {"depth": (int, type(None))},
 }
-# What records of an older version lack.
+# What rows and records of an older version lack.
 _LATER = {"candidates_name": ""}
 _JSON = ("report", "settings", "machine")
 
@@ -41,7 +41,8 @@ Row = dict[str, object]
 
 def keep(folder: Path, kind: str, row: sqlite3.Row) -> None:
     """Write the record of a folder that a row names. Raises OSError where that fails."""
-    values = {name: row[name] for name in _COLUMNS[kind]}
+    known = _LATER | dict(row)
+    values = {name: known[name] for name in _COLUMNS[kind]}
     text = json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "row": values})
     part = folder / f".{RECORD}.{uuid.uuid4().hex[:8]}"
     try:
