@@ -120,7 +120,8 @@ class ScoreCache:
     ) -> list[str]:
         """What is kept of the answers to each (query text, document text), in order, as it was
         written; "" where nothing is. use: whether this counts as use."""
-        keys = {query: _ask_key(fingerprint, query) for query, _ in asked}
+        queries = dict.fromkeys(query for query, _ in asked)
+        keys = {query: _ask_key(fingerprint, query) for query in queries}
         with self._database.reading() as db:
             cached = _answers(db, list(keys.values()))
         answers = [

@@ -68,7 +68,7 @@ def questions(
 ) -> list[Question]:
     """Return (query id, document id) pairs with the texts that the data set has of them. unread:
     the pairs with an answer that could not be read."""
-    queries, documents = dict(dataset.query_text()), dict(dataset.document_text())
+    queries, documents = dataset.query_text().to_dict(), dataset.document_text().to_dict()
     return [
         Question(
             *pair,
