@@ -1,4 +1,4 @@
-"""Columns in a narrow window.
+"""Columns in a narrow window, and what else of the look no setting of the theme changes.
 
 Streamlit stacks columns on a phone only. Between that and a wide window, beside the sidebar, a
 chart, a card or a choice in one of several columns is too narrow for its words.
@@ -33,6 +33,9 @@ _DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
 _SLIDER = '[data-testid="stSlider"]'
 
 _STYLE = f"""<style>
+/* White on the accent and the accent on its own tint cannot both be legible on a dark ground. */
+button[kind="segmented_controlActive"], button[kind="segmented_controlActive"] *,
+button[kind="pillsActive"], button[kind="pillsActive"] * {{ color: inherit; }}
 @media screen and (max-width: {WIDE - 1}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
   /* Charts and tables below each other. */

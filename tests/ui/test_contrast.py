@@ -1,0 +1,49 @@
+"""The colours of the theme: text can be read, by WCAG's formula (4.5 to 1)."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())[
+    "theme"
+]
+# Streamlit writes the titles of the menu and all captions in this share of the colour of text.
+CAPTION = 0.6
+
+
+def channels(colour: str) -> list[float]:
+    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+
+
+def luminance(parts: list[float]) -> float:
+    linear = [
+        each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(ink: str, ground: str, share: float = 1.0) -> float:
+    below = channels(ground)
+    drawn = [
+        top * share + under * (1 - share) for top, under in zip(channels(ink), below, strict=True)
+    ]
+    high, low = sorted((luminance(drawn), luminance(below)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_formula_is_that_of_wcag():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+    # As a browser draws the title of a group in the sidebar, and a tag, with the colours of before.
+    assert contrast("#1F2933", "#F4F6F8", CAPTION) == pytest.approx(3.96, abs=0.01)
+    assert contrast("#FFFFFF", "#3D9BD6") == pytest.approx(3.06, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_captions_and_what_is_written_on_the_accent_can_be_read(scheme):
+    colours = THEME[scheme]
+    for ground in ("backgroundColor", "secondaryBackgroundColor"):
+        assert contrast(colours["textColor"], colours[ground], CAPTION) >= 4.5
+        assert contrast(colours.get("linkColor", colours["primaryColor"]), colours[ground]) >= 4.5
+    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5
