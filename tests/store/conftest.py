@@ -89,7 +89,7 @@ def make_run():
             created="2026-01-02T03:04:05+00:00",
             measured=Measured(
                 pairs=4,
-                tokens=17.0,
+                computed_tokens=17.0,
                 seconds=0.1,
                 cpu_seconds=0.15,
                 index_seconds=0.06,
