@@ -84,7 +84,8 @@ def test_a_comparison_says_it_in_three_ways(run, files) -> None:
     assert told.json["headline"]["new"]["sentence"] == text.splitlines()[0]
     note = "What follows is by people's labels only, without the judge."
     assert text.index("corrected by people: ") < text.index(note) < text.index("wider if skewed")
-    first, people, alone, corrected, *_ = text.splitlines()
+    first, bias, people, alone, corrected, *_ = text.splitlines()
+    assert bias.startswith("Bias: the judge errs in favour of old. ")
     assert first.startswith(
         f"new is better than old: NDCG@10 {found['corrected']['mean']:+.4f} (95%"
     )
