@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 
 from rankdash.charts import style
 from rankdash.charts.cost import frontier
@@ -24,6 +25,8 @@ from rankdash.words.names import middle
 from rankdash.words.verdict_chips import change_interval, chip, interval
 
 _NONE = "–"
+# System, metric, change, and queries helped and hurt: the first columns, which are always there.
+_QUALITY = 4
 # On a narrow page each system is a block: its name, then its cells with their headings.
 _STYLE = """<style>
 .rd-board { container-type: inline-size; overflow-x: auto; }
@@ -71,7 +74,7 @@ class Cell:
 
 
 def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
-    """One for each cell of `cells`. axis: what quality is traded against."""
+    """Return one for each cell of `cells`. axis: what quality is traded against."""
     within = _("{level} interval", level=percent(study.statistics.level))
     against = _("latency") if axis == "p95" else _("price")
     return (
@@ -131,14 +134,13 @@ def html(study: Study, axis: Axis, *, in_focus: str = "", width: int | None = No
     in_focus: the challenger whose row is set off. width: columns of text that a name may take
     before it is cut in its middle and whole under the pointer; None: every name is whole.
     """
-    marks, titles = style.marks(study.places, study.baseline), headings(study, axis)
+    marks, (titles, rows) = style.marks(study.places, study.baseline), _table(study, axis)
     head = "".join(
         f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
         for cell in titles
     )
     body = ""
-    for row in standings(study):
-        name, *others = cells(study, row, axis)
+    for row, (name, *others) in zip(standings(study), rows, strict=True):
         focus = " class='rd-focus'" if row.system == in_focus else ""
         shown = name.value if width is None else middle(name.value, width)
         body += (
@@ -160,9 +162,26 @@ def html(study: Study, axis: Axis, *, in_focus: str = "", width: int | None = No
 
 
 def lines(study: Study, axis: Axis) -> list[list[str]]:
-    """The table as plain text, its headings first."""
-    rows = (cells(study, row, axis) for row in standings(study))
-    return [[cell.line for cell in row] for row in (headings(study, axis), *rows)]
+    """Return the table as plain text, its headings first."""
+    titles, rows = _table(study, axis)
+    return [[cell.line for cell in row] for row in (titles, *rows)]
+
+
+def _table(study: Study, axis: Axis) -> tuple[tuple[Cell, ...], list[tuple[Cell, ...]]]:
+    """Return the headings and the rows, without latency, price and Pareto if no system but the
+    first stage has one: `notes` has the reasons."""
+    titles, board = headings(study, axis), standings(study)
+    rows = [cells(study, row, axis) for row in board]
+    known = [
+        at < _QUALITY
+        or any(
+            shown[at].value != _NONE
+            for row, shown in zip(board, rows, strict=True)
+            if row.system != FIRST_STAGE
+        )
+        for at in range(len(titles))
+    ]
+    return tuple(compress(titles, known)), [tuple(compress(row, known)) for row in rows]
 
 
 def _small(cell: Cell) -> str:

@@ -119,7 +119,11 @@ def study_of(case: Case) -> Study:
         baseline=FIRST_STAGE,
         challengers=tuple(run.id for run in runs),
         statistics=StatisticsSettings(**case.rules),
-        money=Money(Assumptions(value_per_search=1.0), prices={run.id: price for run in runs}),
+        money=Money(
+            Assumptions(value_per_search=1.0),
+            prices={run.id: price for run in runs},
+            given=frozenset({"value_per_search"}),
+        ),
     )
 
 

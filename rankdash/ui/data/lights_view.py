@@ -29,8 +29,8 @@ def draw(report: CheckReport) -> None:
     every = lights(report)
     for column, light in zip(st.columns(len(every)), every, strict=True):
         with column.container(border=True, height="stretch"):
-            st.markdown(f"{_SIGNS[light.state]} **{light.title}**: {words[light.state]}")
+            st.markdown(f"{_SIGNS[light.state]} **{light.title}**  \n{words[light.state]}")
     for light in every:
         if light.state == "wrong":
             what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
-            st.error(f"**{light.title}.** {what}\n\n**{_('What to do')}:** {remedy}")
+            st.error(f"**{light.title}**  \n{what}\n\n**{_('What to do')}**  \n{remedy}")
