@@ -122,7 +122,9 @@ class _Queries:
         shares = self._tilted(change)
         if shares is None:
             return None
-        spread = math.sqrt(float(shares @ self._values**2) - change**2)
+        # An end of the interval can lie beyond the largest value, which no weights reach.
+        change = float(shares @ self._values)
+        spread = math.sqrt(max(float(shares @ self._values**2) - change**2, 0.0))
         most = max(PRACTICAL, 10 * self.n)
         reach = float(ndtri(1 - self._alpha / 2) + ndtri(power))
         root = max(reach * spread / change, math.sqrt(self.n + 1))

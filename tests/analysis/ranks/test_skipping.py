@@ -224,7 +224,7 @@ def test_with_few_queries_no_rule_is_chosen(n):
 
 
 def test_twenty_queries_are_enough_for_a_rule():
-    found = skipping(*telling(20), SETTINGS)
+    found = skipping(*telling(20, seed=2), SETTINGS)
     assert found.rule is not None and found.held_out is not None
 
 
