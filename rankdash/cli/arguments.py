@@ -364,7 +364,7 @@ def add_statistics(parser: Parser) -> None:
         also=("--level",),
         dest="level",
     )
-    parser.option("--interval", "KIND", "bca or percentile (default: bca)")
+    parser.option("--interval", "KIND", "skew-t, t, bca or percentile (default: skew-t)")
     parser.option("--test", "NAME", "sign-flip (permutation), t or wilcoxon (default: sign-flip)")
     parser.option("--correction", "NAME", "holm, bh or none (default: holm)")
     parser.option(

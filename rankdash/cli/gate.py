@@ -90,7 +90,7 @@ def add(parser: Parser) -> None:
         default=0.95,
     )
     parser.number("--tie-band", "changes of a query up to this size hurt nobody (default: 0.005)")
-    parser.number("--seed", "the same seed gives the same limits", kind=int)
+    parser.number("--seed", "the same seed gives the same p of compare", kind=int)
     add_conventions(parser)
     parser.formats(("text", "json", "markdown", "junit"))
     parser.option(

@@ -197,7 +197,8 @@ def test_with_many_queries_every_surface_takes_as_many_resamples(run, many):
     assert (
         run("compare", *sides, *options, "--resamples", "500").json["settings"]["resamples"] == 500
     )
-    assert "1,000 resamples" in run("gate", *sides, "--min", "mrr@10=0").out
+    gated = run("gate", *sides, "--min", "mrr@10=0", "--format", "json").json
+    assert gated["settings"]["resamples"] == 1000
     data = rd.read(qrels, base)
     ranked = rd.read_run(up, data)
     evaluations = {

@@ -174,7 +174,7 @@ def test_a_run_in_the_folder_of_the_data_set_is_itself_and_not_the_first_stage(r
         (files / name).rename(folder / name)
     base, up = folder / "base.trec", folder / "up.trec"
     assert run("report", "--data", folder, "--challenger", up, "--out", out).code == 0
-    assert "up is better than First stage" in out.read_text(encoding="utf-8")
+    assert "up is better than base" in out.read_text(encoding="utf-8")
     asked = ("report", "--qrels", folder, "--baseline", up, "--challenger", base, "--out", out)
     assert run(*asked).code == 0
     assert "base is worse than up" in out.read_text(encoding="utf-8")
