@@ -233,8 +233,8 @@ def test_repeats_of_a_judge() -> None:
 
 @pytest.mark.parametrize(("queries", "each"), [(4, 2), (5, 2), (6, 2), (2, 8)])
 def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> None:
-    """Of 8 pairs there is no kappa, of 10 there is one; of 5 queries there is no interval, of 6 there
-    is one; the matrix and the shares are of any number."""
+    """Of 8 pairs there is no kappa, of 10 there is one; of 5 queries there is no interval, of 6
+    there is one; the matrix and the shares are of any number."""
     judge, labels, label, grade = random_pairs(queries, each)
     found = agreement(judge, labels, threshold=2)
     kappas, intervals = queries * each >= FEWEST_PAIRS, queries == 6
