@@ -357,7 +357,8 @@ def test_a_shape_says_the_same_by_command_in_python_on_the_page_and_in_the_repor
     given = ["report", "--data", str(file), "--metrics", specs, "--out", str(report)]
     assert main([*given, "--sections", "systems"]) == 0
     rows = [re.findall(r">([^<]+)<", row) for row in report.read_text().split("<tr>")]
-    means = {row[0]: row[2] for row in rows if row[1:2] == ["First stage"]}
+    name = stored.candidates_name or "First stage"
+    means = {row[0]: row[2] for row in rows if row[1:2] == [name]}
     titled = {parse_measure(spec).title: f"{mean:.3f}" for spec, mean in shape.values.items()}
     assert {title: means[title] for title in titled} == titled
 
