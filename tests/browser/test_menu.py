@@ -56,7 +56,7 @@ def test_going_back_is_one_step_and_a_link_opens_elsewhere_what_is_chosen(
 
 def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, filled):
     dataset_id, _run = filled
-    visit.open(f"cost?data={dataset_id}&lang=en")
+    visit.open(f"cost?data={dataset_id}&value_per_search=0.010&lang=en")
     slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
     slider.focus()
     slider.press("ArrowLeft")
