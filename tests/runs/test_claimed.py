@@ -131,7 +131,7 @@ def test_loading_a_model_is_in_no_pace(monkeypatch):
     clock[0] = 30.0
     worker.Attempt._loaded(attempt, 30_000.0)
     clock[0] = 31.0
-    worker.Attempt._count(attempt, [SimpleNamespace(query_id="q", state="done")])
+    worker.Attempt._count(attempt, [SimpleNamespace(query_id="q", state="done", calls=())])
     assert attempt._progress.rate_pairs_s == 100.0
     assert attempt._progress.seconds_left == 1.0
 

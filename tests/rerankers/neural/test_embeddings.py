@@ -12,6 +12,7 @@ from rankdash.rerankers.kinds.bi_encoder import _answer, _index
 from rankdash.rerankers.kinds.late_interaction import _chunks, _counts, _Kept, _Tokens
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.fidelity import Sample
+from rankdash.rerankers.neural.shared import Indexed
 
 MODEL = "a" * 32
 
@@ -55,7 +56,7 @@ class Encoder:
     """The first letter as a vector; `asked` are the texts it was given."""
 
     def __init__(self):
-        self.asked = []
+        self.asked, self.limit = [], 2
 
     def encode(self, texts, role):
         self.asked.append((list(texts), role))
@@ -64,21 +65,23 @@ class Encoder:
 
 def test_a_document_is_encoded_once_however_often_it_is_a_candidate(tmp_path):
     encoder, held = Encoder(), opened(tmp_path)
-    assert _index(encoder, held, ["b", "a", "b"]) > 0
-    assert _index(encoder, held, ["a", "b"]) == 0.0
+    first, again = (_index(encoder, held, texts) for texts in (["b", "a", "b"], ["a", "b"]))
+    assert first.seconds > 0
+    assert first.tokens == 2 + 2
+    assert again == Indexed(0.0, 0.0)
     _index(encoder, held, ["a", "c"])
     assert encoder.asked == [(["b", "a"], "document"), (["c"], "document")]
 
 
 def test_a_cosine_and_its_tokens_are_those_of_query_and_document():
     query = vector(1, 0, full=9)
-    found = _answer(query, [vector(3, 4, full=4), vector(0, 2, full=7)], 6, 0.5)
+    found = _answer(query, [vector(3, 4, full=4), vector(0, 2, full=7)], 6, Indexed(0.5, 10.0))
     assert found.scores.tolist() == pytest.approx([0.6, 0.0])
     assert (found.tokens.tolist(), found.full.tolist()) == ([6 + 4, 6 + 6], [9 + 4, 9 + 7])
-    assert found.index_seconds == 0.5
-    unknown = _answer(query, [vector(1, 0)], None, 0.5)
+    assert (found.index_seconds, found.computed_tokens) == (0.5, 16)
+    unknown = _answer(query, [vector(1, 0)], None, Indexed(0.5, 0.0))
     assert (unknown.tokens, unknown.full) == (None, None)
-    assert len(_answer(query, [], 6, 0.5).scores) == 0
+    assert len(_answer(query, [], 6, Indexed(0.5, 0.0)).scores) == 0
 
 
 def test_late_interaction_counts_as_much():
