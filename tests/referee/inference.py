@@ -11,13 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, t, ttest_1samp
+from scipy.optimize import brentq
+from scipy.stats import norm, skew, t, ttest_1samp
 
-from tests.referee.rules import RESAMPLES
+from tests.referee.rules import RESAMPLES, Rules
 
 Floats = npt.NDArray[np.float64]
 SIGMAS = 5.0
-FEWEST = 5
+FEWEST = 6
+MANY, FEWEST_CHANGED = 30, 3
+"""Of fewer queries, so many have to change."""
 _SEED = 977
 _COUNTS: dict[int, Floats] = {}
 _MEANS: dict[bytes, Floats] = {}
@@ -39,31 +42,59 @@ def drawn_means(values: Floats) -> Floats:
     return _MEANS[asked]
 
 
-def interval(values: Floats, level: float, *, bca: bool) -> list[Range]:
-    """Where the lower and the upper end of the interval of the mean may lie: (from, to) for each.
+def interval(values: Floats, rules: Rules) -> list[Range]:
+    """Where the lower and the upper end of the interval of the mean may lie: (from, to) for each,
+    NaN if there is none.
 
-    Percentiles of the resampled means (Efron 1979), or those shifted by bias and acceleration
-    (Efron 1987, equations 2.3 and 6.6).
+    Student's t, widened by Hall's transformation (1992); percentiles of the resampled means (Efron
+    1979), or those shifted by bias and acceleration (Efron 1987, equations 2.3 and 6.6).
     """
+    n, changed = len(values), int((np.abs(values) > 1e-12).sum())
+    if n < FEWEST or (n < MANY and 0 < changed < FEWEST_CHANGED):
+        return [(math.nan, math.nan)] * 2
     mean = round(float(values.mean()), 12)
     if np.ptp(values) < 1e-12:
-        return [(mean, mean), (mean, mean)]
-    return _read_off(drawn_means(values), _shares(values, level, bca=bca))
+        return [(mean, mean)] * 2
+    if rules.interval == "skew-t":
+        return [(end, end) for end in _skewed_t(values, rules.level)]
+    return _read_off(drawn_means(values), _shares(values, rules))
 
 
-def relative_interval(before: Floats, changes: Floats, level: float, *, bca: bool) -> list[Range]:
-    """The same for the mean change over the mean before: the ratio in each draw, its ends at the
-    shares of the draws at which those of the change lie.
+def _skewed_t(values: Floats, level: float) -> tuple[float, float]:
+    n, mean = len(values), float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    k = float(skew(values, bias=False)) / math.sqrt(n)
+
+    def turned(at: float, reach: float) -> float:
+        return at + k * at**2 / 3 + k**2 * at**3 / 27 + k / 6 - reach
+
+    reach = float(t.ppf((1 + level) / 2, n - 1))
+    below, above = (
+        mean - error * brentq(turned, -1e6, 1e6, (each,), xtol=1e-13) for each in (reach, -reach)
+    )
+    return (
+        min(mean - error * reach, max(below, float(values.min()))),
+        max(mean + error * reach, min(above, float(values.max()))),
+    )
+
+
+def relative_interval(before: Floats, changes: Floats, rules: Rules) -> list[Range]:
+    """The same for the mean change over the mean before: by the delta method, or the ratio in each
+    draw, its ends at the shares of the draws at which those of the change lie.
 
     Both intervals are on the same side of 0: where a ratio of this side may be missing, the end of
     the change over the mean before is one that it may have.
     """
     plain = [(low / before.mean(), high / before.mean())
-             for low, high in interval(changes, level, bca=bca)]  # fmt: skip
+             for low, high in interval(changes, rules)]  # fmt: skip
     if np.ptp(changes) < 1e-12 and not changes.any():
         return plain
-    ratios = drawn_means(changes) / drawn_means(before)
-    found = _read_off(ratios, _shares(changes, level, bca=bca))
+    if rules.interval == "skew-t":
+        ratio = changes.mean() / before.mean()
+        found = interval(ratio + (changes - ratio * before) / before.mean(), rules)
+    else:
+        ratios = drawn_means(changes) / drawn_means(before)
+        found = _read_off(ratios, _shares(changes, rules))
     return [
         (min(own[0], other[0]), max(own[1], other[1])) if own[0] <= 0 <= own[1] else own
         for own, other in zip(found, plain, strict=True)
@@ -74,19 +105,19 @@ def _read_off(draws: Floats, shares: Sequence[Range]) -> list[Range]:
     return [tuple(np.quantile(draws, each).tolist()) for each in shares]
 
 
-def _shares(values: Floats, level: float, *, bca: bool) -> list[Range]:
+def _shares(values: Floats, rules: Rules) -> list[Range]:
     """Between which shares of the draws each end of the interval of the mean lies."""
     mean = round(float(values.mean()), 12)
     means = drawn_means(values)
     bias = acceleration = unsure = 0.0
-    if bca:
+    if rules.interval == "bca":
         below = ((means < mean).mean() + (means <= mean).mean()) / 2
         bias = float(norm.ppf(below))
         unsure = math.sqrt(below * (1 - below) / RESAMPLES) / norm.pdf(bias)
         parts = values - values.mean()
         acceleration = float((parts**3).sum() / (6 * (parts**2).sum() ** 1.5))
     found = []
-    for share in ((1 - level) / 2, (1 + level) / 2):
+    for share in ((1 - rules.level) / 2, (1 + rules.level) / 2):
         reach = bias + norm.ppf(share)
         at = norm.cdf(bias + reach / (1 - acceleration * reach))
         error = math.hypot(

@@ -26,7 +26,7 @@ class Rules:
     empty_counts: bool = False
     missing_counts: bool = True
     level: float = 0.95
-    bca: bool = True
+    interval: str = "skew-t"
     flips: bool = True
     holm: bool = True
 
@@ -49,16 +49,17 @@ RULES = (
         single=True,
         empty_counts=True,
         missing_counts=False,
-        bca=False,
+        interval="percentile",
         flips=False,
     ),
     Rules(
         "judged only",
         Conventions(judged_only=True, threshold=2.0),
-        StatisticsSettings(correction="bh", level=0.9),
+        StatisticsSettings(correction="bh", level=0.9, interval="bca"),
         threshold=2.0,
         judged_only=True,
         level=0.9,
+        interval="bca",
         holm=False,
     ),
 )

@@ -32,12 +32,21 @@ def assert_shows(text: str, expected: float, slack: float = 0.0) -> None:
 
 
 def assert_ends(text: str, ranges: Sequence[tuple[float, float]]) -> None:
-    """The text is an interval, each end of which lies in its range; without width "no spread"."""
+    """The text is an interval, each end of which lies in its range; "no spread" if it has no width,
+    and a dash if there is none."""
+    if any(math.isnan(end) for each in ranges for end in each):
+        assert text == "–", (text, ranges)
+        return
     ends = text.split(" … ")
     if len({end for each in ranges for end in each}) == 1:
         assert text == "no spread", (text, ranges)
         return
     assert len(ends) == 2, text
     for end, (low, high) in zip(ends, ranges, strict=True):
-        shown, half = number(end)
-        assert low - half - 1e-9 <= shown <= high + half + 1e-9, (text, low, high)
+        assert_within(end, low, high)
+
+
+def assert_within(text: str, low: float, high: float) -> None:
+    """The text is a number of this range, rounded."""
+    shown, half = number(text)
+    assert low - half - 1e-9 <= shown <= high + half + 1e-9, (text, low, high)

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from tests.referee.conftest import array
 from tests.referee.inference import Range, relative_interval
-from tests.referee.shown import assert_ends, assert_shows
+from tests.referee.shown import assert_ends, assert_shows, assert_within
 
 SEARCHES = 100_000 * 365 / 12
 """A month, at the searches a day that are assumed where nobody says otherwise."""
@@ -63,7 +63,7 @@ def test_costs(own, said):
         changes = own.changes(system)
         before = np.array([own.table["ndcg", own.baseline][query] for query in changes])
         gain = array(changes).mean() / before.mean()
-        ends = relative_interval(before, array(changes), own.rules.level, bca=own.rules.bca)
+        ends = relative_interval(before, array(changes), own.rules)
         for title, formula in rising.items():
             value, bracket, interval = cells[title]
             if title == "return on the cost":
@@ -92,10 +92,8 @@ def _assert_returns(text: str, low: float, high: float) -> None:
         assert low < 0, (text, low)
     elif text == "more than ten times the cost":
         assert high > 10, (text, high)
-    elif low == high:
-        assert_shows(text, low)
     else:
-        assert_ends(f"{text} … {text}", [(low, high)] * 2)
+        assert_within(text, low, high)
 
 
 def _assert_pays(
@@ -107,5 +105,4 @@ def _assert_pays(
             assert low <= LEAST, (text, low)
         else:
             assert high > 0, (text, high)
-            at = sorted(formula(max(each, LEAST)) for each in (low, high))
-            assert_ends(f"{text} … {text}", [(at[0], at[1])] * 2)
+            assert_within(text, *sorted(formula(max(each, LEAST)) for each in (low, high)))
