@@ -78,7 +78,7 @@ def test_a_view_opens_the_same_for_another_person(visit, browser: Browser, app: 
         other.settle()
         assert answer(other) == answer(visit)
         other.sees(re.compile("brings 0.99% more value"))
-        other.sees("value a year")
+        other.sees("cost a year")
         other.go("Queries")
         other.sees("question 7")
         other.sees("MRR@5")
