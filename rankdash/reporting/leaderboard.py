@@ -188,9 +188,15 @@ def _small(cell: Cell) -> str:
     return f"<small>{html_safe(cell.below)}</small>" if cell.below else ""
 
 
+def legend(study: Study, axis: Axis) -> list[str]:
+    """Return what the column Pareto means, if the table has one."""
+    ranked = any(row.pareto[axis] is not None or axis in row.unsure for row in standings(study))
+    return [optimal_meaning(axis)] if ranked else []
+
+
 def notes(study: Study, axis: Axis) -> list[str]:
     """What to know to read table and chart; names are as they were typed."""
-    sentences, rows = [optimal_meaning(axis)], standings(study)
+    sentences, rows = legend(study, axis), standings(study)
     absent = [
         _("{system} ({reason})", system=study.name(row.system), reason=_absence(study, row, axis))
         for row in rows

@@ -1,15 +1,42 @@
 """The report says what the study says, each number rounded as everywhere."""
 
+from datetime import date
+
+import pytest
+
 from rankdash.i18n import brief, number, percent, signed
+from rankdash.reporting.report import Front, html
 from rankdash.study import costs, latency, leaderboard
+from rankdash.study.decision import decision
 from rankdash.study.pricing import bill
-from rankdash.study.systems import FIRST_STAGE
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.value.billing import Price
+from rankdash.value.price_list import ListedPrice
 from rankdash.words import prices
 from rankdash.words.costs import cell
 from rankdash.words.headroom import documents
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import change_interval, chip, interval, sentence
-from tests.surfaces.reading import assert_says
+from tests.surfaces.conftest import Case, without_charts
+from tests.surfaces.reading import Page, assert_says
+
+PRICE = ListedPrice("own", "Mine", "", Price(0.3, "search"), "", date(2026, 11, 1))
+
+
+@pytest.fixture(scope="module")
+def priced(case: Case) -> Study:
+    """The comparison with every price and the value of a search set."""
+    money = Money(
+        prices={run.id: PRICE for run in case.runs}, given=frozenset({"value_per_search"})
+    )
+    return case.study_of(case.runs, money=money)
+
+
+@pytest.fixture(scope="module")
+def priced_report(priced: Study) -> Page:
+    with without_charts():
+        return Page(html(priced, Front(sections=("decision", "cost"))).decode())
 
 
 def test_every_metric_of_every_system(case, report):
@@ -40,9 +67,7 @@ def test_the_page_to_decide_by(case, report):
     hit, row = study.comparison.row(best, "hit@10"), study.comparison.row(best, study.spec)
     hits = study.pairs(best, "hit@10").dropna(subset="delta")
     worst = study.pairs(best).dropna(subset="delta").nsmallest(1, "delta").iloc[0]
-    unlabelled = study.unjudged_change(best).pool
-    [choice] = [each for each in costs.choices(study) if each.system == best]
-    price, interval = cell(choice.came.break_even_price, "USD")
+    unlabelled = decision(study, best).unlabelled
     assert_says(
         said,
         [
@@ -50,23 +75,35 @@ def test_the_page_to_decide_by(case, report):
             number(len(hits), 0),
             *(signed(hit[f"delta{end}"]) for end in ("", "_low", "_high")),
             sentence(study.comparison.verdict(best, study.spec, study.names)),
-            *(price, interval),
             *(number(row["hurt"], 0), number(row["paired"], 0)),
             *(number(worst["before"]), number(worst["after"])),
-            *([number(len(unlabelled), 0)] if len(unlabelled) else []),
+            *([number(unlabelled, 0)] if unlabelled else []),
         ],
     )
+    # Nobody set a price or what a search is worth.
+    assert "$" not in said[said.index("What it costs") : said.index("Risk")]
     (rows,) = report.tables["decision"]
     for cells, each in zip(rows[1:], leaderboard.standings(study), strict=True):
         assert cells[0].startswith(f"{study.name(each.system)} {chip(each.kind)}")
         assert_says(cells[1], map(number, (each.mean, each.low, each.high)))
         assert_says(cells[2], map(signed, (each.delta, each.delta_low, each.delta_high)))
-        # Nobody set a price; the search itself takes nothing.
+        # The search itself takes nothing. No price is known, and so no column of prices is there.
         own = each.system == FIRST_STAGE
-        assert cells[5] == ("$0.00" if own else f"– {prices.lack(each.cost)}")
-        assert cells[4] == (
+        assert cells[4:] == [
             "0 ms" if own else "– not measured" if each.p95 is None else f"{brief(each.p95)} ms"
-        )
+        ]
+
+
+def test_the_page_to_decide_by_at_a_set_price_and_value(priced, priced_report):
+    best = leaderboard.best_challenger(priced)
+    [choice] = [each for each in costs.choices(priced) if each.system == best]
+    said = priced_report.texts["decision"]
+    of_cost = said[said.index("What it costs") : said.index("Risk")]
+    assert_says(of_cost, cell(choice.came.break_even_elasticity, "USD", "elasticity"))
+    (rows,) = priced_report.tables["decision"]
+    for cells, each in zip(rows[1:], leaderboard.standings(priced), strict=True):
+        assert cells[5].startswith("$0.00" if each.system == FIRST_STAGE else "$0.30")
+        assert cells[6] == ("✓ optimal" if each.pareto["cost"] else "dominated")
 
 
 def test_the_verdict_of_each_system(case, report):
@@ -179,18 +216,27 @@ def test_latency(case, report):
 
 
 def test_cost(case, report):
-    study = case.study
-    rows = report.tables["cost"][0]
-    _price, thousand, month, value, net, *others = rows[1:]
-    for at, choice in enumerate(costs.choices(study), start=1):
+    """Nobody set a price or what a search is worth: nothing follows from a default."""
+    rows = {title: cells for title, *cells in report.tables["cost"][0][1:]}
+    choices = costs.choices(case.study)
+    assert set(rows) == {"price", "cost of 1,000 searches", "cost a month", "p95 added"}
+    for at, choice in enumerate(choices):
+        assert_cell(rows["cost of 1,000 searches"][at], cell(choice.came.cost_per_thousand, "USD"))
+        assert_cell(rows["cost a month"][at], cell(choice.came.cost_per_month, "USD"))
+        assert ("$" in rows["cost of 1,000 searches"][at]) is choice.option.free
+        p95 = None if choice.option.free else choice.waiting.p95
+        assert_says(rows["p95 added"][at], [] if p95 is None else [brief(p95)])
+
+
+def test_cost_at_a_set_price_and_value(priced, priced_report):
+    rows = {title: cells for title, *cells in priced_report.tables["cost"][0][1:]}
+    for at, choice in enumerate(costs.choices(priced)):
         came = choice.came
-        assert_cell(thousand[at], cell(came.cost_per_thousand, "USD"))
-        assert_cell(month[at], cell(came.cost_per_month, "USD"))
-        if choice.system in study.challengers:
-            assert_cell(value[at], cell(came.value_per_month, "USD"))
-            assert_cell(net[at], cell(came.net_per_month, "USD"))
-            p95 = choice.waiting.p95
-            assert_says(others[-1][at], [] if p95 is None else [brief(p95)])
+        assert_cell(rows["cost of 1,000 searches"][at], cell(came.cost_per_thousand, "USD"))
+        assert_cell(rows["cost a month"][at], cell(came.cost_per_month, "USD"))
+        if choice.system in priced.challengers:
+            assert_cell(rows["value a month"][at], cell(came.value_per_month, "USD"))
+            assert_cell(rows["net a month"][at], cell(came.net_per_month, "USD"))
 
 
 def assert_cell(shown: str, found: tuple[str, str]) -> None:

@@ -231,7 +231,7 @@ def _markdown(study: Study) -> Iterator[str]:
     yield f"## {markdown_safe(study.dataset.name)}\n\n"
     axis, names = usual_axis(standings(study)), ranked_names(study)
     yield from plain_markdown(leaderboard.lines(study, axis))
-    yield f"\n{markdown_safe(leaderboard.optimal_meaning(axis))}\n\n"
+    yield "".join(f"\n{markdown_safe(each)}\n" for each in leaderboard.legend(study, axis)) + "\n"
     yield from compact_markdown(study.comparison, names)
     yield "\n"
     yield from markdown(study.comparison, names)

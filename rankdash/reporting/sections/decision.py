@@ -147,7 +147,7 @@ def _standings(draft: Draft) -> str:
     """Every system in a row, the best first, and how the table is read."""
     study, title = draft.study, html_safe(_("Leaderboard"))
     axis = leaderboard.usual_axis(leaderboard.standings(study))
-    notes = (shown.optimal_meaning(axis), *busy_notes(study))
+    notes = (*shown.legend(study, axis), *busy_notes(study))
     note = "".join(prose(each, "muted") for each in notes)
     return together(f"<h3>{title}</h3>", shown.html(study, axis), note)
 
