@@ -83,7 +83,13 @@ CONVENTIONS = (
         (ORDER | COUNTS | {"rules: queries of each system"}) - {"queries: values"},
     ),
     Rule("negative", "unjudged", {"systems: mean", "systems: mean interval", "systems: change"}),
-    Rule("err_top_label", 6.0, ORDER | SHARE_WON, "err@5"),
+    # Both ends of the return are beyond what is written as a number.
+    Rule(
+        "err_top_label",
+        6.0,
+        (ORDER | SHARE_WON) - {"cost: return on the cost, interval"},
+        "err@5",
+    ),
 )
 
 STATISTICS = (
@@ -98,8 +104,8 @@ STATISTICS = (
     Rule("test", "t", P, may=frozenset(WORDS)),
     Rule("correction", "bh", {"systems: p", "segments: p"}, may=frozenset(WORDS)),
     Rule("family", "all", P - {"segments: p"}, may=frozenset(WORDS)),
-    Rule("resamples", 300, INTERVALS | MONEY_INTERVALS | P, may=frozenset(WORDS)),
-    Rule("seed", 3, INTERVALS | MONEY_INTERVALS | P, may=frozenset(WORDS)),
+    Rule("resamples", 300, P, may=frozenset(WORDS)),
+    Rule("seed", 3, P, may=frozenset(WORDS)),
     Rule("tie_band", 0.1, TALLY | {"reasons: queries", "reasons: adds to the mean"},
          may=frozenset({"reasons: why", "reasons: mean change"})),
     Rule("worthwhile", 0.5, WORDS),
@@ -107,6 +113,7 @@ STATISTICS = (
 
 
 FEW = StatisticsSettings(resamples=1000)
+RESAMPLED = replace(FEW, interval="bca")
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +148,11 @@ def test_a_rule_of_statistics_moves_its_figures_and_no_other(ruled, rule):
     after = ruled.figures(rule.spec, Conventions(), replace(FEW, **{rule.name: rule.value}))
     assert rule.moved <= before.keys()
     assert moved(before, after) - rule.may == rule.moved | {"rules: in force"}
+
+
+@pytest.mark.parametrize(("name", "value"), [("resamples", 300), ("seed", 3)])
+def test_a_rule_of_resampling_moves_resampled_intervals(ruled, name, value):
+    before = ruled.figures(SPECS[0], Conventions(), RESAMPLED)
+    after = ruled.figures(SPECS[0], Conventions(), replace(RESAMPLED, **{name: value}))
+    found = moved(before, after) - WORDS
+    assert found == INTERVALS | MONEY_INTERVALS | P | {"rules: in force"}
