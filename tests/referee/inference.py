@@ -96,9 +96,10 @@ def relative_interval(before: Floats, changes: Floats, rules: Rules) -> list[Ran
         ratios = drawn_means(changes) / drawn_means(before)
         found = _read_off(ratios, _shares(changes, rules))
     return [
-        (min(own[0], other[0]), max(own[1], other[1])) if own[0] <= 0 <= own[1] else own
+        (min(own[0], other[0]), max(own[1], other[1])) if own[0] <= 0 <= own[1] else
+        other if all(own[0] * end < 0 for end in other) else own
         for own, other in zip(found, plain, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def _read_off(draws: Floats, shares: Sequence[Range]) -> list[Range]:
