@@ -170,6 +170,8 @@ def _title(name: str) -> str:
         "into": _("Currency"),
         "rate": _("Exchange rate"),
         "thousand": _("Price of 1,000 searches"),
+        "machines": _("Machines by the hour"),
+        "example": _("Example values"),
         "quality_before": _("Metric"),
         "quality_after": _("Metric"),
         "per": _("Amounts per"),
