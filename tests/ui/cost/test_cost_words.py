@@ -54,7 +54,7 @@ def study(low: float = 0.4) -> SimpleNamespace:
     return SimpleNamespace(
         mean=lambda _system: (0.5, low, 0.6), baseline="base", run=lambda _system: None,
         statistics=SimpleNamespace(level=0.95), measure=SimpleNamespace(title="NDCG@10"),
-        name=str.upper,
+        name=str.upper, labelling=None,
     )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def test_a_scenario_is_saved_under_a_name_as_long_as_there_is_room(
     ],
 )
 def test_a_depth_is_recommended_where_one_helps(enough, best, start):
-    curve = SimpleNamespace(enough=enough, best=best, queries=5)
+    curve = SimpleNamespace(enough=enough, best=best, queries=6)
     said = cost_sensitivity._recommended(study(), choice(), curve)
     assert said.startswith(start)
     assert ("down to rank 50." in said) is (enough == 5 and best == 50)
@@ -176,11 +176,11 @@ def test_a_depth_is_recommended_where_one_helps(enough, best, start):
     ("queries", "start", "marked"),
     [
         (2, "**No depth is recommended:** 2 queries, where at least 6 are needed.", []),
-        (4, "**No depth is recommended:** 4 queries, where at least 6 are needed.", []),
-        (5, "**Rerank down to rank 1:**", ["best", "enough", "most"]),
+        (5, "**No depth is recommended:** 5 queries, where at least 6 are needed.", []),
+        (6, "**Rerank down to rank 1:**", ["best", "enough", "most"]),
     ],
 )
-def test_fewer_than_five_queries_recommend_no_depth(paper, monkeypatch, queries, start, marked):
+def test_fewer_than_six_queries_recommend_no_depth(paper, monkeypatch, queries, start, marked):
     table = pd.DataFrame({"depth": [0, 1], "mean": [0.1, 0.2]})
     curve = SimpleNamespace(enough=1, best=1, most=1, queries=queries, table=table)
     found = SimpleNamespace(curve=curve, p95=(0.0, 1.0))
