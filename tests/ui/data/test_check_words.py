@@ -138,7 +138,7 @@ def test_systems_that_came_with_the_files_are_named_and_compared(paper, monkeypa
 )  # fmt: skip
 def test_a_first_stage_made_here_is_listed_as_that(paper, monkeypatch, how, name):
     drawn = paper(check_view)
-    data = SimpleNamespace(first_stage=how)
+    data = SimpleNamespace(first_stage=how, candidates_name="")
     monkeypatch.setattr(check_view.stored, "dataset", {"set": data}.__getitem__)
     rows = [RankingCheck(each, 2, 6, 0.5, 0, 0) for each in (FIRST_STAGE, "mini")]
     check_view._rankings("set", SimpleNamespace(rankings=rows))

@@ -97,7 +97,7 @@ def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspa
     (job,) = jobs_of(workspace)
     assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
     assert KEY not in repr(job)
-    assert (job.name, job.settings["base_url"]) == ("Cohere", "http://127.0.0.1:9")
+    assert (job.name, job.settings["base_url"]) == ("127.0.0.1:9", "http://127.0.0.1:9")
     files = [path for path in workspace.root.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in files)
 
