@@ -227,8 +227,9 @@ def test_latency_holds_every_part_against_the_same_target(play):
         "latency", view__study=one, latency__timed=found, latency_readout__target=50.0
     )
     assert order[3:] == [
-        *("latency_readout.target", "latency_readout.draw", "latency_readout.not_timed"),
-        *("latency_view.spread", "fold latency.numbers", "latency_readout.numbers"),
+        *("latency_readout.target", "latency_readout.measure_again", "latency_readout.draw"),
+        *("latency_readout.not_timed", "latency_view.spread"),
+        *("fold latency.numbers", "latency_readout.numbers"),
         *("fold latency.machines", "latency_readout.machines", "throughput_view.draw"),
         *("tokens_view.draw", "latency_view.growth"),
     ]  # fmt: skip
@@ -237,6 +238,7 @@ def test_latency_holds_every_part_against_the_same_target(play):
         assert given[part] == (one, found, 50.0)
     for part in ("latency_readout.not_timed", "latency_readout.numbers", "latency_view.growth"):
         assert given[part] == (one, found)
+    assert given["latency_readout.measure_again"] == (one,)
     assert given["throughput_view.draw"] == (one, 50.0)
 
 
@@ -272,8 +274,9 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
         overview_causes__reasons=reason,
     )
     assert order[3:] == [
-        *("verdict_strip.draw", "leaderboard_view.draw", *ALWAYS, "overview_charts.changes"),
-        *("view.page", *query, "overview_causes.headroom", "overview_causes.reasons", *to_queries),
+        *("not_compared.draw", "verdict_strip.draw", "leaderboard_view.draw", *ALWAYS),
+        *("overview_charts.changes", "view.page", *query),
+        *("overview_causes.headroom", "overview_causes.reasons", *to_queries),
         *("fold overview.segments", "overview_causes.segments", "fold overview.unjudged"),
         *("unjudged_view.draw", *LAST),
     ]  # fmt: skip
@@ -281,6 +284,7 @@ def test_overview_opens_the_query_or_the_reason_that_is_chosen(
                  "overview_charts.changes", "overview_causes.reasons",
                  "overview_causes.segments"):  # fmt: skip
         assert given[part] == (one, "b")
+    assert given["not_compared.draw"] == (one,)
     assert given["overview_charts.definitions"] == (one, one.specs)
     if query:
         assert given["view.open_query"] == (picked,)

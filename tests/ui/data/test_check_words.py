@@ -132,13 +132,14 @@ def test_systems_that_came_with_the_files_are_named_and_compared(paper, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("how", "name"),
-    [("given", "First stage"), ("corpus-bm25", "First stage (BM25)"),
-     ("rows", "First stage (order of the rows)")],
+    ("how", "called", "name"),
+    [("given", "", "First stage"), ("given", "BM25 of the shop", "BM25 of the shop"),
+     ("corpus-bm25", "", "First stage (BM25)"),
+     ("rows", "", "First stage (order of the rows)")],
 )  # fmt: skip
-def test_a_first_stage_made_here_is_listed_as_that(paper, monkeypatch, how, name):
+def test_a_first_stage_made_here_is_listed_as_that(paper, monkeypatch, how, called, name):
     drawn = paper(check_view)
-    data = SimpleNamespace(first_stage=how, candidates_name="")
+    data = SimpleNamespace(first_stage=how, candidates_name=called)
     monkeypatch.setattr(check_view.stored, "dataset", {"set": data}.__getitem__)
     rows = [RankingCheck(each, 2, 6, 0.5, 0, 0) for each in (FIRST_STAGE, "mini")]
     check_view._rankings("set", SimpleNamespace(rankings=rows))

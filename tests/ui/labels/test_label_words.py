@@ -91,7 +91,7 @@ def test_a_label_put_back_to_the_uploaded_one_is_no_correction(
     monkeypatch.setattr(corrections_form, "Corrections", lambda _store: layer)
     monkeypatch.setattr(corrections_form.person, "name", lambda: "")
     monkeypatch.setattr(corrections_form, "_ranks", lambda *_a: [])
-    labels = SimpleNamespace(label_values=(0.0, 1.0))
+    labels = SimpleNamespace(grades=(0.0, 1.0))
     monkeypatch.setattr(corrections_form.stored, "dataset", lambda _id: labels)
     monkeypatch.setattr(corrections_form.stored, "uploaded_labels", lambda *_a: {"d1": 1.0})
     monkeypatch.setattr(corrections_list, "forget_undone", lambda: None)

@@ -106,8 +106,8 @@ def test_a_sure_first_stage_can_skip_the_reranker(app, decided):
         (
             [(12, 11), (11, 12)] * 10,
             "0.05",
-            "**No query needs turned.** Without it NDCG@20 changes by 0.000 (95%: -0.003 … "
-            "+0.003); the acceptable loss is 0.014.",
+            "**No query needs turned.** Without it NDCG@20 changes by 0.000 (95%: -0.004 … "
+            "+0.004); the acceptable loss is 0.014.",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.errors import SettingError
+from rankdash.rerankers import kinds
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs.jobs import Timing
 from rankdash.runs.variants import DEPTH
@@ -30,7 +31,14 @@ def wish(
     )  # fmt: skip
 
 
-DIALECT, SERVICE = next((name, api.title) for name, api in DIALECTS.items() if api.title)
+DIALECT, SERVICE, HOME = next(
+    (name, api.title, api.base_url) for name, api in DIALECTS.items() if api.title
+)
+ENDPOINT = next(each for each in kinds() if each.name == "endpoint")
+
+
+def asked_at(base_url: str) -> dict[str, str]:
+    return {"dialect": DIALECT, "base_url": base_url, "key_variable": ""}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +48,8 @@ DIALECT, SERVICE = next((name, api.title) for name, api in DIALECTS.items() if a
         (wish(kind(), {"model": ""}), "BM25"),
         (wish(kind(), {"model": "owner/mini"}), "mini"),
         (wish(kind(), {"model": "/models/mini/"}), "mini"),
-        (wish(kind("hosted", "service"), {"dialect": DIALECT}), SERVICE),
+        (wish(ENDPOINT, asked_at(HOME)), SERVICE),
+        (wish(ENDPOINT, asked_at("http://127.0.0.1:9")), "127.0.0.1:9"),
         (wish(kind("hosted", "service"), {"dialect": DIALECT, "model": "m"}), "m"),
         (wish(kind("cascade"), {"first": "bm25", "second": "mini"}), "bm25 → mini"),
         # One model is asked in several ways.
