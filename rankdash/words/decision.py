@@ -17,7 +17,15 @@ from rankdash.words.names import shortened
 
 _LONGEST = 200
 # Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
-_RISKS = ("unknown_tokens", "unlabelled", "lead", "ceiling", "no_negatives")
+_RISKS = (
+    "implausible",
+    "refused_rows",
+    "unknown_tokens",
+    "unlabelled",
+    "lead",
+    "ceiling",
+    "no_negatives",
+)
 _GAPS = ("baseline", "timings")
 
 

@@ -5,16 +5,22 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from rankdash.findings import Finding
 from rankdash.ranking.measured import Measured
 from rankdash.study.caveats import (
+    Implausible,
     MadeBaseline,
     NearCeiling,
     OtherMetrics,
+    RefusedRows,
     TurnedGroups,
     Unlabelled,
     UnprovenLead,
 )
+from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
 from rankdash.study.query_groups import Group
+from rankdash.study.systems import Money
+from rankdash.value.billing import Load
 from rankdash.words import caveats, decision, rankings
 
 
@@ -123,7 +129,7 @@ def test_candidates_without_a_text_were_excluded_or_scored_empty(pairs, rule, sa
 
 
 def found(**changes: object) -> SimpleNamespace:
-    choice = SimpleNamespace(waiting=SimpleNamespace(p95=400.0), unset=False)
+    choice = SimpleNamespace(waiting=Waiting(200.0, 400.0), bill=None, unset=False)
     usual = {
         "challenger": "mini",
         "row": pd.Series({"verdict": "better", "paired": 40, "hurt": 10}),
@@ -141,6 +147,7 @@ def found(**changes: object) -> SimpleNamespace:
     return SimpleNamespace(kind=given["row"]["verdict"], **given)
 
 
+REVERSED = Finding("warning", "label_direction", "Labels of {name} look reversed.", {"name": "<b>"})
 HURT = "10 of 40 queries get worse (25%). Worst: “how to return”, NDCG@10 0.900 → 0.100."
 
 
@@ -158,10 +165,15 @@ HURT = "10 of 40 queries get worse (25%). Worst: “how to return”, NDCG@10 0.
         ({"groups": (group("b", proven=False),), "row": pd.Series(
             {"verdict": "unproven", "paired": 40, "hurt": 10})}, [HURT]),
         ({"target_ms": 399.0}, [HURT, "p95 latency is 400 ms: over the target of 399 ms."]),
+        ({"choice": SimpleNamespace(waiting=Waiting(200.0, 400.0, busy=True))},
+         [HURT, "The machine was busy while MINI was measured: measure its latency again."]),
         ({"priced": False},
          [HURT, "The price or the value of a search is not set: it is open whether MINI pays."]),
         ({"caveats": (UnprovenLead("other", 0.01), MadeBaseline("rows", False))},
          [HURT, "The lead over OTHER (+0.010) is not proven."]),
+        ({"caveats": (Implausible(REVERSED), RefusedRows(200, 1000))},
+         [HURT, "Labels of <b> look reversed.",
+          "200 of 1,000 rows of the files were excluded: the verdict is about the others."]),
     ],
 )  # fmt: skip
 def test_risks_are_said_from_where_they_are_risks(changes, said):
@@ -169,25 +181,40 @@ def test_risks_are_said_from_where_they_are_risks(changes, said):
 
 
 def test_latency_that_was_not_measured_is_open_and_a_share_of_labels_hurts_nobody():
-    waiting = SimpleNamespace(p95=None, timed=0)
-    unmeasured = SimpleNamespace(waiting=waiting, unset=False)
+    unmeasured = SimpleNamespace(waiting=Waiting(None, None))
     said = decision.risks(study(measures_quality=False), found(choice=unmeasured))
     assert said == [
         "Latency is not measured: it is open whether MINI meets the target of 400 ms (p95)."
     ]
-    waiting.timed = 4
-    said = decision.risks(study(measures_quality=False), found(choice=unmeasured))
+    few = SimpleNamespace(waiting=Waiting(200.0, None, timed=4))
+    said = decision.risks(study(measures_quality=False), found(choice=few))
     assert said == [
         "Latency is timed for 4 queries, and p95 needs 5: it is open whether MINI meets the target "
         "of 400 ms (p95)."
     ]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "lack", "said"),
+    [
+        (False, "price", "Missing: the price of MINI."),
+        (False, "throughput", "Missing: the price of MINI."),
+        (True, "throughput",
+         "Missing: the searches per second that one machine serves with MINI."),
+        (True, "rate", "Missing: the exchange rate for the price of MINI."),
+    ],
+)  # fmt: skip
+def test_what_a_cost_lacks_may_be_less_than_its_price(chosen, lack, said):
+    sent = MeasuredLoad(Load(10.0, 100.0, 50.0), estimated=False)
+    bill = Bill(None, sent, "USD", lack=lack, chosen=chosen)
+    assert decision.gaps(study(), found(choice=SimpleNamespace(bill=bill, unset=True))) == [said]
+
+
 def test_what_is_missing_is_said_and_otherwise_that_nothing_is():
     assert decision.gaps(study(), found()) == [
         "Nothing: labels, price and assumptions are your own."
     ]
-    unset = SimpleNamespace(waiting=SimpleNamespace(p95=1.0), unset=True)
+    unset = SimpleNamespace(bill=None, unset=True)
     assert decision.gaps(study(), found(unlabelled=1, choice=unset)) == [
         "Missing: the label of 1 document in the top 10 of BASE or MINI.",
         "Missing: the price of MINI.",
@@ -199,7 +226,7 @@ def test_what_is_missing_is_said_and_otherwise_that_nothing_is():
 
 
 @pytest.mark.parametrize(
-    ("unset", "chosen", "said"),
+    ("unset", "valued", "said"),
     [
         (False, False, "Set the value of a search, then compare gain and cost."),
         (False, True, "Set the value of a search, then compare gain and cost."),
@@ -210,7 +237,7 @@ def test_what_is_missing_is_said_and_otherwise_that_nothing_is():
          "cost."),
     ],
 )  # fmt: skip
-def test_of_price_and_value_what_is_not_set_is_asked_for(unset, chosen, said):
+def test_of_price_and_value_what_is_not_set_is_asked_for(unset, valued, said):
     choice = SimpleNamespace(unset=unset)
-    money = None if chosen is None else SimpleNamespace(chosen=chosen)
+    money = None if valued is None else Money.of({"value_per_search": 1.0} if valued else {})
     assert decision.next_step(study(money=money), found(choice=choice)) == said
