@@ -155,7 +155,7 @@ def test_the_settings_of_the_dashboard_hold_in_any_folder(installed, tmp_path):
     done = installed.run("python", "-c", SETTINGS, cwd=tmp_path, RANKDASH_HOME=home)
     place, *told = json.loads(done.stdout.splitlines()[-1])
     assert Path(place).is_relative_to(installed.folder)
-    assert told == ["概览", "127.0.0.1", True, "type", "#0072B2", False]
+    assert told == ["概览", "127.0.0.1", True, "type", "#006CAA", False]
 
 
 def test_the_container_serves_the_sample_and_ends_quietly(installed, tmp_path):

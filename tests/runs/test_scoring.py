@@ -137,10 +137,10 @@ def test_a_meter_adds_what_was_answered_and_all_of_the_time():
     good = Scored(np.ones(3), np.array([1, 2, 3]), index_seconds=0.25)
     meter.add(Asked([three, three], [good, Scored.failed(3, "no")], 2.0, 1.5), 2)
     meter.add(Asked([three], [good], 1.0, 0.5), 1)
-    assert (meter.pairs, meter.tokens, meter.seconds) == (6, 12.0, 3.0)
+    assert (meter.pairs, meter.computed_tokens, meter.seconds) == (6, 12.0, 3.0)
     assert (meter.cpu_seconds, meter.index_seconds, meter.together) == (2.0, 0.5, 2)
     meter.add(Asked([three], [Scored(np.ones(3))], 1.0, 0.5), 1)
-    assert (meter.pairs, math.isnan(meter.tokens)) == (9, True)
+    assert (meter.pairs, math.isnan(meter.computed_tokens)) == (9, True)
 
 
 @pytest.mark.parametrize(

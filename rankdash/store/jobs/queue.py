@@ -97,11 +97,11 @@ class Progress:
     total: int = 0
     pairs_done: int = 0
     pairs_total: int = 0
-    requests: int = 0
-    refused: int = 0
     rate_pairs_s: float | None = None
     seconds_left: float | None = None
     load_ms: float | None = None
+    requests: int = 0
+    refused: int = 0
 
 
 def new_id() -> str:
