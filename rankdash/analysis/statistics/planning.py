@@ -34,6 +34,8 @@ _MOST_TILTED, _EXACT = 500.0, 1e-12
 # Up to so many changed queries the flips themselves are drawn; beyond, their sum is normal.
 _FEW_CHANGED = 30
 _FLIPS = 1_000
+# Differences that add up to 0 have a mean of about 1e-17 in one order and of 0 in another.
+_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ def plan(
     from scipy.special import ndtri
 
     n, mean = len(differences), float(np.mean(differences)) if len(differences) else 0.0
-    if n < FEWEST_PLANNED or mean == 0 or spread_of(differences) == 0 or math.isnan(ends[0]):
+    unchanged = abs(mean) <= _ROUNDING or spread_of(differences) == 0
+    if n < FEWEST_PLANNED or unchanged or math.isnan(ends[0]):
         return None
     sign = math.copysign(1.0, mean)
     # A quarter of what the true change may be lies beyond either end of the middle half.
@@ -143,13 +146,13 @@ class _Queries:
     def _tilted(self, change: float) -> FloatArray | None:
         """The share of each kind, weighted exponentially so that the mean is `change`; None where
         no weights give it."""
-        if change <= 0:
+        if change <= _ROUNDING:
             return None
         shares: FloatArray = self._present / self.n
         values = self._values
         # No weights make the mean as large as the largest value.
         change = min(change, _REACHED * float(values[shares > 0].max()))
-        if abs(float(shares @ values) - change) <= 1e-8:
+        if abs(float(shares @ values) - change) <= _ROUNDING:
             return shares
         scale = float(np.abs(values).max())
         # Newton's steps, and half the way where one leads astray: to import scipy.optimize would

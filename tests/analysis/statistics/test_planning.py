@@ -124,6 +124,12 @@ def test_where_nothing_varies_or_nothing_is_gained_nothing_is_promised():
     assert planned(np.tile([0.1, -0.1], 15)) is None
 
 
+@given(st.permutations([0.1, 0.2, -0.3] * 10), st.sampled_from([1.0, -1.0, 1 / 3]))
+def test_differences_that_add_up_to_0_are_not_planned_in_any_order(values, scale):
+    differences = np.array(values) * scale
+    assert plan(differences, (-0.1, 0.1)) is None
+
+
 def test_a_change_near_none_takes_more_queries_than_anyone_labels():
     assert planned(_normal(60, 0.0001, 0.2)).likely is None
     assert planned(_normal(60, 0.0001, 0.2)).none_within
