@@ -33,8 +33,9 @@ from rankdash.rerankers import SettingValue, create, get
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
+from rankdash.study import leaderboard
 from rankdash.study.drawn import with_draws
-from rankdash.study.leaderboard import standings
+from rankdash.study.leaderboard import Standing
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.targets import Goals
@@ -215,6 +216,13 @@ def compare(
     return compare_evaluations(
         evaluations, first, settings or StatisticsSettings.for_queries(queries)
     )
+
+
+def standings(study: Study) -> tuple[Standing, ...]:
+    """Return the rows of the leaderboard: the system with the highest mean first; last the systems
+    that answered too few queries for a comparison."""
+    expect(study=(study, Study))
+    return leaderboard.standings(study)
 
 
 def study_of(

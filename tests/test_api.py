@@ -261,6 +261,7 @@ def slips(data: rd.Dataset, run: rd.Run) -> dict[str, object]:
         "metric must be text": lambda: rd.study_of(data, run, metric=5),
         "assumptions must be a dictionary": lambda: rd.study_of(data, run, assumptions=5),
         "path must be text": lambda: rd.report(data, run, 5),
+        "study must be a Study, not a whole number": lambda: rd.standings(5),
     }
 
 

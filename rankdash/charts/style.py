@@ -160,7 +160,12 @@ def whole(text: str, width: int = _HOVER_WIDTH) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A value for the eye, without a sign where it rounds to zero; a dash when there is none."""
+    """Return a value as a chart writes it, without a sign if it rounds to zero; a dash if it is not
+    finite.
+
+    The minus sign is U+2212, as on plotly's axes. Texts and tables write "-", as Streamlit's tables
+    and number fields do: there, numbers are copied into other programs.
+    """
     # Adding 0 turns -0.0 into 0.0.
     return (
         f"{round(value, digits) + 0:.{digits}f}".replace("-", "−") if math.isfinite(value) else "–"

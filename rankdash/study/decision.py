@@ -26,6 +26,7 @@ from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumption
 
 Step = Literal[
+    "data",
     "label",
     "queries",
     "same_queries",
@@ -184,6 +185,8 @@ def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
 def _next(study: Study, found: Decision) -> tuple[Step, int]:
     """The step and how many queries it asks for."""
     kind, row = found.kind, found.row
+    if any(each.code == "implausible" for each in found.caveats) and kind != "no_values":
+        return "data", 0
     if any(each.code == "unknown_tokens" for each in found.caveats):
         return "model", 0
     few_labels = any(

@@ -73,8 +73,11 @@ def standings(study: Study) -> tuple[Standing, ...]:
 
 
 def usual_axis(rows: Sequence[Standing]) -> Axis:
-    """Latency where it is known of every system: it is measured, while a price may be assumed."""
-    return "p95" if all(row.p95 is not None for row in rows) else "cost"
+    """Return latency if it is known of every system, or if no price is: a price may be assumed."""
+    rerankers = [row for row in rows if row.system != FIRST_STAGE]
+    measured = [row.p95 is not None for row in rerankers]
+    unpriced = all(row.per_thousand is None for row in rerankers)
+    return "p95" if all(measured) or (any(measured) and unpriced) else "cost"
 
 
 def ranked_names(study: Study) -> dict[str, str]:

@@ -66,12 +66,8 @@ def reason(why: str | None) -> str:
 
 
 def _elasticity(value: float) -> str:
-    return f"{_small_number(value)}%"
-
-
-def _small_number(value: float | None) -> str:
-    """Two decimals, and never 0 for what is only small."""
-    return "< 0.01" if value is not None and 0 < value < 0.005 else number(value, 2)
+    """Return a percentage with two decimals, or with one digit if that would be 0."""
+    return f"{quantity(value, 1) if 0 < value < 0.005 else number(value, 2)}%"
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {

@@ -146,6 +146,8 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 "Label {n} more queries: fewer give no verdict.",
                 found.more,
             )
+        case "data":
+            return _("Correct the data first, then compare again.")
         case "same_queries":
             return _("Compare systems that answer the same queries under the same ids.")
         case "metric":

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.findings import Finding
 from rankdash.loading import Loaded
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
@@ -69,6 +70,17 @@ def gaining(money: Money | None = None, ms: float = 40.0) -> Study:
 
 def priced(price: ListedPrice, scenario: Assumptions = VALUE, of: str = "run") -> Money:
     return Money(scenario, {of: price}, frozenset({"value_per_search"}))
+
+
+def test_a_gain_on_implausible_data_asks_for_other_data_first():
+    loaded = rows(FLAT)
+    finding = Finding("warning", "label_direction", "Labels look reversed.")
+    wrong = replace(loaded.report, findings=(*loaded.report.findings, finding))
+    made = run(loaded, TOP)
+    steps = [decided(study(loaded, made, check=each)).step for each in (loaded.report, wrong)]
+    assert steps == ["latency", "data"]
+    said = next_step(study(loaded, made, check=wrong), decided(study(loaded, made, check=wrong)))
+    assert said == "Correct the data first, then compare again."
 
 
 # Who is shown something, and who loses.

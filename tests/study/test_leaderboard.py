@@ -18,7 +18,7 @@ from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study import leaderboard as board_of
-from rankdash.study.leaderboard import best_challenger, standings
+from rankdash.study.leaderboard import best_challenger, standings, usual_axis
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.billing import Price
@@ -225,6 +225,24 @@ def test_a_fused_run_of_one_measured_on_a_busy_machine_is_marked_too(data):
     fused = fuse(data, parts, Fusion(), "fused")
     rows = board(study(data, [part, other, fused]))
     assert {name for name, row in rows.items() if row.busy} == {"part", "fused"}
+
+
+@pytest.mark.parametrize(
+    ("timed", "priced", "axis"),
+    [
+        (("one", "two"), ("one", "two"), "p95"),
+        (("one",), ("one",), "cost"),
+        (("one",), (), "p95"),
+        ((), (), "cost"),
+    ],
+)
+def test_quality_is_shown_against_what_is_known_of_most_systems(data, timed, priced, axis):
+    runs = [
+        run(data, name, rank, ms=30.0 if name in timed else math.nan)
+        for name, rank in (("one", 1), ("two", 3))
+    ]
+    money = Money(prices={each.id: listed(0.01) for each in runs if each.name in priced})
+    assert usual_axis(standings(study(data, runs, money=money))) == axis
 
 
 def test_latency_price_and_pareto_are_omitted_if_no_reranker_has_one(data):

@@ -15,7 +15,7 @@ from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.metrics import Conventions, evaluate
 from rankdash.metrics import judge as join
 from rankdash.ranking.build import coded
-from tests.analysis.labelling.robot import favouring, judge, one_grade_off, real_pool
+from tests.analysis.labelling.robot import failing, favouring, judge, one_grade_off, real_pool
 from tests.sets import loaded
 
 STRENGTHS = (0.8, 0.6, 0.4)
@@ -118,7 +118,8 @@ class Judged:
 
 
 def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterator[Judged]:
-    """Judges with even errors and such that favour the challenger, and one that guesses."""
+    """Judges with even errors, one of which fails on a twentieth of the pairs, judges that favour
+    the challenger, and one that guesses."""
     found = loaded(name)
     run = next(run for run in found.runs if reranking in run.name)
     pool, labels = real_pool(name, reranking)
@@ -128,12 +129,15 @@ def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterato
     lists = Lists.of(pool, spec)
 
     def changes(grades) -> np.ndarray:
-        ids = (pool.query_ids[pool.query], pool.doc_ids)
+        graded = ~np.isnan(grades)
+        ids = (pool.query_ids[pool.query][graded], pool.doc_ids[graded])
         keyed = {
             key: coded(pd.Series(own)) for key, own in zip(("query_id", "doc_id"), ids, strict=True)
         }
         before, after = (
-            evaluate(join(ranking, {**keyed, "label": grades}, conventions), [spec], conventions)
+            evaluate(
+                join(ranking, {**keyed, "label": grades[graded]}, conventions), [spec], conventions
+            )
             for ranking in (found.dataset.candidates, run.ranking)
         )
         sides = (pd.Series(each.column(spec), each.query_ids) for each in (after, before))
@@ -142,7 +146,8 @@ def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterato
     people = changes(labels)
 
     def judged(kind: str, grades) -> Judged:
-        kappa = cohen_kappa(labels, grades).kappa
+        graded = ~np.isnan(grades)
+        kappa = cohen_kappa(labels[graded], grades[graded]).kappa
         return Judged(kind, kappa, labels, grades, people, changes(grades), lists)
 
     for kind, wrong in (
@@ -151,6 +156,8 @@ def judges(name: str, reranking: str, spec: str, strengths=STRENGTHS) -> Iterato
     ):
         for strength in strengths:
             yield judged(kind, judge(labels, strength, top, wrong))
+    even = judge(labels, strengths[0], top, one_grade_off(labels, top))
+    yield judged("fails on 5%", failing(even))
     yield judged("guesses", np.random.default_rng(1).permutation(labels))
 
 

@@ -140,6 +140,11 @@ def judge(labels, kappa: float, top: float, wrong):
     return grades
 
 
+def failing(grades, share: float = 0.05):
+    """The grades without a random share of them."""
+    return np.where(np.random.default_rng(13).random(len(grades)) < share, np.nan, grades)
+
+
 def one_grade_off(labels, top: float):
     """Each label one grade too high or too low, at random, within the scale."""
     steps = np.random.default_rng(3).choice([-1.0, 1.0], len(labels))
