@@ -4,12 +4,12 @@ import errno
 import os
 import threading
 import zipfile
-from contextlib import contextmanager
 
 import pytest
 
 from rankdash import outfile
 from rankdash.errors import DataError
+from tests.full_disk import room_for
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -53,18 +53,6 @@ def test_a_full_disk_is_told_with_the_file(tmp_path, code):
     assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
 
 
-@contextmanager
-def room_for(size):
-    """No file may grow beyond so many bytes, as on a full disk."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 def at_once(stream):
     stream.write(bytes(3_200_000))
 
@@ -95,6 +83,59 @@ def test_the_room_that_a_file_needs_is_told_however_it_is_written(tmp_path, make
     with outfile.replacing(file) as stream:
         make(stream)
     assert 3_100_000 < file.stat().st_size <= 3_200_000
+
+
+@pytest.mark.parametrize(("room", "entries"), [(1_000, 0), (1_099, 0), (1_350, 3), (1_999, 9)])
+def test_entries_that_fit_are_appended_whole_and_the_first_that_does_not_is_an_error(
+    tmp_path, room, entries
+):
+    file = tmp_path / "a.jsonl"
+    before, each = b"b" * 999 + b"\n", b"e" * 99 + b"\n"
+    file.write_bytes(before)
+    with room_for(room), pytest.raises(DataError) as caught:
+        outfile.append(file, [each] * 10)
+    assert file.read_bytes() == before + each * entries
+    assert str(caught.value).startswith(f"{file}: There is no room left on the disk")
+    assert caught.value.remedy.startswith("Free some space")
+    outfile.append(file, [each] * 10)
+    assert file.read_bytes() == before + each * (entries + 10)
+
+
+@pytest.mark.parametrize("line", [b"half", b"h" * 200_000])
+def test_a_line_without_its_end_is_removed_before_more_is_appended(tmp_path, line):
+    file = tmp_path / "a.jsonl"
+    for before in (b"one\n", b""):
+        file.write_bytes(before + line)
+        outfile.append(file, [b"two\n"])
+        assert file.read_bytes() == before + b"two\n"
+
+
+def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
+    """An error that comes only when the data reaches the disk is told, and what was there stays."""
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"one\n")
+
+    def fail(_descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for write in (lambda: outfile.append(file, [b"two\n"]), lambda: outfile.write(file, b"two\n")):
+        with pytest.raises(OSError, match="Input/output error") as caught:
+            write()
+        assert caught.value.filename == str(file)
+        assert file.read_bytes() == b"one\n"
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
+    file = tmp_path / "a.jsonl"
+    with room_for(1_000), pytest.raises(DataError, match="There is no room left"):
+        outfile.create(file, bytes(2_000))
+    assert not file.exists()
+    outfile.create(file, b"one\n")
+    with pytest.raises(FileExistsError):
+        outfile.create(file, b"two\n")
+    assert file.read_bytes() == b"one\n"
 
 
 def test_a_folder_that_is_not_there_is_named_by_the_file_that_was_asked_for(tmp_path):

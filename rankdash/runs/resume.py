@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rankdash import outfile
 from rankdash.errors import DataError
 from rankdash.rerankers import SettingValue
 from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
@@ -63,7 +64,8 @@ class ResultsFile:
     wish: all that the results depend on, fit for JSON. results: what was done before. computed: by
         which runtime and on which device, as the details of a reranker; empty where unknown.
 
-    Raises DataError where the file is no such file, or of another wish, and OSError.
+    Raises DataError where the file is no such file, or of another wish, and what `outfile.append`
+    raises, as do its methods.
     """
 
     def __init__(self, path: Path, wish: Mapping[str, object]) -> None:
@@ -87,28 +89,26 @@ class ResultsFile:
                 self.computed, self.results = _parsed(whole[len(head) :].splitlines())
             except (ValueError, TypeError, KeyError, AttributeError) as problem:
                 raise _no_results(path) from problem
-        with path.open("ab") as stream:
-            stream.truncate(len(whole))
-            stream.write(b"" if whole else head)
+        outfile.append(path, [] if whole else [head])
 
     def begin(self, details: Mapping[str, object]) -> None:
         """Keep how all results are computed, which the first attempt settles for the others."""
         computed = computed_by(details)
         if computed and not self.computed:
             self.computed = computed
-            with self._path.open("ab") as stream:
-                stream.write(json.dumps({"computed": computed}).encode() + b"\n")
+            outfile.append(self._path, [json.dumps({"computed": computed}).encode() + b"\n"])
 
     def add(self, results: Iterable[QueryResult]) -> None:
         """Those that are done; what failed is tried again."""
-        with self._path.open("ab") as stream:
-            for result in results:
-                if result.state == "done":
-                    row = {
-                        name: value.tolist() if isinstance(value, np.ndarray) else value
-                        for name, value in to_row(result).items()
-                    }
-                    stream.write(json.dumps(row).encode() + b"\n")
+        rows = (
+            {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in to_row(result).items()
+            }
+            for result in results
+            if result.state == "done"
+        )
+        outfile.append(self._path, [json.dumps(row).encode() + b"\n" for row in rows])
 
     def remove(self) -> None:
         """Where nothing is left to be done."""

@@ -8,13 +8,12 @@ never a save or a delete that was cut short.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import uuid
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from rankdash import outfile
 from rankdash.store import folders
 from rankdash.store.failures import in_words
 from rankdash.store.folders import RECORD, UNFINISHED
@@ -44,16 +43,8 @@ def keep(folder: Path, kind: str, row: sqlite3.Row) -> None:
     known = _LATER | dict(row)
     values = {name: known[name] for name in _COLUMNS[kind]}
     text = json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "row": values})
-    part = folder / f".{RECORD}.{uuid.uuid4().hex[:8]}"
-    try:
-        with part.open("w", encoding="ascii") as target:
-            target.write(text)
-            target.flush()
-            os.fsync(target.fileno())
-        part.replace(folder / RECORD)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with outfile.completed(folder / RECORD) as target:
+        target.write(text.encode("ascii"))
     (folder / UNFINISHED).unlink(missing_ok=True)
 
 

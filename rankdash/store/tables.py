@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -22,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 from msgspec import convert
 
+from rankdash import outfile
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, Phrase, StoreError
 from rankdash.ranking.build import text_array
@@ -66,30 +66,21 @@ def write_table(file: Path, table: Any, of: str = "") -> None:
     that it is of, if of any."""
     import pyarrow.parquet as pq
 
-    part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
     # Texts come again and again; numbers seldom do, and to look for those takes as long as to write
     # them twice.
     kinds = (pa.string(), pa.large_string())
     texts = [each.name for each in table.schema if each.type in kinds]
-    with in_words(file):
-        try:
-            with part.open("w+b") as target:
-                with pq.ParquetWriter(
-                    target,
-                    table.schema,
-                    compression="zstd",
-                    write_page_checksum=True,
-                    use_dictionary=texts or False,
-                ) as writer:
-                    writer.write_table(table)
-                    writer.add_key_value_metadata({_OF: of.encode(), _HASH: b"0" * _DIGITS})
-                _seal(target)
-                target.flush()
-                os.fsync(target.fileno())
-            part.replace(file)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    with in_words(file), outfile.completed(file) as target:
+        with pq.ParquetWriter(
+            target,
+            table.schema,
+            compression="zstd",
+            write_page_checksum=True,
+            use_dictionary=texts or False,
+        ) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({_OF: of.encode(), _HASH: b"0" * _DIGITS})
+        _seal(target)
 
 
 def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:

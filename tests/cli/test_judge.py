@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from rankdash.cli.judge import run as run_judge
+from tests.full_disk import room_for
 from tests.rerankers.loopback import running
 
 DOCUMENTS = {"d1": "how to return it", "d2": "return", "d3": "delivery", "d4": '=HYPERLINK("x")'}
@@ -268,6 +269,29 @@ def test_an_endpoint_that_goes_away_loses_no_grade(judge, server, tmp_path):
     server.key, server.reply = "", None
     assert judge("--out", out).code == 0
     assert len(server.seen) == 5 + 1 + 7
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+@pytest.mark.parametrize("room", [1_000, 1_500, 2_500])
+def test_of_grades_that_fill_the_disk_none_is_half_or_reported(
+    judge, server, tmp_path, ending, room
+):
+    out = tmp_path / f"grades{ending}"
+    with room_for(room):
+        done = judge("--out", out, "--set", "concurrency=1")
+    assert done.code == 2
+    assert f"error: {out}: There is no room left on the disk to write it" in done.err
+    assert "graded" not in done.err
+    kept = rows_of(out)
+    assert all(float(row["grade"]) == GRADES[row["doc_id"]] for row in kept)
+    assert len(kept) < 12
+    asked = len(server.seen)
+    done = judge("--out", out)
+    assert done.code == 0, done.err
+    assert "12 graded, 0 without a grade" in done.err
+    # Grades that are in the file are not paid for again.
+    assert len(server.seen) == asked + 12 - len(kept)
+    assert len(rows_of(out)) == 12
 
 
 def test_the_file_reads_as_a_judge_for_label_status(judge, run, tmp_path, server):

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
+from tests.full_disk import room_for
 from tests.sets import SAMPLE
 
 QUERIES = 40
@@ -341,6 +342,30 @@ def test_a_label_that_was_cut_off_costs_no_other(run, plan) -> None:
     assert run("label", "status", plan, "--json").json["estimates"][0]["labels"] == 1
     assert add(cards[1], 2).code == 0
     assert run("label", "status", plan, "--json").json["estimates"][0]["labels"] == 2
+
+
+def test_labels_that_a_full_disk_has_no_room_for_are_not_reported(run, plan, files) -> None:
+    cards = run("label", "next", plan, "--count", 60, "--json").json
+    answers = files / "answers.csv"
+    rows = [f"{card['query_id']},{card['doc_id']},1" for card in cards]
+    answers.write_text("\n".join(["query_id,doc_id,label", *rows]) + "\n")
+    before = plan.read_bytes()
+    with room_for(len(before) + 3_000):
+        done = run("label", "add", plan, answers, "--rater", "ann")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {plan}: There is no room left on the disk to write it")
+    assert plan.read_bytes() == before
+    assert run("label", "status", plan, "--json").json["raters"] == []
+    assert run("label", "add", plan, answers, "--rater", "ann", "--json").json["added"] == 60
+
+
+def test_a_plan_that_a_full_disk_has_no_room_for_is_not_there(run, files) -> None:
+    rankings = ("--run", files / "old.trec", files / "new.trec")
+    with room_for(1_000):
+        done = run("label", "plan", *rankings, "--top", 3, "--out", files / "plan.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert "There is no room left on the disk to write it" in done.err
+    assert not (files / "plan.jsonl").exists()
 
 
 def test_what_is_no_plan_is_refused(run, files) -> None:

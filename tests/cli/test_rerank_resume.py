@@ -13,6 +13,7 @@ import pytest
 from rankdash.errors import DataError
 from rankdash.runs.results import QueryResult
 from rankdash.runs.resume import ResultsFile, settled
+from tests.full_disk import room_for
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -180,6 +181,19 @@ def test_results_of_another_run_are_refused(tmp_path):
     with pytest.raises(DataError, match="no file of results"):
         ResultsFile(kept, wish)
     assert kept.read_text() == "mine\n"
+
+
+def test_results_that_a_full_disk_has_no_room_for_are_an_error_and_those_before_stay(tmp_path):
+    kept, wish = tmp_path / "kept", {"data": "a"}
+    results = [QueryResult(f"q{n}", "done", scores=np.full(40, 1 / 3)) for n in range(4)]
+    file = ResultsFile(kept, wish)
+    file.add(results[:1])
+    line = kept.stat().st_size
+    with room_for(2 * line + 100), pytest.raises(DataError, match=r"kept: There is no room left"):
+        file.add(results[1:])
+    assert [each.query_id for each in ResultsFile(kept, wish).results] == ["q0", "q1"]
+    file.add(results[2:])
+    assert len(ResultsFile(kept, wish).results) == 4
 
 
 def test_the_run_is_not_written_over_its_results(run, command, tmp_path):

@@ -92,10 +92,9 @@ class GradesFile:
         return {pair for pair, row in self.rows.items() if row["kind"] == "unreadable"}
 
     def add(self, batch: Sequence[JudgedPair]) -> None:
-        """Append a batch, in one write."""
+        """Append a batch. Raises what `outfile.append` raises."""
         rows = [self._row(pair) for pair in batch]
-        with self.path.open("ab", buffering=0) as stream:
-            stream.write("".join(map(self._line, rows)).encode("utf-8", "replace"))
+        outfile.append(self.path, [self._line(row).encode("utf-8", "replace") for row in rows])
         for row in rows:
             self._take(row)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rankdash import outfile
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import (
     CANNOT_TELL,
@@ -89,10 +90,8 @@ def make(arguments: argparse.Namespace) -> int:
         mode=arguments.mode,
         share=VALUE_SHARE,
     )
-    content = write_plan(plan)
     # Never over a plan that somebody else made in between.
-    with target.open("xb") as stream:
-        stream.write(content)
+    outfile.create(target, write_plan(plan))
     numbers = {
         "mode": plan.mode,
         "systems": list(pool.systems),
@@ -202,7 +201,7 @@ def take(arguments: argparse.Namespace) -> int:
     kept = _without_known(plan, new[inside])
     # Refused before anything is written: a plan has one scale.
     plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
-    _append(Path(arguments.plan), write_answers(kept))
+    outfile.append(Path(arguments.plan), [write_answers(kept)])
     found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
     numbers = {"added": len(kept), "ignored": len(new) - len(kept), **found.numbers()}
     if arguments.format == "json":
@@ -278,16 +277,6 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
         return table.assign(rater=arguments.rater, time=now)
     warn(rated[1])
     return rated[0]
-
-
-def _append(file: Path, content: bytes) -> None:
-    """At the end, in one write. A line that a program that died left unfinished is cut off."""
-    whole = file.read_bytes()
-    if not whole.endswith(b"\n"):
-        with file.open("r+b") as stream:
-            stream.truncate(whole.rfind(b"\n") + 1)
-    with file.open("ab", buffering=0) as stream:
-        stream.write(content)
 
 
 def tell(arguments: argparse.Namespace) -> int:
