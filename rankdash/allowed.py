@@ -10,6 +10,7 @@ import ipaddress
 import os
 import re
 import socket
+from typing import Literal
 from urllib.parse import urlsplit
 
 from rankdash.errors import SettingError, UnavailableError
@@ -18,6 +19,8 @@ HOSTS, KEYS, SERVICES = "RANKDASH_HOSTS", "RANKDASH_KEYS", "RANKDASH_SERVICES"
 METRICS = "RANKDASH_METRICS"
 # Said by the server to itself and to its worker.
 SHARED = "RANKDASH_SHARED"
+# The variable that stands for the hub's token, also if it comes from `hf auth login`.
+HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
 YES = "1"
 
@@ -50,6 +53,18 @@ def is_loopback(host: str) -> bool:
 def may_read_key(variable: str) -> bool:
     """Whether a run may use the key in a variable of the environment."""
     return not is_shared() or not names(KEYS).isdisjoint({variable.casefold(), ANY})
+
+
+def hub_token() -> Literal[False] | None:
+    """Return the argument `token` of the hub's client: None for the token of this machine, which
+    the client sends to the hub only; False if visitors may not use it."""
+    return None if may_read_key(HUB_TOKEN) else False
+
+
+def environment() -> dict[str, str]:
+    """Return the variables from which a process on another machine knows what visitors may use; {}
+    if this server has no visitors."""
+    return {SHARED: YES, KEYS: os.environ.get(KEYS, "")} if is_shared() else {}
 
 
 def address_of(url: str, own: str = "") -> str | None:

@@ -29,13 +29,18 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def hub(
     repositories: Mapping[str, Mapping[str, bytes]],
     refusals: Mapping[str, tuple[int, str]] | None = None,
+    *,
+    tokens: list[str | None] | None = None,
+    redirect: str = "",
 ) -> Iterator[tuple[str, list[str]]]:
     """As much of the Hugging Face hub as fetching a model or a data set needs: its address, and the
     files that are asked for.
 
-    repositories: name → file → content. refusals: name → HTTP status and error code.
+    repositories: name → file → content. refusals: name → HTTP status and error code. tokens: gets
+    the Authorization header of each request. redirect: the address that the files are at instead.
     """
     asked: list[str] = []
+    heard = [] if tokens is None else tokens
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *arguments):
@@ -45,6 +50,7 @@ def hub(
             self.do_GET(body=False)
 
         def do_GET(self, *, body=True):
+            heard.append(self.headers["Authorization"])
             steps = self.path.split("?")[0].strip("/").split("/")
             # Before the name; the files of a model have nothing there.
             steps = [step for step in steps[:2] if step not in _PREFIXES] + steps[2:]
@@ -61,6 +67,15 @@ def hub(
                 file = "/".join(rest[2:])
                 asked.append(f"{name}/{file}")
                 content = files[file]
+                if redirect:
+                    self.send_response(302)
+                    self.send_header("Location", redirect + self.path)
+                    self.send_header("Content-Length", "0")
+                    self.send_header("X-Linked-Size", str(len(content)))
+                    self.send_header("X-Linked-ETag", f'"{abs(hash(self.path))}"')
+                    self.send_header("X-Repo-Commit", HUB_REVISION)
+                    self.end_headers()
+                    return
             elif rest[:1] == ["tree"]:
                 rows = [
                     {"type": "file", "path": path, "size": len(data), "oid": HUB_REVISION}

@@ -10,6 +10,7 @@ from rankdash.rerankers.remote import keys
 from rankdash.rerankers.remote.call_settings import Clock, Policy
 from rankdash.rerankers.remote.client import Client
 from rankdash.rerankers.remote.keys import Place
+from rankdash.runs.on_ray.actor import Scorer
 from tests.rerankers.loopback import running
 
 PRIVATE = [
@@ -102,6 +103,18 @@ def test_a_key_is_for_visitors_where_it_is_listed(shared, monkeypatch):
         assert place.find().header == "Bearer typed"
     shared(keys="COHERE_API_KEY rack_api_key")
     assert place.find().header == "Bearer secret"
+
+
+def test_an_actor_on_another_machine_knows_what_visitors_may_use(shared, monkeypatch):
+    assert allowed.environment() == {}
+    shared(keys="COHERE_API_KEY")
+    environment = allowed.environment()
+    monkeypatch.delenv(allowed.SHARED)
+    monkeypatch.delenv(allowed.KEYS)
+    assert allowed.hub_token() is None
+    Scorer("bm25", (), environment)
+    assert allowed.hub_token() is False
+    assert allowed.may_read_key("COHERE_API_KEY") and not allowed.may_read_key("RACK_API_KEY")
 
 
 def test_the_other_name_of_a_key_needs_to_be_listed_too(shared, monkeypatch):

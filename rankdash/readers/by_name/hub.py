@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rankdash.allowed import hub_token
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.readers.by_name.fetching import Fetched
@@ -26,6 +27,10 @@ _MOST_BYTES = 5_000 * MEGABYTE
 _ELSEWHERE = (
     "Check the connection, or download the data set on a machine that reaches it "
     "(hf download {name} --repo-type dataset) and load its files."
+)
+_ASK = (
+    "Load its files, or ask the server administrator to allow the token of the hub: --allow-key "
+    "HF_TOKEN."
 )
 
 
@@ -70,6 +75,7 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
             asked.repository,
             repo_type="dataset",
             revision=info.sha,
+            token=hub_token(),
             # The patterns of the hub know no other way to say "this very file".
             allow_patterns=[re.sub(r"([*?\[])", r"[\1]", file) for file in files],
         )
@@ -111,9 +117,9 @@ def _asked(name: str) -> _Asked:
 
 
 def _info(hub: Any, asked: _Asked) -> Any:
-    name, endpoint = asked.repository, hub.constants.ENDPOINT
+    name, endpoint, token = asked.repository, hub.constants.ENDPOINT, hub_token()
     try:
-        return hub.HfApi().dataset_info(
+        return hub.HfApi(token=token).dataset_info(
             name,
             revision=asked.revision,
             files_metadata=True,
@@ -122,7 +128,9 @@ def _info(hub: Any, asked: _Asked) -> Any:
     except hub.errors.GatedRepoError as error:
         raise DataError(
             "The hub gives the data set {name!r} only to those who accepted its terms.",
-            remedy="Accept them on its page and set HF_TOKEN, or load its files.",
+            remedy="Accept them on its page and set HF_TOKEN, or load its files."
+            if token is None
+            else _ASK,
             name=name,
         ) from error
     except hub.errors.RevisionNotFoundError as error:
@@ -135,7 +143,9 @@ def _info(hub: Any, asked: _Asked) -> Any:
     except hub.errors.RepositoryNotFoundError as error:
         raise DataError(
             "The hub at {hub} has no data set {name!r}, or it is private.",
-            remedy="Check the name; for a private data set set HF_TOKEN.",
+            remedy="Check the name; for a private data set set HF_TOKEN."
+            if token is None
+            else _ASK,
             name=name,
             hub=endpoint,
         ) from error

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from rankdash.allowed import hub_token
 from rankdash.errors import UnavailableError
 
 PACKAGED = "all-MiniLM-L6-v2"
@@ -35,6 +36,10 @@ _TOKENIZERS = (
     "tokenizer.model",
 )
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+_ASK = (
+    "Choose another model, or ask the server administrator to allow the token of the hub: "
+    "--allow-key HF_TOKEN."
+)
 
 T = TypeVar("T")
 
@@ -256,21 +261,24 @@ def _cached(name: str) -> Path | None:
 def _download(name: str) -> Path:
     import huggingface_hub as hub
 
+    token = hub_token()
     try:
         info = _within(
             _PATIENCE_SECONDS,
-            lambda: hub.HfApi().model_info(name, timeout=_PATIENCE_SECONDS - 1),
+            lambda: hub.HfApi(token=token).model_info(name, timeout=_PATIENCE_SECONDS - 1),
         )
     except hub.errors.GatedRepoError as error:
         raise UnavailableError(
             "The hub gives the model {model!r} only to those who accepted its terms.",
-            remedy="Accept them on the model's page and set HF_TOKEN, or give a local folder.",
+            remedy="Accept them on the model's page and set HF_TOKEN, or give a local folder."
+            if token is None
+            else _ASK,
             model=name,
         ) from error
     except hub.errors.RepositoryNotFoundError as error:
         raise UnavailableError(
             "The hub has no model {model!r}, or it is private.",
-            remedy="Check the name; for a private model set HF_TOKEN.",
+            remedy="Check the name; for a private model set HF_TOKEN." if token is None else _ASK,
             model=name,
         ) from error
     except Exception as error:
@@ -290,7 +298,7 @@ def _download(name: str) -> Path:
     _refuse_pickles(name, [file.rfilename for file in info.siblings or []])
     try:
         folder = hub.snapshot_download(
-            name, allow_patterns=_READ_FILES, ignore_patterns=_OTHER_RUNTIMES
+            name, allow_patterns=_READ_FILES, ignore_patterns=_OTHER_RUNTIMES, token=token
         )
     except Exception as error:
         raise UnavailableError(

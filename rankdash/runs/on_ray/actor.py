@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,9 @@ class Loaded:
 class Scorer:
     """Scores what it is given; made on a node of the cluster."""
 
-    def __init__(self, name: str, plugins: Sequence[str]) -> None:
+    def __init__(self, name: str, plugins: Sequence[str], environment: Mapping[str, str]) -> None:
+        """environment: from `allowed.environment`, because a model may be fetched here."""
+        os.environ.update(environment)
         self._name = name
         known = plugin_files()
         add_plugins([file for file in plugins if file not in known])

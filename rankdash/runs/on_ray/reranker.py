@@ -14,6 +14,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankdash import allowed
 from rankdash.errors import RankdashError, ScoringError, UnavailableError
 from rankdash.rerankers import (
     Corpus,
@@ -258,7 +259,8 @@ class OnRay:
         import ray
 
         size = {"num_cpus": self._room.cpus, "num_gpus": self._room.gpus}
-        handle = ray.remote(Scorer).options(**size).remote(self.name, plugin_files())
+        made = ray.remote(Scorer).options(**size)
+        handle = made.remote(self.name, plugin_files(), allowed.environment())
         placed = handle.place.remote()
         self._members.append(_Member(handle, placed, handle.load.remote(self._told, self._corpus)))
 

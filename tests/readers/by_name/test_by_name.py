@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import rankdash as rd
+from rankdash import allowed
 from rankdash.cli import main
 from rankdash.errors import DataError, LimitError
 from rankdash.loading import load
@@ -120,6 +121,46 @@ def test_a_data_set_of_the_hub_is_read_from_its_data_files_alone(monkeypatch):
     (note, _) = [found for found in loaded.report.notes if found.code == "by_name"]
     assert address in note.text and "BeIR/tiny" in note.text and HUB_REVISION[:12] in note.text
     assert not [file for file in asked if file.endswith((".py", ".md"))]
+
+
+@pytest.mark.parametrize(
+    ("shared", "listed", "sent"),
+    [
+        ("", "", "Bearer hf_operators"),
+        ("1", "", None),
+        ("1", "COHERE_API_KEY", None),
+        ("1", "HF_TOKEN", "Bearer hf_operators"),
+        ("1", "*", "Bearer hf_operators"),
+    ],
+)
+def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
+    monkeypatch, shared, listed, sent
+):
+    monkeypatch.setenv("HF_TOKEN", "hf_operators")
+    monkeypatch.setenv(allowed.SHARED, shared)
+    monkeypatch.setenv(allowed.KEYS, listed)
+    tokens, elsewhere = [], []
+    with (
+        hub({"me/rows": ROWS}, tokens=elsewhere) as (store, _),
+        hub({"me/rows": ROWS}, tokens=tokens, redirect=store) as (address, _),
+    ):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        assert len(sources_at(["hf:me/rows"])) == 1
+    assert set(tokens) == {sent}
+    # Another host gets the file's request without it.
+    assert set(elsewhere) == {None}
+
+
+def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_operators")
+    monkeypatch.setenv(allowed.SHARED, allowed.YES)
+    with hub({}, {"me/it": (403, "GatedRepo")}) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        problem = refused("hf:me/it")
+    assert problem.remedy == (
+        "Load its files, or ask the server administrator to allow the token of the hub: "
+        "--allow-key HF_TOKEN."
+    )
 
 
 def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):

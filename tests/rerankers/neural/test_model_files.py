@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rankdash import allowed
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
 from rankdash.rerankers.neural.model_files import check_folder, locate
@@ -70,6 +71,44 @@ def test_a_hub_model_is_fetched_once_and_then_found_without_the_hub(tmp_path, cr
     check_folder(Path(said.removeprefix("FOUND ")))
     again = located("org/tiny", tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
     assert again == said
+
+
+@pytest.mark.parametrize(
+    ("environment", "sent"),
+    [
+        ({}, "Bearer hf_operators"),
+        ({allowed.SHARED: "1"}, None),
+        ({allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
+        ({allowed.SHARED: "1", allowed.KEYS: "cohere_api_key,hf_token"}, "Bearer hf_operators"),
+    ],
+)
+@pytest.mark.parametrize("login", ["variable", "file"])
+def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
+    tmp_path, cross_folder, environment, sent, login
+):
+    if login == "file":
+        (tmp_path / "token").write_text("hf_operators")
+    else:
+        environment = {**environment, "HF_TOKEN": "hf_operators"}
+    files = {"org/tiny": contents(cross_folder)}
+    tokens, elsewhere = [], []
+    with (
+        hub(files, tokens=elsewhere) as (store, _),
+        hub(files, tokens=tokens, redirect=store) as (address, _),
+    ):
+        said = located("org/tiny", tmp_path, HF_ENDPOINT=address, **environment)
+    assert said.startswith("FOUND"), said
+    assert set(tokens) == {sent}
+    # Another host gets the request of a file without it.
+    assert set(elsewhere) == {None}
+
+
+@pytest.mark.parametrize("reason", ["GatedRepo", "RepoNotFound"])
+def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(tmp_path, reason):
+    environment = {"HF_TOKEN": "hf_operators", allowed.SHARED: "1"}
+    with hub({}, {"org/tiny": (403, reason)}) as (address, _):
+        said = located("org/tiny", tmp_path, HF_ENDPOINT=address, **environment)
+    assert said.endswith("to allow the token of the hub: --allow-key HF_TOKEN."), said
 
 
 @pytest.mark.parametrize(
