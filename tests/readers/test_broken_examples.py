@@ -274,7 +274,7 @@ EXAMPLES = [
         {"a": changed(NESTED, lambda entries: entries[1].update(true_scores=[1]))},
         "a, line 13",
         "lists of documents, labels and scores differ in length: 1",
-        "Give every document one label and one score.",
+        "Write one label and one score for each document.",
         kept=True,
     ),
     unknown_word(

@@ -25,6 +25,7 @@ _FIRST_STAGE = re.compile(
     r"initial|first|baseline|^base|before|original|retriev|bm25|^without|初|召回|首轮|原始"
 )
 _RERANKED = re.compile(r"rerank|重排|精排")
+_LATER_STAGE = re.compile(r"rerank|after|重排|精排")
 _RANKS = ("rank", "ranks")
 
 
@@ -36,7 +37,7 @@ def joined(records: Sequence[Record]) -> list[Record]:
     named = [key for key in keys if _is_grades(key)]
     graded = [key for key in named if _holds_grades(key, records)]
     if not graded:
-        return list(records)
+        return [_uneven(record, named) or record for record in records] if named else list(records)
     chosen = min(graded, key=lambda key: not _few_steps(key, records))
     first = _first_stage([key for key in keys if key != chosen], records, chosen)
     return [_entry(record, f"q{at}", chosen, first) for at, record in enumerate(records, 1)]
@@ -46,7 +47,8 @@ def is_entry(value: object) -> bool:
     """Whether the value is such an entry."""
     if not isinstance(value, dict):
         return False
-    return any(_is_grades(key) and _holds_grades(key, [value]) for key in value)
+    named = [key for key in value if _is_grades(key)]
+    return any(_holds_grades(key, [value]) for key in named) or _uneven(value, named) is not None
 
 
 def _is_grades(key: str) -> bool:
@@ -101,8 +103,44 @@ def _is_scores(record: Record, name: str, graded: str) -> bool:
     values, called = record[name], plain(name)
     if name == graded or not _numeric(values) or len(values) != len(record[graded]):
         return False
-    fractions = any(isinstance(value, float) for value in values)
-    return fractions or called.endswith((*PLAIN_SCORE, *_RANKS)) or called in retrieved.SCORES
+    return (
+        _has_fractions(values)
+        or called.endswith((*PLAIN_SCORE, *_RANKS))
+        or (called in retrieved.SCORES)
+    )
+
+
+def _names_scores(name: str, values: object) -> bool:
+    """Whether the name of a list of numbers says that they are scores or ranks, however many."""
+    if not _numeric(values):
+        return False
+    called = plain(name)
+    stage = _FIRST_STAGE.search(called) or _LATER_STAGE.search(called)
+    return (
+        nested.scores_in(name, values)
+        or called.endswith(_RANKS)
+        or called in retrieved.SCORES
+        or (bool(stage) and _has_fractions(values))
+    )
+
+
+def _uneven(record: Record, named: Sequence[str]) -> nested.RefusedEntry | None:
+    """The entry as a refused one if it has grades, and another number of documents or of scores;
+    None for any other entry."""
+    lists = [key for key in named if _numeric(record.get(key))]
+    if not lists or any(_retrieves(record, key) for key in lists):
+        return None
+    # Beside documents, numbers that are called relevant can be their ids.
+    listed = any(plain(key) in retrieved.DOCUMENTS | retrieved.RERANKED for key in record)
+    grades = [key for key in lists if not listed or plain(key) not in retrieved.RELEVANT]
+    return _unpaired(record, grades[0]) if grades else None
+
+
+def _unpaired(record: Record, graded: str) -> nested.RefusedEntry | None:
+    """The entry as a refused one if it has not a grade for each document and each score."""
+    documents = [key for key, value in record.items() if nested.documents_in({key: value})]
+    scores = [key for key in record if key != graded and _names_scores(key, record[key])]
+    return nested.uneven(record, [*documents[:1], graded, *scores])
 
 
 def _first_stage(keys: Sequence[str], records: Sequence[Record], graded: str) -> str | None:
@@ -128,6 +166,9 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
     grades = record.get(graded)
     if not isinstance(grades, list):
         return record
+    refused = _unpaired(record, graded)
+    if refused:
+        return refused
     lists: Record = {"labels": grades}
     shared: Record = {}
     for key, value in record.items():
@@ -153,3 +194,7 @@ def _lists(value: object) -> TypeGuard[list[Any]]:
 
 def _numeric(value: object) -> bool:
     return _lists(value) and all(each is None or isinstance(each, int | float) for each in value)
+
+
+def _has_fractions(values: Sequence[object]) -> bool:
+    return any(isinstance(value, float) for value in values)

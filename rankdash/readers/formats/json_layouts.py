@@ -12,9 +12,12 @@ Each becomes a list of entries, which are read as such.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from rankdash.readers.formats import graded, retrieved
+from rankdash.errors import FormatError
+from rankdash.findings import Finding
+from rankdash.readers.formats import graded, nested, retrieved
 from rankdash.readers.formats.json_records import table_of
 from rankdash.readers.parse.columns import MOST_GRADES, known, plain
 from rankdash.readers.parse.json_lines import RecordPlaces
@@ -35,13 +38,27 @@ def may_match(start: str) -> bool:
 
 
 def matches(outer: object) -> bool:
-    return _records_of(outer) is not None
+    return bool(_uneven(outer)) or _records_of(outer) is not None
 
 
 def read(text: str, file: str, limits: ReadLimits) -> Table:
-    """The entries of the document, each with the line on which it begins."""
+    """The entries of the document, each with the line on which it begins.
+
+    Raises FormatError if lists that stand side by side differ in length.
+    """
     places = RecordPlaces(text)
     whole = places.outermost()
+    lengths = _uneven(whole.value)
+    if lengths:
+        raise FormatError(
+            "Lists that belong together differ in length: {lengths}. Nothing was read from the "
+            "file.",
+            remedy="Write one value for each query (or for each row) in every list, or an object "
+            "for each query.",
+            file=file,
+            line=whole.line,
+            lengths=nested.named_lengths(lengths),
+        )
     records = _records_of(whole.value) or []
     members = list(places.inside(whole))
     if _parallel(whole.value) is not None:
@@ -50,7 +67,8 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     lines = [part.line for part in members]
     if len(lines) != len(records):
         lines = [whole.line] * len(records)
-    return table_of(records, lines, file, "JSON", limits)
+    table = table_of(records, lines, file, "JSON", limits)
+    return replace(table, findings=(*table.findings, *_ignored(whole.value, file)))
 
 
 def _records_of(outer: object) -> list[Record] | None:
@@ -126,43 +144,116 @@ def _listed(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str | int | dict) for each in value)
 
 
+class _Lists(NamedTuple):
+    """columns: the lists (or the columns of a data frame) under one object. meant: those whose
+    names or values say what they hold. index: the keys of the data frame's rows."""
+
+    columns: dict[str, list[Any]]
+    meant: set[str]
+    index: tuple[str, ...]
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return {key: len(cells) for key, cells in self.columns.items() if key in self.meant}
+
+    @property
+    def even(self) -> bool:
+        return len(set(self.lengths.values())) == 1
+
+    @property
+    def of_queries(self) -> bool:
+        return any(map(_is_query, self.meant))
+
+    @property
+    def of_several(self) -> bool:
+        """Whether they are lists of several entries, each with its query or its own lists."""
+        queries = max((len(self.columns[key]) for key in self.meant if _is_query(key)), default=0)
+        return queries > 1 or any(
+            isinstance(cell, list)
+            for key in self.meant
+            if known([key]) or _role(key)
+            for cell in self.columns[key]
+        )
+
+    def any_cell(self, kind: type) -> bool:
+        return any(isinstance(cell, kind) for key in self.meant for cell in self.columns[key])
+
+
+def _side_by_side(outer: object) -> _Lists | None:
+    """The lists that stand side by side under one object, or under the one object in it that has
+    some; None where there are none."""
+    if not isinstance(outer, dict):
+        return None
+    inner = {key: value for key, value in outer.items() if isinstance(value, dict)}
+    inputs = next((inner[key] for key in inner if plain(key) == "inputs"), None)
+    if inputs and _lists_in(inputs):
+        return _lists_in({**outer, **inputs})
+    if inner and not any(isinstance(value, list) for value in outer.values()):
+        found = [lists for value in inner.values() if (lists := _lists_in(value))]
+        if len(found) == 1 and found[0].of_several:
+            return found[0]
+    return _lists_in(outer)
+
+
+def _lists_in(outer: Record) -> _Lists | None:
+    columns = {key: value for key, value in outer.items() if isinstance(value, list)}
+    index: tuple[str, ...] = ()
+    frame = [value for value in outer.values() if isinstance(value, dict)]
+    if frame and len(frame) == len(outer) and not all(map(graded.is_entry, frame)):
+        index = tuple(frame[0])
+        if all(value.keys() == frame[0].keys() for value in frame):
+            columns = {key: [value[at] for at in index] for key, value in outer.items()}
+        elif all(at.isdigit() for value in frame for at in value):
+            columns = {key: list(value.values()) for key, value in outer.items()}
+    meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
+    meant |= {key for key, cells in columns.items() if cells and all(map(_numbers, cells))}
+    lists = _Lists(columns, meant, index)
+    # Lists of objects are tables of their own, and no columns.
+    return None if len(meant) < 2 or lists.any_cell(dict) else lists
+
+
+def _uneven(outer: object) -> dict[str, int] | None:
+    """The lengths of lists that stand side by side, a value for each query or each row, where
+    they differ; None where they do not, or are lists of one entry."""
+    lists = _side_by_side(outer)
+    return lists.lengths if lists and lists.of_several and not lists.even else None
+
+
 def _parallel(outer: object) -> list[Record] | None:
     """The entries of lists (or of the columns of a data frame) that stand side by side under one
     object; None where it is none, or is one entry itself."""
-    if not isinstance(outer, dict):
+    lists = _side_by_side(outer)
+    if lists is None or not lists.even or not (lists.of_queries or lists.any_cell(list)):
         return None
-    outer = next(
-        (
-            {**outer, **inner}
-            for key, inner in outer.items()
-            if plain(key) == "inputs" and isinstance(inner, dict) and _parallel(inner) is not None
-        ),
-        outer,
-    )
-    columns = {key: value for key, value in outer.items() if isinstance(value, list)}
-    indexes = [tuple(value) for value in outer.values() if isinstance(value, dict)]
-    queries: tuple[str, ...] = ()
-    by_query = all(map(graded.is_entry, outer.values()))
-    if not columns and not by_query and len(indexes) == len(outer) and len(set(indexes)) == 1:
-        columns = {key: list(value.values()) for key, value in outer.items()}
-        queries = indexes[0]
-    meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
-    meant |= {key for key, cells in columns.items() if cells and all(map(_numbers, cells))}
-    lengths = {len(columns[key]) for key in meant}
-    of_queries = any(map(_is_query, meant))
-    of_lists = any(isinstance(cell, list) for key in meant for cell in columns[key])
-    # Lists of objects are tables of their own, and no columns.
-    of_objects = any(isinstance(cell, dict) for key in meant for cell in columns[key])
-    if len(meant) < 2 or len(lengths) != 1 or of_objects or not (of_queries or of_lists):
-        return None
-    length = lengths.pop()
-    columns = {key: cells for key, cells in columns.items() if len(cells) == length}
-    if not of_queries and not all(query.isdigit() for query in queries):
-        columns["query_id"] = list(queries)
+    length = next(iter(lists.lengths.values()))
+    columns = {key: cells for key, cells in lists.columns.items() if len(cells) == length}
+    if not lists.of_queries and not all(query.isdigit() for query in lists.index):
+        columns["query_id"] = list(lists.index)
     return [
         {_name(key): cells[at] for key, cells in columns.items()} | _unnamed(columns, at)
         for at in range(length)
     ]
+
+
+def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
+    """A note of lists beside those of the entries that have another length."""
+    lists = _side_by_side(outer) if _parallel(outer) is not None else None
+    length = next(iter(lists.lengths.values())) if lists else 0
+    others = {key: len(cells) for key, cells in (lists.columns if lists else {}).items()}
+    others = {key: other for key, other in others.items() if other != length}
+    if not others:
+        return ()
+    return (
+        Finding(
+            "note",
+            "lists_ignored",
+            "Lists that are ignored because the others have {length} values: {lists}.",
+            {"length": length, "lists": nested.named_lengths(others)},
+            "To keep a list, write one value for each query in it.",
+            file,
+            count=len(others),
+        ),
+    )
 
 
 def _numbers(value: object) -> bool:
@@ -170,7 +261,8 @@ def _numbers(value: object) -> bool:
 
 
 def _role(key: str) -> bool:
-    return retrieved.is_role(plain(key))
+    """Whether a list under the key is one of documents, labels or scores."""
+    return retrieved.is_role(plain(key)) or nested.names_a_list(key)
 
 
 def _is_query(key: str) -> bool:

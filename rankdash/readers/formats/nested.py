@@ -9,7 +9,8 @@ Training data, `{"query": …, "pos": […], "neg": […]}`, has a list for each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from rankdash.readers.parse.columns import (
@@ -89,9 +90,25 @@ _NEEDED = _DOCUMENT | {"label"}
 _FIELD_NAMES = {"score": "initial_score", "reranked": "pred_scores"}
 
 
+class RefusedEntry(Record):
+    """An entry that cannot be read: for which reason, and an example of it."""
+
+    def __init__(self, record: Record, code: str, lengths: Mapping[str, int] | None = None) -> None:
+        super().__init__(record)
+        query = str(record.get("query", dict(record)))
+        self.code = code
+        self.example = f"{named_lengths(lengths)}: {query}" if lengths else query
+
+
+def named_lengths(lengths: Mapping[str, int]) -> str:
+    """The names of lists with their lengths, in one line."""
+    return ", ".join(f"{name} {length}" for name, length in lengths.items())
+
+
 def holds_lists(records: Sequence[Record]) -> bool:
     """Whether the first entry holds a list of documents."""
-    return bool(records) and _holds_documents(_one_list(records[0]))
+    first = _one_list(records[0]) if records else {}
+    return isinstance(first, RefusedEntry) or _holds_documents(first)
 
 
 def _holds_documents(record: Record) -> bool:
@@ -108,27 +125,32 @@ def _one_list(record: Record) -> Record:
     }
     if not sides[1] or _holds_documents(record) or recognise(list(record)).keys() & _DOCUMENT:
         return record
-    documents: list[Any] = []
-    labels: list[int] = []
+    found: dict[int, list[Any]] = {1: [], 0: []}
     for label, names in sides.items():
         for name in names:
-            side = record[name] if isinstance(record[name], list) else [record[name]]
-            documents += side
-            labels += [label] * len(side)
-    joined = {"docs": documents, "labels": labels}
+            found[label] += record[name] if isinstance(record[name], list) else [record[name]]
+    labels = [label for label, documents in found.items() for _ in documents]
+    joined = {"docs": [*found[1], *found[0]], "labels": labels}
     used = {*sides[1], *sides[0]}
-    for (relevant, other), field in _BESIDE_SIDES.items():
-        first, second = (record.get(keys.get(name, "")) for name in (relevant, other))
-        if isinstance(first, list) and (isinstance(second, list) or not sides[0]):
-            joined[field] = [*first, *(second or [])]
-            used |= {keys[relevant], keys.get(other, "")}
+    for names, field in _BESIDE_SIDES.items():
+        first, second = (record.get(keys.get(name, "")) for name in names)
+        if not isinstance(first, list) or not (isinstance(second, list) or not sides[0]):
+            continue
+        joined[field] = [*first, *(second or [])]
+        used |= {keys.get(name, "") for name in names}
+        if joined[field] and (len(first), len(second or [])) != (len(found[1]), len(found[0])):
+            lengths = {
+                " + ".join(sides[label]): len(found[label]) for label in sides if sides[label]
+            }
+            lengths |= {keys[name]: len(record[keys[name]]) for name in names if name in keys}
+            return RefusedEntry(record, "not_paired", lengths)
     return {**{key: value for key, value in record.items() if key not in used}, **joined}
 
 
 def _side(value: object, name: str) -> bool:
     """Whether it is a list of documents, or one text under a name that can mean nothing else."""
     if isinstance(value, list):
-        return all(isinstance(item, str | dict) for item in value)
+        return all(item is None or isinstance(item, str | dict) for item in value)
     return isinstance(value, str) and name not in ("pos", "neg")
 
 
@@ -166,6 +188,12 @@ def names_scores(key: str) -> bool:
     return plain(key) in PLAIN_SCORE or plain(key) in _LISTS or bool(systems_in([key]))
 
 
+def names_a_list(key: str) -> bool:
+    """Whether a list under the key is one of documents, labels or scores, by its name alone."""
+    sides = chain(*_SIDES.values(), *_BESIDE_SIDES)
+    return names_scores(key) or plain(key) in sides or plain(key).endswith(PLAIN_SCORE)
+
+
 def _column_of(key: str) -> str:
     """The column of a system's scores, from which its name can be told."""
     return key if systems_in([key]) else SYSTEM + key
@@ -177,14 +205,18 @@ def _scores_each(key: str, value: object, documents: int) -> bool:
         plain(key).endswith(PLAIN_SCORE)
         and isinstance(value, list)
         and len(value) == documents > 0
-        and all(score is None or isinstance(score, int | float) for score in value)
+        and all(map(_is_number, value))
     )
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
 
 
 def side_alone(record: Record) -> str | None:
     """The key under which an entry lists documents that are not relevant, where it has neither
     relevant ones nor documents with labels."""
-    if _holds_documents(_one_list(record)) or recognise(list(record)).keys() & _DOCUMENT:
+    if holds_lists([record]) or recognise(list(record)).keys() & _DOCUMENT:
         return None
     return next(
         (
@@ -211,28 +243,55 @@ def flatten(
         if any(record[lists[name]] for name in _DOCUMENT & lists.keys()):
             # No scores at all are none for each document.
             lists = {name: key for name, key in lists.items() if record[key] or name in _NEEDED}
-        lengths = {len(record[key]) for key in lists.values()}
-        if len(lengths) != 1 or not _DOCUMENT & lists.keys():
-            refusals.add("not_paired", [line], [str(record.get("query", record))])
-            continue
-        if lengths == {0}:
-            refusals.add("no_documents", [line], [str(record.get("query", record))])
-            continue
-        documents = record[lists["document"]] if "document" in lists else ()
-        if any(map(_has_unknown_text, documents)):
-            refusals.add("no_text", [line], [str(record.get("query", record))])
+        refused = _refused(record, lists)
+        if refused:
+            refusals.add(refused.code, [line], [refused.example])
             continue
         shared = _query_of(
             {key: value for key, value in record.items() if key not in lists.values()}
         )
-        for position in range(lengths.pop()):
+        for values in zip(*(record[key] for key in lists.values()), strict=True):
             row = dict(shared)
-            for field, key in lists.items():
-                value = record[key][position]
+            for field, value in zip(lists, values, strict=True):
                 row.update(document_row(value) if field == "document" else {field: value})
             rows.append(row)
             row_lines.append(line)
     return rows, row_lines
+
+
+def _refused(record: Record, lists: Mapping[str, str]) -> RefusedEntry | None:
+    """The entry with the reason why it cannot be read; None if it can."""
+    if isinstance(record, RefusedEntry):
+        return record
+    fields = recognise(list(record))
+    queries = [fields[field] for field in ("query", "query_id") if field in fields]
+    queries = [key for key in queries if isinstance(record[key], list) and len(record[key]) > 1]
+    if queries:
+        paired = [*queries, *lists.values()]
+        return RefusedEntry(record, "not_paired", {key: len(record[key]) for key in paired})
+    scores = [key for key, value in record.items() if scores_in(key, value)]
+    found = uneven(record, [*lists.values(), *scores])
+    if found or not _DOCUMENT & lists.keys():
+        return found or RefusedEntry(record, "not_paired")
+    named = [record[lists[name]] for name in lists if name in _DOCUMENT]
+    if not named[0]:
+        return RefusedEntry(record, "no_documents")
+    if any(map(_is_no_document, chain.from_iterable(named))):
+        return RefusedEntry(record, "no_text")
+    return None
+
+
+def scores_in(key: str, value: object) -> bool:
+    """Whether the value is a list of numbers that is called scores."""
+    called = plain(key).endswith(PLAIN_SCORE) or bool(systems_in([key]))
+    return called and isinstance(value, list) and bool(value) and all(map(_is_number, value))
+
+
+def uneven(record: Record, keys: Iterable[str]) -> RefusedEntry | None:
+    """The entry as one that is refused because its lists under the keys differ in length; None if
+    they do not."""
+    lengths = {key: len(record[key]) for key in keys}
+    return RefusedEntry(record, "not_paired", lengths) if len(set(lengths.values())) > 1 else None
 
 
 def _query_of(shared: Record) -> Record:
@@ -289,8 +348,12 @@ def _row_of(value: Record) -> Record:
     return row
 
 
-def _has_unknown_text(value: object) -> bool:
-    """Whether a document is given as an object around an object in which no text is known."""
-    if not isinstance(value, dict) or document_row(value).keys() & {"document", "title"}:
+def _is_no_document(value: object) -> bool:
+    """Whether a document is given as a list, or as an object around an object in which no text is
+    known."""
+    row = document_row(value)
+    if any(isinstance(row.get(field), list) for field in ("document", "doc_id")):
+        return True
+    if not isinstance(value, dict) or row.keys() & {"document", "title"}:
         return False
     return any(isinstance(inner, dict) and inner for inner in _row_of(value).values())

@@ -61,7 +61,9 @@ _QUERIES = {"userinput": "query", "input": "query", "prompt": "query"}
 _AROUND = ("inputs", "input", "outputs", "output", "referenceoutputs", "referenceoutput")
 _IDS = re.compile(r"ids?$")
 _TEXTS = re.compile(r"(context|text|passage|chunk|paragraph)s?$")
+_GRADED = re.compile(r"(score|judgment|judgement)s$")
 _TOKEN = re.compile(r"[!-~]{1,100}")
+_NUMBER = re.compile(r"[0-9]{1,100}")
 # Values of the documents that would be taken for those of the query's rows.
 _OF_ROWS = ("document", "doc_id", "title", "label", "score", "rank", "reranked")
 
@@ -75,14 +77,58 @@ def joined(records: Sequence[Record]) -> list[Record]:
     if not around and not any(is_role(plain(key)) for key in keys):
         return list(records)
     opened = [_opened(record) for record in records] if around else list(records)
-    roles = _roles(opened)
+    roles = _roles(_readable(opened))
     if not roles.keys() & {"retrieved", "reranked", "relevant"}:
         return list(records)
-    ids = _Ids(opened, roles)
+    checked = [_refused(record, roles) or record for record in opened]
+    ids = _Ids(_readable(checked), roles)
     return [
-        _Entry(record, roles, ids).record(f"q{position}")
-        for position, record in enumerate(opened, 1)
+        record
+        if isinstance(record, nested.RefusedEntry)
+        else _Entry(record, roles, ids).record(f"q{position}")
+        for position, record in enumerate(checked, 1)
     ]
+
+
+def _readable(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if not isinstance(record, nested.RefusedEntry)]
+
+
+def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEntry | None:
+    """The entry with the reason why it cannot be read; None if it can."""
+    if isinstance(record, nested.RefusedEntry):
+        return record
+    lists = {key: value for key, value in record.items() if isinstance(value, list)}
+
+    def listed(role: str) -> list[str]:
+        return [key for key in roles.get(role, ()) if key in lists]
+
+    documents = listed("retrieved") or listed("documents") or listed("reranked")
+    relevant = listed("relevant")
+    for key in {*documents, *relevant, *listed("reranked")}:
+        if any(isinstance(document, list) for document in lists[key]):
+            return nested.RefusedEntry(record, "no_text")
+    # No texts and no scores at all are none for each document.
+    given = [key for key in documents if lists[key]] or documents
+    lengths_of_relevant = {len(lists[key]) for key in relevant}
+    graded = {*relevant, *listed("grades")}
+    reranked = {len(lists[key]) for key in listed("reranked")}
+    scores = [
+        key
+        for key, value in lists.items()
+        if value and _scores(key, value) and key not in graded and len(value) not in reranked
+    ]
+    if not documents:
+        return nested.uneven(record, [*relevant[:1], *scores])
+    grades = [key for key in listed("grades")[:1] if len(lists[key]) not in lengths_of_relevant]
+    apart = [key for key in relevant if _IDS.search(plain(key)) or _TEXTS.search(plain(key))]
+    return nested.uneven(record, [*given, *grades, *scores]) or nested.uneven(
+        record, [key for key in apart if lists[key]]
+    )
+
+
+def _scores(key: str, value: list[Any]) -> bool:
+    return nested.scores_in(key, value) or (plain(key) in SCORES and _numeric(value))
 
 
 def is_role(name: str) -> bool:
@@ -94,7 +140,7 @@ def _opened(record: Record) -> Record:
     """Without the objects around what went in and what came out."""
     around = {key: value for key, value in record.items() if plain(key) in _AROUND}
     parts = {plain(key): value for key, value in around.items() if isinstance(value, dict)}
-    if not parts:
+    if not parts or isinstance(record, nested.RefusedEntry):
         return record
     rest = {key: value for key, value in record.items() if plain(key) not in parts}
     named: Record = {}
@@ -129,7 +175,9 @@ def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
             roles["documents"].remove(key)
             roles["retrieved"] = [key]
     for key in list(relevant):
-        if "retrieved" in roles and _beside(key, roles, records):
+        others = [other for other in relevant if other != key]
+        beside = _beside(key, roles, records) if "retrieved" in roles else False
+        if beside or (others and _grades_of(key, others, records)):
             relevant.remove(key)
             roles.setdefault("grades", []).append(key)
         elif not _names_documents(key, roles, records):
@@ -165,14 +213,24 @@ def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record])
     """Whether the relevant "documents" are grades in the order of the retrieved."""
     retrieved = roles["retrieved"][0]
     pairs: list[tuple[Any, Any]] = [(record.get(key), record.get(retrieved)) for record in records]
-    paired = all(
-        isinstance(graded, list) and isinstance(docs, list) and len(graded) == len(docs)
-        for graded, docs in pairs
-    )
-    if not paired or not all(_numeric(graded) for graded, _ in pairs):
+    lists = [pair for pair in pairs if all(isinstance(each, list) for each in pair)]
+    if not lists or len(lists) < len(pairs) or not all(_numeric(graded) for graded, _ in lists):
         return False
-    ids_are_numbers = all(_numeric(docs) for _, docs in pairs)
-    return not ids_are_numbers or any(len(set(graded)) < len(graded) for graded, _ in pairs)
+    if not any(_NUMBER.fullmatch(text) for _, docs in lists for text in _scalars(docs)):
+        return True
+    paired = [graded for graded, docs in lists if len(graded) == len(docs)]
+    repeated = any(len(set(graded)) < len(graded) for graded in paired)
+    ids_are_numbers = all(_numeric(docs) for _, docs in lists)
+    return 2 * len(paired) > len(lists) and (repeated or not ids_are_numbers)
+
+
+def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether numbers that are called relevant are the grades of the documents under the others."""
+    values = [record[key] for record in records if record.get(key) is not None]
+    if not all(isinstance(value, list) and _numeric(value) for value in values):
+        return False
+    listed = [record[other] for record in records for other in others if record.get(other)]
+    return bool(_GRADED.search(plain(key))) or not any(map(_numeric, listed))
 
 
 def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
@@ -298,10 +356,13 @@ class _Entry:
         relevant = self._roles.get("relevant", ())
         if not grades and not relevant:
             return None
+        of: dict[str, Any] = {}
         if grades:
             given = self._record.get(grades[0]) or []
-            return [*given, *[None] * (len(keys) - len(given) if len(given) == listed else 0)]
-        of: dict[str, Any] = {}
+            named = list(map(self._ids.key, self._of("relevant")))
+            if not named or len(given) != len(named) or _agree(keys[:listed], given, named):
+                return [*given, *[None] * (len(keys) - len(given) if len(given) == listed else 0)]
+            of |= zip(named, given, strict=True)
         for key in relevant:
             value = self._record.get(key)
             if isinstance(value, dict):
@@ -310,6 +371,12 @@ class _Entry:
         for document in self._of("relevant"):
             of.setdefault(self._ids.key(document), 1)
         return [of.get(key) for key in keys]
+
+
+def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]) -> bool:
+    """Whether grades in the order of the listed documents say what is relevant as the list does."""
+    graded = {key for key, grade in zip(listed, grades, strict=False) if grade}
+    return len(listed) == len(grades) and graded == set(listed) & set(relevant)
 
 
 def _identity(document: Record) -> Record:

@@ -52,8 +52,9 @@ REASONS = {
         "List the documents that were judged for the query, or remove the entry.",
     ),
     "no_text": Reason(
-        "Entries excluded because a document is an object without a text under a known name",
-        "Name the text of each document text, contents, segment or document.",
+        "Entries excluded because a document is a list, or an object without a text under a known "
+        "name",
+        "Write each document as a text, or name its text text, contents, segment or document.",
     ),
     "no_label": Reason(
         "Rows excluded because the label is empty",
@@ -78,7 +79,7 @@ REASONS = {
     ),
     "not_paired": Reason(
         "Entries excluded because their lists of documents, labels and scores differ in length",
-        "Give every document one label and one score.",
+        "Write one label and one score for each document.",
     ),
     "bad_line": Reason(
         "Lines excluded because they are not a label, a query and numbered features",
@@ -125,16 +126,19 @@ class Refusals:
         code = max(self._lines, key=lambda code: len(self._lines[code]))
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
+        more = _message(OTHER_REASONS, others) if others else ""
+        if code == "not_paired":
+            more = Phrase("First: {example}.", example=self._examples[code][0])
         raise FormatError(
             "Rows that cannot be used: {refused:,} of {rows:,}, so nothing was read. {why}"
-            + (" {others}" if others else ""),
+            + (" {others}" if more else ""),
             remedy=reason.remedy,
             file=self.file,
             line=min(self._lines[code]),
             refused=self.count,
             rows=rows,
             why=_message(reason, self._lines[code]),
-            others=_message(OTHER_REASONS, others),
+            others=more,
         )
 
     def findings(self) -> list[Finding]:

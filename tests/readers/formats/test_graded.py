@@ -96,7 +96,9 @@ def test_an_entry_whose_lists_differ_in_length_is_refused_and_the_others_count(p
 
     parsed = parse({"x.json": json.dumps([*listed, short])})
 
-    assert found(parsed, "not_paired").examples == ("short",)
+    assert found(parsed, "not_paired").examples == (
+        "ground_truth 2, initial_scores 4, rerank_scores 4: short",
+    )
     assert parsed.qrels["label"].tolist() == [*GRADES[0], *GRADES[1]]
 
 

@@ -147,7 +147,8 @@ def test_nested_lists_of_different_length_are_refused_by_line(parse, found):
     parsed = parse({"x": "\n".join([good, bad, good.replace("a", "d"), empty])})
 
     assert parsed.queries["text"].tolist() == ["a", "d"]
-    assert (found(parsed, "not_paired").line, found(parsed, "not_paired").examples) == (2, ("b",))
+    refused = found(parsed, "not_paired")
+    assert (refused.line, refused.examples) == (2, ("docs 2, true_scores 1: b",))
     assert found(parsed, "no_documents").line == 4
 
 
