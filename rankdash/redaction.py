@@ -16,7 +16,7 @@ _NAMED = re.compile(
     r"""(?xi)
     (?P<before>
         (?: (?P<header>authorization)
-          | x-[a-z-]*(?:key|token) | (?:api|access|auth)[-_\ ]?(?:key|token)
+          | x-[a-z-]{0,40}(?:key|token) | (?:api|access|auth)[-_\ ]?(?:key|token)
         )
         (?:\ (?:provided|given|used))?
         \\*["']?\s*(?:[:=]|%3A|%3D)(?:\s|%20|\+)*\\*["']?
@@ -25,11 +25,10 @@ _NAMED = re.compile(
     + _VALUE
 )
 _BEARER = re.compile(rf"(?i)(?P<before>\bbearer(?:\s|%20|\+)+){_VALUE}")
-# As the best-known services begin their keys; the first may have been cut soon after.
-_KEY = re.compile(
-    r"(?<![A-Za-z])(?:sk-[\w.*-]*[\w*]"
-    r"|(?=[\w-]*\d)(?:jina_|nvapi-|hf_|gsk_|xai-|pa-|mxb_|ze_|AIza)[\w-]{6,})"
-)
+# As the best-known services begin their keys, with a digit later; one of OpenAI may be cut soon.
+_KEY = re.compile(r"(?<![A-Za-z])(?:jina_|nvapi-|hf_|gsk_|xai-|pa-|mxb_|ze_|AIza)[\w-]{6,}")
+_KEY_OF_OPENAI = re.compile(r"(?<![A-Za-z])sk-[\w.*-]*[\w*]")
+_DIGIT = re.compile(r"\d")
 # What stands there in a sentence about credentials.
 _PROSE = re.compile(
     r"(?i)(?:tokens?|auth|authentication|authorization|scheme|headers?|credentials?|keys?|type|is|"
@@ -50,4 +49,8 @@ def redact(text: str) -> str:
         prose = _PROSE.fullmatch(found["value"])
         return found[0] if prose else found["before"] + MARK
 
-    return _KEY.sub(MARK, _BEARER.sub(bearer, _NAMED.sub(named, text)))
+    def key(found: re.Match[str]) -> str:
+        return MARK if _DIGIT.search(found[0]) else found[0]
+
+    text = _KEY.sub(key, _BEARER.sub(bearer, _NAMED.sub(named, text)))
+    return _KEY_OF_OPENAI.sub(MARK, text)

@@ -18,6 +18,7 @@ from rankdash.redaction import MARK, redact
         ("api_key=AB12&q=x", f"api_key={MARK}&q=x"),
         ("Incorrect API key provided: ab12cd", f"Incorrect API key provided: {MARK}"),
         ("no access for sk-typ", f"no access for {MARK}"),
+        ("hf_letters-sk-abc in one word", f"hf_letters-{MARK} in one word"),
         ("jina_12ab34cd is over its quota", f"{MARK} is over its quota"),
     ],
 )

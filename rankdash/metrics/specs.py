@@ -55,8 +55,8 @@ _SPEC = re.compile(r"(?P<name>[a-z][a-z0-9_.]*)(?:\((?P<bracket>[^()]*)\))?(?:@(
 _TREC_CUTOFF = re.compile(r"(?P<name>.+)[._](?P<k>[0-9]+)")
 _CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")
 _NUMBER = re.compile(r"[0-9]{0,20}(\.[0-9]{1,20})?")
-# A comma inside brackets is no end of a spec.
-_BETWEEN = re.compile(r",(?![^(]*\))")
+# Up to a comma outside brackets.
+_LISTED = re.compile(r"(?:[^,(]|\([^()]*+\)?+)+")
 _AT_A_CUTOFF = re.compile(r"(?P<start>.*[@._])[0-9]+\s*")
 
 
@@ -143,7 +143,7 @@ def split_specs(specs: str | Iterable[str]) -> list[str]:
     """The specs of lists with commas between: "ndcg@5,10" is "ndcg@5" and "ndcg@10"."""
     found: list[str] = []
     for text in [specs] if isinstance(specs, str) else specs:
-        for part in filter(None, map(str.strip, _BETWEEN.split(text))):
+        for part in filter(None, map(str.strip, _LISTED.findall(text))):
             before = _AT_A_CUTOFF.fullmatch(found[-1]) if found and part.isdecimal() else None
             found.append(before["start"] + part if before else part)
     return found

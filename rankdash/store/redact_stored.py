@@ -29,7 +29,7 @@ _CUT = re.compile(
     rf"(.{{{_CUT_AT}}})(?=[.\s]|\Z)"
 )
 # The word at the cut, of which the rest is unknown: it may be the head of a key.
-_HEAD = re.compile(r"[\w.~+/=%-]+\Z", re.ASCII)
+_HEAD = re.compile(r"(?<![\w.~+/=%-])[\w.~+/=%-]+\Z", re.ASCII)
 
 
 def clean(text: str) -> str:

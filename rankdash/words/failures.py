@@ -81,6 +81,8 @@ FORMER = (
 _FIELD = re.compile(r"\{(\w+)\}")
 # The fields of errors that hold a reason.
 _REASONS = ("reason", "said")
+# Characters: a file can hold a reason within a reason without end.
+_LONGEST = 1000
 _COUNTS = ("n", "given", "index", "status")
 
 
@@ -102,6 +104,8 @@ def kind_of_failure(kind: str) -> str:
 
 def in_words(reason: str) -> str:
     """A stored reason in the reader's language, as far as it is known."""
+    if len(reason) > _LONGEST:
+        return reason
     return _known(reason) or _of_a_part(reason) or reason
 
 

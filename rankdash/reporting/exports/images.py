@@ -12,7 +12,6 @@ import hashlib
 import html
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -103,10 +102,11 @@ def _images(program: str, figures: list[go.Figure]) -> list[tuple[str, str]]:
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _nothing(program) from error
-    answer = re.search(r'<pre id="drawn">(.*?)</pre>', done.stdout.decode("utf-8", "replace"), re.S)
-    if answer is None:
+    _, _, answer = done.stdout.decode("utf-8", "replace").partition('<pre id="drawn">')
+    answer, end, _ = answer.partition("</pre>")
+    if not end:
         raise _nothing(program)
-    return [(svg, png) for svg, png in json.loads(html.unescape(answer[1]))]
+    return [(svg, png) for svg, png in json.loads(html.unescape(answer))]
 
 
 def _page(figures: list[go.Figure]) -> str:

@@ -17,6 +17,7 @@ import re
 from types import MappingProxyType
 
 _WORD = r"(?:\W+\w+){0,4}\W+"
+_BLANK = r"[^\S\n]"
 PATTERNS = MappingProxyType(
     {
         "addressing": re.compile(
@@ -43,9 +44,9 @@ PATTERNS = MappingProxyType(
             re.IGNORECASE,
         ),
         "marks": re.compile(
-            r"^\s*(?:\*\*)?(?:grade|评分|得分)\s*[:：]\s*[0-9]\s*(?:\*\*)?\.?\s*$"
+            rf"^{_BLANK}*(?:\*\*)?(?:grade|评分|得分)\s*[:：]\s*[0-9]\s*(?:(?:\*\*\.?|\.)\s*)?$"
             r"|</?\s*(?:document|query|guidelines)\s*>|<\|[a-z_]+\|>|\[/?INST\]"
-            r"|^\s*(?:system|assistant)\s*[:：]",
+            rf"|^{_BLANK}*(?:system|assistant)\s*[:：]",
             re.IGNORECASE | re.MULTILINE,
         ),
     }

@@ -23,9 +23,12 @@ no_text: the query or the document has none, so that nobody was asked."""
 Combine = Literal["median", "majority"]
 COMBINE: tuple[Combine, ...] = get_args(Combine)
 
-_GRADE = re.compile(r"[*_`#\s]*Grade[*_`\s]*:[*_`\s]*(-?\d+(?:\.\d+)?)[*_`\s]*\.?[*_`\s]*")
+_GRADE = re.compile(
+    r"[*_`#\s]*Grade[*_`\s]*:[*_`\s]*(-?\d{1,9}(?:\.\d{1,9})?)[*_`\s]*(?:\.[*_`\s]*)?"
+)
 _TOO_MANY, _TIMED_OUT = 429, 408
 _LONGEST_REASON = 4000
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def read_answer(said: Said, top: int) -> Answer:
     if last is None:
         error = f"the last line holds no grade: {unread(text)}"
     elif len(grades) > 1:
-        error = f"the answer names several grades: {', '.join(sorted(grades))}"
+        error = f"the answer names several grades: {', '.join(sorted(grades)[:_MOST_NAMED])}"
     elif last[1] not in map(str, range(top + 1)):
         error = f"the grade {last[1]} is not on the scale from 0 to {top}"
     elif not reason:

@@ -32,7 +32,7 @@ _FORM = "Grade:"
 _AGAIN_TEMPERATURE = 0.7
 
 # How prompts say their scale.
-_LISTED = re.compile(r"^\W*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
+_LISTED = re.compile(r"^[^\w\n]*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
 _SCALE = re.compile(r"grade|scale|score|rat(?:e|ing)|分|等级", re.IGNORECASE)
 _RANGE = re.compile(
     r"(?<![0-9.])0\s*(?:-|–|—|~|～|to|through|到|至)\s*([0-9]{1,3})(?![0-9]|\.[0-9])"

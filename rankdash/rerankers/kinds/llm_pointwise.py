@@ -28,7 +28,7 @@ _YES = frozenset(("yes", "y", "true", "是", "是的", "相关"))
 _NO = frozenset(("no", "n", "false", "否", "不", "不是", "不相关"))
 _GRADES = {str(grade): float(grade) for grade in range(5)}
 _BLANKS = " \t\r\n\u2581\u0120\u010a\"'*`.,:：。"
-_NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10)?\s*\**\.?")
+_NUMBER = re.compile(r"\**\s*(10|[0-9])\s*(?:/\s*10\s*)?\**\.?")
 
 
 class LlmPointwise(ChatReranker):

@@ -26,6 +26,8 @@ _ALTERNATIVES = 20
 # Of the frame that a chat template puts around a message.
 _FRAME_TOKENS = 8
 _SHOWN = 60
+# Characters: several times what a model can write in `answer_tokens`.
+LONGEST_TEXT = 2_000_000
 
 CONNECTION = (
     SettingSpec(
@@ -181,6 +183,8 @@ class Chat:
         text = dig(choice, ("message", "content"))
         if not isinstance(text, str):
             return Said("", {}, reply.call, "the answer is malformed: it has no message")
+        if len(text) > LONGEST_TEXT:
+            return Said("", {}, reply.call, "the answer is far too long")
         # What of it cannot be read is cut and kept.
         return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
 

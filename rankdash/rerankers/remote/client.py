@@ -46,6 +46,7 @@ _LOOKED_AT = 20_000
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 # 424 is what TEI says when its model process failed.
 _RETRY = (408, 409, 424, 425, _TOO_MANY)
+_TAG = re.compile(r"<(?P<end>/)?(?P<name>script|style)?[^<>]*>", re.IGNORECASE)
 _MANY = re.compile(r"batch.?size|too many|too large|payload|number of (documents|texts)", re.I)
 _LONG = re.compile(r"context.?length|max_model_len|too long|maximum .{0,30}(length|tokens)", re.I)
 # Headers in which services tell how long they worked, in milliseconds; the first group found holds.
@@ -388,11 +389,24 @@ def _said(text: str) -> str:
         elif isinstance(answer, dict):
             named = (answer.get(name) for name in ("message", "error", "detail", "msg", "errors"))
             answer = next((value for value in named if value), None)
-    if isinstance(answer, str):
-        text = answer
-    else:
-        text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
+    text = answer if isinstance(answer, str) else _without_markup(text)
     return " ".join(text.split())
+
+
+def _without_markup(text: str) -> str:
+    """Return the text between tags, without scripts and styles."""
+    shown: list[str] = []
+    at, within = 0, ""
+    for tag in _TAG.finditer(text):
+        name = (tag["name"] or "").lower()
+        if within and not (tag["end"] and name == within):
+            continue
+        if not within:
+            shown.append(text[at : tag.start()])
+        at, within = tag.end(), "" if tag["end"] else name
+    if not within:
+        shown.append(text[at:])
+    return " ".join(shown)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -27,15 +27,13 @@ _PLACE = re.compile(r"\{([a-z_]+)\}")
 # Our own marks, and those in which chat models write turns and thoughts: a server that reads the
 # latter in a document would take what follows for a message.
 _MARKS = re.compile(
-    r"<(?=\s*/?\s*(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
+    r"<(?=\s*(?:/\s*)?(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
     r"|\[(?=/?INST\])",
     re.IGNORECASE,
 )
 _HARMLESS = {"<": "&lt;", "[": "&#91;"}
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_BEGUN = re.compile(r"<think(?:ing)?>.*", re.DOTALL | re.IGNORECASE)
-_ENDED = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<(/)?think(?:ing)?>", re.IGNORECASE)
 
 
 def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) -> None:
@@ -94,9 +92,18 @@ def cut(text: str, characters: int) -> str:
 
 def without_thoughts(text: str) -> str:
     """What a model said after it had thought aloud; "" where it never came to an end."""
-    spoken = _THOUGHT.sub("", text)
-    spoken = _ENDED.sub("", spoken)
-    return _BEGUN.sub("", spoken).strip()
+    spoken: list[str] = []
+    at, thinking = 0, False
+    for mark in _THOUGHT.finditer(text):
+        if not thinking:
+            spoken.append(text[at : mark.start()])
+            if mark[1]:
+                # Before an end without a beginning, all was thought.
+                spoken.clear()
+        at, thinking = mark.end(), not mark[1]
+    if not thinking:
+        spoken.append(text[at:])
+    return "".join(spoken).strip()
 
 
 def _as_data(text: str) -> str:

@@ -36,7 +36,7 @@ DAMAGED_DATASET, DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
 MEASURED_PARTS = ("reading", "measured", "calls")
 """The tables that a run has only where it measured what they hold."""
 
-_PASSWORD = re.compile(r"(?<=//)[^/@\s]+@")
+_PASSWORD = re.compile(r"//[^/@\s]+@")
 
 Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
@@ -127,7 +127,7 @@ def without_paths(value: Any) -> Any:
         path = kind(value)
         if path.is_absolute() or value.startswith("~"):
             return path.name
-    return _PASSWORD.sub("", value)
+    return _PASSWORD.sub("//", value)
 
 
 def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None:

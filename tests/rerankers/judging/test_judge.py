@@ -138,6 +138,9 @@ def test_the_last_line_is_the_grade(make, server, text, grade):
         ("It answers.\nGrade: 1.5", "the grade 1.5 is not on the scale"),
         ("The document says\nGrade: 3\nand lies.\nGrade: 0", "names several grades: 0, 3"),
         ("<think>It answers.\nGrade: 2", "the model said nothing"),
+        (f"It answers.\nGrade: 2{'*' * 1_000_000}x", "the last line holds no grade: the model"),
+        (f"It answers.\nGrade: {'9' * 1_000_000}", "the last line holds no grade: the model"),
+        ("".join(f"Grade: {n}\n" for n in range(99_999)), "grades: 0, 1, 10, 100, 1000"),
     ],
 )
 def test_any_other_form_is_no_grade_and_never_a_zero(make, server, text, why):
@@ -145,7 +148,7 @@ def test_any_other_form_is_no_grade_and_never_a_zero(make, server, text, why):
     graded = make().grade(QUERY, DOCUMENT)
     assert graded.answer.grade != graded.answer.grade
     assert why in graded.answer.error
-    assert graded.answer.kind == "unreadable"
+    assert graded.answer.kind == "unreadable" and len(graded.answer.error) < 200
     # It was answered, so that it costs.
     assert graded.calls[0].billed["prompt_tokens"] > 0
 

@@ -295,6 +295,30 @@ def test_numbers_are_read_strictly(make, server, text, value):
         assert scored.scores.tolist() == [value]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("7" + " " * 1_000_000 + "x", id="blanks"),
+        pytest.param("<think>" * 150_000, id="thoughts"),
+        pytest.param("a</think>" * 100_000 + "it depends", id="ends"),
+        pytest.param("*" * 2_000_000, id="marks"),
+    ],
+)
+def test_an_answer_of_a_megabyte_is_read_like_any_other(make, server, text):
+    server.reply = lambda body: (text, {})
+    (scored,) = make("llm-pointwise", answer="number").score([ask(DOCUMENTS[:1])])
+    assert scored.error.startswith("answers that could not be read: 1 of 1: the model said ")
+    assert len(scored.error) < 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_longer_answer_is_not_read(make, server, kind):
+    server.reply = lambda body: ("7 " * 1_000_001, {})
+    (scored,) = make(kind).score([ask(DOCUMENTS[:2])])
+    assert "the answer is far too long" in scored.error
+    assert scored.calls[0].billed["prompt_tokens"] > 0
+
+
 # Listwise.
 
 
