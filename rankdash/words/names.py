@@ -7,6 +7,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from rankdash.words.html import CONTROL
+
 # A start that so many titles share, of at most so many words, says nothing of any one of them.
 _COMMON_START = 4
 _LONGEST_START = 5
@@ -16,15 +18,17 @@ _NARROW = 16
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters, the last an ellipsis where something was cut."""
+    """At most `limit` characters without those of `CONTROL`, the last an ellipsis where something
+    was cut."""
+    text = CONTROL.sub("", text)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def middle(text: str, width: int) -> str:
     """At most `width` columns of one line (a Chinese character takes two), cut in the middle: ids
     and names of systems often differ only at the end. What ends in an ellipsis is the opening of a
-    text, and is cut at its end."""
-    line = " ".join(text.split())
+    text, and is cut at its end. Characters of `CONTROL` are dropped."""
+    line = " ".join(CONTROL.sub("", text).split())
     if fits(line, width):
         return line
     if line.endswith("…"):
@@ -76,11 +80,11 @@ def free(name: str, taken: Collection[str]) -> str:
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """option → label, numbered where two are alike: a widget finds the chosen option by its label,
-    so one of two equal ones could never be chosen."""
+    """option → label without characters of `CONTROL`, numbered where two are alike: a widget finds
+    the chosen option by its label, so one of two equal ones could never be chosen."""
     result: dict[str, str] = {}
     for option, label in labels.items():
-        result[option] = free(label, result.values())
+        result[option] = free(CONTROL.sub("", label), result.values())
     return result
 
 

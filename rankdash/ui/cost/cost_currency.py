@@ -8,6 +8,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.state import address, pickers, scenario
+from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import ASSUMPTIONS, DOLLARS
 from rankdash.value.price_list import ListedPrice
 
@@ -67,7 +68,7 @@ def _rate(foreign: str, into: str, rate: float | None) -> None:
             _convert(foreign, into, value)
 
     pickers.show(st.number_input, key, rate, typed)(
-        _("1 {foreign} in {currency}", foreign=foreign, currency=into),
+        _("1 {foreign} in {currency}", foreign=markdown_safe(foreign, 20), currency=into),
         min_value=0.0,
         format="%.10g",
         placeholder=_("exchange rate"),

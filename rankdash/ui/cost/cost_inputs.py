@@ -41,6 +41,7 @@ from rankdash.value.billing import MOST_AMOUNT, UNITS
 from rankdash.value.price_list import ListedPrice, parse_prices, to_json
 from rankdash.words import assumptions as assumption_words
 from rankdash.words.money import money, symbol
+from rankdash.words.names import distinct
 from rankdash.words.prices import of, words
 
 _UPLOAD = "cost.prices.upload"
@@ -207,7 +208,9 @@ def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> N
     pickers.show(st.selectbox, key, price, chosen, options)(
         _("Price of {name}", name=name_safe(study.name(system))),
         options,
-        format_func=lambda name: words(prices[name]) if name else usual,
+        format_func=distinct(
+            {name: words(prices[name]) if name else usual for name in options}
+        ).__getitem__,
     )
     typed, now = typed_prices(study).get(system), bill(study, system)
     amount = f"cost.thousand.{system}.{currency()}"

@@ -26,6 +26,7 @@ from rankdash.ui.widgets import action_errors, dialogs
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Outcome
+from rankdash.words.names import distinct
 
 
 def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
@@ -78,7 +79,12 @@ def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None
 
 def _offer_saved(saved: dict[str, Assumptions]) -> None:
     columns = st.columns([3, 1, 1], vertical_alignment="bottom")
-    picked = columns[0].selectbox(_("Saved scenario"), list(saved), key="cost.scenarios.pick")
+    picked = columns[0].selectbox(
+        _("Saved scenario"),
+        list(saved),
+        format_func=distinct({name: name for name in saved}).__getitem__,
+        key="cost.scenarios.pick",
+    )
     columns[1].button(
         _("Use it"),
         icon=":material/tune:",

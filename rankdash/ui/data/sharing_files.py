@@ -20,6 +20,7 @@ from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets import action_errors, redraw
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.names import distinct
 
 _SAID = "sharing.said"
 _GENERATION = "sharing.generation"
@@ -53,7 +54,7 @@ def _said() -> None:
 
 
 def _export(rows: Sequence[DatasetRow]) -> None:
-    names = {row.id: row.name for row in rows}
+    names = distinct({row.id: row.name for row in rows})
     st.caption(
         _(
             "One file holds data sets with their runs, notes, corrected labels, judges and "

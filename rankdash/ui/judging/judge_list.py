@@ -141,7 +141,10 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
         text.write(" · ".join(parts))
     if row.failed:
         kinds = StoredJudges(workspace()).failures(row.id)
-        said = [f"{kind_of_failure(kind)}: {number(count, 0)}" for kind, count in kinds.items()]
+        said = [
+            f"{markdown_safe(kind_of_failure(kind), 80)}: {number(count, 0)}"
+            for kind, count in kinds.items()
+        ]
         text.caption(" · ".join(said))
     if row.settings:
         text.caption(" · ".join(_bill(row)))

@@ -54,7 +54,7 @@ def draw(study: Study, ladder: Ladder, missed: int) -> None:
         choices.selectbox,
         default=_NOBODY,
         label=_("Follow one document"),
-        format_func=lambda doc: markdown_safe(names[doc], 60) if doc else _("none"),
+        format_func=lambda doc: shortened(names[doc], 60) if doc else _("none"),
     )
     if not focus:
         address.choose("follow", None)

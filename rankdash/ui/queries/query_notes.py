@@ -17,6 +17,7 @@ from rankdash.ui.state import person, pickers
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.names import distinct
 
 _PLACE = "notes"
 # Narrower than this, in pixels, remarks and labels stand below each other.
@@ -72,9 +73,11 @@ def _remarks(dataset_id: str, query_id: str) -> None:
     def changed() -> None:
         _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
 
+    titles = distinct({tag: tag for tag in (*tags, *offered)})
     pickers.show(st.multiselect, tags_key, tags, changed)(
         _("Tags"),
-        list(dict.fromkeys([*tags, *offered])),
+        list(titles),
+        format_func=lambda tag: titles.get(tag, tag),
         accept_new_options=True,
         max_selections=MOST_TAGS,
         placeholder=_("choose or type"),

@@ -17,7 +17,7 @@ from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.names import free
+from rankdash.words.names import distinct, free
 
 _MADE = "combine.made"
 _A_ROW = 4
@@ -48,11 +48,12 @@ def _form(dataset_id: str) -> None:
             _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
             icon=":material/check:",
         )
+    titles = distinct({each: systems[each].name for each in systems})
     chosen = st.multiselect(
         _("Rankings"),
         list(systems),
         placeholder=_("at least two"),
-        format_func=lambda system: systems[system].name,
+        format_func=titles.__getitem__,
         key=pickers.in_words(f"combine.systems.{dataset_id}"),
         persist_state="session",
         help=_("Equal sums keep the order of the one chosen first."),

@@ -31,6 +31,7 @@ from rankdash.ui.state import samples
 from rankdash.ui.state.cache import forget_all
 from rankdash.ui.state.guard import bound_to
 from rankdash.ui.widgets import redraw
+from rankdash.ui.widgets.text import markdown_safe
 
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
@@ -43,6 +44,7 @@ IMPORTED_BEFORE = (
     # What these import on their first use, which takes longer than to draw a page.
     *("scipy.special", "streamlit.emojis", "pyarrow.dataset", "PIL.Image"),
 )
+_LONGEST_ERROR = 600
 _log = logging.getLogger(__name__)
 
 
@@ -152,7 +154,7 @@ def _announce() -> None:
 def on_script_error(error: Exception) -> bool:
     """Say what went wrong in words; the traceback goes to the log."""
     if isinstance(error, RankdashError):
-        st.error(error_text(error), icon=":material/error:")
+        st.error(markdown_safe(error_text(error), _LONGEST_ERROR), icon=":material/error:")
         return True
     _log.exception("A page failed", exc_info=error)
     st.error(

@@ -1,0 +1,453 @@
+"""A workspace whose every free text is markup, and how to recognise the markup where it is drawn.
+
+No field is listed here: each text of a workspace file, JSON and tables alike, is replaced and stays
+replaced if the import accepts it; so is each text column of a table that no file contains. A new
+text column is marked without a change here.
+"""
+
+import io
+import json
+import sqlite3
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rankdash import sharing
+from rankdash.analysis.reasons.occlusion import LEVELS, Explanation
+from rankdash.dataset import FirstStage
+from rankdash.errors import FormatError, StoreError
+from rankdash.ranking.measured import Measured, WithoutText
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.rerankers import create, kinds
+from rankdash.rerankers.judging.judge import Judge
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.store import Workspace
+from rankdash.store.folders import DATABASE
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.leases import Owner, State
+from rankdash.store.jobs.queue import Queue, Stage
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
+from rankdash.store.workspace_file.workspace_zip import MANIFEST, Packer
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import shipped as shipped_prices
+from rankdash.value.price_list import to_json
+from rankdash.value.targets import shipped as shipped_targets
+from tests.stored import keep_rows
+
+QUERIES, DOCUMENTS = 16, 4
+TURNED = "\u202e"
+"""Writes what follows from right to left."""
+
+_KINDS = (
+    "![i]({url}/{n})",
+    "<img src={url}/{n}>",
+    "[l]({url}/{n})",
+    '=HYPERLINK("{url}/{n}")',
+    "$\\href{{{url}/{n}}}{{x}}$",
+    ":red[hot]:material/bug_report:",
+    f"\x07{TURNED}evil",
+)
+# Of the columns and settings that rankdash fills in itself.
+_WORDS = {
+    *(*get_args(State), *get_args(Stage), *get_args(WithoutText), *LEVELS),
+    *get_args(FirstStage),
+    *(kind.name for kind in kinds()),
+    *("none", "cohere", "dcg@10", FIRST_STAGE),
+}
+_KNOWN = ("runs/service/about.json.reranker", "runs/service/about.json.settings")
+_TEMPLATES = {"template", "remedy"}
+
+
+@dataclass
+class Markup:
+    """Makes texts of markup that fetches `url`/n or links to it. places: of n, where it is."""
+
+    url: str
+    places: list[str] = field(default_factory=list)
+
+    def text(self, place: str) -> str:
+        """Return all kinds of markup; which one is first changes from text to text, since names
+        are shortened."""
+        n = len(self.places)
+        self.places.append(place)
+        turned = (*_KINDS[n % len(_KINDS) :], *_KINDS[: n % len(_KINDS)])
+        return " ".join(turned).format(url=self.url, n=n)
+
+    def short(self, place: str) -> str:
+        """Return one kind of markup, for a field of few characters."""
+        n = len(self.places)
+        self.places.append(place)
+        return _KINDS[n % len(_KINDS)].format(url=self.url, n=n)
+
+    def within(self, text: str) -> bool:
+        """Whether a text is one of these."""
+        return self.url in text or ":red[hot]" in text or TURNED in text
+
+
+def fill(home: Path, scratch: Path, markup: Markup) -> Workspace:
+    """Return a new workspace in `home` with one data set and something of everything that a
+    workspace stores. scratch: a folder that does not exist."""
+    parts = _exported(_written(Workspace(scratch / "written"), markup))
+    empty = Workspace(scratch / "empty")
+    for name in sorted(parts.keys() - {MANIFEST}):
+        few = _fewest(parts, name)
+        for changes in (_json_marked if name.endswith(".json") else _table_marked)(
+            name, parts[name], markup
+        ):
+            tried = (change(few[name]) for change in changes)
+            accepted = (each for each in tried if _accepted(empty, few | {name: each}))
+            few[name] = next(accepted, few[name])
+        parts[name] = few[name]
+    workspace = Workspace(home)
+    bring_in(workspace, parts)
+    _work(workspace)
+    _mark_rows(home, markup)
+    return workspace
+
+
+def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
+    """Import the parts of a workspace file, whose list is made anew."""
+    target = io.BytesIO()
+    packer = Packer(target)
+    for name, content in parts.items():
+        if name != MANIFEST:
+            packer.add(name, content)
+    packer.close({k: v for k, v in json.loads(parts[MANIFEST]).items() if k != "parts"})
+    return sharing.bring_in(workspace, io.BytesIO(target.getvalue()), "shop.rankdash.zip")
+
+
+def _fewest(parts: dict[str, bytes], name: str) -> dict[str, bytes]:
+    """The fewest parts that are a workspace file with a part: those of its data set and run."""
+    head = json.loads(parts[MANIFEST])
+    ((dataset_id, _runs),) = head["datasets"].items()
+    kind, _step, rest = name.partition("/")
+    run = rest.partition("/")[0] if kind == "runs" else ""
+    folders = [f"datasets/{dataset_id}/", *([f"runs/{run}/"] if run else [])] if rest else []
+    head["datasets"] = {dataset_id: [run] if run else []} if rest else {}
+    kept = {each: parts[each] for each in parts if each.startswith((*folders, name))}
+    return {**kept, MANIFEST: json.dumps(head).encode()}
+
+
+def _accepted(workspace: Workspace, parts: dict[str, bytes]) -> bool:
+    try:
+        found = bring_in(workspace, parts)
+    except FormatError:
+        return False
+    for dataset_id in found.datasets:
+        workspace.delete_dataset(dataset_id)
+    for key in sharing.SCENARIOS, sharing.PRICES, sharing.TARGETS:
+        workspace.set_setting(key, "")
+    return True
+
+
+def _exported(workspace: Workspace) -> dict[str, bytes]:
+    target = io.BytesIO()
+    sharing.export(workspace, target, "1.2.3")
+    with zipfile.ZipFile(target) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def _written(workspace: Workspace, markup: Markup) -> Workspace:
+    """Something of everything, in words that are all replaced later but for ids and tables of the
+    data set, whose content is its id."""
+    queries = [markup.text("query_id") for _each in range(QUERIES)]
+    docs = [markup.text("doc_id") for _each in range(DOCUMENTS)]
+    heads = {name: markup.short(name) for name in ("segment", "kind")}
+    rows = [
+        {
+            "query_id": query, "query": markup.text("query") if not d else "", "doc_id": doc,
+            "title": markup.text("title"), "document": markup.text("document"),
+            "label": None if (q + d) % 3 == 1 else int(d == q % DOCUMENTS), "score": 9 - d,
+            heads["segment"]: markup.short("segment value") if q % 2 else "plain",
+            heads["kind"]: "ab"[q > 7],
+        }
+        for q, query in enumerate(queries)
+        for d, doc in enumerate(docs)
+    ]  # fmt: skip
+    for row in rows:
+        first = next(each for each in rows if each["query_id"] == row["query_id"])
+        same = next(each for each in rows if each["doc_id"] == row["doc_id"])
+        row |= {key: first[key] for key in ("query", heads["segment"])}
+        row |= {key: same[key] for key in ("title", "document")}
+    dataset_id = keep_rows(workspace, rows, markup.text("data set"))
+    lists = [
+        (query, [docs[q % 4], *(doc for d, doc in enumerate(docs) if d != q % 4)], [4.0, 3, 2, 1])
+        for q, query in enumerate(queries)
+    ]
+    for run in _runs(dataset_id, lists):
+        workspace.save_run(run)
+        RunNotes(workspace).keep(run.id, "note", "Ann")
+    Pins(workspace).pin(run.id)
+    _explain(workspace, run.id, (queries[0], docs[0]))
+    for query in queries[:3]:
+        Notes(workspace).keep(dataset_id, query, ["tag", "other"], "note", "Ann")
+    for at, doc in enumerate(docs):
+        Corrections(workspace).correct(dataset_id, (queries[0], doc), float(at % 2), "Ann")
+        LabelNotes(workspace).keep(dataset_id, (queries[0], doc), "Ann", "note")
+    _judge(workspace, dataset_id, [(query, doc) for query in queries for doc in docs])
+    plan = {
+        "systems": [FIRST_STAGE, run.id], "metric": "dcg@10", "top": 1.0, "threshold": 1.0,
+        "seed": 1, "judge": StoredJudges(workspace).rows(dataset_id)[0].id, "share": 0.2,
+    }  # fmt: skip
+    plan_id = LabelPlans(workspace).begin(dataset_id, plan, "guidelines")
+    Corrections(workspace).correct(dataset_id, (queries[1], docs[0]), 1.0, "Ann")
+    LabelPlans(workspace).resume(plan_id, "Ann")
+    workspace.set_setting(
+        sharing.SCENARIOS, sharing.write_scenarios({"one": Assumptions(elasticity=0.25)})
+    )
+    own = [replace(each, key=f"own-{at}") for at, each in enumerate(shipped_prices()[:3])]
+    workspace.set_setting(sharing.PRICES, to_json(own))
+    workspace.set_setting(sharing.TARGETS, shipped_targets().to_json())
+    return workspace
+
+
+def _runs(dataset_id: str, lists: list[tuple[str, list[str], list[float]]]) -> Iterator[Run]:
+    yield run_from_ranking("run", dataset_id, Ranking.from_lists(lists), "run.trec")
+    turned = [(query, docs[::-1], scores) for query, docs, scores in lists[:-2]]
+    run = run_from_ranking("service", dataset_id, Ranking.from_lists(turned), "x")
+    failed = pd.DataFrame(
+        [
+            {**run.queries.iloc[0].to_dict(), "query_id": lists[-1 - at][0], "state": state,
+             "reason": "answered 400", "pairs": 0}
+            for at, state in enumerate(("failed", "skipped"))
+        ]
+    )  # fmt: skip
+    queries = pd.concat([run.queries, failed], ignore_index=True)
+    calls = pd.DataFrame(
+        {
+            "query_id": queries["query_id"], "start_s": np.arange(len(queries), dtype=float),
+            "ms": 20.0, "attempts": 1, "retry_wait_ms": 0.0, "status": 200, "server_ms": 1.0,
+            "queue_ms": 1.0, "billed": '{"search_units": 1}', "error": "error", "note": "note",
+        }
+    )  # fmt: skip
+    yield replace(
+        run,
+        id="service",
+        reranker="endpoint",
+        settings=create("endpoint", {"key_variable": "none"}).settings,
+        machine={"cpu": "cpu", "python": "3", "threads": 2, "versions": {"numpy": "2"}},
+        queries=queries.assign(latency_ms=np.where(queries["state"] == "done", 20.0, np.nan)),
+        calls=calls,
+        measured=Measured(
+            pairs=56, seconds=2.0, cpu_seconds=0.1, serial_queries=14, serial_seconds=0.3
+        ),
+        load_ms=12.0,
+    )
+
+
+def _explain(workspace: Workspace, run_id: str, pair: tuple[str, str]) -> None:
+    explanations, owner = Explanations(workspace), Owner()
+    asked = Asked(run_id, *pair, "term")
+    explanations.ask(asked)
+    explanations.claim(owner)
+    result = Explanation(0.5, (), 5, 7).to_json()
+    explanations.finish(asked.id, owner, "done", result=result)
+
+
+def _judge(workspace: Workspace, dataset_id: str, pairs: list[tuple[str, str]]) -> None:
+    judges, owner = StoredJudges(workspace), Owner()
+    judges.submit(
+        dataset_id=dataset_id, name="judge", model="model", template="abc",
+        settings=Judge({"key_variable": "none", "repeats": 2}).settings, top=1,
+        systems=["a system"], depth=2, pairs=pairs, judge_id="judge",
+    )  # fmt: skip
+    judges.claim(owner)
+    answer = {"grade": 1.0, "reason": "reason", "error": "", "kind": ""}
+    lost = {"grade": None, "reason": "", "error": "error", "kind": "timeout"}
+    judges.keep(
+        "judge",
+        owner,
+        [
+            {"query_id": pair[0], "doc_id": pair[1], **said, "answers": json.dumps([said, said])}
+            for at, pair in enumerate(pairs)
+            for said in [lost if at % 9 == 8 else answer]
+        ],
+        {"calls": 2, "billed": {"prompt_tokens": 9, "dollars": 0.5}},
+    )
+    judges.finish("judge", owner, "cancelled")
+
+
+def _work(workspace: Workspace) -> None:
+    """Jobs, a judge and an explanation that failed, which no file contains."""
+    (data,), owner = workspace.datasets(), Owner()
+    error = StoreError("The service answered: {answer}", remedy="Ask {whom}.", answer="a", whom="b")
+    queue, judges, reasons = Queue(workspace), StoredJudges(workspace), Explanations(workspace)
+    queue.submit(
+        dataset_id=data.id, name="failed", reranker="endpoint",
+        settings=create("endpoint", {"key_variable": "none"}).settings, depth=None, sample=None,
+        seed=0, job_id="job-failed",
+    )  # fmt: skip
+    queue.claim(owner)
+    queue.finish("job-failed", owner, "failed", error)
+    pairs = Corrections(workspace).all(data.id)
+    judges.submit(
+        dataset_id=data.id, name="failed", model="model", template="abc",
+        settings=Judge({"key_variable": "none"}).settings, top=1, systems=["a"], depth=2,
+        pairs=[each.pair for each in pairs], judge_id="failed",
+    )  # fmt: skip
+    judges.claim(owner)
+    judges.finish("failed", owner, "failed", error)
+    asked = Asked("service", *pairs[0].pair, "sentence")
+    reasons.ask(asked)
+    reasons.claim(owner)
+    reasons.finish(asked.id, owner, "failed", error)
+
+
+Change = Callable[[bytes], bytes]
+
+
+def _json_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Change]]:
+    """Changes to a JSON part, of which the first that is accepted is made: for each place the long
+    or the short markup, for items of a list together; then one more key in each object."""
+    read = json.loads(content)
+    places = {place for place, text in _texts(read) if not markup.within(text)}
+    for place in sorted(places):
+        # One run stays of a kind that pages know, and the plan one of systems that there are.
+        if not f"{name}{place}".startswith(_KNOWN) and not place.startswith(".plan.settings"):
+            yield [_changed(place, make) for make in (markup.text, markup.short)]
+    objects = {place for place, _text in _texts(read, keys=True) if place.endswith("*")}
+    for place in sorted(objects):
+        yield [_changed(place, markup.short)]
+
+
+def _changed(place: str, make: Callable[[str], str]) -> Change:
+    return lambda now: json.dumps(_with(json.loads(now), "", place, make)).encode()
+
+
+def _texts(value: Any, place: str = "", *, keys: bool = False) -> Iterator[tuple[str, str]]:
+    """(place, text) of every text in JSON, that of JSON in a text included; keys: of keys too."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if keys:
+                yield f"{place}.*", key
+            yield from _texts(each, f"{place}.{key}", keys=keys)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each, f"{place}[]", keys=keys)
+    elif isinstance(value, str):
+        inner = _json_in(value)
+        yield from [(place, value)] if inner is None else _texts(inner, f"{place}!", keys=keys)
+
+
+def _with(value: Any, place: str, wanted: str, make: Callable[[str], str]) -> Any:
+    """The same JSON with other texts at a place, or one more key in the objects there."""
+    if not wanted.startswith(place):
+        return value
+    if isinstance(value, dict):
+        changed = {key: _with(each, f"{place}.{key}", wanted, make) for key, each in value.items()}
+        if f"{place}.*" == wanted and changed:
+            changed[make(wanted)] = next(iter(changed.values()))
+        return changed
+    if isinstance(value, list):
+        return [_with(each, f"{place}[]", wanted, make) for each in value]
+    if isinstance(value, str):
+        inner = _json_in(value)
+        if inner is not None:
+            return json.dumps(_with(inner, f"{place}!", wanted, make))
+        return make(wanted) if place == wanted else value
+    return value
+
+
+def _json_in(text: str) -> Any:
+    try:
+        return json.loads(text) if text[:1] in ("{", "[") else None
+    except ValueError:
+        return None
+
+
+def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Change]]:
+    """Changes to a table, of which the first that is accepted is made: one for each text column."""
+    table = pq.read_table(io.BytesIO(content))
+
+    def changed(column: str, now: bytes) -> bytes:
+        table = pq.read_table(io.BytesIO(now))
+        texts = [
+            text
+            if not text
+            else markup.short(f"{name} {column}")
+            if (read := _json_in(text)) is None
+            else json.dumps(_marked(read, markup))
+            for text in table[column].to_pylist()
+        ]
+        target = io.BytesIO()
+        at = table.column_names.index(column)
+        pq.write_table(table.set_column(at, column, pa.array(texts, table[column].type)), target)
+        return target.getvalue()
+
+    for each in table.schema:
+        if pa.types.is_string(each.type) or pa.types.is_large_string(each.type):
+            texts = [text for text in table[each.name].to_pylist() if text]
+            if texts and not all(map(markup.within, texts)):
+                yield [partial(changed, each.name)]
+
+
+def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
+    """JSON with every text in it replaced that rankdash did not choose, and one more key in each
+    object."""
+    if isinstance(value, dict):
+        made = {key: _marked(each, markup, kept) for key, each in value.items()}
+        for key in _TEMPLATES & made.keys():
+            made[key] = made[key].replace("{", "{{").replace("}", "}}")
+        return made | {markup.short("key"): markup.short("value")}
+    if isinstance(value, list):
+        return [_marked(each, markup, kept) for each in value]
+    if isinstance(value, str) and value not in kept:
+        return markup.text("value")
+    return value
+
+
+def _mark_rows(home: Path, markup: Markup) -> None:
+    """Replace the texts of columns without markup so far: those that are neither ids, times,
+    folders nor words that rankdash chose."""
+    with closing(sqlite3.connect(home / DATABASE)) as db, db:
+        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+        kept = {*_WORDS, *(each.name for each in home.glob("*/*"))}
+        for table in tables:
+            names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+            kept |= {row[0] for row in db.execute(f"SELECT {names[0]} FROM {table}")}
+        for table in tables:
+            for row in db.execute(f"PRAGMA table_info({table})").fetchall():
+                column = row[1]
+                texts = [
+                    text
+                    for (text,) in db.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()
+                    if isinstance(text, str) and text
+                ]
+                if any(map(markup.within, texts)):
+                    continue
+                for text in texts:
+                    if text.rpartition("/")[2] not in kept and not _is_time(text):
+                        inner = _json_in(text)
+                        new = (
+                            markup.text(f"{table}.{column}")
+                            if inner is None
+                            else json.dumps(_marked(inner, markup, kept))
+                        )
+                        db.execute(
+                            f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (new, text)
+                        )
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""No text of a workspace file is markup on a page, whatever is folded in or chosen, or in a file
+that a page offers."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import streamlit as st
+from markdown_it import MarkdownIt
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.errors import StoreError
+from rankdash.reporting.exports import images
+from rankdash.ui.state import address, server
+from rankdash.ui.widgets import lazy_expander
+from tests.marked import Markup, fill
+from tests.ui.conftest import Hand
+from tests.ui.test_sharing import EVERY, go
+
+MARKUP = Markup("http://127.0.0.1:9")
+TURNED = r"[\x07\u202e]"
+# What CommonMark, GFM and Streamlit turn into elements, unless it is escaped: the address comes
+# with a word joiner then, and the rest with backslashes.
+RENDERED = {
+    "html": rf"<img src=http|{TURNED}",
+    "plotly_chart": rf"<img src=http|{TURNED}",
+    # Escapes, of which the word joiner is one, would be shown.
+    "selectbox": rf"{TURNED}|\u2060",
+    "multiselect": rf"{TURNED}|\u2060",
+}
+MARKDOWN = rf"http://127|(?<!\\)\]\(|(?<!\\)<img|:red\[|:material/bug|\$\\href|{TURNED}"
+# Shown as it is; what a person edits is shown as it is stored.
+PLAIN = {"id", "element_id", "alt", "default", "value", "data", "placeholder"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("marked")
+    fill(folder / "home", folder / "scratch", MARKUP)
+    return folder / "home"
+
+
+@pytest.fixture
+def workspace(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKDASH_HOME", str(shutil.copytree(home, tmp_path / "home")))
+    for each in (server.workspace, server.worker, st.cache_resource):
+        (each.clear if each is st.cache_resource else each.cache_clear)()
+    yield server.workspace()
+    server.workspace.cache_clear()
+
+
+@pytest.fixture
+def unfolded(app, monkeypatch):
+    """The app with everything open that a person can open, and no worker."""
+
+    def fold(title, key, icon, draw):
+        with st.expander(title, icon=icon, expanded=True):
+            draw()
+
+    go(app, "overview")
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "fold", None) is lazy_expander.fold and "lazy" not in name:
+            monkeypatch.setattr(module, "fold", fold)
+    monkeypatch.setattr(lazy_expander, "fold", fold)
+    monkeypatch.setattr("rankdash.ui.judging.judge_list.worker", Hand)
+    app.session_state["labelling.name"] = MARKUP.short("annotator")
+    return app
+
+
+def texts(message: Any, field: str = "") -> Iterator[tuple[str, str]]:
+    """(field, text) of all texts of what was sent to a browser."""
+    for each, value in message.ListFields():
+        values = value if each.is_repeated else [value]
+        for one in values:
+            if each.type == each.TYPE_STRING:
+                yield each.name, one
+            elif hasattr(one, "ListFields"):
+                yield from texts(one, each.name)
+
+
+def rendered(app) -> list[tuple[str, str, str]]:
+    """(kind of element, field, text) of what a browser would make more of than text."""
+    found = []
+    for node in nodes(app):
+        proto = getattr(node, "proto", None)
+        for field, text in texts(proto) if hasattr(proto, "ListFields") else ():
+            if field == "columns":
+                text = " ".join(each.get("help") or "" for each in json.loads(text).values())
+            # The choices of a list are no Markdown, but its label is.
+            own = RENDERED.get(node.type, MARKDOWN) if field not in ("label", "help") else MARKDOWN
+            if field not in PLAIN and re.search(own, text, re.IGNORECASE):
+                found.append((node.type, field, text))
+    return found
+
+
+def nodes(app):
+    """All elements of a page and its sidebar, and what they stand in."""
+    return [each for block in (app.main, app.sidebar) for each in below(block)]
+
+
+def below(block):
+    for each in block.children.values():
+        yield each
+        yield from below(each) if hasattr(each, "children") else ()
+
+
+@pytest.mark.parametrize("page", EVERY)
+def test_a_page_renders_no_text(unfolded, workspace, page):
+    prices = json.loads(workspace.setting("prices"))["prices"]
+    for name, chosen in {"judge_shown": "judge", "price": f"service={prices[0]['key']}"}.items():
+        unfolded.query_params[name] = chosen
+    go(unfolded, page)
+    assert not unfolded.exception
+    assert rendered(unfolded) == []
+    sent = json.dumps([text for node in nodes(unfolded) for _field, text in texts(node.proto)])
+    assert MARKUP.url in sent
+
+
+@pytest.mark.parametrize("page", EVERY)
+def test_a_file_of_a_page_is_no_markup(unfolded, page, monkeypatch):
+    offered = {}
+
+    def offer(*arguments, **settings):
+        place = [each for each in arguments if not isinstance(each, DeltaGenerator)]
+        given = dict(zip(("label", "data", "file_name"), place, strict=False)) | settings
+        if not given.get("disabled"):
+            offered[given["file_name"]] = given["data"]
+        return False
+
+    monkeypatch.setattr(DeltaGenerator, "download_button", offer)
+    monkeypatch.setattr(st, "download_button", offer)
+    monkeypatch.setattr(images, "drawn", lambda _figures: {})
+    unfolded.query_params["judge_shown"] = "judge"
+    go(unfolded, page)
+    assert not unfolded.exception
+    files = {name: data() if callable(data) else data for name, data in offered.items()}
+    assert {name: found for name, data in files.items() if (found := live(name, data))} == {}
+    assert files or page not in ("data", "report", "queries", "cost", "label")
+
+
+def live(name: str, content: bytes | str) -> list[str]:
+    """What of a file runs as a formula, or is a picture or a link."""
+    content = content.encode() if isinstance(content, str) else content
+    if name.endswith(".zip") and not name.endswith(".rankdash.zip"):
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            return [each for own in packed.namelist() for each in live(own, packed.read(own))]
+    kind = name.rpartition(".")[2]
+    if kind not in ("csv", "html", "md", "tex"):
+        return []
+    text = content.decode("utf-8-sig")
+    if kind == "csv":
+        return [
+            cell
+            for row in csv.reader(io.StringIO(text))
+            for cell in row
+            if re.match(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)", cell)
+        ]
+    if kind == "tex":
+        return [line for line in text.splitlines() if line[:1] != "%" and "\\href" in line]
+    parser = Fetches()
+    parser.feed(text if kind == "html" else MarkdownIt().enable("table").render(text))
+    return parser.found
+
+
+class Fetches(HTMLParser):
+    """The elements of a page that fetch or link to something elsewhere, as far as texts name it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = [name for name, value in attrs if MARKUP.url in (value or "")]
+        if not {*said} <= {"title", "aria-label", "data-title"}:
+            self.found.append(self.get_starttag_text() or tag)
+
+
+@pytest.mark.parametrize("page", ("overview", "queries", "cost"))
+def test_a_page_renders_no_part_of_a_link(unfolded, page):
+    go(unfolded, page, **{name: MARKUP.text(name) for name in address.FIELDS if name != "data"})
+    assert not unfolded.exception
+    assert rendered(unfolded) == []
+
+
+def test_what_ends_a_page_is_said_without_markup(monkeypatch):
+    said = []
+    monkeypatch.setattr(st, "error", lambda text, **_settings: said.append(text))
+    assert server.on_script_error(StoreError("There is no {name!r}.", name=MARKUP.text("name")))
+    (text,) = said
+    assert "There is no" in text
+    assert re.search(MARKDOWN, text) is None
