@@ -142,9 +142,17 @@ def _json_tables(text: str, file: str, limits: ReadLimits) -> list[Table]:
     outer = json_lines.whole(text) if readers else None
     for reader in readers:
         if reader.matches(outer):
-            found: Table | list[Table] = reader.read(text, file, limits)
-            return found if isinstance(found, list) else [found]
+            read: Table | list[Table] = reader.read(text, file, limits)
+            first, *others = read if isinstance(read, list) else [read]
+            noticed = (*first.findings, *_repeated_keys(text, file))
+            return [replace(first, findings=noticed), *others]
     return [json_records.read(text, file, limits)]
+
+
+def _repeated_keys(text: str, file: str) -> list[Finding]:
+    decoder = json_lines.RepeatedKeys()
+    decoder.decode(text)
+    return [json_lines.repeated_keys(file, decoder.names, [1])] if decoder.names else []
 
 
 def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:

@@ -185,7 +185,9 @@ def _entry(record: Record, made: str, graded: str, first: str | None) -> Record:
     if nested.documents_in(record) is None:
         lists["doc_ids"] = [f"{made}-{place}" for place in range(1, len(grades) + 1)]
     unnamed = not any(isinstance(value, str | dict) for value in shared.values())
-    return {**(retrieved.of_the_query(shared, made) if unnamed else shared), **lists}
+    shared = retrieved.of_the_query(shared, made) if unnamed else shared
+    # The lists come first, so that no other list of labels goes before them.
+    return {**lists, **{f"{key} (2)" if key in lists else key: shared[key] for key in shared}}
 
 
 def _lists(value: object) -> TypeGuard[list[Any]]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from rankdash.errors import FormatError, Phrase
+from rankdash.findings import Finding
 from rankdash.readers.formats import graded, nested, retrieved
 from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
+from rankdash.readers.parse.json_lines import RepeatedKeys, repeated_keys
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
 from rankdash.readers.parse.table import (
@@ -42,14 +45,16 @@ def read(text: str, file: str, limits: ReadLimits) -> Table:
     """
     records: list[Record] = []
     lines: list[int] = []
-    name, found = _walk(text, file)
+    walker = _Walker(text, file)
+    name, found = _walk(text, walker)
     for line, record in found:
         records.append(record)
         lines.append(line)
         if len(records) % 10_000 == 0:
             refuse_many_rows(len(records), file, limits)
     refuse_many_rows(len(records), file, limits)
-    return table_of(records, lines, file, name, limits)
+    table = table_of(records, lines, file, name, limits)
+    return replace(table, findings=(*table.findings, *walker.findings()))
 
 
 def table_of(
@@ -108,31 +113,29 @@ def table_of(
     )
 
 
-def _walk(text: str, file: str) -> tuple[str, Iterator[tuple[int, Record]]]:
+def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]]:
     """What it is, and (line, object) for every object of the outermost list, or of the lines."""
     start = _skip(text, 0)
-    walker = _Walker(text, file)
     if text[start] == "[":
         return "JSON", walker.whole(start)
     only, stop = walker.value(start)
     if _skip(text, stop) < len(text) or not isinstance(only, dict):
         return "JSON lines", walker.sequence(start)
-    wrapped = (
-        None if nested.holds_lists(retrieved.joined(graded.joined([only]))) else _wrapped_list(only)
-    )
-    if wrapped is None:
-        return "JSON", iter([(walker.line_of(start), only)])
+    lists = _lists_of_objects(only)
+    wrapped = max(lists, key=lambda key: lists[key], default=None)
+    if wrapped is None or nested.holds_lists(retrieved.joined(graded.joined([only]))):
+        return "JSON", walker.only(start, only)
+    walker.others = {key: length for key, length in lists.items() if key != wrapped}
     return "JSON", walker.items(walker.start_of(wrapped, start))
 
 
-def _wrapped_list(outer: Record) -> str | None:
-    """The key of the longest list of objects in `outer`."""
-    lists = {
+def _lists_of_objects(outer: Record) -> dict[str, int]:
+    """Key → length of each list of objects in `outer`."""
+    return {
         key: len(value)
         for key, value in outer.items()
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
     }
-    return max(lists, key=lambda key: lists[key]) if lists else None
 
 
 class _Walker:
@@ -141,9 +144,32 @@ class _Walker:
     def __init__(self, text: str, file: str) -> None:
         self._text = text
         self._file = file
-        self._decode: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().raw_decode
+        self._decoder = RepeatedKeys()
         self._line = 1
         self._counted = 0
+        self._repeated: dict[int, tuple[str, ...]] = {}
+        # Lists of objects that are not those of the rows: key → length.
+        self.others: dict[str, int] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return what was noticed until now."""
+        found = []
+        if self._repeated:
+            names = chain.from_iterable(self._repeated.values())
+            found.append(repeated_keys(self._file, names, list(self._repeated)))
+        if self.others:
+            found.append(
+                Finding(
+                    "warning",
+                    "lists_not_read",
+                    "The rows are those of the longest list. Lists that were not read: {lists}.",
+                    {"lists": nested.named_lengths(self.others)},
+                    "To read a list, write it to a separate file.",
+                    self._file,
+                    count=len(self.others),
+                )
+            )
+        return found
 
     def line_of(self, position: int) -> int:
         """The line of a position that is not before the one asked for last."""
@@ -153,7 +179,8 @@ class _Walker:
 
     def value(self, position: int) -> tuple[Any, int]:
         try:
-            return self._decode(self._text, position)
+            self._decoder.names.clear()
+            return self._decoder.raw_decode(self._text, position)
         except RecursionError as problem:
             raise self._broken(position, Phrase("lists inside lists, too deep")) from problem
         except json.JSONDecodeError as problem:
@@ -194,6 +221,10 @@ class _Walker:
             yield self._object(item, at)
             at = _skip(self._text, stop)
 
+    def only(self, position: int, item: Record) -> Iterator[tuple[int, Record]]:
+        """The one object, which was decoded last."""
+        yield self._object(item, position)
+
     def start_of(self, key: str, position: int) -> int:
         """Where the value of `key` begins in the object at `position`."""
         at = position
@@ -208,7 +239,10 @@ class _Walker:
     def _object(self, item: object, position: int) -> tuple[int, Record]:
         if not isinstance(item, dict):
             raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
-        return self.line_of(position), item
+        line = self.line_of(position)
+        if self._decoder.names:
+            self._repeated[line] = (*self._repeated.get(line, ()), *self._decoder.names)
+        return line, item
 
     def _broken(self, position: int, problem: Phrase) -> FormatError:
         return FormatError(

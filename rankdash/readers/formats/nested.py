@@ -160,7 +160,10 @@ def _lists_of(record: Record) -> dict[str, str]:
     for key, value in record.items():
         column = _LISTS.get(plain(key), _SYSTEM if systems_in([key]) else None)
         if column and isinstance(value, list):
-            found.setdefault(_column_of(key) if column == _SYSTEM else column, key)
+            kept = found.setdefault(_column_of(key) if column == _SYSTEM else column, key)
+            if column == "label" and kept != key and len(record[kept]) == len(value):
+                # Other labels, which a row keeps under their own name.
+                found[key] = key
     scores = {
         key: value
         for key, value in record.items()

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
+from typing import Any
 
 import numpy as np
 
-from rankdash.errors import FormatError, UnavailableError
+from rankdash.errors import FormatError, Phrase, UnavailableError
+from rankdash.findings import Finding
 from rankdash.readers.formats.json_records import cell
 from rankdash.readers.parse import faults
 from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.limits import ReadLimits
-from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.readers.parse.skipped_rows import LINES_NAMED, Refusals
 from rankdash.readers.parse.table import (
     Table,
     frame_of,
@@ -27,6 +32,11 @@ NAME = "Excel"
 MAGIC = b"PK\x03\x04"
 
 Row = list[str | None]
+_FORMULA = re.compile(rb"<(?:\w{1,20}:)?f[ >/]")
+# What a spreadsheet program writes in place of a value that it cannot compute.
+_ERRORS = frozenset(
+    ("#N/A", "#REF!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#VALUE!", "#GETTING_DATA", "#SPILL!")
+)
 
 
 def read(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
@@ -48,49 +58,149 @@ def read(data: bytes, file: str, limits: ReadLimits) -> list[Table]:
     with told(file, faults.FILE, format=NAME), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        formulas = _formulas(data) if _has_formulas(data) else {}
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-        rows = {sheet.title: list(_rows(sheet, file, limits)) for sheet in sheets}
-    filled = {title: found for title, found in rows.items() if len(found) > 1}
+        read = {
+            sheet.title: _Sheet(sheet, formulas.get(sheet.title, {}), file, limits)
+            for sheet in sheets
+        }
+    filled = {title: sheet for title, sheet in read.items() if len(sheet.rows) > 1}
     if not filled:
         raise FormatError(
             "The workbook holds no rows below a header.",
             remedy="Put the names of the columns into the first row of a sheet that is not hidden.",
             file=file,
         )
+    first, *others = [
+        sheet.table(file if len(filled) == 1 else f"{file}/{title}", limits)
+        for title, sheet in filled.items()
+    ]
+    hidden = [sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"]
+    return [replace(first, findings=(*first.findings, *_hidden(hidden, file))), *others]
+
+
+def _hidden(sheets: Sequence[str], file: str) -> list[Finding]:
+    if not sheets:
+        return []
     return [
-        _table(found, file if len(filled) == 1 else f"{file}/{title}", limits)
-        for title, found in filled.items()
+        Finding(
+            "note",
+            "hidden_sheets",
+            "Hidden sheets, which are not read: {sheets}.",
+            {"sheets": ", ".join(sheets)},
+            "To read a sheet, unhide it and save the workbook.",
+            file,
+            count=len(sheets),
+        )
     ]
 
 
-def _rows(sheet: object, file: str, limits: ReadLimits) -> Iterator[tuple[int, Row]]:
-    """(number, cells) of every row that is not empty, without empty cells at its end."""
-    # Some programs write a wrong size into the file.
-    sheet.reset_dimensions()  # type: ignore[attr-defined]
-    found = 0
-    for number, values in enumerate(sheet.iter_rows(values_only=True), 1):  # type: ignore[attr-defined]
-        refuse_many_columns(len(values), file, limits)
-        cells = [_text(value) for value in values]
-        while cells and not cells[-1]:
-            cells.pop()
-        if cells:
-            found += 1
-            refuse_many_rows(found, file, limits)
-            yield number, cells
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(archive.read(name)) for name in sheets)
+
+
+def _formulas(data: bytes) -> dict[str, dict[tuple[int, int], str]]:
+    """Sheet → (row, column) → formula."""
+    from openpyxl import load_workbook
+
+    book = load_workbook(io.BytesIO(data), read_only=True)
+    found: dict[str, dict[tuple[int, int], str]] = {}
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()
+        found[sheet.title] = {
+            (each.row, each.column): str(getattr(each.value, "text", each.value))
+            for row in sheet.iter_rows()
+            for each in row
+            if each.data_type == "f"
+        }
+    return found
+
+
+class _Sheet:
+    """The rows of a sheet that are not empty, and the cells in which no value was saved."""
+
+    def __init__(
+        self,
+        sheet: Any,
+        formulas: Mapping[tuple[int, int], str],
+        file: str,
+        limits: ReadLimits,
+    ) -> None:
+        self._title = sheet.title
+        # (row, column) → what the sheet has in place of a value.
+        self._without_value: dict[tuple[int, int], str] = {}
+        self.rows: list[tuple[int, Row]] = []
+        # Some programs write a wrong size into the file.
+        sheet.reset_dimensions()
+        for number, values in enumerate(sheet.iter_rows(values_only=not formulas), 1):
+            refuse_many_columns(len(values), file, limits)
+            cells = [self._cell(each, (number, at), formulas) for at, each in enumerate(values, 1)]
+            while cells and not cells[-1]:
+                cells.pop()
+            if cells:
+                self.rows.append((number, cells))
+                refuse_many_rows(len(self.rows), file, limits)
+
+    def _cell(
+        self, given: Any, place: tuple[int, int], formulas: Mapping[tuple[int, int], str]
+    ) -> str | None:
+        value = given.value if formulas else given
+        if value in _ERRORS:
+            self._without_value[place] = value
+            return None
+        # A formula whose value is an empty text has a value.
+        if value is None and place in formulas and given.data_type != "str":
+            self._without_value[place] = formulas[place]
+        return _text(value)
+
+    def table(self, file: str, limits: ReadLimits) -> Table:
+        warning = self._warning(file)
+        cause = Phrase(warning.template, **warning.params) if warning else None
+        found = _table(self.rows, Refusals(file, cause), limits)
+        return replace(found, findings=(warning,)) if warning else found
+
+    def _warning(self, file: str) -> Finding | None:
+        from openpyxl.utils import get_column_letter
+
+        if not self._without_value:
+            return None
+        named = {
+            f"{get_column_letter(column)}{row}": said
+            for (row, column), said in self._without_value.items()
+        }
+        more = " …" if len(named) > LINES_NAMED else ""
+        return Finding(
+            "warning",
+            "cells_without_value",
+            "Cells of the sheet {sheet} that hold a formula without a saved value, or an error, "
+            "and are read as empty: {count} ({cells}).",
+            {
+                "sheet": self._title,
+                "count": len(named),
+                "cells": ", ".join(list(named)[:LINES_NAMED]) + more,
+            },
+            "Open the workbook in a spreadsheet program and save it, which saves the values.",
+            file,
+            next(iter(self._without_value))[0],
+            len(named),
+            tuple(f"{cell}: {said}" for cell, said in list(named.items())[:5]),
+        )
 
 
 def _text(value: object) -> str | None:
     return value.isoformat() if isinstance(value, date | datetime | time) else cell(value)
 
 
-def _table(rows: list[tuple[int, Row]], file: str, limits: ReadLimits) -> Table:
+def _table(rows: list[tuple[int, Row]], refusals: Refusals, limits: ReadLimits) -> Table:
+    file = refusals.file
     names: list[str] = []
     for position, name in enumerate(rows[0][1], 1):
         unique = (name or "").strip() or f"column {position}"
         while unique in names:
             unique += " (2)"
         names.append(unique)
-    refusals = Refusals(file)
     wide = [(number, cells) for number, cells in rows[1:] if len(cells) > len(names)]
     refusals.add(
         "field_count",

@@ -27,6 +27,7 @@ from rankdash.readers.parse.columns import (
 from rankdash.readers.parse.faults import told
 from rankdash.readers.parse.rows import part_of
 from rankdash.readers.parse.source import Source, stem_of
+from rankdash.readers.parse.suspicious import several_labels, trimmed_ids
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.texts import documents_part, queries_part, settle
 from rankdash.readers.parse.values import looks_like_ids, numbers
@@ -243,12 +244,14 @@ def _part(
             fields = fields_of(table.frame)
         if beside_labels and _score_or_label(table, fields):
             fields["score"] = fields.pop("label")
-        table = replace(table, findings=(*table.findings, *_doubts(table, fields)))
+        noticed = [*_doubts(table, fields), *several_labels(table, fields)]
+        table = replace(table, findings=(*table.findings, *noticed))
     else:
         fields = _fields_without_names(table)
     if mapping is not None or (table.names and table.fields is None):
         note = _columns_note(table, fields, chosen=mapping is not None)
         table = replace(table, findings=(*table.findings, note))
+    table = trimmed_ids(table, [fields[key] for key in ("query_id", "doc_id") if key in fields])
     queries = bool({"query", "query_id"} & fields.keys())
     documents = bool({"document", "doc_id"} & fields.keys())
     values = bool(_VALUES & fields.keys())

@@ -65,7 +65,7 @@ def with_ids(
         found.append(_renamed(part, key, {**made, **id_of}))
     if made:
         _refuse_chance(parts, key, made, taken, strict=strict)
-        findings.append(_made(key, made))
+        findings += [_made(key, made), *_alike(key, made)]
     return found, findings
 
 
@@ -179,6 +179,26 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
         keyed_by_text=part.keyed_by_text - {key},
         **renamed,
     )
+
+
+def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
+    """A warning of queries that are told apart by the blanks around their texts."""
+    first = {text.strip(): text for text in reversed(made)}
+    others = [text for text in made if first[text.strip()] != text]
+    if key != "query_id" or not others:
+        return []
+    return [
+        Finding(
+            "warning",
+            "queries_alike",
+            "Queries whose text is that of another query but for blanks around it: {count}. They "
+            "count as different queries.",
+            {"count": len(others)},
+            "Remove the blanks, or give the queries ids.",
+            count=len(others),
+            examples=tuple(f"{made[text]}: {text!r}" for text in others[:_EXAMPLES]),
+        )
+    ]
 
 
 def _made(key: Key, made: dict[str, str]) -> Finding:

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+from rankdash.findings import Finding
+from rankdash.readers.parse.skipped_rows import named_lines
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 
@@ -49,6 +52,36 @@ def as_one(text: str) -> str:
         return text
     joined = "[" + _BETWEEN_LISTS.sub(r"],\1[", text) + "]"
     return text if whole(joined) is None else joined
+
+
+class RepeatedKeys(json.JSONDecoder):
+    """A decoder that keeps the last value of a key, and the `names` of those that occur again in
+    an object with another value."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        super().__init__(object_pairs_hook=self._object)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            self.names += [name for name, value in pairs if value != found[name]]
+        return found
+
+
+def repeated_keys(file: str, names: Iterable[str], lines: Sequence[int]) -> Finding:
+    """A warning of keys that occur again in an object with another value. lines: of the entries."""
+    return Finding(
+        "warning",
+        "repeated_keys",
+        "Keys that occur more than once in an entry, of which the last value is used: {keys}. "
+        "Lines: {lines}.",
+        {"keys": ", ".join(dict.fromkeys(names)), "lines": named_lines(lines)},
+        "Give each key of an entry a different name.",
+        file,
+        lines[0],
+        len(lines),
+    )
 
 
 def whole(text: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,9 +95,10 @@ OTHER_REASONS = Reason("For other reasons", "")
 
 @dataclass(eq=False)
 class Refusals:
-    """What was refused in one file. `file` is its name."""
+    """What was refused in one file. `file` is its name; `cause` is what else explains it."""
 
     file: str
+    cause: Phrase | None = None
     _lines: dict[str, list[int]] = field(default_factory=dict)
     _examples: dict[str, list[str]] = field(default_factory=dict)
     _rows: int = 0
@@ -126,7 +127,7 @@ class Refusals:
         code = max(self._lines, key=lambda code: len(self._lines[code]))
         reason = REASONS[code]
         others = [line for other, lines in self._lines.items() if other != code for line in lines]
-        more = _message(OTHER_REASONS, others) if others else ""
+        more = self.cause or (_message(OTHER_REASONS, others) if others else "")
         if code == "not_paired":
             more = Phrase("First: {example}.", example=self._examples[code][0])
         raise FormatError(
@@ -161,10 +162,14 @@ class Refusals:
         ]
 
 
-def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
-    """How many rows, and the first of their lines: `3, 17, 20 …`"""
+def named_lines(lines: Iterable[int]) -> str:
+    """The first of the lines, each once and in order: `3, 17, 20 …`"""
     # Entries of JSON may share a line, and the rows of one entry do.
     ordered = sorted(set(lines))
     text = ", ".join(str(line) for line in ordered[:LINES_NAMED])
-    named = f"{text} …" if len(ordered) > LINES_NAMED else text
-    return Phrase(reason.template(len(ordered)), count=len(lines), lines=named)
+    return f"{text} …" if len(ordered) > LINES_NAMED else text
+
+
+def _message(reason: Reason, lines: Sequence[int]) -> Phrase:
+    """How many rows, and the first of their lines."""
+    return Phrase(reason.template(len(set(lines))), count=len(lines), lines=named_lines(lines))

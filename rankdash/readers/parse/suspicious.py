@@ -7,14 +7,19 @@ grade, and a document column that repeats so often that it is likely one of kind
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from rankdash.findings import Finding
 from rankdash.i18n import plain as number
-from rankdash.readers.parse.columns import can_be_labels, looks_like_label, plain
-from rankdash.readers.parse.table import Table
+from rankdash.ranking.coded import numbers_of, objects
+from rankdash.readers.parse.columns import can_be_labels, looks_like_label, plain, recognise
+from rankdash.readers.parse.skipped_rows import named_lines
+from rankdash.readers.parse.table import Columns, Table
 from rankdash.readers.parse.values import labels
 
 # Rows for each document from which, in so many rows, the documents are likely kinds of documents.
@@ -29,6 +34,77 @@ def suspicious(table: Table, fields: Mapping[str, str]) -> list[Finding]:
         return []
     found = [_unused(table, fields), _reversed(table, fields), _few_documents(table, fields)]
     return [each for each in found if each is not None]
+
+
+def trimmed_ids(table: Table, columns: Iterable[str]) -> Table:
+    """The table without blanks around the ids in the columns, and a warning for each column that
+    has such ids."""
+    # Only programs write the formats that say themselves which column is which.
+    if table.fields is not None:
+        return table
+    for column in columns:
+        cells = table.arrow(column)
+        trimmed = pc.utf8_trim_whitespace(cells)
+        length = numbers_of(pc.binary_length(trimmed), missing=0)
+        rows = np.flatnonzero(
+            (length > 0) & (numbers_of(pc.binary_length(cells), missing=0) > length)
+        )
+        if not len(rows):
+            continue
+        if isinstance(table.cells, Columns):
+            changed: Any = Columns({**table.cells, column: trimmed})
+        else:
+            changed = table.cells.assign(**{column: objects(trimmed)})
+        lines = table.lines[rows].tolist()
+        finding = Finding(
+            "warning",
+            "blanks_around_ids",
+            "Ids in the column {column} with blanks around them, which are removed: {count}. "
+            "Lines: {lines}.",
+            {"column": column, "count": len(rows), "lines": named_lines(lines)},
+            "Remove the blanks from the file if other programs read it.",
+            table.file,
+            lines[0],
+            len(rows),
+            tuple(repr(cells[int(row)].as_py()) for row in rows[:5]),
+        )
+        table = replace(table, cells=changed, findings=(*table.findings, finding))
+    return table
+
+
+def several_labels(table: Table, fields: Mapping[str, str]) -> list[Finding]:
+    """A warning where another column of labels than the one that is used says something else."""
+    used = fields.get("label")
+    names = [column for column in table.columns if recognise([column]).keys() == {"label"}]
+    if used is None or used not in names or len(names) < 2:
+        return []
+    own = labels(table.arrow(used)).values
+    others = {column: labels(table.arrow(column)).values for column in names if column != used}
+    differ = [np.isfinite(values) & (values != own) for values in others.values()]
+    rows = np.flatnonzero(np.any(differ, axis=0))
+    if not len(rows):
+        return []
+    lines = table.lines[rows].tolist()
+    return [
+        Finding(
+            "warning",
+            "several_labels",
+            "The labels are those of the column {column}. Rows in which {others} has another "
+            "label: {count}. Lines: {lines}.",
+            {
+                "column": used,
+                "others": ", ".join(others),
+                "count": len(rows),
+                "lines": named_lines(lines),
+            },
+            "Choose the column on the page Data, or with --columns label=…. If each column is of "
+            "one annotator, name them label_1, label_2 ….",
+            table.file,
+            lines[0],
+            len(rows),
+            tuple(table.row_text(int(row)) for row in rows[:5]),
+        )
+    ]
 
 
 def _unused(table: Table, fields: Mapping[str, str]) -> Finding | None:

@@ -15,6 +15,7 @@ from rankdash.findings import Finding
 from rankdash.readers.join.parsed_file import ParsedFile
 from rankdash.readers.parse.columns import MappingNeeded, id_and_text, is_id
 from rankdash.readers.parse.source import Source, stem_of
+from rankdash.readers.parse.suspicious import trimmed_ids
 from rankdash.readers.parse.table import Table
 from rankdash.readers.parse.values import blank
 
@@ -70,6 +71,7 @@ def settle(
     """
     if not unsettled:
         return []
+    unsettled = [(trimmed_ids(table, _columns(table)[:1]), source) for table, source in unsettled]
     there = {
         key: any(getattr(part, side) is not None for part in parts) for key, side in _SIDES.items()
     }

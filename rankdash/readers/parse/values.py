@@ -103,10 +103,11 @@ def blank(texts: Texts | ArrowText) -> Flags:
 
 
 def looks_like_ids(texts: pd.Series[Any]) -> bool:
-    """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`."""
+    """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`,
+    with or without blanks around it."""
     told = False
-    for text in pd.unique(texts.dropna()):
-        if text and not text.isspace():
+    for text in map(str.strip, pd.unique(texts.dropna())):
+        if text:
             if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
                 return False
             told = True
