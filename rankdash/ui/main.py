@@ -7,7 +7,7 @@ from rankdash.i18n import gettext as _
 from rankdash.shipped import ASSETS
 from rankdash.store.names import names
 from rankdash.ui.sidebar import damaged_view, deleted_view, repair_view, sharing_link, sidebar, view
-from rankdash.ui.state import address, language, pickers
+from rankdash.ui.state import address, language, pickers, upload_limits
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import narrow, redraw
 
@@ -59,6 +59,7 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · rankdash")
 st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
 narrow.style()
+upload_limits.begin_page()
 place = st.sidebar.container(gap="xxsmall")
 without_numbers = ("run", "data", "label")
 analysis = page.url_path not in without_numbers
@@ -88,8 +89,10 @@ with workspace().database.held_open():
     except StopException:
         # An empty state: nothing more is to come, and what was drawn is all there is.
         pickers.shown()
+        upload_limits.end_page()
         raise
     sharing_link.finish(link)
     # Once more, with what the page has chosen.
     sidebar.update_menu(links, pages)
     pickers.shown()
+    upload_limits.end_page()

@@ -18,13 +18,14 @@ from rankdash.reporting import logo
 from rankdash.reporting.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
 from rankdash.ui.report.report_preview import Preview
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import pickers
+from rankdash.ui.state import pickers, upload_limits
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _KEPT = "report.kept"
 _LOGO, _REFUSED, _UPLOAD = "report.logo", "report.logo.refused", "report.logo.file"
 _FILE_NAME = 40
+_LOGO_MEGABYTES = 1
 
 
 def draw(
@@ -125,10 +126,11 @@ def _logo() -> bytes | None:
                 on_click=lambda: st.session_state.pop(_LOGO),
             )
         return content
+    upload_limits.field(_LOGO_MEGABYTES)
     st.file_uploader(
         _("Logo"),
         type=["png", "jpg", "jpeg", "gif", "webp"],
-        max_upload_size=1,
+        max_upload_size=_LOGO_MEGABYTES,
         key=_UPLOAD,
         on_change=_take,
     )

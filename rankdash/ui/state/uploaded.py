@@ -16,6 +16,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rankdash.intake import place
 from rankdash.readers import Source
+from rankdash.ui.state import upload_limits
 
 _HELD = "uploaded.held"
 # Bytes: less is no burden.
@@ -29,6 +30,7 @@ def uploader(label: str, key: str, **settings: Any) -> tuple[Source, ...]:
     key: of the field; another behind its last dot empties it.
     settings: of `st.file_uploader`.
     """
+    upload_limits.field()
     st.file_uploader(label, key=key, on_change=_take, args=(key,), **settings)
     # Streamlit leaves out of its answer what it no longer has.
     given = _listed(st.session_state.get(key))

@@ -1,0 +1,195 @@
+"""Which uploads the server takes: those of a session whose page shows a field for files, up to a
+limit for each session and one for all. Streamlit takes every upload, holds it in memory, and frees
+it minutes after the browser has left."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from weakref import WeakValueDictionary
+
+import streamlit as st
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+GRACE_SECONDS = 10.0
+"""So long the uploads of a browser that has left are held: it may have lost its connection."""
+
+_UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
+_MEGABYTE = 1 << 20
+# Around the file in a request.
+_FRAME_BYTES = _MEGABYTE
+# A field for small files is emptied and filled again.
+_LEAST_BYTES = 10 * _MEGABYTE
+# Of all sessions, as many times as much as of one.
+_SESSIONS = 2
+_KEPT = "upload_limits.fields"
+_NO_FIELD = "The page shows no field for files. Open the page again, then add the file again.\n"
+_TOO_LARGE = "The file is larger than the field takes: {most:,.0f} MB.\n"
+_FULL = (
+    "The server holds too many uploads that are not read yet: {most:,.0f} MB. Add fewer files at "
+    "once, or try again in a minute.\n"
+)
+
+
+class _Fields:
+    """The fields of a session's page. most: the bytes that one file may have; 0 without a field."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.drawn = 0
+
+
+# By session; each lives as long as the session's state.
+_of_sessions: WeakValueDictionary[str, _Fields] = WeakValueDictionary()
+
+
+class _TooMuchError(Exception):
+    """An upload is above a limit."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.answer = PlainTextResponse(text, status_code=status)
+
+
+class UploadLimits:
+    """Passes all requests on, but for uploads that no field asks for or that are too much."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._arriving: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
+        try:
+            if found and scope["method"] == "PUT":
+                await self._upload(found[1], scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+        finally:
+            if found or scope["type"] == "websocket":
+                asyncio.get_running_loop().call_later(GRACE_SECONDS, _free_closed)
+
+    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        taken = arrived = 0
+
+        def take(size: int) -> None:
+            """Count so many bytes of this upload."""
+            nonlocal taken
+            self._arriving[session] += size - taken
+            taken = size
+            self._check(session, size)
+
+        async def counted() -> Message:
+            nonlocal arrived
+            message = await receive()
+            arrived += len(message.get("body", b""))
+            if arrived > taken:
+                take(arrived)
+            return message
+
+        async def answered(message: Message) -> None:
+            nonlocal taken
+            # By now Streamlit holds the file, or has refused it.
+            self._arriving[session] -= taken
+            taken = 0
+            await send(message)
+
+        answer = None
+        try:
+            take(_declared(scope))
+            await self._app(scope, counted, answered)
+        except _TooMuchError as error:
+            answer = error.answer
+        finally:
+            self._arriving[session] -= taken
+            if not self._arriving[session]:
+                del self._arriving[session]
+        if answer is not None:
+            await answer(scope, receive, send)
+
+    def _check(self, session: str, size: int) -> None:
+        """Raise _TooMuchError if an upload of so many bytes is not taken."""
+        fields = _of_sessions.get(session)
+        most = 0 if fields is None else fields.most
+        if not most:
+            raise _TooMuchError(403, _NO_FIELD)
+        if size > most + _FRAME_BYTES:
+            raise _TooMuchError(413, _TOO_LARGE.format(most=most / _MEGABYTE))
+        taken = _held() + self._arriving
+        frames = _FRAME_BYTES * len(self._arriving)
+        for here, limit in (
+            (taken[session], max(most, _LEAST_BYTES)),
+            (taken.total(), _SESSIONS * _most_bytes()),
+        ):
+            if here > limit + frames:
+                raise _TooMuchError(413, _FULL.format(most=limit / _MEGABYTE))
+
+
+def field(megabytes: int | None = None) -> None:
+    """Take uploads of this session: its page draws a field. megabytes: the most that one file has;
+    None for what the server takes."""
+    fields = _fields()
+    fields.drawn = max(fields.drawn, _most_bytes() if megabytes is None else megabytes * _MEGABYTE)
+    fields.most = max(fields.most, fields.drawn)
+
+
+def begin_page() -> None:
+    """Called before a page is drawn."""
+    _fields().drawn = 0
+
+
+def end_page() -> None:
+    """Called when a page is drawn: without a field on it, no upload is taken, and none is held."""
+    fields = _fields()
+    fields.most = fields.drawn
+    context = get_script_run_ctx()
+    if context is not None and not fields.most:
+        context.uploaded_file_mgr.remove_session_files(context.session_id)
+
+
+def _fields() -> _Fields:
+    """Those of the session that is drawn."""
+    fields: _Fields = st.session_state.setdefault(_KEPT, _Fields())
+    context = get_script_run_ctx()
+    if context is not None:
+        _of_sessions[context.session_id] = fields
+    return fields
+
+
+def _most_bytes() -> int:
+    return int(st.get_option("server.maxUploadSize")) * _MEGABYTE
+
+
+def _declared(scope: Scope) -> int:
+    """The length that a request states; 0 if it states none."""
+    length = dict(scope["headers"]).get(b"content-length", b"")
+    return int(length) if length.isdigit() else 0
+
+
+def _held() -> Counter[str]:
+    """Session → the bytes of its uploads in memory."""
+    return Counter(
+        {
+            session: sum(len(file.data) for file in list(files.values()))
+            for session, files in list(_storage().items())
+        }
+    )
+
+
+def _free_closed() -> None:
+    """Free the uploads of sessions whose browser has left."""
+    for session in list(_storage()):
+        if not runtime.get_instance().is_active_session(session):
+            runtime.get_instance().uploaded_file_mgr.remove_session_files(session)
+
+
+def _storage() -> dict[str, dict[str, UploadedFileRec]]:
+    """Session → file → its record, as Streamlit holds them."""
+    manager = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    return manager.file_storage if isinstance(manager, MemoryUploadedFileManager) else {}

@@ -1,0 +1,181 @@
+"""Which uploads the server takes, asked as a browser asks it and without any field on a page."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.web.server.starlette import starlette_routes
+
+from rankdash.ui.state import upload_limits
+from rankdash.ui.state.upload_limits import UploadLimits
+
+MEGABYTE = 1 << 20
+HEAD = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\n'
+TAIL = b"\r\n--x--\r\n"
+
+
+class Server:
+    """Streamlit's own handler of uploads behind the limits, with sessions that pages are drawn
+    for. largest: of one file, in MB, as the server is set."""
+
+    largest = 3
+
+    def __init__(self, monkeypatch) -> None:
+        self.files = MemoryUploadedFileManager("/upload")
+        self.sessions = {"one", "two", "three"}
+        self.states = {name: {} for name in self.sessions}
+        self.monkeypatch = monkeypatch
+        running = SimpleNamespace(
+            uploaded_file_mgr=self.files, is_active_session=lambda each: each in self.sessions
+        )
+        known = SimpleNamespace(exists=lambda: True, get_instance=lambda: running)
+        monkeypatch.setattr(upload_limits, "runtime", known)
+        monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
+        option = st.config.get_option
+        monkeypatch.setattr(
+            st.config,
+            "get_option",
+            lambda name: self.largest if name == "server.maxUploadSize" else option(name),
+        )
+        monkeypatch.setattr(st, "get_option", st.config.get_option)
+        routes = starlette_routes.create_upload_routes(running, self.files, None)
+        self.app = Starlette(routes=routes, middleware=[Middleware(UploadLimits)])
+
+    def draw(self, session, *fields):
+        """Draw a page with fields for files of so many MB."""
+        context = SimpleNamespace(session_id=session, uploaded_file_mgr=self.files)
+        with self.monkeypatch.context() as patch:
+            patch.setattr(upload_limits, "get_script_run_ctx", lambda: context)
+            patch.setattr(st, "session_state", self.states[session])
+            upload_limits.begin_page()
+            for megabytes in fields:
+                upload_limits.field(megabytes)
+            upload_limits.end_page()
+
+    def put(self, session, *sizes, stated=True):
+        """The statuses of uploads of so many bytes that arrive at the same time, piece by piece."""
+
+        async def every():
+            return await asyncio.gather(
+                *(self._put(session, name, size, stated) for name, size in enumerate(sizes))
+            )
+
+        # Playwright leaves a loop running in the thread of the tests.
+        with ThreadPoolExecutor(1) as apart:
+            return apart.submit(asyncio.run, every()).result()
+
+    async def _put(self, session, name, size, stated):
+        body = HEAD + bytes(size) + TAIL
+        pieces = [body[at : at + MEGABYTE] for at in range(0, len(body), MEGABYTE)]
+        status = []
+
+        async def receive():
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+        async def send(message):
+            status.append(message.get("status"))
+
+        headers = [(b"content-type", b"multipart/form-data; boundary=x")]
+        if stated:
+            headers.append((b"content-length", str(len(body)).encode()))
+        scope = {
+            "type": "http",
+            "method": "PUT",
+            "path": f"/_stcore/upload_file/{session}/{session}{name}",
+            "query_string": b"",
+            "headers": headers,
+        }
+        await self.app(scope, receive, send)
+        return status[0]
+
+    def held(self):
+        """MB in memory, by session."""
+        return {
+            session: sum(len(file.data) for file in files.values()) / MEGABYTE
+            for session, files in self.files.file_storage.items()
+        }
+
+
+@pytest.fixture
+def server(monkeypatch):
+    return Server(monkeypatch)
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_an_upload_that_no_field_asks_for_is_refused(server, stated):
+    assert server.put("one", 2 * MEGABYTE, stated=stated) == [403]
+    server.draw("one")
+    server.draw("two", None)
+    assert server.put("one", 2 * MEGABYTE, stated=stated) == [403]
+    assert server.put("two", 2 * MEGABYTE, stated=stated) == [204]
+    assert server.held() == {"two": 2}
+
+
+def test_a_page_without_a_field_frees_what_the_last_one_took(server):
+    server.draw("one", None)
+    assert server.put("one", MEGABYTE) == [204]
+    server.draw("one", 1, None)
+    assert server.held() == {"one": 1}
+    server.draw("one")
+    assert server.held() == {}
+    assert server.put("one", MEGABYTE) == [403]
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_a_file_is_no_larger_than_its_field_takes(server, stated):
+    server.draw("one", 1)
+    assert server.put("one", 3 * MEGABYTE, stated=stated) == [413]
+    assert server.put("one", MEGABYTE, stated=stated) == [204]
+    assert server.held() == {"one": 1}
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_a_session_and_all_of_them_hold_no_more_than_their_limits(server, stated):
+    server.largest = 12
+    for session in server.sessions:
+        server.draw(session, None)
+    sent = server.put("one", *[5 * MEGABYTE] * 8, stated=stated)
+    assert set(sent) == {204, 413} and server.held()["one"] <= 12
+    server.put("two", *[5 * MEGABYTE] * 8, stated=stated)
+    server.put("three", *[5 * MEGABYTE] * 8, stated=stated)
+    assert sum(server.held().values()) <= 2 * 12
+    # What is read is no longer held, so that the next files are taken.
+    for session in server.sessions:
+        server.files.remove_session_files(session)
+    assert server.put("three", 10 * MEGABYTE, stated=stated) == [204]
+
+
+def test_what_is_refused_or_breaks_off_counts_no_longer(server):
+    server.draw("one", None)
+    for _ in range(9):
+        assert server.put("one", 5 * MEGABYTE, stated=False) == [413]
+    server.sessions.clear()
+    # Streamlit refuses a session that it does not know.
+    assert server.put("one", MEGABYTE) == [400]
+    server.sessions.add("one")
+    assert server.put("one", 2 * MEGABYTE) == [204]
+
+
+def test_uploads_of_a_browser_that_has_left_are_freed(server, monkeypatch):
+    monkeypatch.setattr(upload_limits, "GRACE_SECONDS", 0)
+    server.draw("one", None)
+    server.draw("two", None)
+    assert server.put("one", MEGABYTE) + server.put("two", MEGABYTE) == [204, 204]
+    server.sessions.remove("one")
+
+    async def leave():
+        async def closed(_scope, _receive, _send):
+            pass
+
+        await UploadLimits(closed)({"type": "websocket", "path": "/_stcore/stream"}, None, None)
+        await asyncio.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(asyncio.run, leave()).result()
+    assert server.held() == {"two": 1}
