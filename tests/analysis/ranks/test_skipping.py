@@ -224,8 +224,10 @@ def test_with_few_queries_no_rule_is_chosen(n):
 
 
 def test_twenty_queries_are_enough_for_a_rule():
-    found = skipping(*telling(20, seed=2), SETTINGS)
-    assert found.rule is not None and found.held_out is not None
+    found = [skipping(*telling(FEWEST, seed=seed), SETTINGS) for seed in range(8)]
+    assert FEWEST == 20
+    assert all(each.held_out is not None for each in found)
+    assert sum(each.rule is not None for each in found) >= 5
 
 
 def test_margins_that_are_all_alike_skip_all_or_nothing():
