@@ -103,7 +103,8 @@ class Inversion:
 
 
 def inversions(study: Study) -> tuple[Inversion, ...]:
-    """Return every pair of chosen runs whose latency falls with depth, which no machine does."""
+    """Return every pair of chosen runs of different depths whose latency falls with depth, which no
+    machine does."""
     found = []
     known = {
         system: (run, float(run.queries["pairs"].mean()), each.summary.p95 or each.summary.p50)
@@ -113,7 +114,8 @@ def inversions(study: Study) -> tuple[Inversion, ...]:
     for deeper, (run, documents, ms) in known.items():
         for shallower, (other, fewer, longer) in known.items():
             same = (run.reranker, run.settings) == (other.reranker, other.settings)
-            if same and not part_ids(run) and documents > fewer and ms < _FASTER * longer:
+            same &= run.depth != other.depth and not part_ids(run)
+            if same and documents > fewer and ms < _FASTER * longer:
                 found.append(Inversion(deeper, shallower, documents, fewer))
     return tuple(found)
 

@@ -128,3 +128,16 @@ def test_a_deeper_run_that_was_measured_faster_is_pointed_out():
     [said] = busy_notes(of)
     assert said.startswith("d100 reranks 100 documents and was measured faster than d50 with 50")
     assert latency.inversions(study) == ()
+
+
+def test_runs_of_one_depth_are_not_compared_by_how_many_documents_they_had():
+    """A run whose queries failed, and its retry: 45 documents per query against 46."""
+    study = study_of()
+    base = replace(study.run("one"), depth=50, settings={"model": "m"})
+    runs = [
+        replace(base, id=name, name=name,
+                queries=base.queries.assign(pairs=documents, latency_ms=ms))
+        for name, documents, ms in (("first", 45.0, 59.0), ("retried", 46.0, 28.0))
+    ]  # fmt: skip
+    of = Study(study.dataset, systems_of(study.dataset, runs), FIRST_STAGE, ("first", "retried"))
+    assert latency.inversions(of) == ()

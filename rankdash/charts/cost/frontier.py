@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -29,8 +29,6 @@ _WIDE_RANGE = 20.0
 # Where nothing stands on a logarithmic axis: so far below the least, in powers of ten.
 _BELOW = 0.6
 _ROOM = 0.08
-# Of a mark, in pixels: nearer ones would cover each other.
-_MARK = 14.0
 _Box = tuple[float, float, float, float]
 
 
@@ -81,21 +79,20 @@ def figure(
     size: Size = PAGE,
 ) -> go.Figure:
     """Each system in its own mark, with its interval; those that are Pareto-optimal have their name
-    in bold, and are joined by a line. Marks that would cover each other stand side by side.
+    in bold, and are joined by a line. The best are drawn last, on top.
 
     target: the highest x that will do; systems beyond it are crossed out. metric, x_title: titles.
     written: x in words.
     """
     drawn = sorted((point for point in points if point.known), key=lambda point: point.x)
     across = _Across.of(drawn, target)
-    places = _places(drawn, across, size)
-    corners = dict(zip(drawn, _corners(drawn, places, across, target, size), strict=True))
+    corners = dict(zip(drawn, _corners(drawn, across, target, size), strict=True))
     front = [point for point in drawn if point.front]
     traces: list[style.Trace] = []
     if front:
         traces.append(
             draw.scatter(
-                [places[point] for point in front],
+                [across.place(point.x) for point in front],
                 [point.quality for point in front],
                 "lines",
                 line={"color": ink.muted, "dash": "dot", "width": 1.5, "shape": "hv"},
@@ -103,11 +100,11 @@ def figure(
                 showlegend=True,
             )
         )
-    for point in drawn:
+    for point in sorted(drawn, key=lambda each: each.quality):
         shown = style.short(point.name, size.name)
         traces.append(
             draw.scatter(
-                [places[point]],
+                [across.place(point.x)],
                 [point.quality],
                 "markers+text",
                 text=[f"<b>{shown}</b>" if point.front else shown],
@@ -130,7 +127,7 @@ def figure(
     if outside:
         traces.append(
             draw.scatter(
-                [places[point] for point in outside],
+                [across.place(point.x) for point in outside],
                 [point.quality for point in outside],
                 "markers",
                 marker=draw.marker(ink.text, "x-thin", 16),
@@ -220,12 +217,6 @@ class _Across:
         at = self.place(x)
         return ((math.log10(at) if self.logarithmic else at) - start) / (end - start)
 
-    def moved(self, place: float, share: float) -> float:
-        """A place further right by a share of the axis."""
-        start, end = self._ends
-        step = share * (end - start)
-        return place * 10**step if self.logarithmic else place + step
-
     def layout(self) -> dict[str, object]:
         start, end = self._ends
         if not self.logarithmic:
@@ -255,38 +246,6 @@ class _Across:
         return low - _ROOM * (high - low), high + 2 * _ROOM * (high - low)
 
 
-def _places(
-    points: Sequence[FrontierPoint], across: _Across, size: Size
-) -> dict[FrontierPoint, float]:
-    """Where each mark is drawn, in the units of the axis: where it is, or beside a better one that
-    it would cover. What it says when pointed at is as measured."""
-    _low, tall = _upright(points)
-    places: dict[FrontierPoint, float] = {}
-    for point in sorted(points, key=lambda each: -each.quality):
-        near = [
-            places[other]
-            for other in places
-            if abs(other.quality - point.quality) / tall * size.upward < _MARK
-        ]
-        own = across.place(point.x)
-        # Names have most room towards the middle.
-        inward = 1 if across.share(own) < 0.5 else -1
-        steps = [side * step for step in range(len(near) + 1) for side in (inward, -inward)]
-        tried = [across.moved(own, step * _MARK / size.across) for step in steps]
-        places[point] = next(
-            (
-                at
-                for at in tried
-                if all(
-                    abs(across.share(at) - across.share(other)) * size.across >= 0.9 * _MARK
-                    for other in near
-                )
-            ),
-            own,
-        )
-    return places
-
-
 def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
     """The least quality that is drawn, intervals included, and how far it is from the most."""
     ends = [end for point in points for end in (point.quality, point.low, point.high)]
@@ -297,7 +256,6 @@ def _upright(points: Sequence[FrontierPoint]) -> tuple[float, float]:
 
 def _corners(
     points: Sequence[FrontierPoint],
-    drawn_at: Mapping[FrontierPoint, float],
     across: _Across,
     target: float | None,
     size: Size,
@@ -307,7 +265,7 @@ def _corners(
     ends = [(_finite(point.low, point), _finite(point.high, point)) for point in points]
     low, tall = _upright(points)
     places = [
-        (across.share(drawn_at[point]) * size.across, (point.quality - low) / tall * size.upward)
+        (across.share(point.x) * size.across, (point.quality - low) / tall * size.upward)
         for point in points
     ]
     taken: list[_Box] = [

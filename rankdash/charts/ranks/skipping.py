@@ -58,7 +58,7 @@ def figure(
             [0, 1],
             [-tolerance, -tolerance],
             "lines",
-            name=_("acceptable loss: {tolerance}", tolerance=style.signed(-tolerance)),
+            name=_("acceptable loss: {tolerance}", tolerance=style.number(tolerance)),
             line={"color": style.WORSE, "width": 1.5, "dash": "dash"},
         ),
     ]

@@ -29,7 +29,7 @@ def draw(study: Study) -> None:
     sentences = [
         _(
             "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
-            "order: 0 is chance, −1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
+            "order: 0 is chance, -1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
             "of it."
         )
     ]

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import duration, enumerated, error_text, ngettext, number
+from rankdash.i18n import duration, enumerated, error_text, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import get
 from rankdash.runs import jobs
@@ -158,7 +158,17 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
         return
     text, action = st.columns([5, 1], vertical_alignment="center")
     names = enumerated(markdown_safe(row.name, 60) for row in runs)
-    text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
+    failed = sum(row.failed for row in runs)
+    if failed:
+        lost = ngettext(
+            "{n} query failed: select the run in the list to retry it.",
+            "{n} queries failed: select the run in the list to retry them.",
+            failed,
+        )
+        done = paragraph([_("Done: {names}.", names=names), lost])
+        text.warning(done, icon=":material/warning:")
+    else:
+        text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
     if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
         address.choose("system", [row.id for row in runs][: sidebar.MOST_COMPARED])

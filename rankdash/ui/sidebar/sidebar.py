@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.i18n import LANGUAGES, language_name
 from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
-from rankdash.store import DatasetRow
+from rankdash.store import DatasetRow, RunRow
 from rankdash.store.notes.pins import Pins
 from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
@@ -23,7 +23,7 @@ Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
 """The links, and the choices that they carry."""
 
 CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
-MOST_COMPARED = 4
+MOST_COMPARED = 8
 # Columns of text that fit into a box of the sidebar, into a tag in it, and for "(pinned)".
 _NAME_WIDTH, _TAG_WIDTH, _PINNED = 26, 17, 9
 
@@ -92,6 +92,16 @@ def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
         address.settle("data", None)
 
 
+def _retried(row: RunRow, rows: Mapping[str, RunRow]) -> bool:
+    """Whether a later run with the same settings has fewer failed queries."""
+    return any(
+        (each.reranker, each.settings, each.depth) == (row.reranker, row.settings, row.depth)
+        and each.created > row.created
+        and each.queries_failed < row.queries_failed
+        for each in rows.values()
+    )
+
+
 def _draw_comparison(dataset_id: str) -> None:
     systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
     set_apart = {each: name for each, (name, _error) in stored.damaged(dataset_id).items()}
@@ -116,8 +126,13 @@ def _draw_comparison(dataset_id: str) -> None:
         ),
     )
     others = [system for system in systems if system != baseline]
-    # A quick look at a few queries is compared when asked for, and not by default.
-    whole = [name for name in others if name not in rows or not rows[name].queries_skipped]
+    # A quick look at a few queries is compared when asked for, and not by default; nor is a run
+    # whose failed queries were retried.
+    whole = [
+        name
+        for name in others
+        if name not in rows or not (rows[name].queries_skipped or _retried(rows[name], rows))
+    ]
     pickers.pick_several(
         "system",
         others,

@@ -207,7 +207,7 @@ def test_the_cost_of_skipping_stands_beside_chance_and_the_tolerance():
     traces = {trace.name: trace for trace in figure.data if trace.name}
     assert traces["queries with the largest score margin first"].y == (0.0, -0.001, -0.1)
     assert traces["queries picked at random"].y == (0.0, -0.04, -0.1)
-    assert traces["acceptable loss: −0.005"].y == (-0.005, -0.005)
+    assert traces["acceptable loss: 0.005"].y == (-0.005, -0.005)
     mark = traces["largest share within it: 40%"]
     assert (mark.x, mark.y) == ((0.4,), (-0.001,))
     assert len({traces[name].line.dash for name in list(traces)[:3]}) == 3

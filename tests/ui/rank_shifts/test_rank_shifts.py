@@ -288,7 +288,7 @@ def test_a_run_of_some_depth_is_said_to_agree_below_it(app, workspace, stored):
     run_id = workspace.save_run(type(run)(**{**fields, "depth": 2}))
     assert {*said(open_page(app, "rank_shifts", system=run_id)).splitlines()} >= {
         "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
-        "order: 0 is chance, −1 the reverse. RBO weighs the top: the first ten ranks hold 86% of "
+        "order: 0 is chance, -1 the reverse. RBO weighs the top: the first ten ranks hold 86% of "
         "it. shallow reranked the first 2 alone: below them it keeps the first stage's order, "
         "which brings its τ nearer to 1."
     }

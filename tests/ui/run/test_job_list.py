@@ -162,6 +162,20 @@ def test_single_runs_that_were_watched_are_offered_once_none_is_live(paper, sess
     assert len(drawn.of("success")) == 1
 
 
+def test_failed_queries_of_a_run_that_ended_are_a_warning_that_names_the_retry(
+    paper, session, runs
+):
+    runs("a")
+    drawn = paper(job_list)
+    drawn.session_state = session
+    job_list._offer_overview(rows(a="running"))
+    job_list._offer_overview([job(id="a", name="a", state="done", grid=None, failed=5)])
+    assert drawn.of("success") == []
+    assert drawn.of("warning") == [
+        "Done: a. 5 queries failed: select the run in the list to retry them."
+    ]
+
+
 @pytest.mark.parametrize(("kept", "said"), [("xy", ["2 variants are done."]), ("x", [])])
 def test_a_grid_that_was_watched_is_compared_from_two_stored_runs_on(
     paper, session, runs, kept, said
@@ -193,13 +207,13 @@ def test_of_the_runs_that_ended_as_many_are_compared_as_are_by_default(
 ):
     went = []
     monkeypatch.setattr(job_list.view, "go", went.append)
-    runs("abcdef")
+    runs("abcdefghij")
     drawn = paper(job_list)
     drawn.session_state = session
-    job_list._offer_overview(rows(**dict.fromkeys("abcdef", "running")))
+    job_list._offer_overview(rows(**dict.fromkeys("abcdefghij", "running")))
     drawn.answers["button"] = True
-    job_list._offer_overview(rows(**dict.fromkeys("abcdef", "done")))
-    assert (went, address.several("system")) == (["overview"], list("abcd"))
+    job_list._offer_overview(rows(**dict.fromkeys("abcdefghij", "done")))
+    assert (went, address.several("system")) == (["overview"], list("abcdefgh"))
     # Gone to once, it is told no more.
     job_list._offer_overview(rows(a="done"))
     assert len(drawn.of("success")) == 1
@@ -208,11 +222,11 @@ def test_of_the_runs_that_ended_as_many_are_compared_as_are_by_default(
 def test_the_first_variant_is_the_baseline_of_the_others(paper, session, monkeypatch, runs):
     went = []
     monkeypatch.setattr(job_list.view, "go", went.append)
-    runs("abcdef")
+    runs("abcdefghij")
     drawn = paper(job_list)
     drawn.session_state = session
-    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdef", "running")))
+    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdefghij", "running")))
     drawn.answers["button"] = True
-    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdef", "done")))
-    assert address.one("base") == "a" and address.several("system") == list("bcd")
+    job_list._offer_comparison(rows("grid", **dict.fromkeys("abcdefghij", "done")))
+    assert address.one("base") == "a" and address.several("system") == list("bcdefgh")
     assert (went, session[job_list._SEEN_GRIDS]) == (["overview"], [])

@@ -222,21 +222,35 @@ def test_grades_that_the_labels_have_are_offered_as_thresholds(
 
 
 @pytest.mark.parametrize(
-    ("skipped", "base", "default"),
+    ("skipped", "failed", "base", "default"),
     [
-        ({}, FIRST_STAGE, list("bcde")),
-        # A quick look over some queries is chosen only where there is nothing else.
-        ({"e": 3}, FIRST_STAGE, list("abcd")),
-        (dict.fromkeys("abcde", 3), FIRST_STAGE, list("bcde")),
-        ({}, "e", list("abcd")),
+        ("", {}, FIRST_STAGE, "bcdefghi"),
+        # A quick look over some queries is chosen only if there is nothing else.
+        ("i", {}, FIRST_STAGE, "abcdefgh"),
+        ("abcdefghi", {}, FIRST_STAGE, "bcdefghi"),
+        ("", {}, "i", "abcdefgh"),
+        # The retry of a run takes its place; a run with as many failed queries is no retry.
+        ("", {"g": 5, "h": 0}, FIRST_STAGE, "abcdefhi"),
+        ("", {"g": 5, "h": 5}, FIRST_STAGE, "bcdefghi"),
+        ("", {"g": 0, "h": 5}, FIRST_STAGE, "bcdefghi"),
     ],
 )
 def test_the_newest_whole_runs_are_compared_to_begin_with(
-    monkeypatch, session, skipped, base, default
+    monkeypatch, session, skipped, failed, base, default
 ):
-    names = [FIRST_STAGE, *"abcde"]
+    names = [FIRST_STAGE, *"abcdefghi"]
     systems = {name: SimpleNamespace(name=name.upper()) for name in names}
-    rows = {name: SimpleNamespace(queries_skipped=skipped.get(name, 0)) for name in "abcde"}
+    rows = {
+        name: SimpleNamespace(
+            queries_skipped=3 if name in skipped else 0,
+            queries_failed=failed.get(name, 0),
+            reranker="endpoint" if name in failed else name,
+            settings={},
+            depth=50,
+            created=f"2026-11-26T10:0{place}",
+        )
+        for place, name in enumerate("abcdefghi")
+    }
     monkeypatch.setattr(sidebar.stored, "systems", lambda _id: systems)
     monkeypatch.setattr(sidebar.stored, "rows", lambda _id: rows)
     monkeypatch.setattr(sidebar.deleted, "note_runs", lambda *_a: None)
@@ -256,8 +270,7 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     address.choose("k", "7")
     sidebar._draw_comparison("shop")
     options, chosen, _settings = asked["system"]
-    assert chosen == default
-    # Four, and one for the baseline itself.
+    assert chosen == list(default)
     assert base not in options and len(options) == len(names) - 1
     assert asked["base"][1] == "d"
     words = asked["base"][2]["format_func"]
