@@ -87,6 +87,17 @@ class UnknownTokens:
 
 
 @dataclass(frozen=True)
+class ShortLists:
+    """The lists of a system end before the cutoff, and the lists that it is compared with do not.
+    documents, others: how many documents the longest list of each side has."""
+
+    code: ClassVar[str] = "short_lists"
+    system: str
+    documents: int
+    others: int
+
+
+@dataclass(frozen=True)
 class NearCeiling:
     """The baseline's mean is close to the best possible one."""
 
@@ -153,6 +164,7 @@ Caveat = (
     | Unlabelled
     | MadeBaseline
     | UnknownTokens
+    | ShortLists
     | NearCeiling
     | NoNegatives
     | ExamplePrice
@@ -174,6 +186,7 @@ def caveats(study: Study, challenger: str) -> tuple[Caveat, ...]:
         _unknown_tokens(study, study.baseline),
         _made_baseline(study),
         _unlabelled(study, challenger),
+        _short_lists(study, challenger),
         _turned_groups(study, challenger),
         _unproven_lead(study, challenger),
         _other_metrics(study, challenger),
@@ -205,6 +218,22 @@ def _unlabelled(study: Study, challenger: str) -> Unlabelled | None:
         return None
     skipped = study.conventions.judged_only or study.measure.metric.skips_unlabelled
     return Unlabelled(shares[0], shares[1], skipped)
+
+
+def _short_lists(study: Study, challenger: str) -> ShortLists | None:
+    def lengths(judged: Judged) -> Counter[int]:
+        sizes, counts = np.unique(judged.lengths, return_counts=True)
+        return Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+
+    longest = {
+        side: max(study.of_judged(side, lengths), default=0)
+        for side in (challenger, study.baseline)
+    }
+    short = min(longest, key=longest.__getitem__)
+    others = max(longest.values())
+    if longest[short] >= min(study.measure.k or others, others):
+        return None
+    return ShortLists(short, longest[short], others)
 
 
 def _made_baseline(study: Study) -> MadeBaseline | None:

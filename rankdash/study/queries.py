@@ -262,8 +262,9 @@ def change_statements(study: Study, found: Split) -> tuple[Statement, ...]:
 
 @dataclass(frozen=True)
 class Missed:
-    """A relevant document that a system's list lacks. system, rank: the system that ranks it
-    highest, and where; None and 0 if no system ranks it."""
+    """A relevant document that a system's list lacks. system, rank: the baseline if it ranks the
+    document, else the first stage, else the system that ranks it highest, and the rank there; None
+    and 0 if no system ranks it."""
 
     doc_id: str
     system: str | None = None
@@ -324,15 +325,17 @@ def missed(study: Study, challenger: str, query_id: str, found: Ladder) -> list[
     lists = {system: _ranks(found, system) for system in found.systems}
     if FIRST_STAGE not in lists:
         first = {FIRST_STAGE: study.dataset.candidates}
-        own = ladder(first, first[FIRST_STAGE], labels, query_id, found.k, study.conventions)
-        lists[FIRST_STAGE] = _ranks(own, FIRST_STAGE)
+        candidates = ladder(first, first[FIRST_STAGE], labels, query_id, found.k, study.conventions)
+        lists[FIRST_STAGE] = _ranks(candidates, FIRST_STAGE)
     lacking = []
     for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
         places = {system: ranks[doc] for system, ranks in lists.items() if doc in ranks}
         held = challenger in places or (places and challenger not in lists)
         if label >= study.conventions.threshold and not held:
-            best = min(places, key=places.__getitem__, default=None)
-            lacking.append(Missed(doc, best, 0 if best is None else places[best]))
+            highest = min(places, key=places.__getitem__, default=None)
+            own = (each for each in (study.baseline, FIRST_STAGE) if each in places)
+            system = next(own, highest)
+            lacking.append(Missed(doc, system, 0 if system is None else places[system]))
     return lacking
 
 

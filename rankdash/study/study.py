@@ -293,20 +293,25 @@ class Study:
 
     @property
     def curves(self) -> pd.DataFrame:
-        """system, k, mean, low, high, n: the metric by cutoff, up to the longest list, beyond which
-        only the ideal grows; no rows where it has no cutoff."""
+        """system, k, mean, low, high, n: the metric by cutoff, up to the first cutoff that reaches
+        the end of the system's longest list; no rows if the metric has no cutoff."""
         columns = ["system", "k", "mean", "low", "high", "n"]
         if not self.measure.metric.has_cutoff:
             return pd.DataFrame(columns=columns)
-        longest = max(int(self.judged(system).lengths.max(initial=1)) for system in self.chosen)
+        ends = {system: int(self.judged(system).lengths.max(initial=1)) for system in self.chosen}
+        longest = max(ends.values())
         cutoffs = {min(k, longest) for k in (*CUTOFFS, self.cutoff or CUTOFFS[-1])}
+        last = {
+            system: min(k for k in cutoffs if k >= end or k == longest)
+            for system, end in ends.items()
+        }
         at = {replace(self.measure, k=k).spec: k for k in sorted(cutoffs)}
 
         def make() -> pd.DataFrame:
             found = {system: self.evaluate(system, tuple(at)) for system in self.chosen}
             frame = mean_intervals(found, self.baseline, self.statistics)
             frame["k"] = [at[spec] for spec in frame["metric"]]
-            return frame[columns]
+            return frame.loc[frame["k"] <= frame["system"].map(last), columns]
 
         if self._plain is not self:
             return self._plain.curves

@@ -17,6 +17,7 @@ from rankdash.study.caveats import (
     OtherMetrics,
     RefusedRows,
     ShippedTimings,
+    ShortLists,
     TurnedGroups,
     UnknownTokens,
     Unlabelled,
@@ -71,6 +72,15 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
             )
         case OtherMetrics():
             return _other_metrics(caveat)
+        case ShortLists():
+            return _(
+                "{name} lists at most {n} documents per query and the other ranking {others}: "
+                "{metric} also measures how many documents each lists.",
+                name=fit(study.name(caveat.system)),
+                n=number(caveat.documents, 0),
+                others=number(caveat.others, 0),
+                metric=study.measure.title,
+            )
         case NearCeiling():
             return _(
                 "The test set is too easy to tell rerankers apart: {baseline} reaches {value}; the "

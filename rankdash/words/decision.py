@@ -22,6 +22,7 @@ _RISKS = (
     "refused_rows",
     "unknown_tokens",
     "unlabelled",
+    "short_lists",
     "lead",
     "ceiling",
     "no_negatives",

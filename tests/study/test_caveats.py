@@ -25,6 +25,7 @@ from rankdash.study.caveats import (
     NearCeiling,
     OtherMetrics,
     ShippedTimings,
+    ShortLists,
     TurnedGroups,
     UnknownTokens,
     Unlabelled,
@@ -548,3 +549,39 @@ def test_a_verdict_repeats_what_looks_wrong_about_its_data():
         "Nothing in <b>x</b>.",
         "12,872 of 30,000 rows of the files were excluded: the verdict is about the others.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "cutoff", "documents", "warned"),
+    [
+        ("ndcg", 6, 5, True),
+        ("ndcg", 5, 5, False),
+        ("ndcg", 10, 5, True),
+        ("ndcg", 10, 10, False),
+        ("map", None, 9, True),
+        ("map", None, 10, False),
+    ],
+)
+@pytest.mark.parametrize("short_side", ["challenger", "baseline"])
+def test_lists_that_end_before_the_cutoff_are_a_caveat(
+    metric, cutoff, documents, warned, short_side
+):
+    loaded = rows(FLAT)
+    full, made = run(loaded, TOP, "full"), run(loaded, TOP, "short")
+    lists = [
+        (query, docs[:documents], scores[:documents])
+        for query in made.ranking.query_ids
+        for docs, scores in [made.ranking.documents_of(query)]
+    ]
+    made = replace(made, ranking=Ranking.from_lists(lists))
+    base, challenger = (full, made) if short_side == "challenger" else (made, full)
+    of = study(loaded, full, made, baseline=base.id, challengers=(challenger.id,),
+               metric=metric, cutoff=cutoff)  # fmt: skip
+    found = one(of, ShortLists)
+    assert found == (ShortLists(made.id, documents, DOCS) if warned else None)
+    if warned:
+        title = of.measure.title
+        assert words.line(of, found) == (
+            f"short lists at most {documents} documents per query and the other ranking 10: "
+            f"{title} also measures how many documents each lists."
+        )

@@ -294,15 +294,13 @@ def test_relevant_documents_that_no_ranking_holds_have_the_highest_label_first(t
         (("ab",), (0,), ("e", None, 0)),
     ],
 )
-@pytest.mark.parametrize("base", [FIRST_STAGE, "the last run"])
 def test_a_document_that_a_run_lacks_names_the_system_that_ranks_it_highest(
-    lists, chosen, expected, base
+    lists, chosen, expected
 ):
     doc, where, rank = expected
     of = small({"q": "abcd"}, *({"q": each} for each in lists), labels={"q": {doc: 1.0}})
     picked = [of.challengers[place] for place in chosen]
-    baseline = picked.pop() if base != FIRST_STAGE and len(picked) > 1 else FIRST_STAGE
-    of = replace(of, baseline=baseline, challengers=tuple(picked))
+    of = replace(of, challengers=tuple(picked))
     (found,) = missed_of(of)
     name = None if found.system is None else of.name(found.system)
     first = of.name(FIRST_STAGE) if where == FIRST_STAGE else where
@@ -454,6 +452,17 @@ def test_an_uploaded_run_is_blamed_for_the_order_of_its_own_documents_alone(
     assert (found.fault.parts["retriever"], found.fault.parts["reranker"]) == pytest.approx(parts)
     lacking = () if "a" in uploaded else (queries.Missed("a", FIRST_STAGE, 1),)
     assert found.missed == lacking
+
+
+def test_a_missed_document_is_looked_for_in_the_baseline_and_the_first_stage_first():
+    labels = {"q": {"a": 1.0, "b": 0.0}}
+    of = small({"q": "bcda"}, {"q": "bc"}, {"q": "ba"}, {"q": "ab"}, labels=labels)
+    _, second, third = of.challengers
+    assert missed_of(of) == [queries.Missed("a", FIRST_STAGE, 4)]
+    of = replace(of, baseline=second, challengers=(of.challengers[0], third))
+    assert missed_of(of) == [queries.Missed("a", second, 2)]
+    of = small({"q": "bcd"}, {"q": "bc"}, {"q": "ba"}, {"q": "ab"}, labels=labels)
+    assert missed_of(of) == [queries.Missed("a", of.challengers[2], 1)]
 
 
 @pytest.mark.parametrize(

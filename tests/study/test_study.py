@@ -102,6 +102,20 @@ def test_a_metric_by_cutoff_ends_at_the_longest_list(data, longest, cutoff, ends
     assert sorted(set(study.curves["k"])) == ends
 
 
+def test_the_curve_of_a_system_ends_at_its_own_longest_list(data):
+    lists = [
+        (query, docs[:10], scores[:10])
+        for query in data.candidates.query_ids
+        for docs, scores in [data.candidates.documents_of(query)]
+    ]
+    run = run_from_ranking("ten", data.id, Ranking.from_lists(lists), "ten.trec")
+    study = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,), cutoff=20)
+    last = study.curves.groupby("system")["k"].max()
+    assert last[run.id] == 10
+    assert last[FIRST_STAGE] > 20
+    assert figures.cutoffs(study) is not None
+
+
 def test_a_longer_challenger_lengthens_the_curve_of_all(data):
     whole, first = int(np.diff(data.candidates.offsets).max()), data.candidates.documents_of("q01")
     short = with_candidates(data, Ranking.from_lists([("q01", first[0][:1], [1.0])]))

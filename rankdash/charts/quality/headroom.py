@@ -192,7 +192,7 @@ def part_titles() -> dict[str, str]:
         "won": _("potential gain realised"),
         "lost": _("lost by reranking"),
         "to_win": _("potential gain left"),
-        "retriever": _("missed by the retriever"),
+        "retriever": _("not in its list"),
     }
 
 

@@ -156,7 +156,7 @@ def _headroom(draft: Draft) -> str:
             _("baseline"),
             _("realised"),
             _("potential gain left"),
-            _("missed by the retriever"),
+            _("not in its list"),
         ),
         *(_("perfect"), _("potential gain realised"), _("documents reordered")),
     )

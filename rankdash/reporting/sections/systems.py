@@ -97,6 +97,8 @@ def curve(draft: Draft) -> str:
         own = curves[curves["k"] == k].set_index("system")
         cells = [
             with_interval(number(own["mean"][system]), own["low"][system], own["high"][system])
+            if system in own.index
+            else DASH
             for system in study.chosen
         ]
         rows.append((str(k), *cells))

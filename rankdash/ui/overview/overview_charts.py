@@ -120,7 +120,9 @@ def cutoffs(study: Study) -> None:
             zip(zip(curves["system"], curves["k"], strict=True), curves["mean"], strict=True)
         )
         cutoffs = sorted(curves["k"].unique())
-        columns = {names[system]: [means[system, k] for k in cutoffs] for system in study.chosen}
+        columns = {
+            names[system]: [means.get((system, k)) for k in cutoffs] for system in study.chosen
+        }
         st.dataframe(
             pd.DataFrame(columns, index=pd.Index(cutoffs, name="k")),
             alt=_("The metric at each cutoff for each system"),

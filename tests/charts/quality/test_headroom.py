@@ -13,7 +13,7 @@ TITLES = {
     "won": "potential gain realised",
     "lost": "lost by reranking",
     "to_win": "potential gain left",
-    "retriever": "missed by the retriever",
+    "retriever": "not in its list",
 }
 
 
@@ -159,7 +159,7 @@ def test_the_words_give_every_part():
     table = row(0.52, -0.06, 0.41, 0.13)
     assert headroom.alt(table, "NDCG@10", names={"MiniLM": "Mini"}) == (
         "How the best possible mean NDCG@10 splits. Mini: baseline 0.520, lost by reranking "
-        "−0.060, potential gain left 0.410, missed by the retriever 0.130."
+        "−0.060, potential gain left 0.410, not in its list 0.130."
     )
 
 
