@@ -22,6 +22,9 @@ SHARED = "RANKDASH_SHARED"
 # The variable that stands for the hub's token, also if it comes from `hf auth login`.
 HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
+# The addresses of IPv6 that are in public use, and those that lead to addresses of IPv4 (RFC 6052).
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 YES = "1"
 
 
@@ -107,6 +110,13 @@ def address_of(url: str, own: str = "") -> str | None:
 
 def _is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
-    # An IPv4 address in one of IPv6 is judged as what it leads to.
-    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
-    return bool(inner.is_global and not inner.is_multicast)
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in _NAT64:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        # An IPv4 address in one of IPv6 is judged as what it leads to.
+        if inner is not None:
+            found = inner
+        elif found not in _UNICAST:
+            return False
+    return found.is_global and not found.is_multicast

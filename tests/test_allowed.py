@@ -17,6 +17,9 @@ PRIVATE = [
     "127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
     "0.0.0.0", "100.64.0.1", "[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]",
     "[::ffff:127.0.0.1]", "localhost", "224.0.0.1", "2130706433", "0x7f.1", "[2002:a00:1::]",
+    "[64:ff9b::a00:1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::808:808]", "[fec0::1]", "[feff::1]",
+    "[::10.0.0.1]", "[::8.8.8.8]", "[::ffff:0:10.0.0.1]", "[2001:0:808:808::f5ff:fffe]",
+    "[ff02::1]", "[5f00::1]", "[2001:db8::1]", "[fe80::5efe:808:808]",
 ]  # fmt: skip
 
 
@@ -69,6 +72,16 @@ def test_a_name_is_judged_by_all_of_its_addresses(shared, names):
         allowed.address_of("https://both.example/v1")
     with pytest.raises(UnavailableError, match=r"gone\.example was not found"):
         allowed.address_of("https://gone.example/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"],
+)
+def test_a_public_address_is_asked(shared, address):
+    shared()
+    host = f"[{address}]" if ":" in address else address
+    assert allowed.address_of(f"https://{host}/v1") == address
 
 
 def test_a_list_holds_alone(shared, names):

@@ -1,12 +1,12 @@
 """Who is answered: requests under a name of this server, so that no page of another site can make a
-browser speak with it under a name of its own (DNS rebinding)."""
+browser speak with it under a name of its own (DNS rebinding); and what changes something only from
+its own pages, so that no other page can, not even one from another port of this machine."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
-from collections.abc import Iterable
 
 import streamlit as st
 from starlette.responses import PlainTextResponse
@@ -21,6 +21,13 @@ _REFUSED = (
     "rankdash does not answer under the name {host!r}. Whoever starts it lists its names: "
     "rankdash serve --allow-host NAME, or " + HOSTS + ".\n"
 )
+_ELSEWHERE = (
+    "rankdash takes this from its own pages only, not from {origin!r}. A proxy has to pass the "
+    "name it is reached under (Host), or the name has to be listed: --allow-host NAME, or "
+    + HOSTS
+    + ".\n"
+)
+_SAFE = ("GET", "HEAD", "OPTIONS")
 _CLOSED = "Metrics are closed; " + METRICS + "=1 opens them.\n"
 
 
@@ -63,17 +70,33 @@ def is_own_name(host: str, address: str) -> bool:
 
 def _refusal(scope: Scope) -> PlainTextResponse | None:
     address = bound_to()
-    sent = [value.decode("latin-1") for value in _hosts(scope["headers"])] or [""]
+    sent = _values(scope, b"host") or [""]
     foreign = [host for host in sent if not is_own_name(host, address)]
     if foreign:
         return PlainTextResponse(_REFUSED.format(host=foreign[0][:100]), status_code=421)
+    if scope["type"] == "websocket" or scope["method"] not in _SAFE:
+        for origin in _values(scope, b"origin"):
+            if not _is_own_page(origin, sent[0]):
+                return PlainTextResponse(_ELSEWHERE.format(origin=origin[:100]), status_code=403)
     if scope["path"].rstrip("/").endswith(_METRICS) and YES not in names(METRICS):
         return PlainTextResponse(_CLOSED, status_code=404)
     return None
 
 
-def _hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    return [value for name, value in headers if name == b"host"]
+def _is_own_page(origin: str, host: str) -> bool:
+    """Whether a page of this origin is one of this server, asked as `host`: the same name and port,
+    or a listed name, because a proxy may leave out its port. Streamlit itself lets in every port of
+    this machine."""
+    place = origin.partition("://")[2].casefold()
+    if place and place == host.casefold():
+        return True
+    return not names(HOSTS).isdisjoint({_without_port(place), ANY}) or origin in map(
+        str, st.get_option("server.corsAllowedOrigins") or ()
+    )
+
+
+def _values(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
 
 
 def _without_port(host: str) -> str:

@@ -14,13 +14,14 @@ from rankdash.ui.state.guard import Guard
 @pytest.fixture
 def ask(monkeypatch):
     """What a request gets: "passed", or the status; of a web socket "passed" or "closed"."""
-    options = {"server.address": "127.0.0.1"}
+    options = {"server.address": "127.0.0.1", "server.corsAllowedOrigins": []}
     monkeypatch.setattr(st, "get_option", options.get)
     for name in (allowed.HOSTS, allowed.METRICS):
         monkeypatch.delenv(name, raising=False)
 
-    def asked(*hosts, bound="127.0.0.1", kind="http", path="/"):
+    def asked(*hosts, bound="127.0.0.1", kind="http", path="/", origin=None, method="GET", cors=()):
         options["server.address"] = bound
+        options["server.corsAllowedOrigins"] = list(cors)
         sent = []
 
         async def app(scope, receive, send):
@@ -32,8 +33,11 @@ def ask(monkeypatch):
         async def send(message):
             sent.append(message)
 
-        scope = {"type": kind, "path": path, "headers": [(b"host", h.encode()) for h in hosts]}
-        asked_of = Guard(app)(scope | {"method": "GET"}, receive, send)
+        headers = [(b"host", h.encode()) for h in hosts]
+        if origin is not None:
+            headers.append((b"origin", origin.encode()))
+        scope = {"type": kind, "path": path, "headers": headers}
+        asked_of = Guard(app)(scope | {"method": method}, receive, send)
         # Playwright leaves a loop running in the thread of the tests.
         with ThreadPoolExecutor(1) as apart:
             apart.submit(asyncio.run, asked_of).result()
@@ -84,6 +88,32 @@ def test_one_of_several_servers_answers_as_the_address_that_browsers_reach(ask, 
     assert ask("[fd00::5]:8501") == "passed"
     monkeypatch.setenv(FRONT_VARIABLE, "127.0.0.1:8501")
     assert ask("192.168.1.5:8501", bound="0.0.0.0") == 421
+
+
+HERE = "localhost:8501"
+ELSEWHERE = ["http://localhost:3000", "http://127.0.0.1:8501", "http://localhost", "null", "",
+             "http://evil.example", "http://localhost:8501.evil", "http://[::1]:8501"]  # fmt: skip
+
+
+@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
+def test_only_its_own_pages_open_a_web_socket_or_change_something(ask, bound):
+    for origin in (None, "http://localhost:8501", "https://LOCALHOST:8501"):
+        assert ask(HERE, bound=bound, kind="websocket", origin=origin) == "passed"
+        assert ask(HERE, bound=bound, method="PUT", origin=origin) == "passed"
+    for origin in ELSEWHERE:
+        assert ask(HERE, bound=bound, kind="websocket", origin=origin) == "closed"
+        for method in ("PUT", "DELETE", "POST"):
+            assert ask(HERE, bound=bound, method=method, origin=origin) == 403
+        assert ask(HERE, bound=bound, origin=origin) == "passed"
+
+
+def test_a_proxy_may_leave_out_its_port_where_its_name_is_listed(ask, monkeypatch):
+    page, host = "https://search.example.org:8443", "search.example.org"
+    monkeypatch.setenv(allowed.HOSTS, "search.example.org")
+    for origin, passed in ((page, "passed"), ("http://localhost:3000", "closed")):
+        assert ask(host, kind="websocket", origin=origin) == passed
+    for cors, passed in (((), "closed"), (["https://front.example"], "passed")):
+        assert ask(host, kind="websocket", origin="https://front.example", cors=cors) == passed
 
 
 def test_names_that_are_listed_are_answered(ask, monkeypatch):
