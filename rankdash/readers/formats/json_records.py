@@ -123,7 +123,11 @@ def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]
         return "JSON lines", walker.sequence(start)
     lists = _lists_of_objects(only)
     wrapped = max(lists, key=lambda key: lists[key], default=None)
-    if wrapped is None or nested.holds_lists(retrieved.joined(graded.joined([only]))):
+    if wrapped is None or (
+        # Such as "results": the documents of one query, or its entries are queries themselves.
+        not graded.is_entry(only[wrapped][0])
+        and nested.holds_lists(retrieved.joined(graded.joined([only])))
+    ):
         return "JSON", walker.only(start, only)
     walker.others = {key: length for key, length in lists.items() if key != wrapped}
     return "JSON", walker.items(walker.start_of(wrapped, start))

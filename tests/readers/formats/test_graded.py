@@ -47,6 +47,7 @@ def arranged(listed: list[dict]) -> dict[str, object]:
     """The same entries as people write them down."""
     return {
         "entries": listed,
+        **{f"in {key}": {key: listed} for key in ("data", "results", "retrieved", "documents")},
         "one entry": listed[0],
         "parallel lists": {key: [entry[key] for entry in listed] for key in listed[0]},
         "by query": dict(zip(("a7", "b8"), listed, strict=True)),
