@@ -72,12 +72,16 @@ def standings(study: Study) -> tuple[Standing, ...]:
     return study.once(("standings",), lambda: _standings(study), alone=True)
 
 
+def known_axes(rows: Sequence[Standing]) -> tuple[Axis, ...]:
+    """Return those of which a value is known for a system besides the first stage."""
+    rerankers = [row for row in rows if row.system != FIRST_STAGE]
+    return tuple(axis for axis in AXES if any(row.takes(axis) is not None for row in rerankers))
+
+
 def usual_axis(rows: Sequence[Standing]) -> Axis:
     """Return latency if it is known of every system, or if no price is: a price may be assumed."""
-    rerankers = [row for row in rows if row.system != FIRST_STAGE]
-    measured = [row.p95 is not None for row in rerankers]
-    unpriced = all(row.per_thousand is None for row in rerankers)
-    return "p95" if all(measured) or (any(measured) and unpriced) else "cost"
+    all_timed = all(row.p95 is not None for row in rows if row.system != FIRST_STAGE)
+    return "p95" if all_timed or known_axes(rows) == ("p95",) else "cost"
 
 
 def ranked_names(study: Study) -> dict[str, str]:

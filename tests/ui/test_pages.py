@@ -9,7 +9,7 @@ from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
 from rankdash.ui.overview import overview_causes
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, server
+from rankdash.ui.state import address, samples, server
 from tests.stored import keep_lists, keep_rows, keep_sample
 
 ROOT = Path(__file__).parents[2]
@@ -155,16 +155,22 @@ def test_the_best_challenger_is_in_focus_until_another_is_chosen(app, stored, wo
     assert "before" in focused
 
 
-def test_the_chart_follows_the_choice_of_latency_or_price(app, stored):
-    """No latency was measured of the one run, so price comes first."""
+def test_the_chart_follows_the_choice_of_latency_or_price(app, workspace):
+    samples.open_sample(workspace, "en")
     open_page(app, "overview")
-    assert app.button_group(key="address.trade").value == "cost"
-    assert "No price is known." in texts(app)
-    app.button_group(key="address.trade").set_value("p95").run()
-    assert in_address(app, "trade") == ["p95"]
+    assert app.button_group(key="address.trade").value == "p95"
+    app.button_group(key="address.trade").set_value("cost").run()
+    assert not app.exception
+    assert in_address(app, "trade") == ["cost"]
+
+
+def test_without_a_latency_or_a_price_there_is_no_chart_of_them(app, stored):
+    open_page(app, "overview")
+    assert not [each for each in app.button_group if each.key == "address.trade"]
     said = texts(app)
-    assert "No p95 latency is known." in said
-    assert r"Not in the chart\: better \(latency\: not measured\)\." in said
+    assert "No price is known." not in said
+    assert r"Not in the chart\: better \(price\: unknown\)\." not in said
+    assert "Leaderboard" in said
 
 
 def test_with_fewer_than_five_pairs_there_is_a_plain_sentence_and_no_number(app, workspace):

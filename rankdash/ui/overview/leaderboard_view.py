@@ -7,7 +7,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import paragraph
 from rankdash.reporting import leaderboard as shown
-from rankdash.study.leaderboard import AXES, Axis, standings, usual_axis
+from rankdash.study.leaderboard import Axis, known_axes, standings, usual_axis
 from rankdash.study.study import Study
 from rankdash.ui.state import pickers
 from rankdash.ui.state.cache import shared
@@ -19,12 +19,19 @@ _TABLE_WIDTH = 590
 
 
 def draw(study: Study, in_focus: str) -> None:
-    """in_focus: the challenger whose row is set off."""
+    """Draw both; no chart if neither latency nor price is known of any reranker.
+
+    in_focus: the challenger whose row is set off.
+    """
+    axes = known_axes(standings(study))
+    if not axes:
+        shared(_table, study, usual_axis(standings(study)), in_focus)
+        return
     # Beside each other where both fit, else below each other.
     both = st.container(horizontal=True, gap="medium")
     table, chart = both.container(width=_TABLE_WIDTH), both.container(width="stretch")
     with chart:
-        axis = _axis(study)
+        axis = _axis(study) if len(axes) > 1 else axes[0]
         shared(_trade_off, study, axis)
     with table:
         shared(_table, study, axis, in_focus)
@@ -53,7 +60,7 @@ def _axis(study: Study) -> Axis:
     words = {"p95": _("Quality and latency"), "cost": _("Quality and price")}
     chosen = pickers.pick_one(
         "trade",
-        list(AXES),
+        list(known_axes(standings(study))),
         st.segmented_control,
         default=usual,
         label=_("Trade-off"),
