@@ -15,7 +15,7 @@ if not study.challengers:
     cost_roi.before_any_run(study)
 elif estimate_strip.above_means(study):
     cost_view.draw(study, view.in_focus(study))
-elif (plan := label_plan.sampled(study)) is not None:
+elif (plan := label_plan.sampled(study.stored_id)) is not None:
     found = label_plan.estimated(study, plan)
     cost_view.draw(found, found.challengers[0])
 else:

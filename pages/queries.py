@@ -24,7 +24,7 @@ study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")
 if not estimate_strip.above_means(study):
-    if (plan := label_plan.sampled(study)) is not None:
+    if (plan := label_plan.sampled(study.stored_id)) is not None:
         labelled_queries.draw(study, plan)
     st.stop()
 challenger = view.in_focus(study)

@@ -12,7 +12,7 @@ study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")
 if not estimate_strip.above_means(study):
-    if (plan := label_plan.sampled(study)) is None:
+    if (plan := label_plan.sampled(study.stored_id)) is None:
         st.stop()
     study = label_plan.estimated(study, plan)
 report_view.draw(study)

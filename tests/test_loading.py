@@ -457,11 +457,11 @@ def test_labels_and_rankings_alone_are_checked_without_tables_as_with_them(files
     assert with_tables == data
 
 
-def test_files_without_labels_open_with_a_warning():
+def test_files_without_labels_open_with_a_note():
     report = examine([Source("run", runs_of(2).encode())]).report
 
     assert not report.errors
-    assert "no_labels" in [warning.code for warning in report.warnings]
+    assert "no_labels" in [note.code for note in report.notes]
     assert loaded({"run": runs_of(2)}).dataset.labelled_queries == 0
 
 

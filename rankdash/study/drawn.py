@@ -46,6 +46,13 @@ def only_estimates(study: Study) -> bool:
     return found is not None and not (found.complete and _all_labelled(study))
 
 
+def sampled_from(study: Study) -> int:
+    """Return of how many documents the labels are a sample; 0 if they are not, or of unknown
+    documents."""
+    found = study.labelling
+    return found.pairs if found is not None and only_estimates(study) else 0
+
+
 def as_estimated(study: Study) -> Study:
     """Return the study by the metric of its estimates, if they are all there is."""
     if study.labelling is None or not study.labelling.estimates or not only_estimates(study):

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.labels.grading import NO_LABELS
 from rankdash.findings import Finding
-from rankdash.i18n import finding_text, number
+from rankdash.i18n import finding_text, ngettext, number
 from rankdash.i18n import gettext as _
 
-State = Literal["good", "look", "wrong", "unknown"]
+State = Literal["good", "look", "wrong", "unknown", "none"]
 
-# Light → the codes of its warnings; "refused" stands for many rows that were excluded.
+# Light → the codes of its warnings; every other warning is about rows and texts.
 _CODES: Mapping[str, tuple[str, ...]] = {
-    "labels": ("no_labels", "unused_labels", "none_relevant"),
+    "labels": (
+        "unused_labels",
+        "none_relevant",
+        "mostly_unjudged",
+        "all_relevant",
+        "no_relevant",
+        "conflicting_labels",
+        "duplicate_labels",
+        "labels_drawn",
+        "word_labels",
+        "annotators",
+    ),
     "ids": (
         "counted_queries",
         "labels_by_accident",
@@ -25,29 +37,37 @@ _CODES: Mapping[str, tuple[str, ...]] = {
         "labelled_not_ranked",
     ),
     "direction": ("label_direction",),
-    "rows": (
-        "few_documents",
-        "texts_differ",
-        "candidates_without_text",
-        "queries_without_text",
+    "rankings": (
+        "none_in_top",
+        "rank_gaps",
+        "rank_against_score",
+        "queries_without_candidates",
+        "ties",
+        "first_stage",
+        "made_first_stage",
+        "order_of_the_file",
     ),
-    "rankings": ("none_in_top", "rank_gaps", "rank_against_score", "queries_without_candidates"),
 }
 _NEED_LABELS = ("ids", "direction", "rankings")
 
 
 @dataclass(frozen=True)
 class Light:
-    """One traffic light. what: the first thing that is wrong; remedy: what to do about it."""
+    """One traffic light. what: the first thing that is wrong, or a fact; remedy: what to do;
+    code: of the finding."""
 
     title: str
     state: State
     what: str = ""
     remedy: str = ""
+    code: str = ""
 
 
-def lights(report: CheckReport) -> tuple[Light, ...]:
-    """Return the lights in the reader's language, in the order of the page."""
+def lights(report: CheckReport, sampled_from: int = 0) -> tuple[Light, ...]:
+    """Return the lights in the reader's language, in the order of the page.
+
+    sampled_from: how many documents the labels are a sample of; 0 if they are not a sample.
+    """
     titles = {
         "labels": _("Labels present"),
         "ids": _("Ids fit"),
@@ -55,11 +75,31 @@ def lights(report: CheckReport) -> tuple[Light, ...]:
         "rows": _("Rows and texts"),
         "rankings": _("Rankings"),
     }
-    return tuple(_light(report, name, title) for name, title in titles.items())
+    found = tuple(_light(report, name, title) for name, title in titles.items())
+    if not sampled_from:
+        return found
+    return (replace(found[0], what=label_count(report.labels, sampled_from)), *found[1:])
+
+
+def label_count(labels: int, sampled_from: int) -> str:
+    """Return how many labels there are, and of how many documents they are a sample."""
+    if not sampled_from:
+        return ngettext("{n} label", "{n} labels", labels)
+    return ngettext(
+        "{n} label, a sample of the {all} documents that can change the result",
+        "{n} labels, a sample of the {all} documents that can change the result",
+        labels,
+        all=number(sampled_from, 0),
+    )
 
 
 def _light(report: CheckReport, name: str, title: str) -> Light:
-    found = {each.code: each for each in reversed(report.warnings)}
+    others = {code for codes in _CODES.values() for code in codes}
+    found = {
+        each.code: each
+        for each in reversed(report.warnings)
+        if (each.code in _CODES[name] if name in _CODES else each.code not in others)
+    }
     wrong = {each.code for each in report.implausible}
     many = report.refused_rows
     if name == "rows" and many is not None:
@@ -69,11 +109,15 @@ def _light(report: CheckReport, name: str, title: str) -> Light:
             rows=number(many[1], 0),
         )
         return Light(title, "wrong", what, _("See the reasons in the table below."))
-    codes = sorted(_CODES[name], key=lambda code: code not in wrong)
-    finding = next((found[code] for code in codes if code in found), None)
-    if finding is not None:
+    if name == "rows" and report.blocks_reranking is not None:
+        found.setdefault(report.blocks_reranking.code, report.blocks_reranking)
+    codes = sorted(found, key=lambda code: code not in wrong)
+    if codes:
+        finding = found[codes[0]]
         state: State = "wrong" if finding.code in wrong else "look"
-        return Light(title, state, finding_text(finding), _remedy(finding))
+        return Light(title, state, finding_text(finding), _remedy(finding), finding.code)
+    if name == "labels" and not report.labels:
+        return Light(title, "none", finding_text(NO_LABELS), _remedy(NO_LABELS), NO_LABELS.code)
     if name in _NEED_LABELS and not report.labels:
         return Light(title, "unknown")
     return Light(title, "good")

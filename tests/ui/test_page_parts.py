@@ -29,7 +29,7 @@ def study(*challengers: str, **more: Any) -> SimpleNamespace:
         cutoff=10,
         specs=("ndcg@10",),
         name=lambda system: f"the {system}",
-        **{"judge": None, **more},
+        **{"judge": None, "stored_id": "d", **more},
     )
 
 

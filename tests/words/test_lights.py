@@ -2,14 +2,16 @@
 
 import pytest
 
-from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.labels.check import CheckReport, LabelSpread
 from rankdash.findings import Finding
 from rankdash.i18n import speaking
 from rankdash.words.lights import lights
 
+CHARS = LabelSpread(3, 4, 5)
 
-def report(*findings: Finding, labels: int = 10) -> CheckReport:
-    return CheckReport(5, 9, labels, 5, None, (), None, None, (), findings)
+
+def report(*findings: Finding, labels: int = 10, texts: LabelSpread | None = CHARS) -> CheckReport:
+    return CheckReport(5, 9, labels, 5, None, (), texts, texts, (), findings)
 
 
 def warning(code: str, **more: object) -> Finding:
@@ -24,10 +26,27 @@ def test_a_report_without_warnings_has_five_green_lights():
     assert states(report()) == ["good"] * 5
 
 
-def test_without_labels_what_needs_them_is_not_known():
-    assert states(report(warning("no_labels"), labels=0)) == [
-        "wrong", "unknown", "unknown", "good", "unknown",
-    ]  # fmt: skip
+def test_no_labels_are_a_start_and_what_needs_them_is_not_known():
+    assert states(report(labels=0)) == ["none", "unknown", "unknown", "good", "unknown"]
+    light = lights(report(labels=0))[0]
+    assert "rankdash picks the documents to label" in light.what
+    assert "page Label" in light.remedy and "page Judge" in light.remedy
+
+
+def test_texts_that_are_missing_are_to_be_looked_at():
+    light = lights(report(texts=None))[3]
+    assert (light.state, light.what.split(".")[0]) == ("look", "No document has a text")
+    assert "corpus.jsonl" in light.remedy
+
+
+def test_a_sample_of_labels_is_called_one_and_of_what():
+    assert lights(report(labels=325), 3307)[0].what == (
+        "325 labels, a sample of the 3,307 documents that can change the result"
+    )
+    assert lights(report(labels=325))[0].what == ""
+    with speaking("zh"):
+        said = lights(report(labels=325), 3307)[0].what
+    assert "325" in said and "3,307" in said and "抽样" in said
 
 
 @pytest.mark.parametrize(
@@ -35,18 +54,23 @@ def test_without_labels_what_needs_them_is_not_known():
     [
         ("unused_labels", 0, "wrong"),
         ("none_relevant", 0, "look"),
+        ("mostly_unjudged", 0, "look"),
+        ("no_relevant", 0, "look"),
         ("labels_by_accident", 1, "wrong"),
         ("counted_queries", 1, "wrong"),
         ("labelled_not_ranked", 1, "look"),
         ("label_direction", 2, "wrong"),
         ("few_documents", 3, "wrong"),
         ("texts_differ", 3, "look"),
+        ("any_other_warning", 3, "look"),
         ("none_in_top", 4, "wrong"),
         ("rank_gaps", 4, "look"),
+        ("ties", 4, "look"),
     ],
 )
 def test_each_warning_turns_its_own_light_and_says_what_to_do(code, light, state):
-    found = lights(report(warning("texts_differ" if light != 3 else "ties"), warning(code)))
+    other = "texts_differ" if light != 3 else "rank_against_score"
+    found = lights(report(warning(other), warning(code)))
 
     assert found[light].state == state
     assert (found[light].what, found[light].remedy) == ("What of *x*.", "Do *x*.")

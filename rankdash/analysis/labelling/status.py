@@ -109,6 +109,11 @@ class LabelStatus:
         return max((each.pairs - each.known - each.labels for each in self.estimates), default=0)
 
     @property
+    def pairs(self) -> int:
+        """All pairs that can move a difference, of the contrast with most of them."""
+        return max((each.pairs for each in self.estimates), default=0)
+
+    @property
     def saved(self) -> int | None:
         """About how many labels the judge has saved so far: how many more it would take without it
         to be as far; None without a judge, and while it is too early to say."""

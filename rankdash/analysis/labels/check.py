@@ -13,6 +13,7 @@ from msgspec import convert
 
 from rankdash.analysis.labels.former_findings import in_todays_words
 from rankdash.analysis.labels.grading import (
+    NO_LABELS,
     LabelCount,
     direction,
     histogram,
@@ -21,18 +22,21 @@ from rankdash.analysis.labels.grading import (
 )
 from rankdash.analysis.labels.matching import match_labels
 from rankdash.analysis.labels.plausible import overlap_findings, top_findings
+from rankdash.analysis.labels.ranking_check import (
+    RankingCheck,
+    judged_at_10,
+    ranking_check,
+    ties,
+)
 from rankdash.dataset import Dataset
 from rankdash.errors import Phrase
 from rankdash.findings import Finding, Severity
-from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking.coded import alike, arrow_integers, places_in
 from rankdash.ranking.ranking import Ranking
 
 FIRST_STAGE = Phrase("first stage")
-_JUDGED = "judged@10"
 _EXAMPLES = 5
 IMPLAUSIBLE = (
-    "no_labels",
     "unused_labels",
     "counted_queries",
     "labels_by_accident",
@@ -52,8 +56,6 @@ _MADE_IDS = ("made_query_id", "made_doc_id")
 # What the check calls labels in doubt, and the readers labels that were reversed.
 _COUNTED = "counted_queries"
 _DIRECTION, _REVERSED = "label_direction", "labels_reversed"
-# From this share of rows in ties, an order says more about the tie rule than about the system.
-_MANY_TIES = 0.5
 _NO_DOCUMENT_TEXT = Finding(
     "note",
     "no_texts",
@@ -83,19 +85,6 @@ class LabelSpread:
         if not len(array):
             return None
         return cls(float(array.min()), float(np.median(array)), float(array.max()))
-
-
-@dataclass(frozen=True)
-class RankingCheck:
-    """One ranking: its queries, rows, judged@10 (None where no labelled query is ranked), and how
-    many queries and rows are tied."""
-
-    name: str
-    queries: int
-    rows: int
-    judged_at_10: float | None
-    tied_queries: int
-    tied_rows: int
 
 
 @dataclass(frozen=True)
@@ -218,10 +207,10 @@ def check(
     texts = None if dataset.only_ids else dataset.document_text()
     noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
     order = {"error": 0, "warning": 1, "note": 2}
-    checks = tuple(_ranking_check(name, ranking, dataset) for name, ranking in systems.items())
-    noticed += sparse_labels(labels, checks[0].judged_at_10)
+    checks = tuple(ranking_check(name, ranking, dataset) for name, ranking in systems.items())
+    noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
-    noticed += [finding for found in checks for finding in _ties(found, made=found.name == made)]
+    noticed += [finding for found in checks for finding in ties(found, made=found.name == made)]
     lengths = dict(
         zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
     )
@@ -236,6 +225,34 @@ def check(
         document_chars=None if texts is None else _chars(texts),
         rankings=checks,
         findings=tuple(sorted(noticed, key=lambda finding: order[finding.severity])),
+    )
+
+
+def relabelled(
+    report: CheckReport, dataset: Dataset, rankings: Mapping[str, Ranking]
+) -> CheckReport:
+    """Return the report with the counts of the labels that the data set has now.
+
+    dataset: with labels that were given or corrected in rankdash, which need no check: their ids
+        and their scale are those of rankdash. rankings: by name; one that is missing keeps its
+        judged@10.
+    """
+    labels = dataset.labels
+    known = {FIRST_STAGE: dataset.candidates, **rankings}
+    return replace(
+        report,
+        labels=len(labels["label"]),
+        labelled_queries=dataset.labelled_queries,
+        label_histogram=histogram(labels["label"]),
+        rankings=tuple(
+            replace(each, judged_at_10=judged_at_10(known[each.name], labels))
+            if each.name in known
+            else each
+            for each in report.rankings
+        ),
+        findings=tuple(
+            each for each in report.findings if each != NO_LABELS or not len(labels["label"])
+        ),
     )
 
 
@@ -267,15 +284,7 @@ def _chars(texts: pd.Series[str]) -> LabelSpread | None:
 def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:
     labels = dataset.labels
     if not len(labels["label"]):
-        return [
-            Finding(
-                "warning",
-                "no_labels",
-                "There are no labels, so nothing says yet which ranking is better.",
-                remedy="Add the file that says which documents are relevant, call the column that "
-                "holds the labels label, or label documents on the page Label.",
-            )
-        ]
+        return [NO_LABELS]
     found = label_findings(labels)
     for name, ranking in systems.items():
         matching = match_labels(name, ranking, labels, made_ids=made_ids)
@@ -334,55 +343,5 @@ def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
             "There is nothing to rerank for them; they count as missing.",
             count=len(names),
             examples=tuple(names[:_EXAMPLES]),
-        )
-    ]
-
-
-def _ranking_check(name: str, ranking: Ranking, dataset: Dataset) -> RankingCheck:
-    judged_at_10 = None
-    labels = dataset.labels
-    if len(labels["label"]) and len(ranking):
-        conventions = Conventions(no_relevant="count", missing="skip")
-        evaluation = evaluate(
-            judge(ranking, labels, conventions), [parse_measure(_JUDGED)], conventions
-        )
-        mean = evaluation.mean(_JUDGED)
-        judged_at_10 = float(mean) if np.isfinite(mean) else None
-    return RankingCheck(
-        name=name,
-        queries=len(ranking.query_ids),
-        rows=len(ranking),
-        judged_at_10=judged_at_10,
-        tied_queries=int(ranking.tied.sum()),
-        tied_rows=_tied_rows(ranking),
-    )
-
-
-def _tied_rows(ranking: Ranking) -> int:
-    """How many rows share their score with a neighbour of the same query."""
-    query = np.repeat(np.arange(len(ranking.query_ids)), np.diff(ranking.offsets))
-    equal = (ranking.scores[1:] == ranking.scores[:-1]) & (query[1:] == query[:-1])
-    return int((np.append(equal, False) | np.append(False, equal)).sum()) if len(query) else 0
-
-
-def _ties(found: RankingCheck, *, made: bool) -> list[Finding]:
-    """made: rankdash made the order, so its scores are nobody's to mend."""
-    if not found.tied_queries:
-        return []
-    many = not made and found.tied_rows >= _MANY_TIES * found.rows
-    return [
-        Finding(
-            "warning" if many else "note",
-            "ties",
-            "Rows of the ranking {name} that share their score with another: {rows} of {all}. "
-            "Queries with such rows: {queries}. Ties are settled by a rule, not by the system.",
-            {
-                "name": found.name,
-                "rows": found.tied_rows,
-                "all": found.rows,
-                "queries": found.tied_queries,
-            },
-            "Write scores with more digits." if many else "",
-            count=found.tied_queries,
         )
     ]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rankdash.analysis.labels.grading import NO_LABELS
 from rankdash.findings import Finding
 
+_OF_FIRST_STAGE = "documents of the first stage only {judged:.0%}"
 # (former, today's), pieces of messages and of remedies.
 _REWORDED = (
     *(
@@ -90,10 +92,6 @@ _REWORDED = (
     ("decimal point, or leave it out.", "decimal point, or remove it."),
     ("Keep one row for each query and document.", "Give one row for each query and document."),
     (
-        "or map the column that holds the labels.",
-        "or call the column that holds the labels label.",
-    ),
-    (
         "If it is something else, map the columns by hand.",
         "If it is something else, rename the column, for example to label, first_stage_score, "
         "query or document, and load the file again.",
@@ -124,6 +122,19 @@ _REWORDED = (
         "as for a search that finds nothing, unless you leave them out.",
         "like a search that finds nothing, unless you exclude them.",
     ),
+    (_OF_FIRST_STAGE, "documents of the ranking {name} only {judged:.0%}"),
+    (
+        "See Overview > Documents without a label for what they could change and which to label "
+        "first, or choose",
+        "Label documents on the page Label, see Overview > Documents without a label for what they "
+        "could change, or choose",
+    ),
+    (
+        "See Overview > Documents without a label for what they could change and which to label "
+        "first.",
+        "Label documents on the page Label, or see Overview > Documents without a label for what "
+        "they could change.",
+    ),
     (
         "The rule Judged documents only needs labels",
         "Condensed lists (judged documents only) need labels",
@@ -136,7 +147,11 @@ _REWORDED = (
 
 
 def in_todays_words(finding: Finding) -> Finding:
+    if finding.code == NO_LABELS.code:
+        return NO_LABELS
     template, remedy, params = finding.template, finding.remedy, dict(finding.params)
+    if _OF_FIRST_STAGE in template:
+        params["name"] = "first stage"
     for former, now in _REWORDED:
         template, remedy = template.replace(former, now), remedy.replace(former, now)
     for name, value in finding.params.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,16 @@ _SIGN_TEST = 2.0
 _FEW_JUDGED = 0.5
 # Up to so many labels a query, all relevant, the set names one answer and now and then another.
 _ABOUT_ONE = 2.0
+
+
+NO_LABELS = Finding(
+    "note",
+    "no_labels",
+    "There are no labels yet. Two rankings are enough to start: rankdash picks the documents to "
+    "label.",
+    remedy="Label documents on the page Label, let a language model grade them on the page Judge, "
+    "or add a file of labels with a column label.",
+)
 
 
 @dataclass(frozen=True)
@@ -137,19 +147,26 @@ def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
     ]
 
 
-def sparse_labels(qrels: Mapping[str, Any], judged: float | None) -> list[Finding]:
-    """What it means that most of the first stage's top ten has no label.
+def sparse_labels(
+    qrels: Mapping[str, Any], rankings: Sequence[tuple[str, float | None]]
+) -> list[Finding]:
+    """What it means that most of a top ten has no label.
 
-    qrels: as `Dataset.labels`. judged: judged@10 of the first stage, None where it has none. A
-    warning, but a note where the labels name about one relevant document a query and nothing else,
-    as sets made from questions and their passages do: then it is how the set was made.
+    qrels: as `Dataset.labels`. rankings: name and judged@10 of each, the first stage first; None
+    where it has none. A warning, but a note of the first stage where the labels name about one
+    relevant document a query and nothing else, as sets made from questions and their passages do:
+    then it is how the set was made.
     """
-    if judged is None or judged >= _FEW_JUDGED:
+    few = [(name, share) for name, share in rankings if share is not None and share < _FEW_JUDGED]
+    if not few:
         return []
+    name, judged = few[0]
     per_query = len(qrels["label"]) / len(qrels["query_id"].texts)
     params = {"judged": judged, "labels": per_query}
     only_relevant = float(qrels["label"].min()) >= THRESHOLD
     if only_relevant and per_query <= _ABOUT_ONE:
+        if name != rankings[0][0]:
+            return []
         return [
             Finding(
                 "note",
@@ -165,17 +182,17 @@ def sparse_labels(qrels: Mapping[str, Any], judged: float | None) -> list[Findin
         Finding(
             "warning",
             "mostly_unjudged",
-            "Of the first ten documents of the first stage only {judged:.0%} have a label. A "
+            "Of the first ten documents of the ranking {name} only {judged:.0%} have a label. A "
             "document without a label counts as not relevant, so a system that brings up good new "
             "documents looks worse than it is.",
-            params,
-            "See Overview > Documents without a label for what they could change and which to "
-            "label first. Condensed lists (judged documents only) need labels of not relevant "
-            "documents, and here there are none."
+            {**params, "name": name},
+            "Label documents on the page Label, or see Overview > Documents without a label for "
+            "what they could change. Condensed lists (judged documents only) need labels of not "
+            "relevant documents, and here there are none."
             if only_relevant
-            else "See Overview > Documents without a label for what they could change and which "
-            "to label first, or choose Condensed lists (judged documents only) under Metric "
-            "conventions.",
+            else "Label documents on the page Label, see Overview > Documents without a label for "
+            "what they could change, or choose Condensed lists (judged documents only) under "
+            "Metric conventions.",
         )
     ]
 

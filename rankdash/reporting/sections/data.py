@@ -9,9 +9,11 @@ from rankdash.i18n import gettext as _
 from rankdash.reporting import figures
 from rankdash.reporting.html_page import PageTable, folded, prose, table, together
 from rankdash.reporting.sections.draft import DASH, Draft, filled
+from rankdash.study.drawn import sampled_from
 from rankdash.study.systems import first_stage_name
 from rankdash.words import rankings
 from rankdash.words.html import html_safe
+from rankdash.words.lights import label_count
 from rankdash.words.queries import judged_title
 
 _EXAMPLES = 3
@@ -43,7 +45,10 @@ def _counts(draft: Draft) -> list[tuple[str, str]]:
         (_("Its id, a hash of the content"), data.id),
         (_("Queries"), number(len(data.queries), 0)),
         (_("Documents"), number(len(data.documents), 0)),
-        (_("Judgments (relevance labels)"), number(len(data.qrels), 0)),
+        (
+            _("Judgments (relevance labels)"),
+            label_count(len(data.qrels), sampled_from(study)),
+        ),
         (
             _("First stage"),
             rankings.first_stage(data.first_stage),

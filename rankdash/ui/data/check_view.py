@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from rankdash.analysis.labels.check import FIRST_STAGE, CheckReport, LabelSpread
+from rankdash.analysis.labels.grading import NO_LABELS
 from rankdash.findings import Finding
 from rankdash.i18n import (
     enumerated,
@@ -21,12 +22,13 @@ from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.study.systems import first_stage_name
 from rankdash.ui.data import lights_view
-from rankdash.ui.labels import label_direction
+from rankdash.ui.labels import label_direction, label_plan
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, name_rows, shortened, table_html
+from rankdash.words.lights import label_count
 from rankdash.words.queries import judged_title
 
 _EXAMPLE_CHARS = 200
@@ -34,20 +36,24 @@ _EXAMPLE_CHARS = 200
 
 def draw(dataset_id: str, *, blocking_said: bool) -> None:
     """blocking_said: what blocks reranking stands above on the page already."""
-    report = CheckReport.from_json(workspace().check_report(dataset_id))
+    report = stored.check_report(stored.in_force(dataset_id))
+    if report is None:
+        return
+    sampled = label_plan.sampled(dataset_id)
     name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
     st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
     if report.blocks_reranking is not None and not blocking_said:
         why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
         st.warning(paragraph(why), icon=":material/block:")
-    lights_view.draw(report)
+    lights_view.draw(report, sampled)
     st.caption(_summary(report))
     _counts(report)
     _findings(report)
     labels, rankings = st.columns([2, 3])
     with labels:
-        _labels(report)
-        label_direction.draw(dataset_id, report)
+        _labels(report, 0 if sampled is None else sampled.status.pairs)
+        # Labels that were given here have the scale of rankdash.
+        label_direction.draw(dataset_id, stored.check_report(dataset_id) or report)
     with rankings:
         _rankings(dataset_id, report)
         _systems(dataset_id)
@@ -103,8 +109,8 @@ def _characters(spread: LabelSpread | None) -> str:
     return _("{n} characters at the median", n=number(spread.median, 0))
 
 
-def _labels(report: CheckReport) -> None:
-    st.markdown(ngettext("**{n} label**", "**{n} labels**", report.labels))
+def _labels(report: CheckReport, sampled_from: int) -> None:
+    st.markdown(f"**{label_count(report.labels, sampled_from)}**")
     if report.labels:
         plotly_chart.draw(figures.grades(report), key="check.labels")
 
@@ -112,8 +118,9 @@ def _labels(report: CheckReport) -> None:
 def _findings(report: CheckReport) -> None:
     st.markdown(f"**{_('Warnings and notes')}**")
     signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
-    # What blocks reranking is said above, before anything else.
-    findings = [each for each in report.findings if each != report.blocks_reranking]
+    # What blocks reranking, and that there are no labels, is said above.
+    said = (report.blocks_reranking, NO_LABELS)
+    findings = [each for each in report.findings if each not in said]
     rows = [
         (
             signs[found.severity],

@@ -31,7 +31,7 @@ def draw(rows: Sequence[DatasetRow]) -> None:
                 _("name"): [row.name for row in rows],
                 _("queries"): [row.queries for row in rows],
                 _("documents"): [row.documents for row in rows],
-                _("labels"): [row.labels for row in rows],
+                _("labels in the files"): [row.labels for row in rows],
                 _("added (UTC)"): [moment(row.created) for row in rows],
             }
         ),

@@ -5,32 +5,66 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.analysis.labels.check import CheckReport
+from rankdash.i18n import finding_text
 from rankdash.i18n import gettext as _
+from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.sidebar import view
 from rankdash.ui.widgets.text import markdown_safe
-from rankdash.words.lights import State, lights
+from rankdash.words.lights import Light, State, lights
 
 _SIGNS: dict[State, str] = {
     "good": ":green[:material/check_circle:]",
     "look": ":orange[:material/warning:]",
     "wrong": ":red[:material/error:]",
     "unknown": ":gray[:material/help:]",
+    "none": ":gray[:material/radio_button_unchecked:]",
 }
-_CHARS = 400
+_CHARS = 600
 
 
-def draw(report: CheckReport) -> None:
-    """Draw the lights side by side, and below them what is likely wrong and its remedy."""
+def draw(report: CheckReport, sampled: Labelling | None) -> None:
+    """Draw the lights side by side, and below them what to look at, with its remedy.
+
+    sampled: the plan whose labels are a sample; None if they are not.
+    """
     words: dict[State, str] = {
         "good": _("looks plausible"),
         "look": _("check this"),
         "wrong": _("likely wrong"),
         "unknown": _("needs labels"),
+        "none": _("none yet"),
     }
-    every = lights(report)
+    every = lights(report, 0 if sampled is None else sampled.status.pairs)
     for column, light in zip(st.columns(len(every)), every, strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"{_SIGNS[light.state]} **{light.title}**  \n{words[light.state]}")
+            if light.state == "good" and light.what:
+                st.caption(light.what)
+    blocking = report.blocks_reranking
+    above = "" if blocking is None else finding_text(blocking)
     for light in every:
-        if light.state == "wrong":
-            what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
-            st.error(f"**{light.title}**  \n{what}\n\n**{_('What to do')}**  \n{remedy}")
+        if light.state != "good" and light.what and light.what != above:
+            _box(light)
+    if sampled is not None and sampled.status.settled:
+        _link("overview", _("See the verdict"), ":material/gavel:")
+    elif sampled is not None:
+        _link("label", _("Label on"), ":material/label:")
+
+
+def _box(light: Light) -> None:
+    """What to look at and what to do, with links if labels are missing."""
+    boxes = {"wrong": st.error, "look": st.warning, "none": st.info}
+    what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
+    text = f"**{light.title}**  \n{what}"
+    if remedy:
+        text += f"\n\n**{_('What to do')}**  \n{remedy}"
+    boxes[light.state](text)
+    if light.code in ("no_labels", "mostly_unjudged"):
+        with st.container(horizontal=True):
+            _link("label", _("Label documents"), ":material/label:")
+            if light.code == "no_labels":
+                _link("judge", _("Judge"), ":material/smart_toy:")
+
+
+def _link(page: str, label: str, icon: str) -> None:
+    st.page_link(view.page(page), label=label, icon=icon)

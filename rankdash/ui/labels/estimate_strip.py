@@ -113,7 +113,7 @@ def above_means(study: Study) -> bool:
     if labelling is None and uploaded:
         return True
     open_still = labelling is None or not labelling.complete
-    sampled = label_plan.sampled(study) is not None
+    sampled = label_plan.sampled(study.stored_id) is not None
     with st.container(border=True):
         if labelling is None:
             st.subheader(_("No labels yet"), anchor=False)

@@ -176,14 +176,14 @@ def under_way(study: Study) -> Study:
     return study if found is None else replace(study, labelling=found.named(str))
 
 
-def sampled(study: Study) -> Labelling | None:
-    """Return the plan whose labels are a sample of what a mean needs; None if there is no plan, if
-    it is complete, or if most labels came with the data."""
-    found = current(study.stored_id)
+def sampled(dataset_id: str) -> Labelling | None:
+    """Return the plan whose labels are a sample of what a mean of this data set needs; None if
+    there is no plan, if it is complete, or if most labels came with the data."""
+    found = current(dataset_id)
     if found is None or found.complete:
         return None
     first = found.status.estimates[0]
-    own = stored.dataset(stored.stored(study.stored_id)).labelled_queries
+    own = stored.dataset(stored.stored(dataset_id)).labelled_queries
     return None if own and first.labels + first.waiting <= first.known else found
 
 
@@ -196,7 +196,7 @@ def estimated(study: Study, labelling: Labelling) -> Study:
 
 def without_sampled(study: Study) -> Study:
     """Return the study without labels if those that there are were sampled."""
-    if sampled(study) is None or not study.corrected:
+    if sampled(study.stored_id) is None or not study.corrected:
         return study
     bare = stored.dataset(study.stored_id)
     return replace(study, dataset=bare, dataset_id=study.stored_id, corrections=0)

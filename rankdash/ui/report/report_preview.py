@@ -9,10 +9,12 @@ from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.reporting.report import sections_of
 from rankdash.study import latency
+from rankdash.study.drawn import sampled_from
 from rankdash.study.gains import is_known
 from rankdash.study.judging import headline
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.lights import label_count
 from rankdash.words.verdict_chips import chip
 
 _NAME = 40
@@ -146,7 +148,7 @@ def _data(study: Study) -> Preview:
     sentences = [
         ngettext("{n} query", "{n} queries", len(study.dataset.queries)),
         ngettext("{n} document", "{n} documents", len(study.dataset.documents)),
-        ngettext("{n} label", "{n} labels", len(study.dataset.qrels)),
+        label_count(len(study.dataset.qrels), sampled_from(study)),
     ]
     if study.check is not None and study.check.warnings:
         sentences.append(ngettext("{n} warning", "{n} warnings", len(study.check.warnings)))

@@ -69,7 +69,7 @@ def for_report(study: Study) -> Study:
     """With the notes on queries, and what the labels say that are being given: as a note if most
     labels came with the data, else as all there is."""
     labelled = label_plan.under_way(study)
-    if only_estimates(labelled) and label_plan.sampled(study) is None:
+    if only_estimates(labelled) and label_plan.sampled(study.stored_id) is None:
         labelled = study
     return replace(
         labelled,

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.labels.check import CheckReport
+from rankdash.analysis.labels.check import CheckReport, relabelled
 from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
 from rankdash.ranking.ranking import Ranking, Run
+from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.store import RunRow
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.systems import FIRST_STAGE, System, first_stage_name, numbered
@@ -60,15 +61,32 @@ def _corrected(dataset_id: str, revision: int) -> Dataset:
     )
 
 
+def in_force(dataset_id: str) -> str:
+    """The id of a stored data set with its corrections of now; the same id if it has none."""
+    layer = Corrections(workspace()).layer(stored(dataset_id))
+    return with_corrections(dataset_id, layer.revision) if layer.count else dataset_id
+
+
 def check_report(dataset_id: str) -> CheckReport | None:
-    """What the check noticed when the data set was stored; None where nobody checked it."""
-    base = stored(dataset_id)
-    return cache(("check report", base), lambda: _check_report(base))
+    """What the check noticed when the data set was stored, with the counts of its labels of that
+    revision; None where nobody checked it."""
+    return cache(("check report", dataset_id), lambda: _check_report(dataset_id))
 
 
 def _check_report(dataset_id: str) -> CheckReport | None:
-    text = workspace().check_report(dataset_id)
-    return CheckReport.from_json(text) if text not in ("", "{}") else None
+    base = stored(dataset_id)
+    text = workspace().check_report(base)
+    if text in ("", "{}"):
+        return None
+    report = CheckReport.from_json(text)
+    if dataset_id == base:
+        return report
+    came = {
+        row.name: run(row.id).ranking
+        for row in rows(base).values()
+        if row.reranker == Precomputed.name
+    }
+    return relabelled(report, dataset(dataset_id), came)
 
 
 def run(run_id: str) -> Run:

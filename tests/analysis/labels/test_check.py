@@ -1,6 +1,7 @@
 """The check report: counts, refusals, matching ids, label direction, and its JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.labels.check import CheckReport, check
+from rankdash.analysis.labels.check import CheckReport, check, relabelled
 from rankdash.dataset import Dataset
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking
@@ -192,16 +193,42 @@ def test_missing_texts_and_candidates_are_counted():
     assert found(report, "queries_without_candidates").examples == ("q3",)
 
 
-def test_no_labels_is_a_warning_that_names_the_ways_to_some():
+def test_no_labels_is_a_note_that_names_the_ways_to_some():
     data = dataset([], {"q": ["a"]})
 
     report = report_of(data)
 
-    assert not report.errors
-    [warning] = [each for each in report.warnings if each.code == "no_labels"]
-    assert "label documents on the page Label" in warning.remedy
+    assert not report.errors and not report.warnings and not report.implausible
+    note = found(report, "no_labels")
+    assert "page Label" in note.remedy and "page Judge" in note.remedy
     assert report.label_histogram == ()
     assert report.judged_at_10 is None
+
+
+def test_a_stored_warning_that_there_are_no_labels_is_a_note_today():
+    old = Finding("warning", "no_labels", "There are no labels, so.", remedy="Add the file.")
+    stored = replace(report_of(dataset([], {"q": ["a"]})), findings=(old,))
+
+    read = CheckReport.from_json(stored.to_json())
+
+    assert not read.warnings and "page Label" in found(read, "no_labels").remedy
+
+
+def test_labels_given_in_rankdash_are_counted_in_the_report():
+    bare = dataset([], {"q1": ["a", "b"], "q2": ["a"]})
+    given = bare.relabelled(
+        pd.DataFrame([("q1", "a", 1.0), ("q1", "b", 0.0)], columns=["query_id", "doc_id", "label"])
+    )
+    run = Ranking.from_lists([("q1", ["b"], [1.0])])
+    report = check(bare, (), {"other": run})
+
+    read = relabelled(report, given, {"other": run})
+
+    assert (read.labels, read.labelled_queries) == (2, 1)
+    assert [(each.low, each.count) for each in read.label_histogram] == [(0.0, 1), (1.0, 1)]
+    assert [each.judged_at_10 for each in read.rankings] == [1.0, 1.0]
+    assert "no_labels" not in codes(read)
+    assert relabelled(read, bare, {"other": run}).rankings == report.rankings
 
 
 def shuffled_labels(rng: np.random.Generator, *, sign: int, queries: int) -> Dataset:
@@ -339,13 +366,38 @@ def test_a_top_ten_that_is_mostly_unjudged_is_a_warning_with_its_way_out():
     )
 
 
+def test_any_ranking_that_is_mostly_unjudged_is_named():
+    data = shallow([1, 0, 0, 1, 0])
+    new = Ranking.from_lists([("q0", [f"d{rank}" for rank in (0, 9, 8, 7, 6)], [5, 4, 3, 2, 1.0])])
+    assert "mostly_unjudged" not in codes(report_of(data))
+
+    finding = found(check(data, (), {"mine": new}), "mostly_unjudged")
+
+    assert "of the ranking mine only 20% have a label" in finding.text
+    assert "page Label" in finding.remedy
+
+
+def test_a_stored_warning_of_the_first_stage_is_todays():
+    of_today = found(report_of(shallow([1, 0, 0])), "mostly_unjudged")
+    old = replace(
+        of_today,
+        template=of_today.template.replace("the ranking {name}", "the first stage"),
+        params={key: each for key, each in of_today.params.items() if key != "name"},
+        remedy="See Overview > Documents without a label for what they could change and which to "
+        "label first, or choose Condensed lists (judged documents only) under Metric conventions.",
+    )
+    stored = replace(report_of(shallow([1, 0, 0])), findings=(old,))
+
+    assert found(CheckReport.from_json(stored.to_json()), "mostly_unjudged") == of_today
+
+
 def test_labels_of_relevant_documents_alone_cannot_be_condensed():
     remedy = found(report_of(shallow([1, 1, 2, 1])), "mostly_unjudged").remedy
 
     assert remedy == (
-        "See Overview > Documents without a label for what they could change and which to label "
-        "first. Condensed lists (judged documents only) need labels of not relevant documents, "
-        "and here there are none."
+        "Label documents on the page Label, or see Overview > Documents without a label for what "
+        "they could change. Condensed lists (judged documents only) need labels of not relevant "
+        "documents, and here there are none."
     )
 
 

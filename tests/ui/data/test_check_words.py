@@ -91,7 +91,7 @@ def test_the_cards_of_a_data_set(paper, known):
 def test_labels_have_a_chart_where_there_are_any(paper, monkeypatch, labels):
     drawn, charts = paper(check_view), []
     monkeypatch.setattr(check_view.plotly_chart, "draw", lambda _made, key: charts.append(key))
-    check_view._labels(SimpleNamespace(labels=labels, label_histogram=[]))
+    check_view._labels(SimpleNamespace(labels=labels, label_histogram=[]), 0)
     assert drawn.of("markdown") == [f"**{labels} labels**"]
     assert charts == (["check.labels"] if labels else [])
 
@@ -103,11 +103,12 @@ def test_what_blocks_reranking_is_said_once(paper, monkeypatch, blocked, said):
     found = finding("error", "Add texts.") if blocked else None
     report = SimpleNamespace(blocks_reranking=found, warnings=[])
     row = SimpleNamespace(id="shop", name="Shop")
-    store = SimpleNamespace(check_report=lambda _id: "", datasets=lambda: [row])
-    monkeypatch.setattr(check_view, "workspace", lambda: store)
-    monkeypatch.setattr(check_view, "CheckReport", SimpleNamespace(from_json=lambda _text: report))
+    monkeypatch.setattr(check_view, "workspace", lambda: SimpleNamespace(datasets=lambda: [row]))
+    read = SimpleNamespace(in_force=str, check_report=lambda _id: report)
+    monkeypatch.setattr(check_view, "stored", read)
+    monkeypatch.setattr(check_view.label_plan, "sampled", lambda _id: None)
     monkeypatch.setattr(check_view.label_direction, "draw", lambda *_a: None)
-    monkeypatch.setattr(check_view.lights_view, "draw", lambda _report: None)
+    monkeypatch.setattr(check_view.lights_view, "draw", lambda *_a: None)
     for name in ("_counts", "_findings", "_labels", "_rankings", "_systems"):
         monkeypatch.setattr(check_view, name, lambda *_a: None)
     check_view.draw("shop", blocking_said=said)

@@ -15,12 +15,14 @@ from streamlit.testing.v1 import AppTest
 from rankdash.analysis.labelling.answers import labels_table
 from rankdash.loading import Loaded, load
 from rankdash.readers import Source
+from rankdash.reporting import report
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.labelling import label_files, label_keys, plan_form
 from rankdash.ui.labels import label_plan
+from rankdash.ui.report import report_view
 from rankdash.ui.state import server
 
 ROOT = Path(__file__).parents[3]
@@ -835,6 +837,37 @@ def test_every_page_shows_the_estimate_of_sampled_labels_and_no_mean(
         }
         assert "Next step" in shown
         assert "means, counts of queries and rank shifts" in shown
+
+
+def test_data_counts_the_labels_that_were_given_and_calls_them_a_sample(conclusive, unlabelled):
+    opened(conclusive, "data", unlabelled)
+    said = "60 labels, a sample of the 144 documents that can change the result"
+    shown = texts(conclusive)
+    assert said in shown and f"**{said}**" in shown
+    assert "12 with labels" in shown
+    assert "See the verdict" in links(conclusive)
+    assert not conclusive.main.error and not conclusive.main.warning and not conclusive.main.info
+    # To reverse labels is offered for those of files.
+    assert not [each for each in conclusive.checkbox if each.key == "labels.one_is_best"]
+
+
+def test_data_without_labels_is_no_error_and_leads_to_label_and_judge(app, unlabelled):
+    opened(app, "data", unlabelled)
+    assert not app.main.error and not app.main.warning
+    [start] = [each.value for each in app.main.info]
+    assert "There are no labels yet" in start
+    assert {"Label documents", "Judge"} <= {*links(app)}
+
+
+def test_the_report_counts_the_labels_that_were_given(conclusive, unlabelled, monkeypatch):
+    made = []
+    monkeypatch.setattr(report_view, "partial", lambda _html, *of: made.append(of) or b"")
+    opened(conclusive, "report", unlabelled)
+    page = report.html(*made[-1]).decode()
+    assert "60 labels, a sample of the 144 documents that can change the result" in page
+    assert "There are no labels yet" not in page and "No labels yet" not in page
+    [queries] = re.findall(r"Queries with labels</td>\s*<td[^>]*>(\d+)<", page)
+    assert queries == "12"
 
 
 def test_queries_lists_the_labelled_ones(conclusive, unlabelled):

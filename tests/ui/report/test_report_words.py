@@ -14,7 +14,7 @@ def study(**changes: object) -> SimpleNamespace:
         "measure": SimpleNamespace(title="MAP", metric=SimpleNamespace(title="MAP",
                                                                        has_cutoff=False)),
         "dataset": SimpleNamespace(segments={}, queries=[1], documents=[1, 2], qrels=[]),
-        "check": None, "has_reasons": True,
+        "check": None, "has_reasons": True, "labelling": None,
     }  # fmt: skip
     return SimpleNamespace(**(usual | changes))
 
