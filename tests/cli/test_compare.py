@@ -160,7 +160,7 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
     assert said == [
         "Not proven that up differs from base: MRR@10 goes from 0.500 to 0.625 over 20 queries, "
         "but with 95% confidence the true change may be anything between -0.055 and +0.305. "
-        "Between 21 and 210 more queries like these would prove a true change in the middle half "
+        "Between 24 and 230 more queries like these would prove a true change in the middle half "
         "of the interval, in 80% of all cases. A smaller change needs more.",
         "  Caveat: 38% of the top 10 have no label (base: 50%). They count as not relevant.",
         "Minimum detectable change with up: 0.2541 (80% power at 95% confidence).",

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from rankdash.analysis.statistics.bootstrap import SEED
 from rankdash.analysis.statistics.significance import LEVEL, Test, sign_flip_p, spread_of
+from rankdash.analysis.statistics.skewed_t import without_skewness
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 POWER = 0.80
 FEWEST_PLANNED = 20
@@ -24,9 +26,8 @@ FEWEST_PLANNED = 20
 PRACTICAL = 100_000
 """More queries than this, and than ten times what there are, are nobody's plan."""
 
-# The ends of a range need not be as exact as the number that is most likely.
-_DRAWS, _DRAWS_AT_ENDS = 1_000, 200
-_ROUNDS = 4
+_DRAWS = 1_000
+_FORESEEN = 4
 _REACHED = 0.99
 _KINDS = 48
 # The weights of gains and losses are at the most e to the power of so much apart, and so exact.
@@ -34,6 +35,8 @@ _MOST_TILTED, _EXACT = 500.0, 1e-12
 # Up to so many changed queries the flips themselves are drawn; beyond, their sum is normal.
 _FEW_CHANGED = 30
 _FLIPS = 1_000
+# Steps such as 1/3 are known to about this.
+_SAME_STEP = 1e-6
 # Differences that add up to 0 have a mean of about 1e-17 in one order and of 0 in another.
 _ROUNDING = 1e-8
 
@@ -43,9 +46,9 @@ class QueryPlan:
     """How many more queries, to two digits, would prove a change; None where no practical number
     would.
 
-    likely: so many prove the change that was seen with a power of `POWER`. least, most: the same
-    for the ends of the middle half of what the true change may be; the one nearer to 0 needs most.
-    none_within: that middle half holds 0.
+    likely: the least number with a power of at least `POWER` for the change that was seen. least,
+    most: the same for the ends of the middle half of the interval; the end nearer to 0 needs most.
+    none_within: that middle half contains 0.
     """
 
     likely: int | None
@@ -82,7 +85,8 @@ def plan(
     power: float = POWER,
     seed: int = SEED,
 ) -> QueryPlan | None:
-    """How many queries like these to add to these for a p of at most 1 - level.
+    """Return the numbers of queries like these to add, so that `power` of all draws prove a change:
+    p is at most 1 - level and the interval at `verdict_level` excludes 0.
 
     differences: (n,). ends: the interval of their mean at `verdict_level`. The queries that are
     there stay as they are; those to come are drawn from them with replacement, tilted where the
@@ -101,47 +105,74 @@ def plan(
     # A quarter of what the true change may be lies beyond either end of the middle half.
     middle = float(ndtri(0.75) / ndtri((1 + verdict_level) / 2))
     near, far = sorted(sign * (mean + middle * (end - mean)) for end in ends)
-    queries = _Queries(differences * sign, test, level, seed)
-    likely = queries.needed(abs(mean), power, _DRAWS)
+    queries = _Queries(differences * sign, test, (level, verdict_level), power, seed)
+    numbers = _two_digits(max(PRACTICAL, 10 * n))
+    likely = queries.fewest(abs(mean), numbers)
     if likely is None:
         return QueryPlan(None, None, None, bool(near <= 0))
-    least, most = (queries.needed(end, power, _DRAWS_AT_ENDS) for end in (far, near))
-    return QueryPlan(likely, least, most, bool(near <= 0))
+    # A larger change never needs more queries: tilted to it, each query that is drawn gains at
+    # least as much, and the p of sign flips and of signed ranks falls with each gain.
+    least = queries.fewest(far, numbers[numbers <= likely])
+    most = queries.fewest(near, numbers[numbers >= likely])
+    return QueryPlan(likely, least or likely, most, bool(near <= 0))
 
 
 class _Queries:
     """The differences of the queries that are there, gains above 0, as kinds with their counts."""
 
-    def __init__(self, differences: FloatArray, test: Test, level: float, seed: int) -> None:
-        self.n, self._test, self._alpha, self._seed = len(differences), test, 1 - level, seed
+    def __init__(
+        self,
+        differences: FloatArray,
+        test: Test,
+        levels: tuple[float, float],
+        power: float,
+        seed: int,
+    ) -> None:
+        """levels: of p and of the interval."""
+        self.n, self._test, self._seed, self._power = len(differences), test, seed, power
+        self._alpha, self._level = 1 - levels[0], levels[1]
         values, counts = _kinds(differences)
+        self._step = _common_step(values)
         # Zeros come last: they count as queries and change no sum.
         self._values = np.append(values, 0.0)
         self._present = np.append(counts, self.n - counts.sum())
 
-    def needed(self, change: float, power: float, draws: int) -> int | None:
+    def fewest(self, change: float, numbers: IntArray) -> int | None:
+        """Return the least of the ascending `numbers` of more queries that prove a true change
+        often enough; None if none of them does.
+
+        Power grows with the number. The first numbers tried are those that the normal distribution
+        foresees, corrected by each share of draws seen; the rest is bisection. The draws reached
+        the power with the number returned, and did not with the one before it.
+        """
         from scipy.special import ndtri
 
         shares = self._tilted(change)
         if shares is None:
             return None
-        # An end of the interval can lie beyond the largest value, which no weights reach.
-        change = float(shares @ self._values)
-        spread = math.sqrt(max(float(shares @ self._values**2) - change**2, 0.0))
-        most = max(PRACTICAL, 10 * self.n)
-        reach = float(ndtri(1 - self._alpha / 2) + ndtri(power))
-        root = max(reach * spread / change, math.sqrt(self.n + 1))
-        for _ in range(_ROUNDS):
-            if root**2 - self.n > most:
-                return None
-            more = max(math.ceil(root**2) - self.n, 1)
-            proven = self._proven(more, shares, draws)
-            # Half a draw from 0 and 1, whose quantiles have no end.
-            found = float(ndtri(np.clip(proven, 0.5 / draws, 1 - 0.5 / draws)))
-            step = (float(ndtri(power)) - found) * spread / change
-            root = max(root + step, math.sqrt(self.n + 1))
-        more = _two_digits(max(math.ceil(root**2) - self.n, 1))
-        return more if more <= most else None
+        foreseen, target = self._foreseen(numbers, shares), ndtri(self._power)
+        low, high, found, tried = -1, len(numbers), foreseen, 0
+        while high - low > 1:
+            place = (low + high) // 2
+            if tried < _FORESEEN:
+                place = min(max(int((found < target).sum()), low + 1), high - 1)
+            reached = self._proven(int(numbers[place]), shares)
+            low, high = (low, place) if reached >= self._power else (place, high)
+            # Half a draw from 0 and 1, whose quantiles are infinite.
+            shift = ndtri(np.clip(reached, 0.5 / _DRAWS, 1 - 0.5 / _DRAWS)) - foreseen[place]
+            found, tried = foreseen + shift, tried + 1
+        return int(numbers[high]) if high < len(numbers) else None
+
+    def _foreseen(self, numbers: IntArray, shares: FloatArray) -> FloatArray:
+        """(N,) the power with each number of more queries, as a quantile, if sums were normal."""
+        from scipy.special import ndtri
+
+        values = self._values
+        change, square = float(shares @ values), float(shares @ values**2)
+        total = self._present @ values - self._step + numbers * change
+        needed = ndtri(1 - self._alpha / 2) * np.sqrt(self._present @ values**2 + numbers * square)
+        spread = math.sqrt(max(square - change**2, _EXACT * square))
+        return np.asarray((total - needed) / (spread * np.sqrt(numbers)))
 
     def _tilted(self, change: float) -> FloatArray | None:
         """The share of each kind, weighted exponentially so that the mean is `change`; None where
@@ -172,13 +203,27 @@ class _Queries:
                 return weights
             tilt = following
 
-    def _proven(self, more: int, shares: FloatArray, draws: int) -> float:
-        """The share of draws of so many more queries that are a proven gain with those there."""
-        drawn = np.random.default_rng(self._seed).multinomial(more, shares, size=draws)
+    def _proven(self, more: int, shares: FloatArray) -> float:
+        """Return the share of draws of more queries that, with those there, prove a gain."""
+        drawn = np.random.default_rng(self._seed).multinomial(more, shares, size=_DRAWS)
         counts = (self._present + drawn).astype(np.float64)
-        gains = counts @ self._values > 0
-        significant = self._p(counts) <= self._alpha + 1e-12
-        return float((gains & significant).mean())
+        above = self._above_zero(counts)
+        proven = above & (self._p(counts) <= self._alpha + 1e-12) if above.any() else above
+        return float(proven.mean())
+
+    def _above_zero(self, counts: FloatArray) -> Flags:
+        """(R,) whether the interval of the mean of each draw, widened for skewness, is above 0."""
+        from scipy.special import stdtrit
+
+        values, n = self._values, float(counts[0].sum())
+        mean, square, cube = (counts @ values**power / n for power in (1, 2, 3))
+        variance = np.maximum(square - mean**2, 1e-300)
+        third = cube - 3 * mean * square + 2 * mean**3
+        skew = math.sqrt((n - 1) * n) / (n - 2) * third / variance**1.5 / math.sqrt(n)
+        t = mean / np.sqrt(variance / (n - 1))
+        lowest = self._values[self._present > 0].min()
+        decides = t if lowest >= 0 else np.minimum(t, without_skewness(t, skew))
+        return np.asarray(decides > stdtrit(n - 1, (1 + self._level) / 2))
 
     def _p(self, counts: FloatArray) -> FloatArray:
         """(R,) the p of each draw; counts: (R, kinds)."""
@@ -193,9 +238,12 @@ class _Queries:
         if self._test == "sign-flip" and changed.max() <= _FEW_CHANGED:
             return self._flipped(counts[:, :-1], int(changed.max()))
         sizes = _ranks(counts, values) if self._test == "wilcoxon" else np.abs(values)
-        signed = (counts * sizes * np.sign(values)).sum(axis=1)
+        signed = np.abs((counts * sizes * np.sign(values)).sum(axis=1))
+        if self._test == "sign-flip":
+            # Sums of flips lie two steps apart, and half of that is the correction for continuity.
+            signed = np.maximum(signed - self._step, 0.0)
         spread = np.sqrt((counts * sizes**2).sum(axis=1))
-        return np.asarray(2 * ndtr(-np.abs(signed) / np.maximum(spread, 1e-300)))
+        return np.asarray(2 * ndtr(-signed / np.maximum(spread, 1e-300)))
 
     def _flipped(self, counts: FloatArray, most: int) -> FloatArray:
         alike, place = np.unique(counts, axis=0, return_inverse=True)
@@ -206,10 +254,20 @@ class _Queries:
         return sign_flip_p(columns, flips=_FLIPS, seed=self._seed)[place.reshape(-1)]
 
 
-def _two_digits(queries: int) -> int:
-    """Rounded up to two digits: no plan is more exact."""
-    unit = int(10 ** max(len(str(queries)) - 2, 0))
-    return math.ceil(queries / unit) * unit
+def _two_digits(most: int) -> IntArray:
+    """All numbers of at most two digits before zeros, up to `most`: no plan is more exact."""
+    units = 10 ** np.arange(len(str(most)))
+    numbers = np.unique(np.outer(units, np.arange(1, 100)))
+    return numbers[numbers <= most].astype(np.int64)
+
+
+def _common_step(values: FloatArray) -> float:
+    """The step of which all values are multiples, 1 for a hit; about 0 if there is none."""
+    step = 0.0
+    for value in np.abs(values).tolist():
+        while value > _SAME_STEP:
+            step, value = value, abs(math.remainder(step, value))
+    return step
 
 
 def _kinds(differences: FloatArray) -> tuple[FloatArray, IntArray]:

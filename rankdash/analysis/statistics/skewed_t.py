@@ -13,10 +13,13 @@ the Royal Statistical Society B 54, 221–228.
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 
 from rankdash.analysis.statistics.bootstrap import TIE, Columns, FloatArray, moments
+
+Numbers = TypeVar("Numbers", float, FloatArray)
 
 _ROUNDING = 1e-12
 # Below this skewness over √n both ends are those of t, to the last digit.
@@ -54,10 +57,14 @@ def p_below(values: FloatArray, limit: float) -> float:
     if not error > 0:
         return math.nan
     t = (mean - limit) / error
-    removed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
     # No end of the interval lies beyond the values because of the skewness.
-    decides = t if limit <= values.min() + _ROUNDING else min(t, removed)
+    decides = t if limit <= values.min() + _ROUNDING else min(t, without_skewness(t, skew))
     return float(stdtr(len(values) - 1, -decides))
+
+
+def without_skewness(t: Numbers, skew: Numbers) -> Numbers:
+    """Return t after Hall's transformation; skew: the skewness over √n."""
+    return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
 
 
 def _moments(columns: Columns) -> tuple[FloatArray, FloatArray, FloatArray]:

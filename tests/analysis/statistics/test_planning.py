@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from rankdash.analysis.statistics import planning
 from rankdash.analysis.statistics.inference import intervals, p_values
@@ -44,6 +44,10 @@ SHAPES = {
     "one query of 40 changed": _with_zeros(40, (0.4, 1)),
     "half of 100 changed, ndcg": _with_zeros(100, *((x, 1) for x in _normal(45, 0.05, 0.25))),
     "many small losses, few large gains": _with_zeros(80, (-0.02, 60), (0.5, 6)),
+    "hit: 11 gained, three lost of 183": _with_zeros(183, (1.0, 11), (-1.0, 3)),
+    "hit: 50 gained, 34 lost of 500": _with_zeros(500, (1.0, 50), (-1.0, 34)),
+    "precision@10": _with_zeros(60, (0.1, 14), (0.2, 6), (-0.1, 10), (-0.3, 2)),
+    "reciprocal ranks": _with_zeros(60, *((1 / 2 - 1 / x, 2) for x in (1, 1, 3, 4, 5)), (0.5, 4)),
 }
 
 
@@ -69,17 +73,66 @@ def test_more_queries_than_are_anybodys_plan_are_not_told(monkeypatch, test):
         assert (found.likely, found.none_within) == (told, False)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_promise_is_kept_as_often_as_it_says(shape):
-    """By the verdict's own rule: the interval excludes 0 and p is significant."""
-    present = SHAPES[shape]
-    more = planned(present).likely
+def tilted(present, change):
+    """Probabilities of the present differences, weighted exponentially so that their mean is
+    `change`."""
+
+    def shares(tilt):
+        weights = np.exp(tilt * present - np.max(tilt * present))
+        return weights / weights.sum()
+
+    return shares(optimize.brentq(lambda tilt: shares(tilt) @ present - change, -500, 500))
+
+
+def proven(present, change, more, draws=600, settings=SETTINGS):
+    """The share of draws that the verdict's own rule proves: the interval excludes 0, and p is
+    significant."""
     rng = np.random.default_rng(11)
-    joined = np.vstack([np.tile(present[:, None], 600), rng.choice(present, (more, 600))])
-    low, _ = intervals(joined, SETTINGS)
-    proven = (low > 0) & (p_values(joined, SETTINGS) <= 0.05)
-    # 600 draws: two standard errors are 3.3 points.
-    assert proven.mean() == pytest.approx(POWER, abs=0.05)
+    drawn = rng.choice(present, (more, draws), p=tilted(present, change))
+    joined = np.vstack([np.tile(present[:, None], draws), drawn])
+    low, _ = intervals(joined, settings)
+    return np.mean((low > 0) & (p_values(joined, settings) <= 0.05))
+
+
+def true_changes(present, settings=SETTINGS):
+    """The true change that each number of a plan is for."""
+    mean, ends = present.mean(), np.concatenate(intervals(present[:, None], settings))
+    middle = stats.norm.ppf(0.75) / stats.norm.ppf(0.975)
+    low, high = mean + middle * (ends - mean)
+    return {"least": high, "likely": mean, "most": low}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("number", ["least", "likely", "most"])
+def test_each_number_proves_its_change_as_often_as_promised(shape, number):
+    present = SHAPES[shape]
+    more, change = getattr(planned(present), number), true_changes(present)[number]
+    # 600 draws, and 1,000 of the plan: two standard errors of both are 4 points.
+    assert proven(present, change, more) >= POWER - 0.045
+    assert proven(present, change, int(0.8 * more)) <= POWER + 0.045
+
+
+@pytest.mark.parametrize(("n", "gained"), [(40, 5), (60, 4), (60, 5), (100, 5), (200, 5)])
+@pytest.mark.parametrize("number", ["least", "likely", "most"])
+def test_hits_alone_need_the_numbers_of_the_binomial_distribution(n, gained, number):
+    """Gains without a loss are proven from six of them on."""
+    present = _with_zeros(n, (1.0, gained))
+    more, change = getattr(planned(present), number), true_changes(present)[number]
+    least, most = (stats.binom.sf(5 - gained, each, change) for each in (more - 1, more))
+    # 1,000 draws: two standard errors are 2.5 points.
+    assert least <= POWER + 0.03
+    assert most >= POWER - 0.03
+
+
+@given(
+    st.lists(st.sampled_from([1.0, 1.0, 1.0, -1.0, 0.5, 1 / 3]), min_size=3, max_size=16),
+    st.integers(20, 200),
+)
+def test_a_larger_true_change_never_needs_more_queries(changes, n):
+    found = planned(_with_zeros(n, *((change, 1) for change in changes)))
+    if found is not None and found.likely is not None:
+        assert found.least <= found.likely
+        assert found.most is None or found.likely <= found.most
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
@@ -231,18 +284,16 @@ def test_the_smallest_detectable_difference_of_few_queries_is_that_of_the_t_dist
 def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of, times):
     # With ties SciPy takes the normal distribution of ranks too, and flips no signs.
     differences = np.tile([-0.5, -0.2, -0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.0, 0.0], times)
-    queries = _Queries(differences, test, 0.95, 1)
+    queries = _Queries(differences, test, (0.95, 0.95), POWER, 1)
     more = np.array([[0, 1, 2, 0, 1, 3], [0, 0, 0, 0, 0, 7]])
     for row, p in zip(more, queries._p((queries._present + more).astype(float)), strict=True):
         joined = np.append(differences, np.repeat(queries._values, row))
         assert p == pytest.approx(p_of(joined), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("queries", "told"), [(1, 1), (99, 99), (100, 100), (101, 110), (991, 1000), (1001, 1100)]
-)
-def test_a_plan_is_rounded_up_to_two_digits(queries, told):
-    assert _two_digits(queries) == told
+def test_a_plan_is_one_of_the_numbers_of_two_digits():
+    assert _two_digits(125).tolist() == [*range(1, 101), 110, 120]
+    assert _two_digits(100_000)[-2:].tolist() == [99_000, 100_000]
 
 
 def test_one_comparison_alone_is_not_corrected():
