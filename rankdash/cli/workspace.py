@@ -142,6 +142,10 @@ def _repair(_arguments: argparse.Namespace) -> int:
         lines.append(f"Data sets and runs that only their folders knew: {done.from_folders:,}")
     if done.copy_of:
         lines.append(f"Also used: the copy of the database of {done.copy_of}")
+    if done.changed:
+        lines.append(
+            f"Set apart, because they changed since they were written: {done.changed:,} rows"
+        )
     lines += [f"Cannot be listed, stays where it is: {folder}" for folder in done.unlisted]
     lines += [f"Has no folder any more: {name}" for name in done.gone]
     if done.trash is not None:

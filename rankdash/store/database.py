@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from rankdash.errors import StoreError
+from rankdash.store import checksums
 from rankdash.store.backups import today
 from rankdash.store.failures import family_of, in_words, is_full
 from rankdash.store.migrations import MIGRATIONS, migrate, refuse_other_versions, version_of
@@ -51,6 +52,7 @@ class Database:
         self._read_only, self._refusal = read_only, refusal
         self._each_day, self._day = each_day, ""
         self._held = threading.local()
+        self._checked = checksums.checked(file)
         if read_only:
             with self.reading() as db:
                 refuse_other_versions(db, file)
@@ -65,10 +67,11 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Rows come as `sqlite3.Row`."""
+        """Rows come as `sqlite3.Row`; what `SELECT *` reads is as it was written, or StoreError."""
         held: list[sqlite3.Connection] | None = getattr(self._held, "connections", None)
         with in_words(self.file):
             db = held.pop() if held else open_for_reading(self.file, self._access)
+            db.row_factory = self._checked
             try:
                 yield db
             finally:
@@ -150,6 +153,7 @@ class Database:
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = NORMAL")
+            checksums.teach(db)
         except sqlite3.Error:
             db.close()
             raise

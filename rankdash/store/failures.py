@@ -37,7 +37,7 @@ def in_words(file: Path) -> Iterator[None]:
         raise _from_sqlite(file, error) from error
     except OSError as error:
         raise _from_system(file, error) from error
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise damaged(file, str(error)) from error
 
 
@@ -163,18 +163,29 @@ def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
             remedy="Try again; if it persists, close the other programs that use this workspace.",
             file=str(file),
         )
+    return damaged_database(file, first_sentence(str(error)))
+
+
+def damaged_database(file: Path, reason: str) -> StoreError:
     return StoreError(
         "The workspace file {file} is damaged: {reason}",
         remedy="Leave it where it is and start rankdash again: it deletes nothing, lists what it "
         "finds and offers a repair.",
         file=str(file),
-        reason=first_sentence(str(error)),
+        reason=reason,
     )
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite says that the content of a file is wrong, and not that it cannot be had."""
-    return family_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged database raises: SQLite names what it found, which may be no text."""
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether the content of a database is wrong, and not that it cannot be had."""
+    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if isinstance(error, sqlite3.Error):
+        return family_of(error) in damage
+    return isinstance(error, UnicodeDecodeError)
 
 
 def family_of(error: sqlite3.Error) -> int:

@@ -5,15 +5,14 @@ Where it is not, nothing in the workspace is deleted or written before it was re
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from rankdash.errors import Phrase, StoreError
-from rankdash.store import backups, folders, records
+from rankdash.store import backups, checksums, folders, records
 from rankdash.store.database import access_to, open_for_reading
-from rankdash.store.failures import first_sentence, in_words, is_damage
+from rankdash.store.failures import UNREADABLE, first_sentence, in_words, is_damage
 from rankdash.store.migrations import MIGRATIONS, version_of
 
 _REMEDY = (
@@ -53,7 +52,7 @@ def _looked_into(
     with in_words(file):
         try:
             with closing(open_for_reading(file, access)) as db:
-                if not backups.is_sound(db):
+                if not backups.pages_fit(db):
                     return _damaged(root, Phrase("its pages do not fit together."))
                 version = version_of(db)
                 if version > len(MIGRATIONS):
@@ -61,11 +60,13 @@ def _looked_into(
                     return None
                 if not version:
                     return _empty(root) if ours else None
+                if changed := checksums.changed(db):
+                    return _damaged(root, _changed(changed))
                 listed = {
                     kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
                     for kind in folders.STORED
                 }
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             if is_damage(error):
                 return _damaged(root, first_sentence(str(error)))
             raise
@@ -76,6 +77,14 @@ def _looked_into(
     # A folder whose row was deleted meanwhile has no record any more.
     lacking = records.rows_of(root, unknown, listed["datasets"])
     return _older(root, len(lacking)) if lacking else None
+
+
+def _changed(rows: Mapping[str, int]) -> Phrase:
+    return Phrase(
+        "rows that have changed since they were written: {n} (in {tables}). They are set apart.",
+        n=sum(rows.values()),
+        tables=", ".join(rows),
+    )
 
 
 def _missing(root: Path) -> StoreError:

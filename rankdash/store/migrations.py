@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rankdash.errors import StoreError
-from rankdash.store import backups
+from rankdash.store import backups, checksums
 from rankdash.store.redact_stored import clean_workspace
 
 Migration = Callable[[sqlite3.Connection], None]
@@ -371,6 +371,17 @@ def names_of_first_stages(db: sqlite3.Connection) -> None:
 def requests_of_jobs(db: sqlite3.Connection) -> None:
     for name in ("requests", "refused"):
         db.execute(f"ALTER TABLE jobs ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+
+
+@migration
+def rows_with_checksums(db: sqlite3.Connection) -> None:
+    # But for `label_cards`, which are gone in minutes.
+    for table in (
+        *("settings", "datasets", "runs", "jobs", "notes", "corrections", "explanations"),
+        *("run_notes", "pins", "label_plans", "label_notes", "label_pauses", "judges"),
+        "judged_pairs",
+    ):
+        checksums.seal(db, table)
 
 
 def migrate(db: sqlite3.Connection, file: Path) -> None:

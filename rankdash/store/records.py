@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rankdash import outfile
-from rankdash.store import folders
+from rankdash.store import checksums, folders
 from rankdash.store.failures import in_words
 from rankdash.store.folders import RECORD, UNFINISHED
 
@@ -42,10 +42,22 @@ def keep(folder: Path, kind: str, row: sqlite3.Row) -> None:
     """Write the record of a folder that a row names. Raises OSError where that fails."""
     known = _LATER | dict(row)
     values = {name: known[name] for name in _COLUMNS[kind]}
-    text = json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "row": values})
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "kind": kind,
+            "row": values,
+            "checksum": _checksum(values),
+        }
+    )
     with outfile.completed(folder / RECORD) as target:
         target.write(text.encode("ascii"))
     (folder / UNFINISHED).unlink(missing_ok=True)
+
+
+def _checksum(values: Mapping[str, object]) -> int:
+    return checksums.of([json.dumps(values, sort_keys=True)])
 
 
 def is_kept(folder: Path) -> bool:
@@ -96,6 +108,8 @@ def _values(folder: Path, kind: str) -> Row:
     row = {name: (_LATER | told["row"])[name] for name in _COLUMNS[kind]}
     sound = (
         told["format"] == _FORMAT
+        # A record of an earlier version has no checksum.
+        and told.get("checksum") in (None, _checksum(told["row"]))
         and told["kind"] == kind
         and row["id"] == folders.id_of(folder)
         and all(isinstance(row[name], types) for name, types in _COLUMNS[kind].items())

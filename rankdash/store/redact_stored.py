@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rankdash.errors import StoreError
 from rankdash.redaction import MARK, redact
-from rankdash.store import backups
+from rankdash.store import backups, checksums
 from rankdash.store.failures import in_words
 from rankdash.store.tables import read_table, write_table
 
@@ -72,6 +72,7 @@ def clean_rows(db: sqlite3.Connection) -> None:
 def _clean_copy(file: Path) -> None:
     """The rows of a copy of the database; one that cannot be read is left as it is."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(file, isolation_level=None)) as copy:
+        checksums.teach(copy)
         copy.execute("BEGIN IMMEDIATE")
         clean_rows(copy)
         copy.execute("COMMIT")

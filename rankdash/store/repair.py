@@ -15,9 +15,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rankdash.store import backups, folders, records, trash
+from rankdash.store import backups, checksums, folders, records, trash
 from rankdash.store.database import Database, files_of
-from rankdash.store.failures import in_words
+from rankdash.store.failures import UNREADABLE, in_words
 from rankdash.store.health import examine
 from rankdash.store.redact_stored import clean_rows
 from rankdash.store.rows import insert, now
@@ -34,7 +34,8 @@ class Repaired:
     copy_of: the day of the copy that was used, as 2026-01-31; "" where there was none.
     unlisted: folders, as "runs/…", that stay where they are and cannot be listed.
     gone: names of data sets and runs whose folder is gone.
-    trash: where the old database lies now; None where there was none.
+    changed: how many rows of the old database are set apart, because they are not as they were
+    written. trash: where the old database lies now; None where there was none.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -42,6 +43,7 @@ class Repaired:
     copy_of: str = ""
     unlisted: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    changed: int = 0
     trash: Path | None = None
 
 
@@ -105,6 +107,8 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
     if (scratch / file.name).is_file():
         current = _open(scratch / file.name, "mode=rw")
         found.append((_count(current), current))
+        with suppress(*UNREADABLE):
+            repaired.changed = sum(checksums.changed(current).values())
     for copy in reversed(backups.listed(root)):
         kept = _open(copy, "mode=ro&immutable=1")
         if _is_whole(kept):
@@ -120,14 +124,15 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
 
 def _open(file: Path, access: str) -> sqlite3.Connection:
     db = sqlite3.connect(f"{file.absolute().as_uri()}?{access}", uri=True, isolation_level=None)
-    db.row_factory = sqlite3.Row
+    db.row_factory, db.text_factory = sqlite3.Row, checksums.readable
+    checksums.teach(db)
     return db
 
 
 def _is_whole(db: sqlite3.Connection) -> bool:
     try:
         return backups.is_sound(db)
-    except sqlite3.Error:
+    except UNREADABLE:
         return False
 
 
@@ -141,7 +146,7 @@ def _count(db: sqlite3.Connection) -> float:
 
 
 def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
-    """Add the rows that are not there, as far as they can be read."""
+    """Add the rows that are not there, as far as they can be read and are as they were written."""
     tables = db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     ).fetchall()
@@ -149,9 +154,12 @@ def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
         columns = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
         # From both ends: what lies behind a damaged page can be read from the other.
         for order in ("ASC", "DESC"):
-            with suppress(sqlite3.Error):
+            with suppress(*UNREADABLE):
                 for row in source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}"):  # noqa: S608
-                    values = {name: row[name] for name in row.keys() if name in columns}  # noqa: SIM118
+                    names = row.keys()
+                    if not checksums.fits(names, tuple(row)):
+                        continue
+                    values = {name: row[name] for name in names if name in columns}
                     with suppress(sqlite3.IntegrityError):
                         insert(db, table, values)
 

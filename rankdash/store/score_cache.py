@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankdash.errors import StoreError
-from rankdash.store import trash
+from rankdash.store import checksums, trash
 from rankdash.store.database import Database, files_of
 from rankdash.store.failures import in_words, is_damage
 
@@ -62,7 +62,7 @@ class ScoreCache:
         try:
             self._database = Database(file, _prepare)
         except StoreError as error:
-            if not isinstance(error.__cause__, sqlite3.Error) or not is_damage(error.__cause__):
+            if not is_damage(error.__cause__):
                 raise
             with in_words(file):
                 trash.to_trash(file.parent, files_of(file))
@@ -78,7 +78,7 @@ class ScoreCache:
                 ask = db.execute(
                     "SELECT id FROM asks WHERE key = ?", (_ask_key(fingerprint, query),)
                 ).fetchone()
-                answers.append(_kept(db, ask, documents))
+                answers.append(_kept(db, ask, _ask_key(fingerprint, query), documents))
                 if ask is not None:
                     used.append((time.time(), ask["id"]))
         if used:
@@ -94,7 +94,7 @@ class ScoreCache:
             return
         with self._database.writing() as db:
             for query, documents, found in scored:
-                ask = _use(db, fingerprint, query)
+                ask, key = _use(db, fingerprint, query), _ask_key(fingerprint, query)
                 good = np.isfinite(found.scores)
                 rows = zip(
                     documents,
@@ -104,14 +104,15 @@ class ScoreCache:
                     found.full.tolist(),
                     strict=True,
                 )
+                found_rows = [
+                    (_text_key(text), bits, read, full)
+                    for text, kept, bits, read, full in rows
+                    if kept
+                ]
                 db.executemany(
-                    "INSERT OR REPLACE INTO pairs (ask, document, score, read, full) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    [
-                        (ask, _text_key(text), bits, read, full)
-                        for text, kept, bits, read, full in rows
-                        if kept
-                    ],
+                    "INSERT OR REPLACE INTO pairs (ask, document, score, read, full, checksum) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    [(ask, *row, checksums.of((key, *row))) for row in found_rows],
                 )
         self._shrink(self.limit)
 
@@ -142,9 +143,12 @@ class ScoreCache:
             return
         with self._database.writing() as db:
             for query, document, answers in given:
+                row = (_text_key(document), answers)
+                own = checksums.of((_ask_key(fingerprint, query), *row))
                 db.execute(
-                    "INSERT OR REPLACE INTO answers (ask, document, answers) VALUES (?, ?, ?)",
-                    (_use(db, fingerprint, query), _text_key(document), answers),
+                    "INSERT OR REPLACE INTO answers (ask, document, answers, checksum) "
+                    "VALUES (?, ?, ?, ?)",
+                    (_use(db, fingerprint, query), *row, own),
                 )
         self._shrink(self.limit)
 
@@ -234,6 +238,11 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
         "CREATE TABLE IF NOT EXISTS answers (ask INTEGER NOT NULL, document BLOB NOT NULL, "
         "answers TEXT NOT NULL, PRIMARY KEY (ask, document)) WITHOUT ROWID"
     )
+    for table in ("pairs", "answers"):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        if checksums.COLUMN not in columns:
+            # What an earlier version cached has none.
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {checksums.COLUMN} INTEGER")
     db.execute("CREATE TABLE IF NOT EXISTS size_limit (bytes INTEGER NOT NULL)")
     db.execute("COMMIT")
 
@@ -241,7 +250,10 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
 _INCREMENTAL = 2
 
 
-def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[str]) -> KeptScores:
+def _kept(
+    db: sqlite3.Connection, ask: sqlite3.Row | None, key: bytes, documents: Sequence[str]
+) -> KeptScores:
+    """A score that changed on the disk is not cached."""
     kept = KeptScores.nothing(len(documents))
     if ask is None:
         return kept
@@ -249,8 +261,10 @@ def _kept(db: sqlite3.Connection, ask: sqlite3.Row | None, documents: Sequence[s
     rows = {
         row["document"]: row
         for row in db.execute(
-            "SELECT document, score, read, full FROM pairs WHERE ask = ?", (ask["id"],)
+            "SELECT document, score, read, full, checksum AS own FROM pairs WHERE ask = ?",
+            (ask["id"],),
         )
+        if row["own"] in (None, checksums.of((key, *row[:-1])))
     }
     for place, text in enumerate(documents):
         row = rows.get(_text_key(text))
@@ -268,10 +282,12 @@ def _answers(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, dict[
         some = keys[start : start + _KEYS_AT_ONCE]
         marks = ", ".join("?" * len(some))
         for row in db.execute(
-            "SELECT key, document, answers FROM asks JOIN answers ON ask = id "  # noqa: S608
+            "SELECT key, document, answers, checksum AS own FROM asks JOIN answers ON ask = id "  # noqa: S608
             f"WHERE key IN ({marks})",
             some,
         ):
+            if row["own"] not in (None, checksums.of(row[:-1])):
+                continue
             found.setdefault(row["key"], {})[row["document"]] = str(row["answers"])
     return found
 

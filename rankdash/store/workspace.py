@@ -293,7 +293,7 @@ class Workspace:
     def setting(self, key: str) -> str | None:
         """A value kept with `set_setting`; None where there is none."""
         with self.database.reading() as db:
-            row = db.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+            row = db.execute("SELECT * FROM settings WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row["value"])
 
     def set_setting(self, key: str, value: str) -> None:

@@ -40,7 +40,7 @@ from rankdash.readers import Source
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs, runner, worker
 from rankdash.runs.jobs import JobRequest, Timing
-from rankdash.store import Workspace, backups, migrations
+from rankdash.store import Workspace, backups, checksums, migrations
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
@@ -132,7 +132,8 @@ def _prepare(what: str, root: Path, files: Path) -> None:
     finally:
         migrations.MIGRATIONS = steps
     with closing(sqlite3.connect(root / "rankdash.sqlite")) as db, db:
-        db.execute("INSERT INTO settings VALUES ('ballast', ?)", (_BALLAST,))
+        checksums.teach(db)
+        db.execute("INSERT INTO settings (key, value) VALUES ('ballast', ?)", (_BALLAST,))
     for copy in backups.listed(root):
         copy.unlink()
     if what == "migration":

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart
 from rankdash.rerankers import create
 from rankdash.runs.runner import rerank
-from rankdash.store import Workspace
+from rankdash.store import Workspace, checksums
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.leases import Owner
 from tests.browser.conftest import serving, visiting
@@ -67,6 +67,7 @@ def test_what_a_silent_worker_finds_in_the_end_is_shown(browser, tmp_path):
     number = rows.ask(Asked("words", "q", "d0", "term"))
     rows.claim(worker)
     with closing(sqlite3.connect(home / "rankdash.sqlite")) as db, db:
+        checksums.teach(db)
         db.execute("UPDATE explanations SET heartbeat = 0")
     with serving(home) as app, visiting(browser, app) as visit:
         visit.open(link)

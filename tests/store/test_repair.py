@@ -13,7 +13,7 @@ import pytest
 from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
 from rankdash.sharing import read_scenarios
-from rankdash.store import Workspace, backups, database, records, repair
+from rankdash.store import Workspace, backups, checksums, database, records, repair
 from rankdash.store.folders import DATABASE, RECORD
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import read_parts
@@ -148,7 +148,7 @@ def test_the_name_of_a_first_stage_comes_back_from_the_folders(tmp_path, make_da
     (record,) = workspace.root.glob(f"datasets/*/{RECORD}")
     if older:
         told = json.loads(record.read_text())
-        del told["row"]["candidates_name"]
+        del told["row"]["candidates_name"], told["checksum"]
         record.write_text(json.dumps(told))
     (workspace.root / DATABASE).unlink()
     Workspace.open(workspace.root).repair()
@@ -459,6 +459,7 @@ def test_the_newest_sound_copy_is_used_and_its_day_is_told(kept, tmp_path):
         (made,) = set(backups.listed(root)) - before
         copy = made.rename(made.with_name(f"rankdash-{day}{made.name[17:]}"))
         with closing(sqlite3.connect(copy)) as db, db:
+            checksums.teach(db)
             db.execute("INSERT INTO settings (key, value) VALUES ('day', ?)", (day,))
     copy.write_bytes(b"no database")
     lose(root)

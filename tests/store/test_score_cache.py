@@ -68,6 +68,32 @@ def test_what_was_not_scored_is_not_kept_and_a_new_score_replaces_the_old(cache)
     assert scores(cache, "m", "ask", ["a", "b"]) == [5.0, 6.0]
 
 
+def test_a_score_or_an_answer_that_changed_on_the_disk_is_not_cached(cache, tmp_path):
+    cache.write("m", [("ask", ["a", "b"], found([5.0, 6.0]))])
+    cache.write_answers("m", [("ask", "a", "yes"), ("ask", "b", "no")])
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
+        db.execute(
+            "UPDATE pairs SET score = score + 1 WHERE score = (SELECT max(score) FROM pairs)"
+        )
+        db.execute("UPDATE answers SET answers = 'yet' WHERE answers = 'yes'")
+    kept = scores(cache, "m", "ask", ["a", "b"])
+    assert kept[0] == 5.0 and math.isnan(kept[1])
+    assert cache.read_answers("m", [("ask", "a"), ("ask", "b")]) == ["", "no"]
+
+
+def test_scores_that_an_earlier_version_cached_are_used(cache, tmp_path):
+    cache.write("m", [("ask", ["a"], found([5.0]))])
+    cache.write_answers("m", [("ask", "a", "yes")])
+    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
+        for table in ("pairs", "answers"):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+    again = ScoreCache(tmp_path / "scores.sqlite")
+    assert scores(again, "m", "ask", ["a"]) == [5.0]
+    assert again.read_answers("m", [("ask", "a")]) == ["yes"]
+    again.write("m", [("ask", ["b"], found([6.0]))])
+    assert scores(again, "m", "ask", ["a", "b"]) == [5.0, 6.0]
+
+
 def fill(cache, queries, documents=50):
     names = [f"document {n}" for n in range(documents)]
     for query in queries:

@@ -20,7 +20,7 @@ class LabelNotes:
         """What a person remarked on a pair; "" where that is nothing."""
         with self._database.reading() as db:
             row = db.execute(
-                "SELECT note FROM label_notes WHERE dataset_id = ? AND query_id = ? AND doc_id = ? "
+                "SELECT * FROM label_notes WHERE dataset_id = ? AND query_id = ? AND doc_id = ? "
                 "AND who = ?",
                 (dataset_id, *pair, tidy_name(who)),
             ).fetchone()

@@ -54,7 +54,8 @@ class LabelPlans:
             ).fetchone()
         if row is None:
             return None
-        return StoredPlan(**{**dict(row), "settings": json.loads(row["settings"])})
+        kept = {name: row[name] for name in StoredPlan.__dataclass_fields__}
+        return StoredPlan(**{**kept, "settings": json.loads(row["settings"])})
 
     def begin(self, dataset_id: str, settings: Mapping[str, object], guidelines: str) -> str:
         """Begin a plan at the labels of now; returns its id.

@@ -167,16 +167,14 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
         "SELECT count(*) FROM corrections WHERE dataset_id = ? AND revision <= ?",
         (dataset_id, row["revision"]),
     ).fetchone()
-    pauses = db.execute(
-        "SELECT who, ended FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (row["id"],)
-    )
+    pauses = db.execute("SELECT * FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (row["id"],))
     return {
         "id": row["id"],
         "settings": json.loads(row["settings"]),
         "before": before,
         "guidelines": row["guidelines"],
         "created": row["created"],
-        "pauses": [dict(each) for each in pauses],
+        "pauses": [{name: each[name] for name in ("who", "ended")} for each in pauses],
     }
 
 
@@ -212,7 +210,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
         note = db.execute("SELECT * FROM run_notes WHERE run_id = ?", (run_id,)).fetchone()
         pin = db.execute("SELECT pinned FROM pins WHERE run_id = ?", (run_id,)).fetchone()
         explained = db.execute(
-            "SELECT query_id, doc_id, level, result, finished FROM explanations "
+            "SELECT * FROM explanations "
             "WHERE run_id = ? AND state = 'done' AND result IS NOT NULL ORDER BY id",
             (run_id,),
         ).fetchall()
@@ -223,7 +221,8 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
     signed = ("note", "changed", "who")
     about["note"] = None if note is None else {each: note[each] for each in signed}
     about["pinned"] = None if pin is None else pin["pinned"]
-    about["explanations"] = [dict(each) for each in explained]
+    told = ("query_id", "doc_id", "level", "result", "finished")
+    about["explanations"] = [{name: each[name] for name in told} for each in explained]
     packer.add_json(f"runs/{run_id}/about.json", about)
     folder = workspace.root / row["folder"]
     for name in PARTS["runs"]:
@@ -256,9 +255,8 @@ def _all(
     dataset_id: str,
     order: str = "query_id",
 ) -> list[dict[str, Any]]:
-    names = ", ".join(columns)
     rows = db.execute(
-        f"SELECT {names} FROM {table} WHERE dataset_id = ? ORDER BY {order}",  # noqa: S608
+        f"SELECT * FROM {table} WHERE dataset_id = ? ORDER BY {order}",  # noqa: S608
         (dataset_id,),
     )
-    return [dict(row) for row in rows]
+    return [{name: row[name] for name in columns} for row in rows]

@@ -47,6 +47,10 @@ def _came_back(found: Repaired) -> list[str]:
     lines = [_("Found: {what}.", what=enumerated(parts))]
     if found.copy_of:
         lines.append(_("Also used: the copy of the database of {day}.", day=found.copy_of))
+    if found.changed:
+        lines.append(
+            _("Set apart, because they changed since they were written: {n} rows", n=found.changed)
+        )
     if found.unlisted:
         lines.append(
             _("Cannot be listed, stays where it is: {names}", names=_named(found.unlisted))
