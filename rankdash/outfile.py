@@ -76,10 +76,10 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     beside = beside and os.access(place.parent, os.W_OK | os.X_OK)
     try:
         if not beside:
-            with place.open("wb") as stream:
-                yield stream
+            with place.open("wb") as itself:
+                yield itself
                 if place.is_file():
-                    _sync(stream)
+                    _sync(itself)
             return
         counted: list[_Counted] = []
 

@@ -81,17 +81,20 @@ def test_ten_names_are_listed_after_a_repair_and_the_others_counted(names, said)
 
 def test_what_a_repair_found_is_counted_with_the_notes_of_both_kinds():
     rows = {"datasets": 1, "runs": 2, "notes": 1, "run_notes": 2, "corrections": 0}
-    bare = SimpleNamespace(rows=rows, copy_of="", unlisted=[], gone=[], trash=None)
+    bare = SimpleNamespace(rows=rows, copy_of="", unlisted=[], gone=[], changed=0, trash=None)
     assert repair_view._came_back(bare) == [
         "- Found: 1 data set, 2 runs, 3 notes, 0 label corrections."
     ]
     full = SimpleNamespace(
-        rows=rows, copy_of="2026-11-01", unlisted=["a"], gone=["b"], trash="/trash"
+        rows=rows, copy_of="2026-11-01", unlisted=["a"], gone=["b"], changed=4, trash="/trash"
     )
-    assert [line.partition(":")[0] for line in repair_view._came_back(full)[1:4]] == [
-        "- Also used", "- Cannot be listed, stays where it is", "- Has no folder any more"
-    ]  # fmt: skip
-    assert len(repair_view._came_back(full)) == 5
+    assert [line.partition(":")[0] for line in repair_view._came_back(full)[1:5]] == [
+        "- Also used",
+        "- Set apart, because they changed since they were written",
+        "- Cannot be listed, stays where it is",
+        "- Has no folder any more",
+    ]
+    assert len(repair_view._came_back(full)) == 6
 
 
 @pytest.mark.parametrize(
