@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from rankdash.cli.arguments import DONE, INCOMPLETE, INTERRUPTED
+from rankdash.connections import Waiting
 from rankdash.errors import RankdashError
 from rankdash.runs.process import QUICK_DEATH_SECONDS, QUICK_DEATHS, WorkerProcess
 from rankdash.runs.relay import PIPE_VARIABLE, obey
@@ -32,7 +33,6 @@ _LOOPBACK = "127.0.0.1"
 _SECRET_VARIABLE = "STREAMLIT_SERVER_COOKIE_SECRET"  # noqa: S105 - its name
 _HEAD_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 16
-_HEAD_SECONDS = 60.0
 _START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 _LINGER_SECONDS = 5.0
@@ -70,6 +70,7 @@ class Front:
         self._ended = asyncio.Event()
         self._any_up = asyncio.Event()
         self._code = DONE
+        self._waiting = Waiting()
 
     async def serve(self, listener: socket.socket) -> int:
         """Until `end`, or until servers cannot be started: the exit code."""
@@ -175,8 +176,11 @@ class Front:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request of a browser to its server, and all that follows it."""
-        async with asyncio.timeout(_HEAD_SECONDS):
+        self._waiting.begin(writer.transport)
+        try:
             head = await reader.readuntil(b"\r\n\r\n")
+        finally:
+            self._waiting.end(writer.transport)
         chosen = _CHOSEN.search(head)
         known = int(chosen[1]) if chosen else None
         found = await self._reached(known)

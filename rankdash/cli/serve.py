@@ -102,11 +102,15 @@ def serve(arguments: argparse.Namespace) -> int:
         return _several(arguments, settings)
     if FRONT_VARIABLE in os.environ:
         threading.Thread(target=_end_with_front, daemon=True).start()
+    from uvicorn.config import HTTP_PROTOCOLS
+
     # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so
     # that whoever stops it stops the server.
     options = [f"--{name}={value}" for name, value in settings.items()]
     sys.argv = ["streamlit", "run", str(APP), *options]
     signal.signal(signal.SIGINT, _stopped)
+    # Streamlit starts uvicorn with the protocol of this name.
+    HTTP_PROTOCOLS["auto"] = "rankdash.connections:Connection"
     runpy.run_module("streamlit", run_name="__main__")
     return DONE
 
