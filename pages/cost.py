@@ -13,7 +13,7 @@ view.caption(study)
 if not study.challengers:
     view.only_baseline(study, "cost")
     cost_roi.before_any_run(study)
-elif estimate_strip.above_means(study):
+elif estimate_strip.above_means(study, "cost"):
     cost_view.draw(study, view.in_focus(study))
 elif (plan := label_plan.sampled(study.stored_id)) is not None:
     found = label_plan.estimated(study, plan)

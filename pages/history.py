@@ -20,7 +20,7 @@ if history is None:
         _("Each run of a reranker becomes a point in time here, to compare with those before it."),
         "run",
     )
-if not estimate_strip.above_means(study):
+if not estimate_strip.above_means(study, "history"):
     st.stop()
 runs = ngettext("{n} run", "{n} runs", len(history.runs))
 view.caption(replace(study, challengers=()), [runs])

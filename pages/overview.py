@@ -24,7 +24,7 @@ study = view.study("overview")
 view.caption(study)
 with head:
     in_focus = view.in_focus(study)
-if not estimate_strip.above_means(study):
+if not estimate_strip.above_means(study, "overview"):
     st.stop()
 if study.challengers:
     not_compared.draw(study)

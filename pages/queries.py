@@ -23,7 +23,7 @@ st.title(_("Queries"))
 study = view.study("queries")
 view.caption(study)
 view.needs_challenger(study, "queries")
-if not estimate_strip.above_means(study):
+if not estimate_strip.above_means(study, "queries"):
     if (plan := label_plan.sampled(study.stored_id)) is not None:
         labelled_queries.draw(study, plan)
     st.stop()

@@ -11,7 +11,7 @@ st.title(_("Report"))
 study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")
-if not estimate_strip.above_means(study):
+if not estimate_strip.above_means(study, "report"):
     if (plan := label_plan.sampled(study.stored_id)) is None:
         st.stop()
     study = label_plan.estimated(study, plan)

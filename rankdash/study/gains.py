@@ -82,7 +82,8 @@ def _estimated(study: Study, system: str) -> Gain | None:
         return None
     proof: Proof = "proven" if found.settled else "unproven"
     change = MeasuredChange(found.relative, found.relative_low, found.relative_high, proof)
-    return Gain(change, MeasuredChange(0.0), found.queries)
+    labels = found.labels + found.known
+    return Gain(change, MeasuredChange(0.0), found.queries, labels=labels)
 
 
 def _judged(study: Study, found: JudgedVerdict) -> Gain | None:

@@ -79,13 +79,15 @@ class Gain:
 
     relative: change of the metric as a share of the baseline's mean (0.2 = 20 % higher). hit:
     change of hit@k, as a share of the searches. judge: the name of the LLM judge whose grades count
-    too, corrected by labels of these queries; "" without one.
+    too, corrected by labels of these queries; "" without one. labels: how many the change was
+    estimated from; 0 where it was measured.
     """
 
     relative: MeasuredChange
     hit: MeasuredChange = NO_CHANGE
     queries: int = 0
     judge: str = ""
+    labels: int = 0
 
     def at(self, end: Literal["low", "high"]) -> Gain | None:
         """The same, as if an end of the intervals had been measured; None where there is none."""

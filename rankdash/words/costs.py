@@ -196,7 +196,7 @@ def _why_no_gain(context: MoneyContext, choice: Choice) -> str:
     of it."""
     verdict = choice.verdict
     if verdict is None:
-        return reason("unknown_gain")
+        return _("The change of {metric} is not known yet.", metric=context.metric)
     if verdict.kind in ("too_few", "nothing_common", "no_values", "descriptive"):
         sides = (str(verdict.params[side]) for side in ("challenger", "baseline"))
         return sentence(verdict.named({name: context.safe(name) for name in sides}))
@@ -372,6 +372,15 @@ def sureness(context: MoneyContext, choice: Choice) -> str:
             "Certainty: {metric} changes by {change} ({level}: {low} … {high}), by the judge "
             "{judge}, corrected by labels of {queries}. Prices and assumptions are taken as set.",
             judge=context.safe(gain.judge),
+            **params,
+        )
+    if gain.labels:
+        return ngettext(
+            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
+            "label. Prices and assumptions are taken as set.",
+            "Certainty: {metric} changes by {change} ({level}: {low} … {high}), estimated from {n} "
+            "labels. Prices and assumptions are taken as set.",
+            gain.labels,
             **params,
         )
     return _(

@@ -127,6 +127,15 @@ def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one():
         "Certainty: NDCG@10 changes by 0.0% (95%: -5.0% … +5.0%), measured on 40"
     )
     assert sureness(CONTEXT, choice(Gain(MeasuredChange(0.9), queries=4))) == ""
+    estimated = replace(changed(-0.49, -0.79, -0.27), queries=200, labels=325)
+    said = sureness(CONTEXT, choice(estimated))
+    assert "(95%: -79.0% … -27.0%), estimated from 325 labels." in said and "200" not in said
+
+
+def test_a_change_that_is_not_known_yet_is_a_sentence():
+    assert headline(CONTEXT, choice(None), SCENARIO) == (
+        "**No answer for mini.** The change of NDCG@10 is not known yet."
+    )
 
 
 # Prices that nobody set, amounts of a year, and the sentences that turn with them.

@@ -20,8 +20,11 @@ from rankdash.words.estimates import estimate_step
 from rankdash.words.money import month
 
 
-def draw(study: Study, labelling: Labelling) -> None:
-    """Below the estimates of a plan, for each challenger: whether it pays off, and what to do."""
+def draw(study: Study, labelling: Labelling, page: str) -> None:
+    """Below the estimates of a plan, for each challenger: whether it pays off, and what to do.
+
+    page: the name of its file; Cost says itself whether it pays off.
+    """
     found = scenario.with_money(label_plan.estimated(study, labelling))
     money = found.money or Money()
     by_system = {each.system: each for each in costs.choices(found)}
@@ -29,12 +32,12 @@ def draw(study: Study, labelling: Labelling) -> None:
         estimate, choice = estimate_of(found, challenger), by_system[challenger]
         if estimate is None or found.labelling is None:
             continue
-        if choice.option.gain is not None:
+        if choice.option.gain is not None and page != "cost":
             st.markdown(headline(_context(found, money), choice, money.assumptions))
         priced = money.valued and not choice.unset
         step = estimate_step(found.labelling, estimate, choice, priced=priced)
         st.markdown(f"**{_('Next step')}:** {markdown_safe(step, 600)}")
-    ways(labelling)
+    _ways(labelling, page)
 
 
 def _context(study: Study, money: Money) -> MoneyContext:
@@ -49,11 +52,16 @@ def _context(study: Study, money: Money) -> MoneyContext:
     )
 
 
-def ways(labelling: Labelling) -> None:
-    """Links to what follows from a result."""
-    label = _("Label documents") if not labelling.status.settled else _("Label on")
+def _ways(labelling: Labelling, page: str) -> None:
+    """Links to what follows from a result, on other pages."""
+    settled = labelling.status.settled
+    ways = {
+        **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
+        "cost": (_("Cost & ROI"), ":material/payments:"),
+        "report": (_("Make the report"), ":material/description:"),
+        "label": (_("Label on") if settled else _("Label documents"), ":material/label:"),
+    }
     with st.container(horizontal=True):
-        st.page_link(view.page("overview"), label=_("See the verdict"), icon=":material/gavel:")
-        st.page_link(view.page("cost"), label=_("Cost & ROI"), icon=":material/payments:")
-        st.page_link(view.page("report"), label=_("Make the report"), icon=":material/description:")
-        st.page_link(view.page("label"), label=label, icon=":material/label:")
+        for name, (label, icon) in ways.items():
+            if name != page:
+                st.page_link(view.page(name), label=label, icon=icon)

@@ -102,8 +102,10 @@ def _waiting(labelling: Labelling, waiting: int) -> str:
     )
 
 
-def above_means(study: Study) -> bool:
+def above_means(study: Study, page: str) -> bool:
     """What is above the means of a page while labels are being given, or while there are none.
+
+    page: the name of its file.
 
     Returns whether there are means to show: labels came with the data, or all that can move the
     difference are there. Of labels that were sampled there is the estimate only.
@@ -113,7 +115,7 @@ def above_means(study: Study) -> bool:
     if labelling is None and uploaded:
         return True
     open_still = labelling is None or not labelling.complete
-    sampled = label_plan.sampled(study.stored_id) is not None
+    sampled = label_plan.sampled(study.stored_id)
     with st.container(border=True):
         if labelling is None:
             st.subheader(_("No labels yet"), anchor=False)
@@ -127,16 +129,20 @@ def above_means(study: Study) -> bool:
             st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
         else:
             draw(labelling)
-            estimate_decision.draw(study, labelling)
-    if uploaded and open_still and not sampled:
+            estimate_decision.draw(study, labelling, page)
+    if uploaded and open_still and sampled is None:
         st.caption(_("The means below count documents without a label as not relevant."))
-    if sampled:
-        st.caption(
-            _(
-                "The labels were sampled, so means, counts of queries and rank shifts computed "
-                "from them would be wrong and are not shown."
-            )
+    if sampled is not None:
+        why = _(
+            "The result is by {metric}, a sum over documents, which a sample of the labels can "
+            "estimate.",
+            metric=sampled.metric,
         )
+        missing = _(
+            "The labels were sampled, so means, counts of queries and rank shifts computed "
+            "from them would be wrong and are not shown."
+        )
+        st.caption(paragraph([why, missing]))
     if not uploaded and labelling is None:
         st.markdown(_("What can be said without labels:"))
         links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
@@ -144,4 +150,4 @@ def above_means(study: Study) -> bool:
             links.append(("latency", _("how long each system takes")))
         for name, words in links:
             st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
-    return not sampled and (bool(uploaded) or not open_still)
+    return sampled is None and (bool(uploaded) or not open_still)

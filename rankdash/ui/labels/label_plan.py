@@ -17,6 +17,7 @@ from rankdash.analysis.labelling.draws import LabelPlan, Mode
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.status import LabelStatus, status
 from rankdash.errors import RankdashError
+from rankdash.metrics import parse_measure
 from rankdash.ranking.ragged import Floats
 from rankdash.store.jobs.judges import JudgeRow
 from rankdash.store.notes.corrections import Correction, Corrections, Pair
@@ -102,6 +103,11 @@ class Labelling:
     def complete(self) -> bool:
         """Whether all labels are there that can move a difference."""
         return self.status.complete
+
+    @property
+    def metric(self) -> str:
+        """The title of the metric of the estimates, such as "DCG@10"."""
+        return parse_measure(self.settings.metric).title
 
     @property
     def grades(self) -> tuple[float, ...]:

@@ -9,11 +9,13 @@ from rankdash.i18n import brief, enumerated, ngettext, number
 from rankdash.i18n import gettext as _
 from rankdash.reporting.report import sections_of
 from rankdash.study import latency
+from rankdash.study.costs import choices
 from rankdash.study.drawn import sampled_from
 from rankdash.study.gains import is_known
 from rankdash.study.judging import headline
 from rankdash.study.study import Study
 from rankdash.ui.widgets.text import markdown_safe
+from rankdash.words.costs import answer
 from rankdash.words.lights import label_count
 from rankdash.words.verdict_chips import chip
 
@@ -125,6 +127,9 @@ def _money(study: Study) -> Preview:
         return Preview(_("Costs alone: the gain is not known."))
     if study.money is not None and study.money.example:
         return Preview(_("With example values, marked as such."), "cost", _("Set your own"))
+    chosen = [each for each in choices(study) if each.system in study.challengers]
+    if all(answer(each) == "no" for each in chosen):
+        return Preview(_("Does not pay off."))
     if study.money is None or not study.money.valued:
         text = _("Break-even only: price and value are not set.")
         return Preview(text, "cost", _("Set your own"))

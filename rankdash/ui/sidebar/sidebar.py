@@ -12,6 +12,7 @@ from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
 from rankdash.store import DatasetRow, RunRow
 from rankdash.store.notes.pins import Pins
+from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
 from rankdash.ui.state import address, deleted, language, pickers, samples, stored
@@ -153,6 +154,13 @@ def _draw_comparison(dataset_id: str) -> None:
         format_func=lambda value: _(registry[value].title),
         help=_("Its meaning, formula and source are at the end of Overview."),
     )
+    if (plan := label_plan.sampled(dataset_id)) is not None:
+        st.caption(
+            _(
+                "Not in use: the labels are a sample, and the result is by {metric}.",
+                metric=plan.metric,
+            )
+        )
     if metric is not None and registry[metric].has_cutoff:
         cutoffs = sorted({*CUTOFFS, cutoff_of(address.one("k")) or 10})
         pickers.pick_one(

@@ -17,6 +17,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import comparison_settings, empty_page
 from rankdash.ui.state import address, goals, pickers, stored, stored_judges
 from rankdash.ui.state.cache import cache
@@ -199,11 +200,12 @@ def caption(study: Study, extra: Iterable[str] = ()) -> None:
     if names:
         compared += " → " + enumerated(names)
     rows = stored.rows(study.stored_id)
+    sampled = label_plan.sampled(study.stored_id)
     newest = max((rows[system].created for system in study.chosen if system in rows), default="")
     parts = [
         markdown_safe(data.name, 60),
         compared,
-        study.measure.title,
+        study.measure.title if sampled is None else sampled.metric,
         # This rule turns the numbers into others.
         *(
             [f"**{_('condensed lists (judged documents only)')}**"]

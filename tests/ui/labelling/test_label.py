@@ -832,11 +832,24 @@ def test_every_page_shows_the_estimate_of_sampled_labels_and_no_mean(
     assert ("Relative to First stage: " in shown) == (lang == "en")
     assert not conclusive.metric
     if lang == "en":
-        assert {"See the verdict", "Cost & ROI", "Make the report", "Label on"} <= {
-            *links(conclusive)
-        }
+        ways = {"overview": "See the verdict", "cost": "Cost & ROI", "report": "Make the report"}
+        offered = {*links(conclusive)}
+        # A page does not lead to itself.
+        assert {*ways.values()} - {ways.get(page)} <= offered and "Label on" in offered
+        assert ways.get(page) not in offered
         assert "Next step" in shown
         assert "means, counts of queries and rank shifts" in shown
+        assert "The result is by DCG@10, a sum over documents" in shown
+
+
+@pytest.mark.parametrize("page", ["overview", "queries", "rank_shifts", "cost", "report"])
+def test_the_head_of_a_page_names_the_metric_of_the_result(conclusive, unlabelled, page):
+    opened(conclusive, page, unlabelled)
+    [head] = [each.value for each in conclusive.main.caption if each.value.startswith("Two · ")]
+    assert head.split(" · ")[2] == "DCG@10"
+    assert [each.value for each in conclusive.sidebar.caption if "in use" in each.value] == [
+        "Not in use: the labels are a sample, and the result is by DCG@10."
+    ]
 
 
 def test_data_counts_the_labels_that_were_given_and_calls_them_a_sample(conclusive, unlabelled):
@@ -868,6 +881,24 @@ def test_the_report_counts_the_labels_that_were_given(conclusive, unlabelled, mo
     assert "There are no labels yet" not in page and "No labels yet" not in page
     [queries] = re.findall(r"Queries with labels</td>\s*<td[^>]*>(\d+)<", page)
     assert queries == "12"
+
+
+def test_no_verdict_is_offered_before_there_is_one(label, unlabelled):
+    press(label, "grade.1")
+    opened(label, "overview", unlabelled)
+    assert "See the verdict" not in links(label)
+    opened(label, "report", unlabelled)
+    assert "See the verdict" not in links(label) and "Label documents" in links(label)
+
+
+def test_cost_and_report_say_once_that_it_does_not_pay(conclusive, unlabelled):
+    opened(conclusive, "cost", unlabelled)
+    assert texts(conclusive).count("does not pay at any price") == 1
+    assert "estimated from 60 labels. Prices and assumptions" in texts(conclusive)
+    opened(conclusive, "report", unlabelled)
+    assert "does not pay at any price" in texts(conclusive)
+    assert "Does not pay off." in texts(conclusive)
+    assert "Break-even only" not in texts(conclusive)
 
 
 def test_queries_lists_the_labelled_ones(conclusive, unlabelled):

@@ -43,11 +43,25 @@ def test_a_preview_is_empty_where_a_section_would_be(monkeypatch):
 )
 def test_cost_that_nobody_set_is_break_even_only(money, page, monkeypatch):
     monkeypatch.setattr(report_preview, "is_known", lambda _study, system: system == "b")
+    monkeypatch.setattr(report_preview, "choices", lambda _study: [SimpleNamespace(system="b")])
+    monkeypatch.setattr(report_preview, "answer", lambda _choice: "open")
     found = report_preview._money(study(money=money))
     assert found.page == page
     assert found.summary.startswith("Break-even only") is bool(page)
     example = report_preview._money(study(money=Money(example=True)))
     assert example.summary == "With example values, marked as such."
+
+
+def test_what_does_not_pay_off_at_any_price_is_not_called_break_even(monkeypatch):
+    kinds = {"a": "no", "b": "no", "base": "unknown"}
+    every = [SimpleNamespace(system=system) for system in kinds]
+    monkeypatch.setattr(report_preview, "is_known", lambda *_a: True)
+    monkeypatch.setattr(report_preview, "choices", lambda _study: every)
+    monkeypatch.setattr(report_preview, "answer", lambda choice: kinds[choice.system])
+    found = report_preview._money(study())
+    assert (found.summary, found.page) == ("Does not pay off.", "")
+    kinds["b"] = "open"
+    assert report_preview._money(study()).summary.startswith("Break-even only")
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,16 @@ def test_corrections_are_in_force_or_excluded(corrections, corrected, said):
 
 
 @pytest.mark.parametrize(
-    ("judged_only", "corrections", "newest", "switch"),
-    [(False, 0, "", False), (True, 0, "c", False), (False, 2, "c", True)],
+    ("judged_only", "corrections", "newest", "switch", "estimated"),
+    [
+        (False, 0, "", False, None),
+        (True, 0, "c", False, None),
+        (False, 2, "c", True, None),
+        (False, 2, "c", True, "DCG@10"),
+    ],
 )
 def test_the_line_below_the_title_says_what_is_compared(
-    paper, monkeypatch, judged_only, corrections, newest, switch
+    paper, monkeypatch, judged_only, corrections, newest, switch, estimated
 ):
     rows = {"a": SimpleNamespace(created="2026-11-01"), "c": SimpleNamespace(created="2026-11-03"),
             "z": SimpleNamespace(created="2026-11-09")}  # fmt: skip
@@ -183,6 +188,8 @@ def test_the_line_below_the_title_says_what_is_compared(
     monkeypatch.setattr(view, "moment", lambda when: when)
     picked = []
     monkeypatch.setattr(view.pickers, "pick_one", lambda name, *_a, **_k: picked.append(name))
+    plan = None if estimated is None else SimpleNamespace(metric=estimated)
+    monkeypatch.setattr(view.label_plan, "sampled", lambda _id: plan)
     study = SimpleNamespace(
         dataset=SimpleNamespace(name="Shop", queries=[1] * 16), name=str.upper, baseline="base",
         challengers=("a", "c"), chosen=("base", "a", "c"), stored_id="shop",
@@ -193,7 +200,7 @@ def test_the_line_below_the_title_says_what_is_compared(
     view.caption(study, ["3 runs"])
     [line] = drawn.of("caption")
     parts = line.split(" · ")
-    assert parts[:3] == ["Shop", "BASE → A, C", "NDCG@10"]
+    assert parts[:3] == ["Shop", "BASE → A, C", estimated or "NDCG@10"]
     assert ("**condensed lists (judged documents only)**" in parts) is judged_only
     assert parts[3 + judged_only : 5 + judged_only] == ["16 queries", "3 runs"]
     # The newest of the systems compared, not of all there are.
@@ -257,6 +264,7 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     monkeypatch.setattr(sidebar.stored, "systems", lambda _id: systems)
     monkeypatch.setattr(sidebar.stored, "rows", lambda _id: rows)
     monkeypatch.setattr(sidebar.deleted, "note_runs", lambda *_a: None)
+    monkeypatch.setattr(sidebar.label_plan, "sampled", lambda _id: None)
     monkeypatch.setattr(sidebar, "workspace", lambda: None)
     monkeypatch.setattr(sidebar, "Pins", lambda _store: SimpleNamespace(of=lambda _id: "d"))
     asked = {}
