@@ -36,7 +36,7 @@ def draw(study: Study, labelling: Labelling, page: str) -> None:
             st.markdown(headline(_context(found, money), choice, money.assumptions))
         priced = money.valued and not choice.unset
         step = estimate_step(found.labelling, estimate, choice, priced=priced)
-        st.markdown(f"**{_('Next step')}:** {markdown_safe(step, 600)}")
+        st.markdown(_("**Next step:** {step}", step=markdown_safe(step, 600)))
     _ways(labelling, page)
 
 

@@ -830,6 +830,7 @@ def test_every_page_shows_the_estimate_of_sampled_labels_and_no_mean(
     opened(conclusive, page, unlabelled, lang)
     shown = texts(conclusive)
     assert ("Relative to First stage: " in shown) == (lang == "en")
+    assert ("**下一步：** 停止" in shown) == (lang == "zh")
     assert not conclusive.metric
     if lang == "en":
         ways = {"overview": "See the verdict", "cost": "Cost & ROI", "report": "Make the report"}

@@ -265,6 +265,7 @@ def test_the_newest_whole_runs_are_compared_to_begin_with(
     monkeypatch.setattr(sidebar.stored, "rows", lambda _id: rows)
     monkeypatch.setattr(sidebar.deleted, "note_runs", lambda *_a: None)
     monkeypatch.setattr(sidebar.label_plan, "sampled", lambda _id: None)
+    monkeypatch.setattr(sidebar.stored, "damaged", lambda _id: {})
     monkeypatch.setattr(sidebar, "workspace", lambda: None)
     monkeypatch.setattr(sidebar, "Pins", lambda _store: SimpleNamespace(of=lambda _id: "d"))
     asked = {}
