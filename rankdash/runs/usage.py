@@ -1,4 +1,5 @@
-"""What services charged for their answers, and what was put right in these, from their calls."""
+"""What a search of a run sends, what services charged for their answers, and what was put right in
+these, from their calls."""
 
 from __future__ import annotations
 
@@ -7,8 +8,27 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rankdash.ranking.ranking import Run
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.dataset import Dataset
+from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import Call
+from rankdash.rerankers.neural.tokenizer import default_tokens
+from rankdash.value.billing import Load, Searches
+
+# As many different documents as are counted while a page opens.
+_COUNTED, _MOST_PAIRS = 3_000, 50_000
+
+
+@dataclass(frozen=True)
+class MeasuredLoad:
+    """load: of the mean search; its tokens are NaN where neither texts nor the run have them.
+    estimated: whether its tokens were counted by the packaged tokenizer, or by characters without
+    one, because the run has no counts."""
+
+    load: Load
+    estimated: bool
 
 
 @dataclass(frozen=True)
@@ -65,3 +85,66 @@ def _sum(billed: Iterable[Mapping[str, float]]) -> dict[str, float]:
             if math.isfinite(amount):
                 found[unit] = found.get(unit, 0.0) + amount
     return found
+
+
+def load_of(ranking: Ranking, run: Run | None, searches: Searches | None) -> MeasuredLoad:
+    """What a search of this run sends. searches: as estimated from the texts; None without."""
+    counts = np.diff(ranking.offsets)
+    documents = float(counts.mean()) if len(counts) else 0.0
+    done = None if run is None else run.queries[run.queries["state"] == "done"]
+    if done is not None and done["pairs"].mean() > 0:
+        documents = float(done["pairs"].mean())
+    estimated = (
+        Load(math.nan, documents, math.nan) if searches is None else searches.load(documents)
+    )
+    if done is None:
+        return MeasuredLoad(estimated, estimated=True)
+    # A query whose tokens nobody counted would bring its pairs alone.
+    counted = done.loc[done["tokens"].notna(), ["pairs", "tokens"]].sum()
+    if not (counted > 0).all():
+        return MeasuredLoad(estimated, estimated=True)
+    each = float(counted["tokens"] / counted["pairs"])
+    if searches is None:
+        return MeasuredLoad(Load(0.0, documents, each), estimated=False)
+    query, document = float(estimated.query_tokens), float(estimated.document_tokens)
+    factors = min(each / query, 1.0), max(each - query, 0.0) / document
+    return MeasuredLoad(searches.scaled(*factors).load(documents), estimated=False)
+
+
+def estimated_searches(
+    data: Dataset, ranking: Ranking, run: Run | None, counted: dict[str, float]
+) -> Searches | None:
+    """Return the tokens of the documents that each search of a ranking sends, by the packaged
+    tokenizer; None if no text of them is known.
+
+    Of a run the first documents of a list count, as many as it scored. Where there are many, a
+    random sample of the queries stands for all. A text that is missing counts as long as the mean
+    of the others. counted: document id → tokens, which this fills.
+    """
+    sizes, starts = np.diff(ranking.offsets), ranking.offsets[:-1]
+    if run is not None:
+        pairs = run.queries.set_index("query_id")["pairs"].reindex(ranking.query_ids)
+        sizes = np.minimum(sizes, pairs.fillna(math.inf).to_numpy()).astype(np.int64)
+    order = np.random.default_rng(0).permutation(np.flatnonzero(sizes > 0))
+    order = order[: max(int((np.cumsum(sizes[order]) <= _MOST_PAIRS).sum()), 1)]
+    if not len(order):
+        return None
+    docs = np.concatenate([ranking.docs[starts[q] : starts[q] + sizes[q]] for q in order.tolist()])
+    new = np.sort(np.unique(docs, return_index=True)[1])
+    if len(new) > _COUNTED:
+        order = order[: max(int((np.cumsum(sizes[order]) <= new[_COUNTED]).sum()), 1)]
+        docs = docs[: sizes[order].sum()]
+    places, alike = np.unique(docs, return_inverse=True)
+    ids = ranking.doc_ids[places]
+    unknown = [doc for doc in ids if doc not in counted]
+    texts = data.document_text(np.array([data.document_places[doc] for doc in unknown], np.intp))
+    counted.update(zip(unknown, default_tokens(list(texts)), strict=True))
+    documents = np.array([counted[doc] for doc in ids])[alike]
+    queries = np.array(default_tokens(list(data.query_text()[ranking.query_ids[order]])))
+    if not documents.any() or not queries.any():
+        return None
+    return Searches(_filled(queries), _filled(documents), sizes[order])
+
+
+def _filled(tokens: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(tokens > 0, tokens, tokens[tokens > 0].mean())

@@ -12,9 +12,10 @@ from rankdash.analysis.statistics.verdict import Verdict
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import kinds
 from rankdash.runs import combining
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.drawn import only_estimates
 from rankdash.study.gains import gain
-from rankdash.study.pricing import Bill, MeasuredLoad, Waiting, bill, load, priced, waiting
+from rankdash.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.study.ranks import first_stage_kind
 from rankdash.study.study import Study
 from rankdash.study.systems import Money

@@ -11,28 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from rankdash.dataset import Dataset
 from rankdash.errors import RankdashError
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
-from rankdash.ranking.ranking import Ranking, Run
+from rankdash.ranking.ranking import Run
 from rankdash.rerankers import kinds
-from rankdash.rerankers.neural.tokenizer import default_tokens
 from rankdash.runs import combining
 from rankdash.runs.concurrency import within_target
+from rankdash.runs.usage import MeasuredLoad, estimated_searches, load_of
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import DAYS_PER_MONTH
-from rankdash.value.billing import Load, Machines, Price, billed_tokens, cost_per_thousand
+from rankdash.value.billing import Machines, Price, billed_tokens, cost_per_thousand
 from rankdash.value.price_list import ListedPrice, Place, place_of, shipped, usual
 
-# Enough texts for a mean within a few percent, and few enough to count while a page opens.
-_COUNTED = 400
 CASCADE = "cascade"
 _CHARGED = "charged"
 
@@ -42,22 +35,14 @@ Way = Literal["concurrent", "listed", "batches", "alone"]
 concurrent: measured at a concurrency, within the latency target. listed: the price says so.
 batches: measured while the run scored many queries. alone: measured one query after the other.
 """
-Lack = Literal["", "price", "throughput", "rate", "parts"]
+Lack = Literal["", "price", "throughput", "tokens", "rate", "parts"]
 """Why a cost is not known.
 
 price: nobody gave one, and the run recorded no machine. throughput: a price by the hour, and
-nothing says how many searches that serves. rate: a price in a currency without an exchange rate.
+nothing says how many searches that serves. tokens: the price depends on the lengths of texts that
+are not here. rate: a price in a currency without an exchange rate.
 parts: made of runs that are not here, or whose cost is not known.
 """
-
-
-@dataclass(frozen=True)
-class MeasuredLoad:
-    """load: of the mean search. estimated: whether its tokens were counted by the packaged
-    tokenizer, or by characters without one, because the run has no counts of its own."""
-
-    load: Load
-    estimated: bool
 
 
 @dataclass(frozen=True)
@@ -129,7 +114,7 @@ class Bill:
         there are none."""
         tokens = float(billed_tokens(self.load.load)) * 1000
         cost = self.per_thousand
-        return None if cost is None or tokens <= 0 else cost / tokens * 1e6
+        return None if cost is None or not tokens > 0 else cost / tokens * 1e6
 
     @property
     def price(self) -> Price | None:
@@ -230,8 +215,10 @@ def priced(
     if listed.price.unit == "hour":
         served = _served(listed.price, sent, waited, money.assumptions.latency_target_ms, run)
     lack: Lack = "rate" if rate is None else ""
-    if listed.price.unit == "hour" and served is None:
-        lack = "throughput"
+    if listed.price.unit == "hour":
+        lack = lack if served is not None else "throughput"
+    elif math.isnan(float(cost_per_thousand(listed.price, sent.load))):
+        lack = "tokens"
     return Bill(listed, sent, money.currency, served, rate, lack=lack, traffic=money.traffic)
 
 
@@ -339,52 +326,13 @@ def _served(
 
 def load(study: Study, system: str) -> MeasuredLoad:
     """What a search of this system sends; of the first stage, what reranking all of it would."""
-    lengths = study.once(("text lengths", study.stored_id), lambda: _lengths(study.dataset))
-    return study.once(
-        ("load", study.stored_id, system),
-        lambda: load_of(study.ranking(system), study.run(system), lengths),
-    )
+    counted: dict[str, float] = study.once(("document tokens", study.stored_id), dict)
 
+    def make() -> MeasuredLoad:
+        ranking, run = study.ranking(system), study.run(system)
+        return load_of(ranking, run, estimated_searches(study.dataset, ranking, run, counted))
 
-def _lengths(data: Dataset) -> tuple[float, float]:
-    """Mean tokens of a query and of a document."""
-    queries, documents = data.query_text(), len(data.documents)
-    return (
-        _mean_tokens(queries.iloc[_counted(len(queries))]),
-        _mean_tokens(data.document_text(_counted(documents))),
-    )
-
-
-def _counted(texts: int) -> npt.NDArray[np.intp]:
-    """The places of the texts whose tokens are counted: a sample where there are many."""
-    places = pd.Series(np.arange(texts))
-    if texts > _COUNTED:
-        places = places.sample(_COUNTED, random_state=0)
-    return places.to_numpy()
-
-
-def _mean_tokens(texts: pd.Series) -> float:
-    counts = default_tokens([str(text) for text in texts])
-    return float(np.mean(counts)) if counts else 0.0
-
-
-def load_of(ranking: Ranking, run: Run | None, lengths: tuple[float, float]) -> MeasuredLoad:
-    """What a search of this run sends. lengths: mean tokens of a query and of a document."""
-    query, document = lengths
-    counts = np.diff(ranking.offsets)
-    documents = float(counts.mean()) if len(counts) else 0.0
-    if run is None:
-        return MeasuredLoad(Load(query, documents, document), estimated=True)
-    done = run.queries[run.queries["state"] == "done"]
-    pairs = done["pairs"].mean()
-    if pairs > 0:
-        documents = float(pairs)
-    # A query whose tokens nobody counted would bring its pairs alone.
-    counted = done.loc[done["tokens"].notna(), ["pairs", "tokens"]].sum()
-    if not (counted > 0).all():
-        return MeasuredLoad(Load(query, documents, document), estimated=True)
-    each = float(counted["tokens"] / counted["pairs"])
-    return MeasuredLoad(Load(min(query, each), documents, max(each - query, 0.0)), estimated=False)
+    return study.once(("load", study.stored_id, system), make)
 
 
 def waiting(study: Study, system: str) -> Waiting:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
@@ -43,22 +43,56 @@ _THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
 # Less is 0 for all that matters, and nothing can be divided by it.
 _FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
 _ROUNDING = 1e-9
+_DIGITS = 6
 MOST_AMOUNT = 1e10
 """Nothing costs or takes as much; amounts keep their digits."""
 
 
+@dataclass(frozen=True, eq=False)
+class Searches:
+    """Tokens of each document that each of some searches sends.
+
+    query_tokens: (Q,). document_tokens: (N,), by search. sizes: (Q,) documents of each search, the
+    sum is N and above 0.
+    """
+
+    query_tokens: npt.NDArray[np.float64]
+    document_tokens: npt.NDArray[np.float64]
+    sizes: npt.NDArray[np.int64]
+
+    def load(self, documents: float) -> Load:
+        """Return the mean search, with so many documents."""
+        # The query is sent once with each document.
+        query = float(np.average(self.query_tokens, weights=self.sizes))
+        return Load(query, documents, float(self.document_tokens.mean()), self)
+
+    def scaled(self, query: float, document: float) -> Searches:
+        """Return the searches with all queries and all documents longer by a factor."""
+        return Searches(self.query_tokens * query, self.document_tokens * document, self.sizes)
+
+    def units(self, documents: float, chunk_tokens: int) -> float:
+        """Return the mean search units of a search, with so many documents on average."""
+        ends = np.cumsum(self.sizes)
+        room = np.repeat(_room(self.query_tokens, chunk_tokens), self.sizes)
+        chunks = np.append(0.0, np.cumsum(_chunks(self.document_tokens, room)))
+        each = (chunks[ends] - chunks[ends - self.sizes]) * documents / self.sizes.mean()
+        return float(np.ceil(np.round(each, _DIGITS) / DOCUMENTS_PER_UNIT).mean())
+
+
 @dataclass(frozen=True)
 class Load:
-    """What one search sends to a reranker.
+    """What one search sends to a reranker; NaN where not known.
 
     query_tokens: tokens of the query.
     documents: how many documents are reranked.
     document_tokens: tokens of one document, on average.
+    searches: whose mean this is; None if each document has the mean length.
     """
 
     query_tokens: Number
     documents: Number
     document_tokens: Number
+    searches: Searches | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -111,20 +145,30 @@ def billed_tokens(load: Load, template_tokens: Number = 0.0) -> Number:
 
 
 def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
-    """Search units of one search, in whole ones.
+    """Search units of one search, in whole ones; of the mean search the mean of all.
 
     A document that, with the query, is longer than `chunk_tokens` is several chunks.
     """
+    if load.searches is not None and chunk_tokens:
+        return load.searches.units(float(load.documents), chunk_tokens)
     chunks: Number = np.ceil(load.documents)
     if chunk_tokens:
-        room = np.maximum(chunk_tokens - np.asarray(load.query_tokens, dtype=np.float64), 1.0)
-        chunks = chunks * np.maximum(np.ceil(load.document_tokens / room), 1.0)
+        chunks = chunks * _chunks(load.document_tokens, _room(load.query_tokens, chunk_tokens))
     return _plain(np.ceil(chunks / DOCUMENTS_PER_UNIT))
 
 
+def _room(query_tokens: Number, chunk_tokens: int) -> npt.NDArray[np.float64]:
+    """Tokens of a document that one chunk has room for."""
+    return np.maximum(chunk_tokens - np.asarray(query_tokens, dtype=np.float64), 1.0)
+
+
+def _chunks(document_tokens: Number, room: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.maximum(np.ceil(document_tokens / room), 1.0)
+
+
 def cost_per_search(price: Price, load: Load) -> Number:
-    """What one search costs, in the price's currency; NaN for a price by the hour where nobody
-    knows how many searches the machine serves."""
+    """What one search costs, in the price's currency; NaN if it depends on tokens, or on what a
+    machine serves, and these are not known."""
     if price.unit == "flat":
         return _plain(np.asarray(load.documents) * 0.0 + price.amount / _THOUSAND)
     if price.unit == "hour":

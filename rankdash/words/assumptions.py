@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rankdash.i18n import all_of, ngettext, number, percent, quantity
@@ -75,13 +76,17 @@ def _priced(bill: Bill) -> str:
 
 def _sent(choice: Choice) -> tuple[str, str, str]:
     """What a search of an option sends, and whether that was counted."""
-    load = choice.load.load
+    load, title = choice.load.load, _("What a search of {name} sends", name=choice.name)
+    documents = round(float(load.documents))
+    if math.isnan(float(load.document_tokens)):
+        sent = ngettext("{n} document", "{n} documents", documents)
+        return title, sent, _("tokens not known without texts")
     return (
-        _("What a search of {name} sends", name=choice.name),
+        title,
         ngettext(
             "{n} document of {tokens} tokens, query of {query}",
             "{n} documents of {tokens} tokens, query of {query}",
-            round(float(load.documents)),
+            documents,
             tokens=number(float(load.document_tokens), 0),
             query=number(float(load.query_tokens), 0),
         ),

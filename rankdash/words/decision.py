@@ -258,6 +258,8 @@ def _missing_price(found: Decision, name: str) -> str:
     bill = found.choice.bill
     if bill is not None and bill.chosen and bill.lack == "throughput":
         return _("Missing: the searches per second that one machine serves with {name}.", name=name)
+    if bill is not None and bill.chosen and bill.lack == "tokens":
+        return _("Missing: texts, on which the price of {name} depends.", name=name)
     if bill is not None and bill.chosen and bill.lack == "rate":
         return _("Missing: the exchange rate for the price of {name}.", name=name)
     return _("Missing: the price of {name}.", name=name)

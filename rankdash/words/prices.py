@@ -54,7 +54,7 @@ def marks(bill: Bill) -> list[str]:
         return sentences
     if bill.listed.stale(datetime.now(UTC).date()):
         sentences.append(_("old price"))
-    if bill.load.estimated and bill.listed.price.unit not in ("hour", "flat"):
+    if bill.load.estimated and not bill.lack and bill.listed.price.unit not in ("hour", "flat"):
         sentences.append(_("tokens estimated"))
     if bill.served is not None:
         way = {
@@ -80,6 +80,7 @@ def lack(bill: Bill) -> str:
         "": "",
         "price": _("no price given"),
         "throughput": _("throughput not measured"),
+        "tokens": _("tokens not known without texts"),
         "rate": _("no exchange rate"),
         "parts": _("a part has no price"),
     }[bill.lack]

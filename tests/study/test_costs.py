@@ -16,15 +16,16 @@ from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
 from rankdash.runs.combining import CombinedRun, fuse
+from rankdash.runs.usage import MeasuredLoad, load_of
 from rankdash.study.costs import BASELINE, choices, depths, equal_recall, listwise, system_of
 from rankdash.study.latency import summary
 from rankdash.study.leaderboard import standings
-from rankdash.study.pricing import Bill, MeasuredLoad, Served, Waiting, load_of, priced, waiting
+from rankdash.study.pricing import Bill, Served, Waiting, priced, waiting
 from rankdash.study.pricing import bill as bill_of
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Load, Price
+from rankdash.value.billing import Load, Price, Searches
 from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words import prices
 
@@ -111,12 +112,65 @@ def run_of(rows: list[tuple[str, float, float]]) -> tuple[Ranking, Run]:
     ],
 )
 def test_what_the_mean_search_of_a_run_sends(rows, load, estimated):
-    assert load_of(*run_of(rows), (10.0, 50.0)) == MeasuredLoad(load, estimated)
+    each = Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
+    assert load_of(*run_of(rows), each) == MeasuredLoad(load, estimated)
 
 
 def test_the_first_stage_would_send_its_whole_lists():
     ranking, _run = run_of([("done", 2, 80)])
-    assert load_of(ranking, None, (10.0, 50.0)) == MeasuredLoad(Load(10, 10, 50), True)
+    each = Searches(np.array([10.0]), np.full(10, 50.0), np.array([10]))
+    assert load_of(ranking, None, each) == MeasuredLoad(Load(10, 10, 50), True)
+
+
+def search_of(texts: list[str], price: Price) -> Study:
+    """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
+    documents are in no list."""
+    ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
+    lists = Ranking.from_lists([("q", ids, np.arange(len(ids), 0.0, -1))])
+    documents = {"doc_id": [*ids, *(f"x{n}" for n in range(900))], "text": [*texts, *[word] * 900]}
+    data = Dataset(
+        "one",
+        pd.DataFrame({"query_id": ["q"], "text": [word]}),
+        pd.DataFrame(documents).assign(title=""),
+        pd.DataFrame({"query_id": ["q"], "doc_id": ids[:1], "label": 1.0}),
+        lists,
+    )
+    run = run_from_ranking("up", data.id, lists, "up.trec")
+    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
+    money = Money(prices={run.id: listed}, given=frozenset({"value_per_search"}))
+    return Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,), money=money)
+
+
+def test_each_document_that_is_sent_counts_with_its_own_length():
+    """A hundred documents, of which one has 600 words: 101 chunks, and none of the corpus."""
+    texts = ["word " * 600, *["word"] * 99]
+    found = {}
+    for unit in ("search", "tokens"):
+        study = search_of(texts, Price(2.0, unit))
+        found[unit] = bill_of(study, study.challengers[0])
+    assert found["search"].per_thousand == 4.0
+    # The query is sent with each document.
+    assert found["tokens"].per_thousand == pytest.approx((600 + 99 + 100) * 2.0 / 1000)
+    assert found["search"].at(50) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("price", "lack"),
+    [
+        (Price(2.0, "tokens"), "tokens"),
+        (Price(2.0, "template", template_tokens=70), "tokens"),
+        (Price(2.0, "search"), "tokens"),
+        (Price(2.0, "search", chunk_tokens=0), ""),
+        (Price(2.0, "flat"), ""),
+    ],
+)
+def test_without_texts_a_price_that_depends_on_their_length_is_not_known(price, lack):
+    study = search_of([""] * 50, price)
+    [_first, up] = choices(study)
+    found = up.bill
+    assert (found.lack, found.per_thousand is None) == (lack, bool(lack))
+    assert (up.option.cost_per_search is None) == bool(lack)
+    assert up.lacks_value == bool(lack)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +302,8 @@ def test_what_a_system_is_billed_is_its_price_by_the_search_and_by_the_token():
     silent = replace(study.run("large"), queries=study.run("large").queries.assign(tokens=np.nan))
     wordless = Study(bare, systems_of(bare, [silent]), FIRST_STAGE, ("large",), money=study.money)
     assert bill_of(wordless, "large").per_million_tokens is None
-    assert bill_of(wordless, "large").per_thousand == pytest.approx(2.0)
+    # How many chunks a document is depends on its length.
+    assert bill_of(wordless, "large").per_thousand is None
 
 
 def test_the_first_stage_adds_no_waiting_and_what_was_not_timed_is_unknown():

@@ -7,6 +7,7 @@ import pytest
 
 from rankdash.findings import Finding
 from rankdash.ranking.measured import Measured
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.caveats import (
     Implausible,
     MadeBaseline,
@@ -17,7 +18,7 @@ from rankdash.study.caveats import (
     Unlabelled,
     UnprovenLead,
 )
-from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
+from rankdash.study.pricing import Bill, Waiting
 from rankdash.study.query_groups import Group
 from rankdash.study.systems import Money
 from rankdash.value.billing import Load

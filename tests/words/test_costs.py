@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.costs import Choice
 from rankdash.study.costs import choices as costs_of
-from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
+from rankdash.study.pricing import Bill, Waiting
 from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.value.billing import Load
 from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome

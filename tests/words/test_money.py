@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.settings import Setting
-from rankdash.study.pricing import Bill, MeasuredLoad, Served
+from rankdash.study.pricing import Bill, Served
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import Load, Price

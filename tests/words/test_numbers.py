@@ -26,8 +26,9 @@ from rankdash.i18n import (
     three_digits,
 )
 from rankdash.metrics import Conventions
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.costs import Choice
-from rankdash.study.pricing import MeasuredLoad, Waiting, priced
+from rankdash.study.pricing import Waiting, priced
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.billing import UNITS, Load, Price, cost_per_search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,7 +42,7 @@ def draw(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> None:
     load = choice.load.load
     listed = [each for each in prices.values() if each.price.currency == currency()]
     shown = [each for each in listed if each.price.unit != "hour"]
-    if float(load.document_tokens) <= 0 or float(load.documents) <= 0 or not shown:
+    if not (float(load.document_tokens) > 0 and float(load.documents) > 0 and shown):
         st.info(_("Add texts, and prices that depend on their length."), icon=":material/info:")
     else:
         _by_length(load, shown)
@@ -156,7 +157,8 @@ def _by_traffic(
     same: dict[float, list[str]] = {}
     for each in others:
         paid = float(cost_per_thousand(each.price, choice.load.load))
-        same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
+        if not math.isnan(paid):
+            same.setdefault(paid, []).append(markdown_safe(words(each), _LONGEST))
     for paid, names in same.items():
         rate = equal_rate(_always_on(price), paid)
         if rate is not None and rate <= price.searches_per_second * price.utilisation:

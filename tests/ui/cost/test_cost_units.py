@@ -9,8 +9,9 @@ def by_traffic(paid: float) -> None:
     from datetime import date
     from types import SimpleNamespace
 
+    from rankdash.runs.usage import MeasuredLoad
     from rankdash.study.costs import Choice
-    from rankdash.study.pricing import MeasuredLoad, Waiting
+    from rankdash.study.pricing import Waiting
     from rankdash.ui.cost.cost_units import _by_traffic
     from rankdash.value.assumptions import Assumptions
     from rankdash.value.billing import Load, Price

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.costs import BASELINE, Choice
-from rankdash.study.pricing import Bill, MeasuredLoad, Waiting
+from rankdash.study.pricing import Bill, Waiting
 from rankdash.ui.cost import (
     cost_cards,
     cost_currency,

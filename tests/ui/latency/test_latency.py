@@ -11,7 +11,8 @@ from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
-from rankdash.study.pricing import MeasuredLoad, Waiting, priced
+from rankdash.runs.usage import MeasuredLoad
+from rankdash.study.pricing import Waiting, priced
 from rankdash.study.systems import Money
 from rankdash.value.billing import Load, Price
 from rankdash.value.price_list import ListedPrice
