@@ -11,6 +11,7 @@ from typing import Any
 from rankdash.allowed import hub_token
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.outfile import FULL
 from rankdash.readers.by_name.fetching import Fetched
 from rankdash.readers.formats.huggingface import other_splits
 from rankdash.readers.parse.limits import MEGABYTE
@@ -81,8 +82,11 @@ def fetch(name: str, folder: Path) -> list[Fetched]:
         )
     except Exception as error:
         raise DataError(
-            "The download of {name} stopped: {reason}",
-            remedy="Load it again: downloaded parts are kept.",
+            "The download of {name} stopped: {reason}.",
+            remedy="Free space on the disk, or set HF_HOME to a folder on another disk. Then load "
+            "it again: downloaded parts are kept."
+            if getattr(error, "errno", None) in FULL
+            else "Load it again: downloaded parts are kept.",
             name=f"hf:{name}",
             reason=_reason(error),
         ) from error

@@ -85,6 +85,7 @@ class Embeddings:
                     path.unlink(missing_ok=True)
 
     def _write(self, entries: dict[bytes, KeptEmbeddings]) -> None:
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
         widths = {len(kept.vector) for kept in entries.values()}
@@ -98,8 +99,14 @@ class Embeddings:
             "vectors": np.stack([kept.vector for kept in entries.values()]).astype(np.float32),
             "full": np.array([kept.full for kept in entries.values()], dtype=np.int64),
         }
-        save_file(arrays, making)
-        making.replace(self._folder / f"{name}.safetensors")
+        try:
+            save_file(arrays, making)
+            making.replace(self._folder / f"{name}.safetensors")
+        except SafetensorError as error:
+            # Such as a full disk, in the words of its library.
+            raise OSError(str(error)) from error
+        finally:
+            making.unlink(missing_ok=True)
         self._make_room()
 
     def _make_room(self) -> None:

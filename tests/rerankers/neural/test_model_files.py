@@ -25,10 +25,18 @@ except RankdashError as error:
 """
 
 
-def located(name, home, **environment):
-    """What `locate` says in a process of its own, with its own cache."""
+def located(name, home, largest=None, **environment):
+    """What `locate` says in a process of its own, with its own cache. largest: how many bytes a
+    file may have, as on a disk that is nearly full."""
+
+    def limited():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", LOCATE, name],
+        preexec_fn=limited if largest else None,
+        args=[sys.executable, "-W", "error", "-c", LOCATE, name],
         capture_output=True,
         text=True,
         check=True,
@@ -101,6 +109,17 @@ def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
     assert set(tokens) == {sent}
     # Another host gets the request of a file without it.
     assert set(elsewhere) == {None}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX systems")
+def test_a_download_that_fills_the_disk_says_so(tmp_path, cross_folder):
+    with hub({"org/tiny": contents(cross_folder)}) as (address, _):
+        said = located("org/tiny", tmp_path, largest=1000, HF_ENDPOINT=address)
+    assert said.startswith("UnavailableError The download of the model 'org/tiny' stopped: [Errno")
+    assert said.endswith(
+        ". Free space on the disk, or set HF_HOME to a folder on another disk. Then start it "
+        "again: downloaded parts are kept."
+    )
 
 
 @pytest.mark.parametrize("reason", ["GatedRepo", "RepoNotFound"])
