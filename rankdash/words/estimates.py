@@ -128,9 +128,11 @@ def saved_sentence(saved: int) -> str:
 
 
 def like_these_sentence(found: Estimate) -> str:
-    """The difference for other queries of the same kind, as one look has it."""
+    """The difference for other queries of the same kind, by an interval for one look."""
     return _(
-        "For other queries like these, at one look: {low} … {high}.",
+        "For other queries of the same kind the difference is {low} … {high} ({level}), valid if "
+        "you look once; the interval for these queries is valid however often you look.",
+        level=percent(found.level),
         low=signed(found.like_these_low, 4),
         high=signed(found.like_these_high, 4),
     )

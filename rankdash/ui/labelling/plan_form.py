@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 import streamlit as st
 
@@ -23,19 +23,39 @@ from rankdash.i18n import (
 from rankdash.i18n import gettext as _
 from rankdash.metrics import parse_measure
 from rankdash.store.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
+from rankdash.study.leaderboard import best_challenger
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.label_plan import SCALES, Labelling, LabelSettings
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import stored, stored_judges
+from rankdash.ui.state import address, stored, stored_judges
+from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened
 
 _DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
 _DEEPEST = 100
-# The medians of the labels until conclusive on three labelled sets, with a judge and without
-# (tests/benchmarks/labelling.py), and a usual time for a label.
-_LEAST_EFFORT, _LARGEST_EFFORT, _SECONDS = 150, 420, 10
+# A usual time for a label.
+_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """Labels until conclusive on three labelled sets, by 1,000 simulated plans each: the lowest and
+    the highest of their medians, and of what was enough for nine in ten
+    (tests/benchmarks/labelling.py)."""
+
+    half_low: int
+    half_high: int
+    most_low: int
+    most_high: int
+
+
+_WEIGHT, _RANDOM = _Effort(177, 423, 256, 684), _Effort(299, 898, 458, 1327)
+# With the grades of either judge of the simulation as the guess.
+_WITH_JUDGE = _Effort(176, 209, 250, 264)
 
 
 def draw(dataset_id: str, before: Labelling | None) -> None:
@@ -85,7 +105,7 @@ def _one_ranking() -> None:
 
 def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) -> LabelSettings:
     """What is chosen, with the seed 0; offered is what the plan before had."""
-    last = _usual(dataset_id, names) if before is None else before.settings
+    last = _usual(dataset_id) if before is None else before.settings
     measure = parse_measure(last.metric)
     left, right = st.columns(2)
     baseline = left.selectbox(
@@ -202,12 +222,20 @@ def _judge(dataset_id: str, top: float, last: str) -> str:
     return chosen
 
 
-def _usual(dataset_id: str, names: dict[str, str]) -> LabelSettings:
-    """The newest run against the first stage, on the scale that the labels of the data have."""
+def _usual(dataset_id: str) -> LabelSettings:
+    """The best system against the baseline, without labels the newest, on the scale that the labels
+    of the data have."""
     known = stored.dataset(dataset_id).label_values
     top = min(max(int(known[-1]) if known else 1, 1), SCALES[-1])
-    ids = list(names)
-    return LabelSettings((ids[0], ids[-1]), "dcg@10", float(top), 1.0, seed=0)
+    systems, base = stored.systems(dataset_id), address.one("base")
+    baseline = base if base in systems else FIRST_STAGE
+    others = tuple(each for each in systems if each != baseline)
+    best = others[-1]
+    if known:
+        data = stored.dataset(dataset_id)
+        study = Study(data, systems, baseline, others, dataset_id=dataset_id, cache=cache)
+        best = best_challenger(study) or best
+    return LabelSettings((baseline, best), "dcg@10", float(top), 1.0, seed=0)
 
 
 def _modes() -> dict[str, str]:
@@ -251,9 +279,24 @@ def _offer(dataset_id: str, settings: LabelSettings) -> bool:
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
         return False
+    if not len(plan.order):
+        st.success(
+            _("All documents that can change the result have a label."), icon=":material/done_all:"
+        )
+        st.page_link(view.page("overview"), label=_("Overview"), icon=":material/arrow_forward:")
+        return False
     st.caption(paragraph(_facts(dataset_id, plan)))
     st.caption(paragraph(_expected(len(plan.order), settings)))
     return True
+
+
+def _effort(settings: LabelSettings) -> _Effort | None:
+    """What such a plan took in the simulations; None for whole queries, which are another unit."""
+    if settings.mode == "query":
+        return None
+    if settings.mode == "random":
+        return None if settings.judge else _RANDOM
+    return _WITH_JUDGE if settings.judge else _WEIGHT
 
 
 def _expected(count: int, settings: LabelSettings) -> list[str]:
@@ -266,22 +309,26 @@ def _expected(count: int, settings: LabelSettings) -> list[str]:
         "random": _("rankdash samples documents at random, all equally often."),
         "query": _("rankdash samples queries at random, each with all of its documents."),
     }
-    if settings.mode != "weight" or count <= _LARGEST_EFFORT:
-        minutes = duration(count * _SECONDS)
+    found = _effort(settings)
+    if found is None or count <= found.most_high:
         effort = _(
             "At most {n} labels, about {time} at {seconds} seconds each.",
             n=number(count, 0),
-            time=minutes,
+            time=duration(count * _SECONDS),
             seconds=_SECONDS,
         )
     else:
         effort = _(
-            "Expect {least} to {most} labels, {short} to {long} at {seconds} seconds each, if the "
-            "rankings clearly differ (measured on three labelled sets); all {n} if they are alike.",
-            least=_LEAST_EFFORT,
-            most=_LARGEST_EFFORT,
-            short=duration(_LEAST_EFFORT * _SECONDS),
-            long=duration(_LARGEST_EFFORT * _SECONDS),
+            "In simulations on three labelled sets, half of the plans were conclusive after "
+            "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
+            "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
+            "are alike can take all {n}.",
+            half_low=number(found.half_low, 0),
+            half_high=number(found.half_high, 0),
+            most_low=number(found.most_low, 0),
+            most_high=number(found.most_high, 0),
+            short=duration(found.half_low * _SECONDS),
+            long=duration(found.half_high * _SECONDS),
             seconds=_SECONDS,
             n=number(count, 0),
         )

@@ -50,31 +50,30 @@ def draw(labelling: Labelling) -> None:
         st.caption(paragraph(notes))
     share, text = _progress(labelling, found)
     if math.isfinite(found.seconds):
-        text = f"{text} · {_('{time} each', time=duration(found.seconds))}"
+        text = paragraph([text, _("{time} per label.", time=duration(found.seconds))])
     st.progress(share, text=text)
 
 
 def _progress(labelling: Labelling, found: LabelStatus) -> tuple[float, str]:
     """How near a conclusive result is, and in words."""
     first = found.estimates[0]
-    done = first.known + first.labels + first.waiting
-    if found.settled or labelling.complete:
-        return 1.0, ngettext("{n} document labelled", "{n} documents labelled", done)
+    if labelling.complete:
+        return 1.0, _("All documents that can change the result have a label.")
+    if found.settled:
+        return 1.0, _("The result is conclusive.")
     if found.needed is None:
         fewest = FEWEST_DRAWS
         if found.mode == "query":
             fewest = math.ceil(first.pairs / first.queries * FEWEST_QUERIES)
         goal = min(fewest, first.pairs - first.known)
         text = _(
-            "{done} documents labelled; the first interval comes after about {goal}",
-            done=number(done, 0),
-            goal=number(goal + first.known, 0),
+            "The first interval comes after about {n} labels.", n=number(goal + first.known, 0)
         )
         return min(first.labels / max(goal, 1), 0.99), text
-    text = _(
-        "{done} documents labelled, about {n} more until the result is conclusive",
-        done=number(done, 0),
-        n=number(found.needed, 0),
+    text = ngettext(
+        "About {n} more label until the result is conclusive.",
+        "About {n} more labels until the result is conclusive.",
+        found.needed,
     )
     return first.labels / (first.labels + max(found.needed, 1)), text
 

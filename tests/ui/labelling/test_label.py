@@ -14,8 +14,10 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.labelling.answers import labels_table
 from rankdash.loading import Loaded, load
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source
 from rankdash.reporting import report
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
@@ -804,7 +806,7 @@ def test_a_conclusive_result_leads_to_the_verdict_and_the_report(conclusive):
 
 def test_the_bar_runs_towards_a_conclusive_result(label, workspace, unlabelled):
     (before,) = label.main.get("progress")
-    assert "0 documents labelled; the first interval comes after about 50" in before.proto.text
+    assert before.proto.text == "The first interval comes after about 50 labels."
     found = label_plan.current(unlabelled)
     for place in found.plan.order[:60].tolist():
         query, doc = found.pair(place)
@@ -813,13 +815,64 @@ def test_the_bar_runs_towards_a_conclusive_result(label, workspace, unlabelled):
     label.run()
     (after,) = label.main.get("progress")
     assert after.proto.value == 100
-    assert "60 documents labelled" in after.proto.text
+    # How many labels there are is in the sentence of the estimate, and nowhere else.
+    assert after.proto.text.startswith("The result is conclusive.")
+    assert "60" not in after.proto.text and "from 60 of 144 labels" in strip(label)
+    assert "is valid however often you look" in strip(label)
 
 
 def test_before_the_start_the_page_says_how_many_labels_and_why_these(app, unlabelled):
     opened(app, "label", unlabelled)
     assert "At most 144 labels, about 24 min at 10 seconds each." in texts(app)
     assert "those more often whose ranks differ most" in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("weight", "half of the plans were conclusive after 177 to 423 labels"),
+        ("random", "half of the plans were conclusive after 299 to 898 labels"),
+        ("query", "At most 1,600 labels"),
+    ],
+)
+def test_the_forecast_is_what_was_measured(app, workspace, mode, said):
+    queries = range(160)
+    files = {
+        "queries.jsonl": "".join(f'{{"_id": "q{n}", "text": "a"}}\n' for n in queries).encode(),
+        "initial.trec": _run(range(10), queries),
+        "turned.trec": _run([*reversed(range(10))], queries),
+    }
+    loaded = load([Source(name, content) for name, content in files.items()], name="Large")
+    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+    for run in loaded.runs:
+        workspace.save_run(run)
+    opened(app, "label", loaded.dataset.id)
+    if mode != "weight":
+        app.selectbox(key="labelling.mode").set_value(mode).run()
+    assert said in texts(app)
+    if mode == "weight":
+        assert "nine in ten after 256 to 684" in texts(app)
+        assert "can take all 1,600." in texts(app)
+
+
+def test_what_is_fully_labelled_says_so_and_leads_to_overview(app, stored):
+    opened(app, "label", stored)
+    assert [each.value for each in app.main.success] == [
+        "All documents that can change the result have a label."
+    ]
+    assert "Overview" in links(app)
+    assert not [each for each in app.button if each.key == "labelling.start"]
+
+
+def test_the_best_system_is_set_against_the_baseline_to_begin_with(app, workspace, stored):
+    [row] = workspace.runs(stored)
+    worst = [
+        (f"q{q}", [f"d{d}" for d in range(4) if d != q % 4], [3.0, 2.0, 1.0]) for q in range(16)
+    ]
+    workspace.save_run(run_from_ranking("worst", stored, Ranking.from_lists(worst), "worst.trec"))
+    opened(app, "label", stored)
+    assert app.selectbox(key="labelling.baseline").value == "first-stage"
+    assert app.multiselect(key="labelling.challengers.first-stage").value == [row.id]
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
