@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from rankdash.cli.rankings import Files, study_of
 from rankdash.cli.timings import Timings
 from rankdash.errors import DataError, SpecError
 from rankdash.i18n import speaking
+from rankdash.infile import from_toml, guarded, text_of
 from rankdash.metrics import MetricList
 from rankdash.readers import Source
 from rankdash.study.study import Study
@@ -164,7 +164,7 @@ def _report(arguments: argparse.Namespace) -> int:
         study = _study(arguments, metrics)
     if arguments.assumptions is not None:
         names = {system: study.name(system) for system in study.challengers}
-        study = replace(study, money=_read_money(Path(arguments.assumptions), names))
+        study = replace(study, money=read_money(Path(arguments.assumptions), names))
     if arguments.example_values:
         study = replace(study, money=replace(study.money or Money(), example=True))
     if arguments.profile is not None:
@@ -237,33 +237,27 @@ def _closing() -> str:
     )  # fmt: skip
 
 
-def _read_money(path: Path, names: Mapping[str, str]) -> Money:
+def read_money(path: Path, names: Mapping[str, str]) -> Money:
     """The assumptions by their names, machines ("whole" or "share"), currency, rates (`rates =
     { USD = 7.1 }`: how much one unit of another currency is), and [[prices]] as in
     `assets/prices.toml`, the key of each being the name of the system that it is for, or "all".
 
     names: challenger → its name. Raises DataError, which names the file, for anything else.
     """
-    file = str(path)
-    try:
-        content = Source.from_path(path).data
-        read: dict[str, Any] = tomllib.loads(content.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise DataError(
-            "The assumptions cannot be read: {reason}.",
-            remedy="Give TOML with a line such as: searches_per_day = 5000",
-            file=file,
-            reason=str(problem).rstrip("."),
-        ) from problem
+    with guarded(
+        str(path),
+        "The assumptions cannot be read: {reason}.",
+        "Give TOML with a line such as: searches_per_day = 5000",
+    ):
+        return _money(from_toml(text_of(Source.from_path(path).data)), str(path), names)
+
+
+def _money(read: dict[str, Any], file: str, names: Mapping[str, str]) -> Money:
     currency = str(read.pop("currency", "USD")).upper()
     rates = _rates(read.pop("rates", {}), file)
     listed = read.pop("prices", None)
     prices = () if listed is None else _prices(listed, file)
-    try:
-        money = Money.of(read, currency=currency, rates=rates)
-    except DataError as problem:
-        problem.file = file
-        raise
+    money = Money.of(read, currency=currency, rates=rates)
     by_key = {each.key: each for each in prices}
     for key in by_key:
         if key != _EVERYONE and key not in names.values():

@@ -13,8 +13,8 @@ import argparse
 import difflib
 import json
 import sys
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from rankdash.cli.arguments import Parser
 from rankdash.cli.output import STANDARD, printable
 from rankdash.errors import DataError
+from rankdash.infile import from_toml, guarded, text_of
 
 COMMANDS = ("gate", "evaluate", "compare", "report")
 
@@ -36,8 +37,22 @@ def apply(command: str, parser: Parser, typed: Sequence[str]) -> None:
     Raises DataError, naming file and key, for an unknown key, a wrong type and a missing file.
     """
     file, content = ("", {}) if {"-h", "--help"} & {*typed} else _content()
-    if not content:
-        return
+    if content:
+        with _guarded(file):
+            _apply(file, content, command, parser, typed)
+
+
+def _guarded(file: str) -> AbstractContextManager[None]:
+    return guarded(
+        file,
+        "The settings cannot be read: {reason}.",
+        'Give TOML with lines such as: qrels = "qrels.tsv"',
+    )
+
+
+def _apply(
+    file: str, content: Mapping[str, Any], command: str, parser: Parser, typed: Sequence[str]
+) -> None:
     parsers = {name: parser if name == command else _parser_of(name) for name in COMMANDS}
     known = {name: options(each) for name, each in parsers.items()}
     tables = {name: _table(file, name, content.get(name, {})) for name in COMMANDS}
@@ -76,18 +91,11 @@ def _content() -> tuple[str, Mapping[str, Any]]:
     for file in (_FILE, _PROJECT):
         if not Path(file).is_file():
             continue
-        try:
-            text = Path(file).read_text(encoding="utf-8-sig")
+        with _guarded(file):
+            text = text_of(Path(file).read_bytes())
             if file == _PROJECT and "rankdash" not in text:
                 continue
-            content: Any = tomllib.loads(text)
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            raise DataError(
-                "The settings cannot be read: {reason}.",
-                remedy='Give TOML with lines such as: qrels = "qrels.tsv"',
-                file=file,
-                reason=str(problem).rstrip("."),
-            ) from problem
+            content: Any = from_toml(text)
         if file == _PROJECT:
             content = content.get("tool", {}).get("rankdash", {})
         return file, _table(file, "tool.rankdash", content)

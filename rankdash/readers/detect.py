@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rankdash.errors import FormatError
 from rankdash.findings import Finding
+from rankdash.infile import whole_characters
 from rankdash.readers import registry
 from rankdash.readers.formats import arrow, delimited, json_records, parquet, trec, workbook
 from rankdash.readers.parse import json_lines
@@ -119,7 +120,7 @@ def _read_text(decoded: Decoded, file: str, limits: ReadLimits) -> Table:
 
 
 def _read_json(text: str, file: str, limits: ReadLimits) -> list[Table]:
-    text, mended = json_lines.mended(text)
+    text, mended = whole_characters(text)
     tables = _json_tables(text, file, limits)
     if not mended:
         return tables

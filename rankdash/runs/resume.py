@@ -12,12 +12,15 @@ import pandas as pd
 
 from rankdash import outfile
 from rankdash.errors import DataError
+from rankdash.infile import guarded
 from rankdash.rerankers import SettingValue
 from rankdash.rerankers.kinds.cascade import STAGES, nested_settings
 from rankdash.runs.plan import Plan
 from rankdash.runs.results import QueryResult, results_from, to_row
 
 _MARK = "rankdash results "
+_NO_RESULTS = "This is no file of results that a run goes on from, or it was changed."
+_REMEDY = "Name a new file, or the one that --resume named before."
 _COMPUTED = ("runtime", "device")
 _ARRAYS = {"scores": np.float64, "read": np.int32, "full": np.int32, "repeated_ms": np.float64}
 
@@ -85,10 +88,8 @@ class ResultsFile:
             )
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
-            try:
+            with guarded(str(path), _NO_RESULTS, _REMEDY):
                 self.computed, self.results = _parsed(whole[len(head) :].splitlines())
-            except (ValueError, TypeError, KeyError, AttributeError) as problem:
-                raise _no_results(path) from problem
         outfile.append(path, [] if whole else [head])
 
     def begin(self, details: Mapping[str, object]) -> None:
@@ -116,11 +117,7 @@ class ResultsFile:
 
 
 def _no_results(path: Path) -> DataError:
-    return DataError(
-        "This is no file of results that a run goes on from, or it was changed.",
-        remedy="Name a new file, or the one that --resume named before.",
-        file=str(path),
-    )
+    return DataError(_NO_RESULTS, remedy=_REMEDY, file=str(path))
 
 
 def _parsed(lines: Iterable[bytes]) -> tuple[Mapping[str, object], list[QueryResult]]:

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, Phrase, SettingError
+from rankdash.infile import guarded
 from rankdash.ranking.ranking import Ranking, Run, digest
 from rankdash.runs.resume import computed_by
 
@@ -30,6 +32,16 @@ _MARK = b"# rankdash shard "
 _LONGEST_HEAD = 1 << 30
 _FORM = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 _NAMED = 5
+# Id, state, reason, latency, pairs, rows of the run, latency of each repeat.
+_Query = tuple[
+    str,
+    str,
+    str,
+    float | None,
+    float | None,
+    Annotated[int, msgspec.Meta(ge=0, le=2**62)],
+    list[float],
+]
 # What has to be the same in all parts → what a file is of where it is not.
 _SAME = {
     "version": Phrase("from another version of rankdash"),
@@ -141,21 +153,18 @@ class Part:
         """Raises DataError where it is no such file, OSError where it cannot be read."""
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEAD)
-        try:
+        with guarded(
+            str(path), "This is no file of a shard.", "Give the files that rerank --shard wrote."
+        ):
             if not line.startswith(_MARK):
                 raise ValueError
             head = json.loads(line[len(_MARK) :])
             if not {*_SAME, "number", "total", "sha256", "queries"} <= head.keys():
                 raise ValueError
+            head["queries"] = msgspec.convert(head["queries"], list[_Query])
             part = cls(path, head, len(line))
             if len(head["queries"]) != len(range(part.shard.number - 1, head["total"], head["of"])):
                 raise ValueError
-        except (ValueError, TypeError, AttributeError, SettingError) as problem:
-            raise DataError(
-                "This is no file of a shard.",
-                remedy="Give the files that rerank --shard wrote.",
-                file=str(path),
-            ) from problem
         return part
 
     @cached_property

@@ -17,6 +17,7 @@ from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import DataError
 from rankdash.findings import Finding
+from rankdash.infile import from_json, guarded
 from rankdash.store import Workspace
 from rankdash.store.workspace_file.archive import FORMAT, Progress, pack
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
@@ -86,11 +87,9 @@ def read_scenarios(text: str) -> dict[str, Assumptions]:
 
     Raises DataError for anything else.
     """
-    try:
-        read: Any = json.loads(text)
+    with guarded("", "The saved scenarios cannot be read.", "Save them again."):
+        read: Any = from_json(text)
         return {str(name): Assumptions.from_dict(each) for name, each in read.items()}
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError("The saved scenarios cannot be read.", remedy="Save them again.") from error
 
 
 def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from rankdash.errors import DataError, Phrase
 from rankdash.i18n import gettext as _
+from rankdash.infile import from_json_or_toml, guarded, text_of
 from rankdash.shipped import ASSETS
 from rankdash.value.billing import UNITS, Price
 
@@ -22,9 +22,8 @@ STALE_DAYS = 180
 _PRICE_FIELDS = frozenset(each.name for each in fields(Price))
 _OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
 _LONGEST_TEXT = 200
-# A name of many parts in one takes TOML's parser minutes.
-_LONGEST_LINE = 2_000
 _MOST_ENTRIES = 500
+_REMEDY = "Give TOML with [[prices]] entries, or a file exported from the Cost page."
 _EXAMPLE_OF_MACHINES = (
     "An example: put in your hourly price and the searches per second that you measured"
 )
@@ -105,25 +104,16 @@ def parse_prices(content: bytes, file: str) -> tuple[ListedPrice, ...]:
 
     Raises DataError naming the file, the entry and what is wrong with it.
     """
-    try:
-        text = content.decode("utf-8-sig")
-        # A list in brackets may be TOML: [[prices]] is how one begins.
-        is_json = text.lstrip().startswith("{")
-        if not is_json and max(map(len, text.splitlines()), default=0) > _LONGEST_LINE:
-            raise ValueError(f"a line has more than {_LONGEST_LINE} characters")
-        read: Any = json.loads(text) if is_json else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            "The price list cannot be read: {reason}.",
-            remedy="Give TOML with [[prices]] entries, or a file exported from the Cost page.",
-            file=file,
-            reason=str(error).rstrip("."),
-        ) from error
+    with guarded(file, "The price list cannot be read: {reason}.", _REMEDY):
+        return _listed(from_json_or_toml(text_of(content)), file)
+
+
+def _listed(read: Any, file: str) -> tuple[ListedPrice, ...]:
     entries = read.get("prices") if isinstance(read, Mapping) else None
     if not isinstance(entries, list) or not entries:
         raise DataError(
             "The file has no list called prices.",
-            remedy="Give TOML with [[prices]] entries, or a file exported from the Cost page.",
+            remedy=_REMEDY,
             file=file,
         )
     if len(entries) > _MOST_ENTRIES:
@@ -169,7 +159,7 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):
             raise _broken(place, Phrase("it has no {name}", name=name), file)
-    if entry["unit"] not in UNITS:
+    if entry["unit"] not in [*UNITS]:
         known = ", ".join(UNITS)
         raise _broken(place, Phrase("its unit is not one of {units}", units=known), file)
     numbers = {

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from rankdash.errors import DataError, Phrase
+from rankdash.errors import DataError
+from rankdash.infile import from_json, from_json_or_toml, from_toml, guarded, text_of
 from rankdash.metrics import parse_measure
 from rankdash.shipped import ASSETS
 
@@ -24,6 +24,9 @@ SHIPPED = ASSETS / "targets.toml"
 Status = Literal["met", "missed", "undecided", "unreachable"]
 """What an interval says of a target. undecided: it holds the target, or there is no interval.
 unreachable: no order of the documents reaches the target with these labels, which is no failure."""
+
+_BROKEN = "The targets cannot be read."
+_RESTORE = "Restore the built-in targets and edit them again."
 
 LIMITS = ("p95_ms", "per_million_tokens")
 
@@ -206,44 +209,31 @@ class Targets:
     @classmethod
     def from_json(cls, text: str) -> Targets:
         """The targets that `to_json` wrote. Raises DataError for anything else."""
-        try:
-            return _targets(json.loads(text), start="start")
-        except json.JSONDecodeError as problem:
-            raise _broken() from problem
+        with guarded("", _BROKEN, _RESTORE):
+            return _targets(from_json(text), start="start")
 
     @classmethod
     def from_toml(cls, text: str) -> Targets:
         """Targets in the form of `assets/targets.toml`. Raises DataError where it is broken."""
-        try:
-            return _targets(tomllib.loads(text), start="from")
-        except tomllib.TOMLDecodeError as problem:
-            raise _broken() from problem
-
-
-def _broken() -> DataError:
-    return DataError(
-        "The targets cannot be read.", remedy="Restore the built-in targets and edit them again."
-    )
+        with guarded("", _BROKEN, _RESTORE):
+            return _targets(from_toml(text), start="from")
 
 
 def _targets(fields: Mapping[str, Any], start: str) -> Targets:
-    try:
-        return Targets(
-            source=str(fields["source"]),
-            profiles={str(key): _profile(each) for key, each in fields["profiles"].items()},
-            bands=tuple(
-                Band(
-                    tuple(band["metrics"]),
-                    tuple(
-                        Grade(str(grade["name"]), float(grade[start]), str(grade["advice"]))
-                        for grade in band["grades"]
-                    ),
-                )
-                for band in fields["bands"]
-            ),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise _broken() from problem
+    return Targets(
+        source=str(fields["source"]),
+        profiles={str(key): _profile(each) for key, each in fields["profiles"].items()},
+        bands=tuple(
+            Band(
+                tuple(band["metrics"]),
+                tuple(
+                    Grade(str(grade["name"]), float(grade[start]), str(grade["advice"]))
+                    for grade in band["grades"]
+                ),
+            )
+            for band in fields["bands"]
+        ),
+    )
 
 
 def _profile(fields: Mapping[str, Any]) -> Profile:
@@ -256,24 +246,18 @@ def _profile(fields: Mapping[str, Any]) -> Profile:
 
 
 def _read_profile(file: str) -> Profile:
-    try:
-        text = Path(file).read_text(encoding="utf-8-sig")
+    with guarded(
+        file,
+        "The profile cannot be read: {reason}.",
+        "Give a file that Overview exported, or TOML with a title and a list of targets "
+        'such as {{ metric = "ndcg@10", target = 0.8 }}.',
+    ):
+        try:
+            content = Path(file).read_bytes()
+        except OSError as problem:
+            raise ValueError(str(problem)) from problem
         # The page writes JSON; TOML is what one types.
-        return _profile(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
-    except DataError as problem:
-        problem.file = file
-        raise
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
-        missing = isinstance(problem, KeyError)
-        raise DataError(
-            "The profile cannot be read: {reason}.",
-            remedy="Give a file that Overview exported, or TOML with a title and a list of targets "
-            'such as {{ metric = "ndcg@10", target = 0.8 }}.',
-            file=file,
-            reason=Phrase("it has no {name}", name=problem.args[0])
-            if missing
-            else str(problem).rstrip("."),
-        ) from problem
+        return _profile(from_json_or_toml(text_of(content)))
 
 
 @cache

@@ -156,8 +156,12 @@ def sources(name: str, content: bytes) -> list[Source]:
 
 def mutated(name: str, seed: int) -> bytes:
     """The file of a format with some of its bytes changed."""
-    chance = random.Random(f"{name} {seed}")
-    content = bytearray(whole(name))
+    return changed(whole(name), random.Random(f"{name} {seed}"))
+
+
+def changed(given: bytes, chance: random.Random) -> bytes:
+    """The bytes with some of them changed."""
+    content = bytearray(given)
     for _ in range(chance.randint(1, _MOST_CHANGES)):
         _change(content, chance)
     return bytes(content)

@@ -195,11 +195,11 @@ def test_the_examples_of_ways_to_rerank_cost_what_they_read():
     ("content", "reason"),
     [
         # TOML's parser would take minutes for it.
-        (b".".join([b"a"] * 300_000) + b" = 1", "a line has more than 2000 characters"),
-        (b"[" + b".".join([b"a"] * 1_001) + b"]", "a line has more than 2000 characters"),
-        (b'{"prices": [' + b"1" * 5_000 + b"]}", "Exceeds the limit"),
-        (b'{"prices": ' + b"[" * 200_000, "recursion"),
-        (b"prices = " + b"[" * 1_900, "recursion"),
+        (b".".join([b"a"] * 300_000) + b" = 1", "line 1 has more than 2000 characters"),
+        (b"[" + b".".join([b"a"] * 1_001) + b"]", "line 1 has more than 2000 characters"),
+        (b'{"prices": [' + b"1" * 5_000 + b"]}", "a number of too many digits"),
+        (b'{"prices": ' + b"[" * 200_000, "lists inside lists, too deep"),
+        (b"prices = " + b"[" * 1_900, "lists inside lists, too deep"),
         (b"\xff\xfe", "can't decode"),
     ],
 )

@@ -21,8 +21,11 @@ from rankdash.analysis.labelling.answers import COLUMNS, no_answers
 from rankdash.analysis.labelling.draws import LabelPlan, Mode
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import DataError
+from rankdash.infile import from_json, guarded, text_of
 
 _KIND = "rankdash label plan 1"
+_NO_PLAN = "This is no label plan."
+_REMEDY = "Give the file that `rankdash label plan` wrote, unchanged."
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -128,7 +131,8 @@ def read_plan(content: bytes, file: str) -> tuple[LabelPlan, pd.DataFrame]:
             pairs.append(row)
         elif isinstance(row, _Answer):
             answers.append(row)
-    plan = _plan(head, pairs, file)
+    with guarded(file, _NO_PLAN, _REMEDY, line=1):
+        plan = _plan(head, pairs, file)
     if not answers:
         return plan, no_answers()
     table = pd.DataFrame([msgspec.structs.asdict(row) for row in answers])
@@ -137,21 +141,17 @@ def read_plan(content: bytes, file: str) -> tuple[LabelPlan, pd.DataFrame]:
 
 def _rows(lines: list[bytes], file: str) -> Iterator[Any]:
     for number, line in enumerate(lines, 1):
-        try:
-            # Not decoded as JSON by msgspec: it refuses the halves of characters.
-            row = json.loads(line)
-            yield msgspec.convert(row, _Head if number == 1 else _Pair | _Answer)
-        except (ValueError, msgspec.ValidationError) as problem:
-            raise _no_plan(file, number) from problem
+        with guarded(file, _NO_PLAN, _REMEDY, line=number):
+            read = from_json(text_of(line))
+            row = msgspec.convert(read, _Head if number == 1 else _Pair | _Answer)
+            values = msgspec.structs.astuple(row)
+            if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+                raise _no_plan(file, number)
+        yield row
 
 
 def _no_plan(file: str, line: int) -> DataError:
-    return DataError(
-        "This is no label plan.",
-        remedy="Give the file that `rankdash label plan` wrote, unchanged.",
-        file=file,
-        line=line,
-    )
+    return DataError(_NO_PLAN, remedy=_REMEDY, file=file, line=line)
 
 
 def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
@@ -160,6 +160,7 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
     drawn = sorted((row.draw, at) for at, row in enumerate(pairs) if row.draw is not None)
     sound = (
         pairs
+        and 0 < head.level < 1
         and all(row.query_id in place and len(row.ranks) == len(systems) for row in pairs)
         and [draw for draw, _ in drawn] == list(range(1, len(drawn) + 1))
         and head.contrasts
@@ -176,7 +177,7 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         ranks=np.array(ranks, dtype=np.float64).T,
         excluded=tuple(head.excluded),
     )
-    return LabelPlan(
+    plan = LabelPlan(
         pool=pool,
         metric=Additive.of(head.metric, top=head.top, threshold=head.threshold),
         contrasts=tuple(head.contrasts),
@@ -187,3 +188,9 @@ def _plan(head: _Head, pairs: list[_Pair], file: str) -> LabelPlan:
         mode=head.mode,
         share=head.share,
     )
+    # An estimate goes by the probability of each draw, which follows from the rest of the plan.
+    written = np.array([pairs[at].probability for _, at in drawn], dtype=np.float64)
+    with np.errstate(all="ignore"):
+        if not np.allclose(plan.probabilities, written, rtol=1e-6, atol=0):
+            raise _no_plan(file, 1)
+    return plan

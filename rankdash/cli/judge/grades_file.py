@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from rankdash import outfile
 from rankdash.cli.output import csv_line
 from rankdash.errors import DataError
+from rankdash.infile import from_json, guarded
 from rankdash.rerankers.judging.judge import Judge
 from rankdash.runs.judging.asking import JudgedPair
 from rankdash.runs.usage import Usage
@@ -65,17 +67,18 @@ class GradesFile:
             return found
         own = found._identity
         for line, row in enumerate(_rows(path), 2 if path.suffix == ".csv" else 1):
-            if any(str(row[each]) != str(own[each]) for each in _IDENTITY):
-                raise DataError(
-                    "This file has the grades of another judge: model {model}, prompt {prompt}.",
-                    remedy="Give --out another name, or ask that judge: it has the same model, "
-                    "prompt, guidelines and scale.",
-                    file=str(path),
-                    line=line,
-                    model=str(row["model"]),
-                    prompt=str(row["template"]),
-                )
-            found._take(row)
+            with _guarded(path, line):
+                if any(str(row[each]) != str(own[each]) for each in _IDENTITY):
+                    raise DataError(
+                        "This file has the grades of another judge: model {model}, prompt "
+                        "{prompt}.",
+                        remedy="Give --out another name, or ask that judge: it has the same model, "
+                        "prompt, guidelines and scale.",
+                        line=line,
+                        model=str(row["model"]),
+                        prompt=str(row["template"]),
+                    )
+                found._take(row)
         # What a program that died left unfinished is not in it any more.
         found._write(found.rows.values())
         return found
@@ -155,27 +158,30 @@ def _rows(path: Path) -> list[Row]:
     """Raises DataError for a file of something else."""
     text = path.read_bytes().decode("utf-8", "replace")
     whole = text[: text.rfind("\n") + 1]
-    try:
+    with _guarded(path):
         if path.suffix == ".jsonl":
-            return [_checked(json.loads(line)) for line in whole.splitlines()]
+            return [_checked(from_json(line)) for line in whole.splitlines()]
         table = list(csv.reader(io.StringIO(whole)))
         if not table or tuple(table[0]) != COLUMNS:
             raise ValueError
         # A row that was being written when the program died lacks cells.
         rows = [row for row in table[1:] if len(row) == len(COLUMNS)]
         return [_checked(_from_cells(row)) for row in rows]
-    except (ValueError, TypeError, KeyError, AttributeError, csv.Error) as problem:
-        raise DataError(
-            "This is no file of grades that `rankdash judge run` wrote.",
-            remedy="Give --out another name.",
-            file=str(path),
-        ) from problem
+
+
+def _guarded(path: Path, line: int | None = None) -> AbstractContextManager[None]:
+    return guarded(
+        str(path),
+        "This is no file of grades that `rankdash judge run` wrote.",
+        "Give --out another name.",
+        line=line,
+    )
 
 
 def _from_cells(cells: Sequence[str]) -> Row:
     row: Row = dict(zip(COLUMNS, map(restored, cells), strict=True))
     row["grade"] = float(row["grade"]) if row["grade"] else None
-    return row | {name: json.loads(row[name]) for name in ("grades", "billed")}
+    return row | {name: from_json(row[name]) for name in ("grades", "billed")}
 
 
 def _checked(row: Row) -> Row:

@@ -110,7 +110,7 @@ def _is_scores(record: Record, name: str, graded: str) -> bool:
     )
 
 
-def _names_scores(name: str, values: object) -> bool:
+def _names_scores(name: str, values: Any) -> bool:
     """Whether the name of a list of numbers says that they are scores or ranks, however many."""
     if not _numeric(values):
         return False

@@ -146,11 +146,11 @@ def _listed(value: object) -> bool:
 
 class _Lists(NamedTuple):
     """columns: the lists (or the columns of a data frame) under one object. meant: those whose
-    names or values say what they hold. index: the keys of the data frame's rows."""
+    names or values say what they hold. keys: those of the data frame's rows."""
 
     columns: dict[str, list[Any]]
     meant: set[str]
-    index: tuple[str, ...]
+    keys: tuple[str, ...]
 
     @property
     def lengths(self) -> dict[str, int]:
@@ -227,8 +227,8 @@ def _parallel(outer: object) -> list[Record] | None:
         return None
     length = next(iter(lists.lengths.values()))
     columns = {key: cells for key, cells in lists.columns.items() if len(cells) == length}
-    if not lists.of_queries and not all(query.isdigit() for query in lists.index):
-        columns["query_id"] = list(lists.index)
+    if not lists.of_queries and not all(query.isdigit() for query in lists.keys):
+        columns["query_id"] = list(lists.keys)
     return [
         {_name(key): cells[at] for key, cells in columns.items()} | _unnamed(columns, at)
         for at in range(length)

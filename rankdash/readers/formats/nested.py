@@ -132,17 +132,17 @@ def _one_list(record: Record) -> Record:
     labels = [label for label, documents in found.items() for _ in documents]
     joined = {"docs": [*found[1], *found[0]], "labels": labels}
     used = {*sides[1], *sides[0]}
-    for names, field in _BESIDE_SIDES.items():
-        first, second = (record.get(keys.get(name, "")) for name in names)
+    for beside, field in _BESIDE_SIDES.items():
+        first, second = (record.get(keys.get(name, "")) for name in beside)
         if not isinstance(first, list) or not (isinstance(second, list) or not sides[0]):
             continue
         joined[field] = [*first, *(second or [])]
-        used |= {keys.get(name, "") for name in names}
+        used |= {keys.get(name, "") for name in beside}
         if joined[field] and (len(first), len(second or [])) != (len(found[1]), len(found[0])):
             lengths = {
                 " + ".join(sides[label]): len(found[label]) for label in sides if sides[label]
             }
-            lengths |= {keys[name]: len(record[keys[name]]) for name in names if name in keys}
+            lengths |= {keys[name]: len(record[keys[name]]) for name in beside if name in keys}
             return RefusedEntry(record, "not_paired", lengths)
     return {**{key: value for key, value in record.items() if key not in used}, **joined}
 

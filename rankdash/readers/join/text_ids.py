@@ -183,7 +183,7 @@ def _renamed(part: ParsedFile, key: Key, id_of: dict[str, str]) -> ParsedFile:
 
 def _alike(key: Key, made: Mapping[str, str]) -> list[Finding]:
     """A warning of queries that are told apart by the blanks around their texts."""
-    first = {text.strip(): text for text in reversed(made)}
+    first = {text.strip(): text for text in reversed([*made])}
     others = [text for text in made if first[text.strip()] != text]
     if key != "query_id" or not others:
         return []

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rankdash.errors import FormatError, LimitError, RankdashError
+from rankdash.infile import said_by
 from rankdash.readers.parse.limits import variable
 
 FILE = "The {format} file is damaged or cut short ({problem}). Nothing of it was kept."
@@ -14,7 +15,6 @@ ARCHIVE = "The {kind} archive is damaged or cut short ({problem}). Nothing of it
 COLUMN = "The column {column!r} holds a value that cannot be read ({problem})."
 CONTENT = "The file holds something that no reader expects ({problem})."
 _AGAIN = "Copy or download the file again."
-_LONGEST = 300
 
 
 @contextmanager
@@ -40,12 +40,5 @@ def told(file: str, template: str = CONTENT, remedy: str = _AGAIN, **params: Any
         ) from problem
     except Exception as problem:
         raise FormatError(
-            template, remedy=remedy, file=file, problem=_reason(problem), **params
+            template, remedy=remedy, file=file, problem=said_by(problem), **params
         ) from problem
-
-
-def _reason(problem: Exception) -> str:
-    """In a line. What a library quotes of a file may be no text that can be stored or printed."""
-    lines = str(problem).strip().splitlines()
-    text = lines[0] if lines else type(problem).__name__
-    return text[:_LONGEST].encode("utf-8", "replace").decode()

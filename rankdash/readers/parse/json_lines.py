@@ -20,32 +20,6 @@ _BETWEEN = re.compile(r"[ \t\r\n]*")
 _BETWEEN_LISTS = re.compile(r"\](\s*\n\s*)\[")
 
 
-# A whole pair, or a half of one, as JSON spells them; anything else behind a backslash.
-_ESCAPED = re.compile(
-    r"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
-_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def mended(text: str) -> tuple[str, int]:
-    """The text with U+FFFD for each half of a surrogate pair, which JSON can spell and no encoding
-    can store; and how many there were. Every place in it stays where it was."""
-    if not _HALF_PAIR.search(text):
-        return text, 0
-    count = 0
-
-    def whole_or_not(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[2] is None:
-            return found[0]
-        count += 1
-        return "\\ufffd"
-
-    return _ESCAPED.sub(whole_or_not, text), count
-
-
 def as_one(text: str) -> str:
     """Lists that stand a line each as a list of them, every one on the line that it had."""
     if not text.lstrip().startswith("[") or whole(text) is not None:

@@ -9,6 +9,7 @@ counted while unpacking, not taken from a header.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import zipfile
@@ -203,6 +204,11 @@ class Unpacker:
             yield
         except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, RuntimeError, ValueError,
                 OverflowError) as error:  # fmt: skip
+            raise self.unknown() from error
+        except OSError as error:
+            # A list that is damaged sends the reader to a place before the beginning.
+            if error.errno != errno.EINVAL:
+                raise
             raise self.unknown() from error
         except Exception as error:
             # The decompressors have errors of their own kind, which share no base.

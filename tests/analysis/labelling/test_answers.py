@@ -166,7 +166,7 @@ def test_a_plan_and_its_answers_are_read_as_they_were_written(plan) -> None:
     known = np.full(len(plan.pool), np.nan)
     known[3] = 2.0
     odd = plan.pool.doc_ids.copy()
-    odd[0] = 'd "0",\n\ud800 中'
+    odd[0] = 'd "0",\n\ufffd 中'
     pool = replace(
         plan.pool, doc_ids=odd, ranks=np.where(plan.pool.ranks > 9, np.inf, plan.pool.ranks)
     )

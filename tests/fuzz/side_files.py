@@ -1,0 +1,333 @@
+"""Files beside the data of every kind, and what reads them: the same for a seed."""
+
+import io
+import json
+import random
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from rankdash import sharing
+from rankdash.analysis.labelling.additive import Additive
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
+from rankdash.cli import main
+from rankdash.cli.arguments import REFUSED
+from rankdash.cli.judge.grades_file import GradesFile
+from rankdash.cli.report import read_money
+from rankdash.errors import DataError
+from rankdash.loading import examine
+from rankdash.readers import Source
+from rankdash.readers.rated import read_judged, read_rated
+from rankdash.readers.timings import read_timings
+from rankdash.rerankers.judging.judge import Judge
+from rankdash.runs.results import QueryResult
+from rankdash.runs.resume import ResultsFile
+from rankdash.runs.shards import complete, merge
+from rankdash.store import Workspace
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.price_list import parse_prices, shipped, to_json
+from rankdash.value.targets import Goals, Targets
+from rankdash.value.targets import shipped as shipped_targets
+from tests.fuzz.mutated import changed
+from tests.stored import keep_lists, keep_rows
+
+QUERIES = [f"q{at}" for at in range(4)]
+DOCUMENTS = [f"d{at}" for at in range(6)]
+PRICES = """[[prices]]
+key = "own"
+provider = "Somebody"
+model = "Größe"
+source = "a contract"
+as_of = 2026-11-01
+amount = 2.5
+unit = "tokens"
+"""
+PROFILE = """title = "Help centre"
+measure = "ndcg@10"
+targets = [{ metric = "ndcg@10", minimum = 0.5, target = 0.8 }, { metric = "mrr", target = 0.9 }]
+limits = [{ what = "p95_ms", target = 300 }]
+"""
+MONEY = """searches_per_day = 5000
+value_per_search = 0.02
+machines = "share"
+currency = "EUR"
+rates = { USD = 0.9 }
+"""
+SETTINGS = """metrics = ["ndcg@10", "mrr"]
+seed = 3
+
+[gate]
+min_gain = 0.01
+max_hurt = 0.2
+
+[report]
+sections = ["systems"]
+"""
+WISH = {"data": "x", "settings": {"top": 10}}
+
+
+class CommandFaultError(Exception):
+    """What a command says of an error that is not rankdash's own."""
+
+
+def command(*typed: object) -> None:
+    """Run a command without what it prints. Raises DataError if it refuses something."""
+    said = io.StringIO()
+    with redirect_stdout(io.StringIO()), redirect_stderr(said):
+        refused = main(list(map(str, typed))) == REFUSED
+    if refused and "This is a fault of rankdash" in said.getvalue():
+        raise CommandFaultError(said.getvalue()[:200])
+    if refused:
+        raise DataError("{said}", said=said.getvalue())
+
+
+@dataclass(frozen=True)
+class SideFile:
+    """name: of the file. content: makes one that reads. read: whatever reads a file of the name in
+    a folder of its own."""
+
+    name: str
+    content: Callable[[], bytes]
+    read: Callable[[Path], object]
+
+
+def _plan() -> bytes:
+    ranks = np.array([np.arange(1, 7)] * 4 + [np.arange(6, 0, -1)] * 4, dtype=np.float64)
+    pool = LabelPool(
+        systems=("old", "new"),
+        query_ids=np.array(QUERIES, dtype=object),
+        query=np.repeat(np.arange(4), 6),
+        doc_ids=np.array(DOCUMENTS * 4, dtype=object),
+        ranks=ranks.reshape(2, 24),
+        excluded=(),
+    )
+    plan = LabelPlan.make(pool, Additive.of("dcg@3", top=2.0, threshold=1.0), seed=1)
+    drawn = plan.order[:8]
+    answers = pd.DataFrame(
+        {
+            "query_id": pool.query_ids[pool.query[drawn]],
+            "doc_id": pool.doc_ids[drawn],
+            "label": [0.0, 1.0, 2.0, np.nan, 1.0, 0.0, 1.0, 2.0],
+            "rater": "anna",
+            "time": "2026-11-01T10:00:00+00:00",
+        }
+    )
+    return write_plan(plan) + write_answers(answers)
+
+
+def _read_plan(file: Path) -> None:
+    read_plan(file.read_bytes(), file.name)
+    command("label", "status", file, "--json")
+
+
+def _judge() -> Judge:
+    return Judge({"base_url": "http://127.0.0.1:1/v1", "model": "m", "key_variable": "none"})
+
+
+def _grades(name: str) -> bytes:
+    rows = [
+        {
+            "query_id": query,
+            "doc_id": doc,
+            "grade": at % 3,
+            "error": "",
+            "kind": "",
+            "reason": "because",
+            "grades": [at % 3],
+            "judge": "m",
+            "model": "m",
+            "template": _judge().template_hash,
+            "top": _judge().top,
+            "calls": 1,
+            "time": "2026-11-01T10:00:00+00:00",
+            "billed": {"calls": 1},
+        }
+        for query in QUERIES
+        for at, doc in enumerate(DOCUMENTS)
+    ]
+    if name.endswith(".jsonl"):
+        return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    names = (
+        "query_id doc_id grade error kind reason grades judge model template top time calls billed"
+    )
+    cells = [row | {key: json.dumps(row[key]) for key in ("grades", "billed")} for row in rows]
+    return pd.DataFrame(cells)[names.split()].to_csv(index=False, lineterminator="\n").encode()
+
+
+def _read_grades(file: Path) -> None:
+    GradesFile.open(file, "m", _judge())
+    read_judged(Source(file.name, file.read_bytes()))
+
+
+def _rated() -> bytes:
+    return b"query_id,doc_id,label,rater,time\n" + b"".join(
+        f"{query},{doc},{at % 3},anna,2026-11-01T10:00:0{at}Z\n".encode()
+        for query in QUERIES
+        for at, doc in enumerate(DOCUMENTS)
+    )
+
+
+def _drawn() -> bytes:
+    rows = (
+        f"{query},{doc},{at % 3},{1 + at + 6 * place},{0.5 / (1 + at)}\n"
+        for place, query in enumerate(QUERIES)
+        for at, doc in enumerate(DOCUMENTS)
+    )
+    return "".join(["query_id,doc_id,label,draw,probability\n", *rows]).encode()
+
+
+def _run_lines() -> str:
+    return "".join(
+        f"{query} Q0 {doc} {at + 1} {9 - at} bm25\n"
+        for query in QUERIES
+        for at, doc in enumerate(DOCUMENTS)
+    )
+
+
+def _read_drawn(file: Path) -> None:
+    examine([Source(file.name, file.read_bytes())])
+    run = file.with_name("run.trec")
+    run.write_text(_run_lines())
+    command("evaluate", "--qrels", file, "--run", run, "--metrics", "ndcg@3", "--format", "json")
+
+
+def _timings() -> bytes:
+    rows = (f"{query},done,,{at * 1.5}\n" for at, query in enumerate(QUERIES))
+    return "".join(["query_id,state,reason,latency_ms\n", *rows]).encode()
+
+
+def _shard() -> bytes:
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "rows.csv").write_text(_rows())
+        command(
+            *("rerank", "--data", place / "rows.csv", "--reranker", "bm25", "--shard", "1/1"),
+            *("--out", place / "shard"),
+        )
+        return (place / "shard").read_bytes()
+
+
+def _rows() -> str:
+    return "query_id,query,doc_id,document,label\n" + "".join(
+        f"{query},how to return {at},{doc},text {at} of {doc},{at % 3}\n"
+        for query in QUERIES
+        for at, doc in enumerate(DOCUMENTS)
+    )
+
+
+def _read_shard(file: Path) -> None:
+    merge(complete([file]), io.BytesIO())
+    command("merge", file, "--out", file.with_name("merged.trec"))
+
+
+def _resume() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "results"
+        results = ResultsFile(file, WISH)
+        results.begin({"runtime": "onnx", "device": "cpu"})
+        results.add(
+            QueryResult(query, "done", np.arange(3), np.arange(3) / 2, latency_ms=1.5)
+            for query in QUERIES
+        )
+        return file.read_bytes()
+
+
+@cache
+def _workspace() -> bytes:
+    with TemporaryDirectory() as folder:
+        workspace = Workspace(Path(folder))
+        made = keep_rows(workspace, _rows(), "rows")
+        lists = [(query, DOCUMENTS, [9.0 - at for at in range(6)]) for query in QUERIES]
+        keep_lists(workspace, made, lists, "run")
+        written = io.BytesIO()
+        sharing.export(workspace, written, "1")
+        return written.getvalue()
+
+
+def _read_workspace(file: Path) -> None:
+    workspace = Workspace(file.with_name("home"))
+    with file.open("rb") as source:
+        sharing.bring_in(workspace, source, file.name)
+
+
+def _read_settings(file: Path) -> None:
+    (file.parent / "qrels.tsv").write_text("q0 0 d0 1\n")
+    (file.parent / "run.trec").write_text(_run_lines())
+    with chdir(file.parent):
+        command("evaluate", "--qrels", "qrels.tsv", "--run", "run.trec", "--format", "json")
+
+
+SIDE_FILES: dict[str, SideFile] = {
+    "prices": SideFile(
+        "prices.toml", PRICES.encode, lambda f: parse_prices(f.read_bytes(), f.name)
+    ),
+    "prices as JSON": SideFile(
+        "prices.json",
+        lambda: to_json(shipped()[:3]).encode(),
+        lambda file: parse_prices(file.read_bytes(), file.name),
+    ),
+    "profile": SideFile("mine.toml", PROFILE.encode, lambda file: Goals.of(str(file)).profile),
+    "profile as JSON": SideFile(
+        "mine.json",
+        lambda: next(iter(shipped_targets().profiles.values())).to_json().encode(),
+        lambda file: Goals.of(str(file)).profile,
+    ),
+    "targets": SideFile(
+        "targets.json",
+        lambda: shipped_targets().to_json().encode(),
+        lambda file: Targets.from_json(file.read_text("utf-8", "replace")),
+    ),
+    "targets as TOML": SideFile(
+        "targets.toml",
+        lambda: (Path(sharing.__file__).parents[2] / "assets" / "targets.toml").read_bytes(),
+        lambda file: Targets.from_toml(file.read_text("utf-8", "replace")),
+    ),
+    "scenarios": SideFile(
+        "scenarios.json",
+        lambda: sharing.write_scenarios({"now": Assumptions()}).encode(),
+        lambda file: sharing.read_scenarios(file.read_text("utf-8", "replace")),
+    ),
+    "assumptions": SideFile("money.toml", MONEY.encode, lambda file: read_money(file, {})),
+    "settings": SideFile("rankdash.toml", SETTINGS.encode, _read_settings),
+    "label plan": SideFile("plan.jsonl", _plan, _read_plan),
+    "grades": SideFile("grades.csv", lambda: _grades("grades.csv"), _read_grades),
+    "grades as JSON": SideFile("grades.jsonl", lambda: _grades("grades.jsonl"), _read_grades),
+    "labels of raters": SideFile(
+        "rated.csv", _rated, lambda file: read_rated(Source(file.name, file.read_bytes()))
+    ),
+    "labels that were drawn": SideFile("drawn.csv", _drawn, _read_drawn),
+    "timings": SideFile(
+        "timings.csv", _timings, lambda file: read_timings(Source(file.name, file.read_bytes()))
+    ),
+    "shard": SideFile("shard", _shard, _read_shard),
+    "results": SideFile("results", _resume, lambda file: ResultsFile(file, WISH)),
+    "workspace": SideFile("workspace.zip", _workspace, _read_workspace),
+}
+
+
+@cache
+def whole(kind: str) -> bytes:
+    """The file of a kind, before anything is changed."""
+    return SIDE_FILES[kind].content()
+
+
+def mutated(kind: str, seed: int) -> bytes:
+    """The file of a kind with some of its bytes changed."""
+    return changed(whole(kind), random.Random(f"{kind} {seed}"))
+
+
+def read(kind: str, content: bytes) -> None:
+    """Read a file of the kind in a folder that is removed afterwards."""
+    each = SIDE_FILES[kind]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / each.name
+        file.write_bytes(content)
+        each.read(file)

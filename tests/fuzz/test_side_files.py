@@ -1,0 +1,91 @@
+"""Whatever is in a file beside the data, it is read or refused with the file and a remedy."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rankdash.errors import DataError, RankdashError
+from rankdash.i18n import error_text
+from tests.fuzz.side_files import SIDE_FILES, mutated, read, whole
+
+FILES = 100
+# What stands in the place of a text or a number.
+HOSTILE = {
+    "deep lists": b"[" * 100_000,
+    "deep objects": b'{"a":' * 50_000,
+    "deep TOML": b"[" * 1_900 + b"]" * 1_900,
+    "400 digits": b"9" * 400,
+    "5000 digits": b"9" * 5_000,
+    "half a character": b'"\\ud800"',
+    "no UTF-8": b"\xff\xfe",
+    "no number": b"NaN",
+    "no float": b"1e400",
+    "null": b"null",
+    "another type": b'{"a": [1]}',
+}
+_VALUE = re.compile(rb'"[^"\n]{0,40}"|(?<![\w.])\d[\d.]{0,20}')
+
+
+@pytest.mark.parametrize("kind", SIDE_FILES)
+def test_a_file_that_nobody_changed_is_read(kind):
+    read(kind, whole(kind))
+
+
+@pytest.mark.parametrize("kind", SIDE_FILES)
+def test_a_hundred_changed_files_of_a_kind(kind):
+    refused = 0
+    for seed in range(FILES):
+        refused += _refused(kind, mutated(kind, seed))
+    assert refused > 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SIDE_FILES if kind != "workspace"])
+def test_whatever_stands_in_place_of_a_value(kind):
+    content = whole(kind)
+    places = [found.span() for found in _VALUE.finditer(content)]
+    step = max(1, len(places) // 8)
+    for start, end in places[::step]:
+        for value in HOSTILE.values():
+            _refused(kind, content[:start] + value + content[end:])
+
+
+def _refused(kind: str, content: bytes) -> bool:
+    """Whether the file is refused; what is no error of rankdash's own is raised."""
+    try:
+        read(kind, content)
+    except RankdashError as error:
+        error_text(error).encode()
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "line"),
+    [
+        ("prices", b"[[prices]]\nkey = \n", 2),
+        ("prices as JSON", b'{"prices": [\n1,\n]}', 3),
+        ("profile", b"title = 1\n\n[", 3),
+        ("profile as JSON", b'{"title":\n}', 2),
+        ("assumptions", b"searches_per_day = 5\nx", 2),
+        ("label plan", b"{}\n", 1),
+        ("grades as JSON", None, 3),
+        ("timings", b"query_id,latency_ms\nq1,2\nq2,x\n", 3),
+        ("labels of raters", b"query_id,doc_id,label,rater\nq1,d1,0,a\nq1,d2,?,a\n", 3),
+    ],
+)
+def test_the_line_and_what_to_do_are_told(kind, content, line, tmp_path):
+    if content is None:
+        rows = whole(kind).splitlines()
+        rows[line - 1] = json.dumps(
+            json.loads(rows[line - 1]) | {"billed": {"calls": None}}
+        ).encode()
+        content = b"\n".join(rows) + b"\n"
+    file: Path = tmp_path / SIDE_FILES[kind].name
+    file.write_bytes(content)
+    with pytest.raises(DataError) as refused:
+        SIDE_FILES[kind].read(file)
+    assert refused.value.line == line
+    assert Path(refused.value.file).name == file.name
+    assert refused.value.remedy
