@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,8 +89,7 @@ class ResultsFile:
             )
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
-            with guarded(str(path), _NO_RESULTS, _REMEDY):
-                self.computed, self.results = _parsed(whole[len(head) :].splitlines())
+            self.computed, self.results = _parsed(whole[len(head) :].splitlines(), str(path))
         outfile.append(path, [] if whole else [head])
 
     def begin(self, details: Mapping[str, object]) -> None:
@@ -120,12 +120,20 @@ def _no_results(path: Path) -> DataError:
     return DataError(_NO_RESULTS, remedy=_REMEDY, file=str(path))
 
 
-def _parsed(lines: Iterable[bytes]) -> tuple[Mapping[str, object], list[QueryResult]]:
-    rows = [json.loads(line) for line in lines]
-    computed = dict(rows.pop(0)["computed"]) if rows and "computed" in rows[0] else {}
-    for row in rows:
-        row |= {name: np.array(row[name], dtype=kind) for name, kind in _ARRAYS.items()}
-    return computed, results_from(pd.DataFrame(rows)) if rows else []
+def _parsed(lines: Iterable[bytes], file: str) -> tuple[Mapping[str, object], list[QueryResult]]:
+    """lines: below the first of the file."""
+    computed: Mapping[str, object] = {}
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 2):
+        with guarded(file, _NO_RESULTS, _REMEDY, line=number):
+            row = json.loads(line)
+            if not rows and "computed" in row:
+                computed = dict(row["computed"])
+                continue
+            row |= {name: np.array(row[name], dtype=kind) for name, kind in _ARRAYS.items()}
+            rows.append(row)
+    with guarded(file, _NO_RESULTS, _REMEDY):
+        return computed, results_from(pd.DataFrame(rows)) if rows else []
 
 
 def _difference(content: bytes, wish: Mapping[str, object]) -> str:

@@ -154,7 +154,10 @@ class Part:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEAD)
         with guarded(
-            str(path), "This is no file of a shard.", "Give the files that rerank --shard wrote."
+            str(path),
+            "This is no file of a shard.",
+            "Give the files that rerank --shard wrote.",
+            line=1,
         ):
             if not line.startswith(_MARK):
                 raise ValueError

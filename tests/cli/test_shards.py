@@ -280,7 +280,7 @@ def test_a_part_that_is_cut_off_or_changed_is_refused(run: Callable, data: Path,
         assert f"{files[1]}: The file of the shard was changed or cut off" in said
     for content in (b"", b"".join(lines[1:]), whole[:40], b"# rankdash shard {}\n"):
         files[1].write_bytes(content)
-        assert f"{files[1]}: This is no file of a shard" in refused(run, files, out)
+        assert f"{files[1]}, line 1: This is no file of a shard" in refused(run, files, out)
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "3", "a/b", "1/0", "-1/4", "1/9999999"])

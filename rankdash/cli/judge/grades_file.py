@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -66,7 +66,7 @@ class GradesFile:
             found._write([])
             return found
         own = found._identity
-        for line, row in enumerate(_rows(path), 2 if path.suffix == ".csv" else 1):
+        for line, row in _rows(path):
             with _guarded(path, line):
                 if any(str(row[each]) != str(own[each]) for each in _IDENTITY):
                     raise DataError(
@@ -154,22 +154,29 @@ class GradesFile:
         outfile.write(self.path, text.encode("utf-8", "replace"))
 
 
-def _rows(path: Path) -> list[Row]:
-    """Raises DataError for a file of something else."""
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """(line, row). Raises DataError for a file of something else."""
     text = path.read_bytes().decode("utf-8", "replace")
     whole = text[: text.rfind("\n") + 1]
-    with _guarded(path):
-        if path.suffix == ".jsonl":
-            return [_checked(from_json(line)) for line in whole.splitlines()]
-        table = list(csv.reader(io.StringIO(whole)))
-        if not table or tuple(table[0]) != COLUMNS:
+    if path.suffix == ".jsonl":
+        for number, line in enumerate(whole.split("\n")[:-1], 1):
+            with _guarded(path, number):
+                row = _checked(from_json(line))
+            yield number, row
+        return
+    with _guarded(path, 1):
+        table = list(enumerate(csv.reader(io.StringIO(whole)), 1))
+        if not table or tuple(table[0][1]) != COLUMNS:
             raise ValueError
+    for number, cells in table[1:]:
         # A row that was being written when the program died lacks cells.
-        rows = [row for row in table[1:] if len(row) == len(COLUMNS)]
-        return [_checked(_from_cells(row)) for row in rows]
+        if len(cells) == len(COLUMNS):
+            with _guarded(path, number):
+                row = _checked(_from_cells(cells))
+            yield number, row
 
 
-def _guarded(path: Path, line: int | None = None) -> AbstractContextManager[None]:
+def _guarded(path: Path, line: int) -> AbstractContextManager[None]:
     return guarded(
         str(path),
         "This is no file of grades that `rankdash judge run` wrote.",
