@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
 from rankdash.rerankers.neural.runtimes import Runtime
@@ -87,7 +88,8 @@ class Exported:
         return self.folder / _TOKENIZER
 
     def open(self, name: str) -> Runtime:
-        """The model in a runtime. Raises UnavailableError where its package is missing."""
+        """The model in a runtime. Raises UnavailableError where its package is missing, or its
+        weights cannot be written."""
         graph = self.folder / _GRAPH
         return runtimes.open_exported(
             name, self._quantized() if name == "onnx-int8" else graph, self.card.inputs
@@ -100,9 +102,21 @@ class Exported:
             from onnxruntime.quantization import QuantType, quantize_dynamic
 
             made = self.folder / f"{uuid.uuid4().hex}.onnx"
-            with _quiet():
-                quantize_dynamic(self.folder / _GRAPH, made, weight_type=QuantType.QInt8)
-            made.replace(target)
+            try:
+                with _quiet():
+                    quantize_dynamic(self.folder / _GRAPH, made, weight_type=QuantType.QInt8)
+                made.replace(target)
+            except Exception as error:
+                # A full disk ends in an error of the disk, or of what reads a part of a file.
+                raise UnavailableError(
+                    "The weights of 8 bits cannot be written to {folder}: {reason}.",
+                    remedy="Free space there, set RANKDASH_CACHE to a folder on another disk, or "
+                    "choose the runtime onnx.",
+                    folder=str(self.folder),
+                    reason=first_line(error).rstrip("."),
+                ) from error
+            finally:
+                made.unlink(missing_ok=True)
         return target
 
 

@@ -1,7 +1,6 @@
 """What is encoded, kept and counted of texts, whatever model does it."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,22 +52,14 @@ def test_vectors_of_several_lengths_and_a_disk_that_is_full_are_kept_in_memory_a
     assert unwritable.of("one").full == 3
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX systems")
-def test_a_disk_that_fills_up_costs_the_cache_alone(tmp_path):
-    import resource
-
+def test_a_disk_that_fills_up_costs_the_cache_alone(tmp_path, full_disk):
     for number in range(20):
         opened(tmp_path).add([f"known {number}"], [vector(number)])
     before = files(tmp_path)
     made = opened(tmp_path, "b" * 32)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        # No file of the process can grow, as on a full disk.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    with full_disk():
         made.add(["one"], [vector(1)])
         again = opened(tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert made.of("one").full == 3 and "known 0" in again and "known 19" in again
     assert files(tmp_path) == before
 

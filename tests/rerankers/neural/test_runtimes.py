@@ -101,6 +101,19 @@ def test_documents_of_the_same_text_tie_to_the_last_bit(onnx):
     np.testing.assert_array_equal(found[:8], found[8:])
 
 
+def test_a_full_disk_is_named_if_weights_of_8_bits_cannot_be_written(
+    bi_folder, tmp_path, monkeypatch, full_disk
+):
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
+    prepared(bi_folder, "bi-encoder", runtime="onnx")
+    before = sorted(tmp_path.rglob("*"))
+    with full_disk(), pytest.raises(UnavailableError) as caught:
+        prepared(bi_folder, "bi-encoder", runtime="onnx-int8")
+    assert "The weights of 8 bits cannot be written to" in caught.value.message
+    assert caught.value.remedy.startswith("Free space there, set RANKDASH_CACHE to a folder")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_int8_scores_do_not_depend_on_the_other_documents(cross_folder):
     reranker = prepared(cross_folder, runtime="onnx-int8")
     together = scores(reranker)[0]
