@@ -17,6 +17,10 @@ from rankdash.ui.state.server import workspace
 
 PAUSED, REPLACED = "labelling.paused", "labelling.replaced"
 _AGAIN, _SHOWN, _NOTES = "labelling.shown_again", "labelling.shown", "labelling.notes"
+# Session: why the last key saved nothing, until it is said.
+_REFUSED = "labelling.refused"
+# The key of the container of keys without a button to see.
+_UNSEEN = "labelling-unseen"
 # Nobody reads a document in less: such a key was meant for the one before.
 _UNREAD_SECONDS = 0.6
 
@@ -35,6 +39,9 @@ def taken_back(labelling: Labelling, who: str) -> tuple[Pair, float | None] | No
 
 
 def draw(labelling: Labelling, pair: Pair, who: str) -> None:
+    # A callback must draw nothing.
+    if refused := st.session_state.pop(_REFUSED, None):
+        st.toast(refused, icon=":material/keyboard:")
     # The name of the card is part of each key: a key that is pressed twice, the second time before
     # the next document is on screen, must not label that one.
     # It holds the name of the person too: a note is one's own.
@@ -79,7 +86,30 @@ def draw(labelling: Labelling, pair: Pair, who: str) -> None:
             on_click=_pause,
             help=_("The time of the pause does not count."),
         )
+    _digits_off_scale(labelling, card)
     _note(labelling.kept.dataset_id, pair, who, card)
+
+
+def _digits_off_scale(labelling: Labelling, card: str) -> None:
+    """Answer a digit that is no grade, so that nobody takes it for a label."""
+    st.html(f"<style>.st-key-{_UNSEEN} {{ display: none; }}</style>")
+    with st.container(key=_UNSEEN):
+        for digit in range(int(labelling.grades[-1]) + 1, 10):
+            st.button(
+                str(digit),
+                key=f"labelling.unseen.{digit}.{card}",
+                shortcut=str(digit),
+                on_click=_off_scale,
+                args=(digit, labelling.grades[-1]),
+            )
+
+
+def _off_scale(digit: int, top: float) -> None:
+    st.session_state[_REFUSED] = _(
+        "Not saved: {digit} is not a grade. The grades are 0 to {top}.",
+        digit=digit,
+        top=plain(top),
+    )
 
 
 def paused(labelling: Labelling, who: str) -> None:
@@ -129,9 +159,8 @@ def _grade_words(grade: float, top: float) -> str:
 def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> None:
     shown, since = st.session_state.get(_SHOWN, (pair, 0.0))
     if shown == pair and time.monotonic() - since < _UNREAD_SECONDS:
-        st.toast(
-            _("Not saved: the key came before the document could be read. Press it again."),
-            icon=":material/keyboard:",
+        st.session_state[_REFUSED] = _(
+            "Not saved: the key came before the document could be read. Press it again."
         )
         return
     if not _in_force(labelling):

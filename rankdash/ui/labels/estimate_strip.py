@@ -50,7 +50,8 @@ def draw(labelling: Labelling) -> None:
         st.caption(paragraph(notes))
     share, text = _progress(labelling, found)
     if math.isfinite(found.seconds):
-        text = paragraph([text, _("{time} per label.", time=duration(found.seconds))])
+        pace = _("{time} per label.", time=duration(found.seconds))
+        text = paragraph([text, pace] if text else [pace])
     st.progress(share, text=text)
 
 
@@ -60,7 +61,8 @@ def _progress(labelling: Labelling, found: LabelStatus) -> tuple[float, str]:
     if labelling.complete:
         return 1.0, _("All documents that can change the result have a label.")
     if found.settled:
-        return 1.0, _("The result is conclusive.")
+        # The sentence of the estimate says so.
+        return 1.0, ""
     if found.needed is None:
         fewest = FEWEST_DRAWS
         if found.mode == "query":
