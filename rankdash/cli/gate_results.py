@@ -24,6 +24,7 @@ from rankdash.metrics import parse_measure
 from rankdash.readers import reversed_note
 from rankdash.reporting.exports.tables import markdown_safe, p_value, piped
 from rankdash.study.caveats import GAINS
+from rankdash.study.drawn import only_estimates
 from rankdash.study.judging import numbers as judged_numbers
 from rankdash.study.judging import verdicts
 from rankdash.words.estimates import labelling_sentences
@@ -332,7 +333,8 @@ def _notes(checked: Checked) -> Iterator[str]:
         )
     if checked.study.labelling is not None:
         yield from labelling_sentences(checked.study.labelling)
-    for measure in comparison.measures:
+    # Counts of queries by labels of a sample of the documents are wrong.
+    for measure in () if only_estimates(checked.study) else comparison.measures:
         out = comparison.left_out(checked.challenger, measure)
         if out:
             counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())

@@ -37,7 +37,9 @@ def estimate_sentence(found: Estimate) -> str:
     if found.state == "complete":
         return _(
             "{challenger} against {baseline}: {metric} {delta}, from all {pairs} labels that can "
-            "change the result; exact for these queries.",
+            "change the result; exact for these {queries} queries. One without a relevant document "
+            "counts as 0; compare excludes it by default (convention no_relevant).",
+            queries=number(found.queries, 0),
             **values,
         )
     values |= {"level": percent(found.level), "low": signed(found.low, 4)}

@@ -161,6 +161,13 @@ def test_the_gate_goes_by_the_limit_that_holds_at_every_look(run, files) -> None
     assert any("estimated from 160 of 400 labels" in note for note in done.json["notes"])
 
 
+def test_the_gate_counts_no_queries_by_sampled_labels(run, files) -> None:
+    """Of some queries the documents that were drawn are not relevant."""
+    done = gate(run, files, "--min-gain", "dcg@10=-9", "--min", "dcg@10=0")
+    assert done.json["labelling"]["estimates"]
+    assert not any("Excluded" in note for note in done.json["notes"])
+
+
 @pytest.mark.parametrize(
     "conditions",
     [("--min", "dcg@10=0"), ("--max-hurt", "dcg@10=1"), ("--min-gain", "ndcg@10=-1"),
@@ -202,7 +209,31 @@ def test_with_every_label_the_gate_decides_as_always(run, files, truth) -> None:
     done = gate(run, files, "--min-gain", "ndcg@10=-1", "--max-hurt", "ndcg@10=1")
     assert done.code == 0, done.err
     assert done.json["labelling"] is None
+    assert "no estimate" not in done.err
     assert not any(each["estimated"] for each in done.json["conditions"])
+
+
+def test_with_every_label_compare_and_status_have_one_number_by_one_convention(
+    run, files, truth
+) -> None:
+    (files / "plan.jsonl").unlink()
+    plan(run, files)
+    label(run, files, truth, 400)
+    (exact,) = status(run, files)["estimates"]
+    assert exact["state"] == "complete"
+    told = pd.read_csv(files / "labels.csv")
+    told["label"] = told["label"].replace("cannot tell", "0")
+    told.to_csv(files / "labels.csv", index=False)
+    told = run("label", "status", files / "plan.jsonl").out
+    assert f"exact for these {QUERIES} queries. One without a relevant document counts as 0" in told
+    done = run(
+        "compare", "--qrels", files / "labels.csv", "--baseline", files / "old.trec",
+        "--challenger", files / "new.trec", "-m", "dcg@10", "--no-relevant", "count", "--json",
+    )  # fmt: skip
+    [_base, new] = done.json["comparisons"]
+    assert new["delta"] == pytest.approx(exact["difference"])
+    assert new["paired"] == QUERIES
+    assert "While documents lack a label" in done.err
 
 
 def test_every_form_of_the_gate_says_it(run, files) -> None:

@@ -53,10 +53,11 @@ def drawn_finding(file: str, draws: pd.DataFrame) -> Finding:
     return Finding(
         "warning",
         "labels_drawn",
-        "Labels that came by draws with a known probability: {count}. A mean counts every document "
-        "without a label as not relevant, so it is no estimate.",
+        "Labels that came by draws with a known probability: {count}. While "
+        "documents lack a label, a mean counts them as not relevant and is not an estimate.",
         {"count": count},
-        "Go by the estimated difference of a sum over documents, such as dcg@10.",
+        "Until all are labelled, use the estimated difference of a sum over documents, such as "
+        "dcg@10.",
         file,
         count=count,
     )
