@@ -20,6 +20,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 GRACE_SECONDS = 10.0
 """So long the uploads of a browser that has left are held: it may have lost its connection."""
 
+IDLE_SECONDS = 60.0
+"""So long an upload may stand still."""
+
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _MEGABYTE = 1 << 20
 # Around the file in a request.
@@ -29,6 +32,7 @@ _LEAST_BYTES = 10 * _MEGABYTE
 # Of all sessions, as many times as much as of one.
 _SESSIONS = 2
 _KEPT = "upload_limits.fields"
+_STOPPED = "The upload stopped. Add the file again.\n"
 _NO_FIELD = "The page shows no field for files. Open the page again, then add the file again.\n"
 _TOO_LARGE = "The file is larger than the field takes: {most:,.0f} MB.\n"
 _FULL = (
@@ -49,8 +53,8 @@ class _Fields:
 _of_sessions: WeakValueDictionary[str, _Fields] = WeakValueDictionary()
 
 
-class _TooMuchError(Exception):
-    """An upload is above a limit."""
+class _RefusedError(Exception):
+    """An upload is not taken."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -87,7 +91,11 @@ class UploadLimits:
 
         async def counted() -> Message:
             nonlocal arrived
-            message = await receive()
+            try:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    message = await receive()
+            except TimeoutError as error:
+                raise _RefusedError(408, _STOPPED) from error
             arrived += len(message.get("body", b""))
             if arrived > taken:
                 take(arrived)
@@ -104,7 +112,7 @@ class UploadLimits:
         try:
             take(_declared(scope))
             await self._app(scope, counted, answered)
-        except _TooMuchError as error:
+        except _RefusedError as error:
             answer = error.answer
         finally:
             self._arriving[session] -= taken
@@ -114,13 +122,13 @@ class UploadLimits:
             await answer(scope, receive, send)
 
     def _check(self, session: str, size: int) -> None:
-        """Raise _TooMuchError if an upload of so many bytes is not taken."""
+        """Raise _RefusedError if an upload of so many bytes is not taken."""
         fields = _of_sessions.get(session)
         most = 0 if fields is None else fields.most
         if not most:
-            raise _TooMuchError(403, _NO_FIELD)
+            raise _RefusedError(403, _NO_FIELD)
         if size > most + _FRAME_BYTES:
-            raise _TooMuchError(413, _TOO_LARGE.format(most=most / _MEGABYTE))
+            raise _RefusedError(413, _TOO_LARGE.format(most=most / _MEGABYTE))
         taken = _held() + self._arriving
         frames = _FRAME_BYTES * len(self._arriving)
         for here, limit in (
@@ -128,7 +136,7 @@ class UploadLimits:
             (taken.total(), _SESSIONS * _most_bytes()),
         ):
             if here > limit + frames:
-                raise _TooMuchError(413, _FULL.format(most=limit / _MEGABYTE))
+                raise _RefusedError(413, _FULL.format(most=limit / _MEGABYTE))
 
 
 def field(megabytes: int | None = None) -> None:

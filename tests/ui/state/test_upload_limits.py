@@ -57,25 +57,26 @@ class Server:
                 upload_limits.field(megabytes)
             upload_limits.end_page()
 
-    def put(self, session, *sizes, stated=True):
-        """The statuses of uploads of so many bytes that arrive at the same time, piece by piece."""
+    def put(self, session, *sizes, stated=True, stops=False):
+        """The statuses of uploads of so many bytes that arrive at the same time, piece by piece.
+        stops: before the last piece."""
 
         async def every():
             return await asyncio.gather(
-                *(self._put(session, name, size, stated) for name, size in enumerate(sizes))
+                *(self._put(session, name, size, stated, stops) for name, size in enumerate(sizes))
             )
 
         # Playwright leaves a loop running in the thread of the tests.
         with ThreadPoolExecutor(1) as apart:
             return apart.submit(asyncio.run, every()).result()
 
-    async def _put(self, session, name, size, stated):
+    async def _put(self, session, name, size, stated, stops):
         body = HEAD + bytes(size) + TAIL
         pieces = [body[at : at + MEGABYTE] for at in range(0, len(body), MEGABYTE)]
         status = []
 
         async def receive():
-            await asyncio.sleep(0)
+            await (asyncio.Event().wait() if stops and len(pieces) == 1 else asyncio.sleep(0))
             return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
 
         async def send(message):
@@ -159,6 +160,16 @@ def test_what_is_refused_or_breaks_off_counts_no_longer(server):
     # Streamlit refuses a session that it does not know.
     assert server.put("one", MEGABYTE) == [400]
     server.sessions.add("one")
+    assert server.put("one", 2 * MEGABYTE) == [204]
+
+
+def test_an_upload_that_stands_still_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(upload_limits, "IDLE_SECONDS", 0.05)
+    server.draw("one", None)
+    for _ in range(9):
+        assert server.put("one", 2 * MEGABYTE, stops=True) == [408]
+    assert server.held() == {}
+    monkeypatch.setattr(upload_limits, "IDLE_SECONDS", 60)
     assert server.put("one", 2 * MEGABYTE) == [204]
 
 
