@@ -64,6 +64,7 @@ from rankdash.words.rankings import unknown_tokens, without_text
 
 _REPORT_SECONDS = 5.0
 _ONCE: dict[Step, str] = {
+    "converting": "Converting the packaged weights",
     "exporting": "Exporting the model to ONNX",
     "choosing": "Measuring which runtime is fastest here",
 }

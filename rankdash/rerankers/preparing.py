@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
-Step = Literal["loading", "exporting", "choosing", "warming"]
-"""Loading the model; exporting it to ONNX and choosing its runtime, once for each model; scoring a
-first query for nothing."""
+Step = Literal["loading", "converting", "exporting", "choosing", "warming"]
+"""Loading the model; once for each model, converting packaged weights, exporting it to ONNX and
+choosing its runtime; scoring a first query for nothing."""
 
 _tell: ContextVar[Callable[[Step], object]] = ContextVar("tell", default=lambda step: None)
 

@@ -265,9 +265,10 @@ def _read(purpose: Purpose, folder: Path) -> BertGraph | None:
     if tensors is None:
         return None
     told = _json(folder / "config_sentence_transformers.json", {})
+    named = _json(folder / "tokenizer_config.json")
     card = ModelCard(
         inputs=INPUTS,
-        padding=int(tokenizer.token_to_id("[PAD]")),
+        padding=int(tokenizer.token_to_id(named.get("pad_token", "[PAD]"))),
         declared=longest or min(declared, positions),
         positions=positions,
         prompts=prompts_of(told.get("prompts"), told.get("default_prompt_name")),
@@ -304,10 +305,11 @@ def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
 
 def _tokenizer(folder: Path) -> tuple[Any, int]:
     """The tokenizer, and the longest input that it declares. Raises ValueError for one that is
-    not BERT's, and where its two files disagree."""
-    from tokenizers import Tokenizer
-
+    neither BERT's nor described by its file alone, and where its two files disagree."""
     told, own = _json(folder / "tokenizer_config.json"), _json(folder / "tokenizer.json")
+    if told["tokenizer_class"] == "PreTrainedTokenizerFast":
+        # Its file says all.
+        return _read_tokenizer(folder), int(told["model_max_length"])
     normalizer = _NORMALIZER | {
         "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
         "strip_accents": told.get("strip_accents"),
@@ -323,11 +325,17 @@ def _tokenizer(folder: Path) -> tuple[Any, int]:
     )
     if not usual:
         raise ValueError
+    return _read_tokenizer(folder), int(told["model_max_length"])
+
+
+def _read_tokenizer(folder: Path) -> Any:
+    from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     # Files may carry truncation and padding to a fixed length.
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer, int(told["model_max_length"])
+    return tokenizer
 
 
 def _tensors(folder: Path, purpose: Purpose, config: Mapping[str, Any]) -> dict[str, Array] | None:

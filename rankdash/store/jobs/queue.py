@@ -29,7 +29,9 @@ from rankdash.store.jobs.leases import Owner as Owner
 from rankdash.store.rows import insert, now
 from rankdash.store.workspace import Workspace
 
-Stage = Literal["waiting", "loading", "exporting", "choosing", "warming", "scoring", "timing"]
+Stage = Literal[
+    "waiting", "loading", "converting", "exporting", "choosing", "warming", "scoring", "timing"
+]
 
 LIVE: tuple[State, ...] = ("queued", "running")
 

@@ -257,6 +257,7 @@ def _state(row: JobRow) -> str:
     if row.state == "running":
         preparing = {
             "loading": _("loading the model"),
+            "converting": _("converting the packaged weights, once for each model"),
             "exporting": _("exporting the model to ONNX, once for each model"),
             "choosing": _("measuring which runtime is fastest here, once for each model"),
             "warming": _("warming up"),

