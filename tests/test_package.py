@@ -136,7 +136,7 @@ def test_what_was_tested_is_within_the_ranges_of_the_package():
     }
     assert set(ranges) == set(pins)
     assert all(ranges[name].contains(version) for name, version in pins.items())
-    neural = {"torch", "transformers", "sentence-transformers", "onnx", "onnxruntime"}
+    neural = {"torch", "transformers", "sentence-transformers"}
     assert not neural & {Requirement(each).name for each in PROJECT["dependencies"]}
 
 

@@ -16,7 +16,7 @@ from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.neural import export, load_model, model_files, shared
+from rankdash.rerankers.neural import known_models, load_model, model_files, packaged, shared
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
@@ -54,7 +54,7 @@ class BiEncoder(shared.NeuralReranker):
         except NativeOnlyError as only:
             self._encoder = _Native(only.model, self._prompts)
         self._identify(weights, runtime, self.settings["max_length"])
-        self._documents = Embeddings(export.cache_folder() / "embeddings", self._fingerprint)
+        self._documents = Embeddings(packaged.cache_folder() / "embeddings", self._fingerprint)
 
     def details(self) -> dict[str, object]:
         """What to keep with a run besides its settings: how it was computed, and how far an
@@ -216,6 +216,7 @@ KIND = RerankerKind(
             "A sentence-transformers model: a name on the Hugging Face hub or a local folder. "
             "The default comes with rankdash and needs no network.",
             required=True,
+            suggestions=tuple(each.id for each in known_models.known_models() if each.encoder),
         ),
         *shared.ENCODER_SETTINGS,
     ),

@@ -18,7 +18,7 @@ from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.neural.tokenizer import Subwords
 from rankdash.rerankers.settings import SettingSpec
 
-_DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+_DEFAULT_MODEL = "packaged/ms-marco-MiniLM-L12-v2"
 
 # A query so long that it would leave the document fewer tokens than this (or than a quarter, for
 # models that read little) is cut to leave them.
@@ -187,7 +187,8 @@ KIND = RerankerKind(
             _DEFAULT_MODEL,
             "Model",
             "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
-            "fetched once, or a local folder.",
+            "fetched once, or a local folder. The default comes with rankdash and needs no "
+            "network.",
             required=True,
             suggestions=tuple(
                 model.id for model in known_models.known_models() if not model.encoder

@@ -14,7 +14,7 @@ from rankdash.shipped import ASSETS
 _SHIPPED = ASSETS / "models.toml"
 _NOT_LATIN = ("zh", "ja", "ko")
 # Strong in many languages: what is suggested where another model does not read the texts.
-_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: "BAAI/bge-m3"}
+_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: "packaged/multilingual-e5-small"}
 
 
 @dataclass(frozen=True)

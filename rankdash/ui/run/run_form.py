@@ -58,13 +58,13 @@ def draw(dataset_id: str) -> None:
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
     key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
-    # The model that comes with rankdash reads English.
     language = stored.dataset(dataset_id).language
     readable = language == "latin"
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
-        default=["bm25" if lacking or not readable else "bi-encoder"],
+        # A model for each language comes with rankdash.
+        default=["bm25" if lacking else "bi-encoder"],
         placeholder=_("none"),
         # All would start paid services too.
         select_all=False,

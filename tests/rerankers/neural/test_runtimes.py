@@ -321,8 +321,8 @@ def test_known_models_are_named_once_and_their_prompts_are_used_unless_others_ar
         ("cross-encoder/ms-marco-MiniLM-L6-v2", "other", "BAAI/bge-reranker-v2-m3"),
         ("BAAI/bge-reranker-base", "zh", "BAAI/bge-reranker-base"),
         ("BAAI/bge-reranker-base", "ko", "BAAI/bge-reranker-v2-m3"),
-        ("all-MiniLM-L6-v2", "zh", "BAAI/bge-m3"),
-        ("sentence-transformers/all-MiniLM-L6-v2", "zh", "BAAI/bge-m3"),
+        ("all-MiniLM-L6-v2", "zh", "packaged/multilingual-e5-small"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "zh", "packaged/multilingual-e5-small"),
         ("someone/else", "zh", "someone/else"),
     ],
 )

@@ -16,8 +16,8 @@ def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can
     at = AppTest.from_function(_form, default_timeout=300).run()
     (model,) = [box for box in at.selectbox if box.label == "Model"]
     assert len(model.options) >= 10
-    assert at.text[0].value == model.value == "cross-encoder/ms-marco-MiniLM-L6-v2"
-    assert at.caption[1].value.startswith("English · 23 M parameters · 512 tokens · ")
+    assert at.text[0].value == model.value == "packaged/ms-marco-MiniLM-L12-v2"
+    assert at.caption[1].value.startswith("English · 33 M parameters · 512 tokens · ")
     model.set_value("BAAI/bge-reranker-base").run()
     assert at.caption[0].value == "Chinese and English."
     assert "Chinese, English · 278 M" in at.caption[1].value
@@ -56,7 +56,10 @@ def _chinese() -> None:
 
 def test_the_default_model_reads_the_language_of_the_queries_and_another_is_warned_of():
     at = AppTest.from_function(_chinese, default_timeout=300).run()
-    assert [text.value for text in at.text] == ["BAAI/bge-reranker-v2-m3", "BAAI/bge-m3"]
+    assert [text.value for text in at.text] == [
+        "BAAI/bge-reranker-v2-m3",
+        "packaged/multilingual-e5-small",
+    ]
     assert not at.warning
     at.selectbox[0].set_value("cross-encoder/ms-marco-MiniLM-L6-v2").run()
     [warning] = at.warning

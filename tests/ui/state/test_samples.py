@@ -147,6 +147,8 @@ def test_a_persons_own_data_set_stays_the_first(app, workspace, stored):
 
 def test_a_model_of_english_is_no_default_for_another_language(app, opened, chinese):
     app = open_page(app, "run", data=chinese)
-    assert app.multiselect(key="run.rerankers.other_letters").value == ["bm25"]
+    assert app.multiselect(key="run.rerankers.other_letters").value == ["bi-encoder"]
+    (model,) = [box for box in app.selectbox if box.label == "Model"]
+    assert model.value == "packaged/multilingual-e5-small"
     app.selectbox(key="address.data").set_value(opened).run()
     assert app.multiselect(key="run.rerankers").value == ["bi-encoder"]
