@@ -366,7 +366,13 @@ def used_lines(used: Usage) -> Iterator[str]:
     """How many calls there were, and what they cost."""
     amounts = [f"{quantity(amount)} {printable(unit)}" for unit, amount in used.billed.items()]
     failed = f", {used.failed:,} without an answer" if used.failed else ""
-    yield f"Calls: {used.calls:,}{failed}. Billed: {', '.join(amounts) or 'not known'}"
+    least = "at least " if used.estimated and amounts else ""
+    yield f"Calls: {used.calls:,}{failed}. Billed: {least}{', '.join(amounts) or 'not known'}"
+    if used.estimated:
+        yield (
+            "Calls whose tokens are estimated, because the service did not count them or the "
+            f"program ended before the answer: {used.estimated:,}"
+        )
     if used.noted:
         yield f"Answers corrected or not readable: {used.noted:,}"
 

@@ -87,6 +87,7 @@ class Call:
     error: why it failed; "" when it did not.
     note: what was put right in its answer, such as documents that an order left out; "" for
         nothing.
+    estimated: whether tokens that the service did not count are estimated in `billed`.
     """
 
     start: float
@@ -100,6 +101,7 @@ class Call:
     error: str = ""
     note: str = ""
     refused: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)

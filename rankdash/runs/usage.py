@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,23 +36,27 @@ class Usage:
     """calls: requests, retried ones once. failed: those that never got an answer.
 
     billed: unit, by the service's own name, → how much of it; "dollars" at the prices in the
-        settings. noted: answers in which something was put right or could not be read.
+        settings. noted: answers in which something was put right or could not be read. estimated:
+        calls whose tokens the service did not count, or whose answers were lost with the program
+        that asked; with any, what is billed is at least so much.
     """
 
     calls: int = 0
     failed: int = 0
     billed: Mapping[str, float] = field(default_factory=dict)
     noted: int = 0
+    estimated: int = 0
 
     @classmethod
     def of(cls, calls: Iterable[Call]) -> Usage:
         """The sum over calls."""
         every = list(calls)
-        return _summed(
+        found = _summed(
             (call.billed for call in every),
             (call.error for call in every),
             (call.note for call in every),
         )
+        return replace(found, estimated=sum(call.estimated for call in every))
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -60,6 +64,7 @@ class Usage:
             self.failed + other.failed,
             _sum((self.billed, other.billed)),
             self.noted + other.noted,
+            self.estimated + other.estimated,
         )
 
 

@@ -384,6 +384,12 @@ def rows_with_checksums(db: sqlite3.Connection) -> None:
         checksums.seal(db, table)
 
 
+@migration
+def what_a_judge_that_dies_was_asking(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE judges ADD COLUMN at_risk_usage TEXT NOT NULL DEFAULT '{}'")
+    checksums.seal(db, "judges")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

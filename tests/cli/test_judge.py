@@ -4,6 +4,10 @@ import csv
 import itertools
 import json
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +16,7 @@ from rankdash.cli.judge import run as run_judge
 from tests.full_disk import room_for
 from tests.rerankers.loopback import running
 
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = {"d1": "how to return it", "d2": "return", "d3": "delivery", "d4": '=HYPERLINK("x")'}
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     f'q{q},how to return it,{doc},"{text.replace(chr(34), chr(34) * 2)}",{int(doc == "d1")},{n}\n'
@@ -271,6 +276,79 @@ def test_an_endpoint_that_goes_away_loses_no_grade(judge, server, tmp_path):
     assert len(server.seen) == 5 + 1 + 7
 
 
+def prompts_of(server):
+    """The tokens of all prompts that were sent, as the server counts them."""
+    return sum(
+        len("".join(message["content"] for message in body["messages"])) // 4
+        for _, _, body in server.seen
+    )
+
+
+def billed_in(path):
+    billed = [row["billed"] for row in rows_of(path)]
+    return [json.loads(each) if isinstance(each, str) else each for each in billed]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_answers_without_a_count_of_tokens_cost_at_least_what_their_texts_do(
+    judge, server, tmp_path, ending
+):
+    server.counts_tokens = False
+    out = tmp_path / f"grades{ending}"
+    done = judge("--out", out, "--set", "price_in=1", "--set", "price_out=1")
+    assert done.code == 0, done.err
+    assert "Calls: 12. Billed: at least " in done.err
+    assert "Calls whose tokens are estimated" in done.err and "before the answer: 12\n" in done.err
+    kept = billed_in(out)
+    told = sum(each["billed"]["prompt_tokens"] for each in kept)
+    assert told == pytest.approx(prompts_of(server), rel=0.1)
+    assert [each["estimated"] for each in kept] == [1] * 12
+    assert all(each["billed"]["completion_tokens"] > 0 < each["billed"]["dollars"] for each in kept)
+    server.counts_tokens = True
+    assert "at least" not in judge("--out", tmp_path / f"other{ending}").err.partition("Calls")[2]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_what_was_asked_when_the_command_was_killed_stays_in_its_cost(
+    judge, server, data, tmp_path, ending
+):
+    out, whole = tmp_path / f"grades{ending}", 0
+    for answered in (2, 3):
+        whole += answered
+        server.fail(*[{}] * answered, *[{"slow": 2.0}] * 3)
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "rankdash", "judge", "run", "--data", data, "--out", out),
+                *("--set", f"base_url={server.url}", "--set", "key_variable=none", "--yes"),
+                *("--set", "model=tiny", "--set", "concurrency=3"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=ROOT,
+        )
+        asked, kept = len(server.seen) + answered + 3, 0
+        while len(server.seen) < asked or kept < whole:
+            time.sleep(0.02)
+            assert process.poll() is None
+            content = out.read_text() if out.exists() else ""
+            kept = len(set(re.findall(r"q\d.{1,20}?d\d(?=.*Shared words)", content)))
+        process.kill()
+        process.wait()
+        server.faults.clear()
+    done = judge("--out", out)
+    assert done.code == 0, done.err
+    billed = billed_in(out)
+    total = sum(each["billed"]["prompt_tokens"] for each in billed)
+    assert total == pytest.approx(prompts_of(server), rel=0.1)
+    assert sum(each["calls"] for each in billed) == len(server.seen)
+    assert sum(each["estimated"] for each in billed) == 6
+    assert f"Calls: {len(server.seen)}. Billed: at least " in done.err
+    assert "12 graded, 0 without a grade" in done.err
+    # The same from the file, without another call.
+    again = judge("--out", out)
+    assert f"Calls: {len(server.seen)}. Billed: at least " in again.err
+
+
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 @pytest.mark.parametrize("room", [1_000, 1_500, 2_500])
 def test_of_grades_that_fill_the_disk_none_is_half_or_reported(
@@ -282,7 +360,7 @@ def test_of_grades_that_fill_the_disk_none_is_half_or_reported(
     assert done.code == 2
     assert f"error: {out}: There is no room left on the disk to write it" in done.err
     assert "graded" not in done.err
-    kept = rows_of(out)
+    kept = [row for row in rows_of(out) if row["kind"] != "begun"]
     assert all(float(row["grade"]) == GRADES[row["doc_id"]] for row in kept)
     assert len(kept) < 12
     asked = len(server.seen)

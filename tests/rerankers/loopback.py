@@ -71,6 +71,7 @@ class Server(ThreadingHTTPServer):
         self.limit: int | None = None
         self.reply = None
         self.logprobs = True
+        self.counts_tokens = True
         self.most_at_once = 0
 
     def url_of(self, dialect: str) -> str:
@@ -217,7 +218,9 @@ class Handler(BaseHTTPRequestHandler):
                     "prompt_tokens": tokens,
                     "completion_tokens": len(text.split()),
                     "total_tokens": tokens + len(text.split()),
-                },
+                }
+                if self.server.counts_tokens
+                else None,
             },
             200,
             {"openai-processing-ms": "3"},

@@ -29,6 +29,8 @@ COLUMNS = (
     *("query_id", "doc_id", "grade", "error", "kind", "reason", "grades"),
     *("judge", "model", "template", "top", "time", "calls", "billed"),
 )
+# A pair that is asked about, and one whose answer is lost with the program that asked.
+_BEGUN, _LOST = "begun", "lost"
 _IDENTITY = ("model", "template", "top")
 
 Row = dict[str, Any]
@@ -46,6 +48,7 @@ class GradesFile:
     name: str
     judge: Judge
     rows: dict[Pair, Row] = field(default_factory=dict)
+    _begun: dict[Pair, Row] = field(default_factory=dict, init=False)
     used: Usage = field(default_factory=Usage)
 
     @classmethod
@@ -79,25 +82,51 @@ class GradesFile:
                         prompt=str(row["template"]),
                     )
                 found._take(row)
+        # What was asked when a program died was paid for, too.
+        for row in list(found._begun.values()):
+            found._take(row | {"kind": _LOST})
         # What a program that died left unfinished is not in it any more.
         found._write(found.rows.values())
         return found
 
     def pending(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Those of the pairs that were not asked about yet, or, where all were, those without a
+        """Those of the pairs that no answer came for yet, or, where all have one, those without a
         grade: so many failures in a row would look like an outage."""
-        lost = [pair for pair in pairs if pair in self.rows and self.rows[pair]["grade"] is None]
-        return [pair for pair in pairs if pair not in self.rows] or lost
+        none = {"kind": _LOST, "grade": None}
+        rows = [(pair, self.rows.get(pair, none)) for pair in pairs]
+        failed = [pair for pair, row in rows if row["grade"] is None]
+        return [pair for pair, row in rows if row["kind"] == _LOST] or failed
 
     @property
     def unread(self) -> set[Pair]:
         """The pairs with an answer that could not be read."""
         return {pair for pair, row in self.rows.items() if row["kind"] == "unreadable"}
 
+    def begin(self, begun: Mapping[Pair, Usage]) -> None:
+        """Append what is asked about now, with what it costs at least, in case no answer is kept.
+        Raises what `outfile.append` raises."""
+        self._append(
+            {
+                "query_id": pair[0],
+                "doc_id": pair[1],
+                "grade": None,
+                "error": "The program ended before the answer was stored.",
+                "kind": _BEGUN,
+                "reason": "",
+                "grades": [],
+                "judge": self.name,
+                **self._identity,
+                "time": now(),
+                "calls": usage.calls,
+                "billed": asdict(usage),
+            }
+            for pair, usage in begun.items()
+        )
+
     def add(self, batch: Sequence[JudgedPair]) -> None:
         """Append a batch. Raises what `outfile.append` raises."""
         rows = [self._row(pair) for pair in batch]
-        outfile.append(self.path, [self._line(row).encode("utf-8", "replace") for row in rows])
+        self._append(rows)
         for row in rows:
             self._take(row)
 
@@ -112,8 +141,15 @@ class GradesFile:
             "model": self.judge.model, "template": self.judge.template_hash, "top": self.judge.top
         }  # fmt: skip
 
+    def _append(self, rows: Iterable[Row]) -> None:
+        outfile.append(self.path, [self._line(row).encode("utf-8", "replace") for row in rows])
+
     def _take(self, row: Row) -> None:
         pair, usage = (row["query_id"], row["doc_id"]), Usage(**row["billed"])
+        if row["kind"] == _BEGUN:
+            self._begun[pair] = row
+            return
+        self._begun.pop(pair, None)
         self.used += usage
         before = self.rows.get(pair)
         if before is not None:

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from rankdash.cli.output import place_name, printable, spare_the_input, target_o
 from rankdash.cli.rankings import names_of
 from rankdash.cli.rerank import used_lines
 from rankdash.dataset import Dataset
-from rankdash.errors import ScoringError, SettingError, SpecError
+from rankdash.errors import RankdashError, RerankerError, ScoringError, SettingError, SpecError
 from rankdash.i18n import duration
 from rankdash.loading import load
 from rankdash.readers import read_beside, sources_at
@@ -46,7 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     if left:
         _agree(arguments.yes)
         progress = _Progress(file, len(left))
-        ask(judge, asked, on_batch=progress.take)
+        try:
+            ask(judge, asked, on_batch=progress.take, on_begin=file.begin)
+        except RerankerError:
+            # Every request has ended, so that nothing more is paid for.
+            with suppress(RankdashError, OSError):
+                file.close(pairs)
+            raise
     file.close(pairs)
     return _finish(file, pairs)
 

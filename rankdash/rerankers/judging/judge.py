@@ -224,10 +224,15 @@ class Judge:
             )
             answer = read_answer(said, self.top)
             unreadable = answer.kind == "unreadable" and not said.error
-            calls.append(replace(said.call, note=answer.error if unreadable else ""))
+            call = self._chat.charged(said, prompt)
+            calls.append(replace(call, note=answer.error if unreadable else ""))
             answers.append(answer)
         every = tuple(answers)
         return Graded(combined(every, self.settings["combine"]), every, tuple(calls))
+
+    def least(self, query: str, document: str) -> Mapping[str, float]:
+        """What one call about a pair is billed at least, for its prompt, by unit."""
+        return self._chat.read_only(self.prompt(query, document))
 
     def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
         """What (query text, document text) pairs would cost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -199,6 +199,26 @@ class Chat:
         written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in asked))
         dollars = self._dollars(read, written)
         return Estimate(len(asked), read, written, dollars if dollars else math.nan)
+
+    def read_only(self, prompt: str) -> Mapping[str, float]:
+        """What a prompt is billed without an answer, by unit; estimated."""
+        read = self.estimate([(prompt, 0)]).tokens_in
+        dollars = self._dollars(read, 0)
+        return {"prompt_tokens": read, **({"dollars": dollars} if dollars else {})}
+
+    def charged(self, said: Said, prompt: str) -> Call:
+        """Return the call of an answer with the tokens of prompt and answer, estimated from the
+        texts if the service did not count them. Thoughts are not in the text: it is at least so
+        much."""
+        call = said.call
+        if said.error or {"prompt_tokens", "completion_tokens"} <= call.billed.keys():
+            return call
+        read, written = self.estimate([(prompt, 0)]).tokens_in, text_tokens(said.text)
+        billed = {"prompt_tokens": read, "completion_tokens": written, **call.billed}
+        dollars = self._dollars(billed["prompt_tokens"], billed["completion_tokens"])
+        return replace(
+            call, billed={**billed, "dollars": dollars} if dollars else billed, estimated=True
+        )
 
     def _open_client(self) -> Client:
         if self._client is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from rankdash.dataset import Dataset
@@ -14,10 +15,13 @@ from rankdash.rerankers.base import Call
 from rankdash.rerankers.judging.answers import Answer, unanswered
 from rankdash.rerankers.judging.judge import Judge, no_text
 from rankdash.runs.runner import Cancelled
+from rankdash.runs.usage import Usage
 from rankdash.store.jobs.judges import MOST_UNKEPT
 
 if TYPE_CHECKING:
     from rankdash.rerankers.remote.client import GoneError
+
+Pair = tuple[str, str]
 
 _BATCH_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
@@ -99,6 +103,7 @@ def ask(
     pairs: Sequence[Question],
     *,
     on_batch: Callable[[list[JudgedPair]], None],
+    on_begin: Callable[[Mapping[Pair, Usage]], None] = lambda _begun: None,
     cache: AnswerStore | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
@@ -107,6 +112,8 @@ def ask(
 
     on_batch: called about once a second with what has come, in the order in which it came; at no
         time have more than `MOST_UNKEPT` pairs been begun that it has not been given.
+    on_begin: called before pairs are asked that cost something, with (query id, document id) →
+        what that is at least.
     cache: where answers are kept; those that were read are, failures never.
     cancelled: asked a few times a second. clock: seconds, monotonic.
 
@@ -117,7 +124,7 @@ def ask(
     Raises UnavailableError where the endpoint refuses every request alike, and Cancelled.
     """
     judge.prepare()
-    work = _Asking(judge, cache, on_batch)
+    work = _Asking(judge, cache, on_batch, on_begin)
     todo = iter(work.known(pairs))
     pool = ThreadPoolExecutor(judge.concurrency, thread_name_prefix="judge")
     flushed, stop = clock(), False
@@ -152,8 +159,10 @@ class _Asking:
         judge: Judge,
         cache: AnswerStore | None,
         on_batch: Callable[[list[JudgedPair]], None],
+        on_begin: Callable[[Mapping[Pair, Usage]], None],
     ) -> None:
-        self._judge, self._cache, self._on_batch = judge, cache, on_batch
+        self._judge, self._cache = judge, cache
+        self._on_batch, self._on_begin = on_batch, on_begin
         self._fingerprint = judge.fingerprint()
         self._cached: dict[tuple[str, str], tuple[Answer, ...]] = {}
         self._left = 0
@@ -174,11 +183,24 @@ class _Asking:
 
     def begin(self, todo: Iterator[Question], pool: ThreadPoolExecutor) -> None:
         """Keep as many pairs under way as are allowed at once."""
-        while len(self.under_way) < self._judge.concurrency and not self.full:
-            pair = next(todo, None)
-            if pair is None:
-                return
+        room = MOST_UNKEPT - len(self.ready) - len(self.under_way)
+        free = min(self._judge.concurrency - len(self.under_way), room)
+        begun = list(islice(todo, max(free, 0)))
+        costs = {(pair.query_id, pair.doc_id): self._least(pair) for pair in begun}
+        if charged := {pair: usage for pair, usage in costs.items() if usage.calls}:
+            self._on_begin(charged)
+        for pair in begun:
             self.under_way[pool.submit(self._ask, pair)] = pair
+
+    def _least(self, pair: Question) -> Usage:
+        """What asking about a pair costs at least: the tokens of the prompt."""
+        cached = self._cached.get((pair.query, pair.document), ())[: self._judge.repeats]
+        calls = self._judge.repeats - len(cached)
+        if not calls or no_text(pair.query, pair.document):
+            return Usage()
+        billed = self._judge.least(pair.query, pair.document)
+        every = {unit: amount * calls for unit, amount in billed.items()}
+        return Usage(calls, billed=every, estimated=calls)
 
     def collect(self, seconds: float) -> None:
         """Wait for the next answer, at most so long, and take all that have come."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from rankdash.errors import RerankerError
 from rankdash.rerankers.judging.judge import Judge
 from rankdash.rerankers.remote import keys
 from rankdash.runs.claimed import Claimed
-from rankdash.runs.judging.asking import JudgedPair, ask, questions
+from rankdash.runs.judging.asking import JudgedPair, Pair, ask, questions
 from rankdash.runs.key_pipe import Handover
 from rankdash.runs.optional_cache import OptionalCache
 from rankdash.runs.pace import Pace
@@ -61,6 +61,7 @@ class Judging:
                 judge,
                 pairs,
                 on_batch=keeper.keep,
+                on_begin=keeper.begin,
                 cache=OptionalCache(self._workspace),
                 cancelled=claimed.has_to_stop,
             )
@@ -84,10 +85,21 @@ class _Keeper:
         self._rows, self._row, self._owner, self._between = rows, row, owner, between
         self._left, self._done = left, 0
         self._usage = Usage(**row.usage)
+        self._at_risk: dict[Pair, Usage] = {}
         self._pace = Pace()
         self._pace.mark(time.monotonic(), 0)
 
+    def begin(self, begun: Mapping[Pair, Usage]) -> None:
+        self._at_risk.update(begun)
+        usage = asdict(self._usage)
+        self._rows.begin(self._row.id, self._owner, usage, *self._left_at_risk())
+
+    def _left_at_risk(self) -> tuple[int, dict[str, object]]:
+        return len(self._at_risk), asdict(sum(self._at_risk.values(), Usage()))
+
     def keep(self, batch: list[JudgedPair]) -> None:
+        for pair in batch:
+            self._at_risk.pop((pair.query_id, pair.doc_id), None)
         self._done += len(batch)
         self._usage += Usage.of(call for pair in batch for call in pair.calls)
         self._pace.mark(time.monotonic(), self._done)
@@ -98,6 +110,7 @@ class _Keeper:
             asdict(self._usage),
             self._pace.rate,
             self._pace.seconds_left(self._left - self._done),
+            *self._left_at_risk(),
         )
         self._between()
 

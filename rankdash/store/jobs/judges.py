@@ -10,6 +10,7 @@ import json
 import math
 import sqlite3
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,8 +44,8 @@ class JudgeRow:
     settings: all of them; empty where the grades came from a file. top: the highest grade.
     systems: the names of the rankings whose first `depth` documents it was asked about.
     graded, failed, total: pairs. rate_pairs_s, seconds_left: None where not known.
-    usage: what its calls came to, as its worker wrote it. unsettled: how many pairs may have been
-    asked about and charged for without a trace, since a worker died; at most.
+    usage: what its calls came to, as its workers wrote it, with what was being asked when one died,
+    estimated. unsettled: about how many pairs that was; their answers are lost.
     error: why it failed or stopped; None where nothing went wrong.
     """
 
@@ -101,11 +102,8 @@ class StoredJudges(Leases["JudgeRow"]):
     the workspace cannot be used."""
 
     table = "judges"
-    # A worker that died before may have asked without a trace; so may this one from now on.
-    on_claim = (
-        f", started = coalesce(started, :now), unsettled = unsettled + at_risk, "
-        f"at_risk = {MOST_UNKEPT}"
-    )
+    # What a worker that died before was asking about.
+    on_claim = ", started = coalesce(started, :now), unsettled = unsettled + at_risk, at_risk = 0"
     on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
 
     def submit(
@@ -206,6 +204,28 @@ class StoredJudges(Leases["JudgeRow"]):
             ).fetchall()
         return {(row["query_id"], row["doc_id"]) for row in rows}
 
+    def begin(
+        self,
+        judge_id: str,
+        owner: Owner,
+        usage: Mapping[str, object],
+        at_risk: int,
+        at_risk_usage: Mapping[str, object],
+    ) -> bool:
+        """Keep what the owner asks about now, in case it dies, and what all calls before came to;
+        False, and without effect, when the judge is no longer the owner's.
+
+        at_risk: how many pairs were begun that `keep` was not called for. at_risk_usage: what they
+        come to.
+        """
+        with self._database.writing() as db:
+            begun = db.execute(
+                "UPDATE judges SET usage = ?, at_risk = ?, at_risk_usage = ? "
+                "WHERE id = ? AND worker = ?",
+                (json.dumps(usage), at_risk, json.dumps(at_risk_usage), judge_id, owner.token),
+            )
+        return begun.rowcount > 0
+
     def keep(
         self,
         judge_id: str,
@@ -214,12 +234,14 @@ class StoredJudges(Leases["JudgeRow"]):
         usage: Mapping[str, object],
         rate_pairs_s: float | None = None,
         seconds_left: float | None = None,
+        at_risk: int = 0,
+        at_risk_usage: Mapping[str, object] | None = None,
     ) -> bool:
         """Keep what came of pairs, and what all calls came to so far, in one transaction; False,
         and without effect, when the judge is no longer the owner's.
 
         pairs: query_id, doc_id, grade (None for none), reason, error, kind and answers (JSON) of
-        each.
+        each. at_risk, at_risk_usage: as for `begin`, without these pairs.
         """
         with self._database.writing() as db:
             own = "SELECT 1 FROM judges WHERE id = ? AND worker = ?"
@@ -232,8 +254,12 @@ class StoredJudges(Leases["JudgeRow"]):
                 [{**pair, "judge_id": judge_id} for pair in pairs],
             )
             db.execute(
-                "UPDATE judges SET usage = ?, rate_pairs_s = ?, seconds_left = ? WHERE id = ?",
-                (json.dumps(dict(usage)), rate_pairs_s, seconds_left, judge_id),
+                "UPDATE judges SET usage = ?, at_risk = ?, at_risk_usage = ?, rate_pairs_s = ?, "
+                "seconds_left = ? WHERE id = ?",
+                (
+                    *(json.dumps(dict(usage)), at_risk, json.dumps(at_risk_usage or {})),
+                    *(rate_pairs_s, seconds_left, judge_id),
+                ),
             )
         return True
 
@@ -316,7 +342,7 @@ class StoredJudges(Leases["JudgeRow"]):
         made = {
             "settings": json.loads(row["settings"]),
             "systems": tuple(json.loads(row["systems"])),
-            "usage": json.loads(row["usage"]),
+            "usage": usage_of(row),
             "cancelling": bool(row["cancel"]) and row["state"] == "running",
             "error": problem_from_json(row["problem"]),
             "graded": graded,
@@ -327,6 +353,20 @@ class StoredJudges(Leases["JudgeRow"]):
             made["unsettled"] = row["unsettled"] + row["at_risk"]
         kept = {name: row[name] for name in JudgeRow.__dataclass_fields__ if name not in made}
         return JudgeRow(**kept, **made)
+
+
+def usage_of(row: sqlite3.Row) -> dict[str, Any]:
+    """What the calls of a judge came to; row: all columns of `judges`."""
+    usage: dict[str, Any] = json.loads(row["usage"])
+    lost: dict[str, Any] = json.loads(row["at_risk_usage"])
+    # What a live worker asks about is not lost.
+    if not lost or (row["state"] == "running" and row["at_risk"]):
+        return usage
+    total = {**lost, **usage, "billed": Counter(usage.get("billed", {}))}
+    for name in lost.keys() & usage.keys() - {"billed"}:
+        total[name] = usage[name] + lost[name]
+    total["billed"].update(lost.get("billed", {}))
+    return {**total, "billed": dict(total["billed"])}
 
 
 def _add(

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 from rankdash.errors import StoreError
 from rankdash.findings import Finding
 from rankdash.store.failures import in_words
+from rankdash.store.jobs.judges import usage_of
 from rankdash.store.rows import now
 from rankdash.store.tables import PARTS
 from rankdash.store.workspace import Workspace
@@ -198,7 +199,7 @@ def _judges(db: sqlite3.Connection, dataset_id: str) -> list[dict[str, Any]]:
             )
         ]
         about = {name: row[name] for name in columns} | {"pairs": pairs}
-        about |= {name: json.loads(row[name]) for name in ("systems", "usage")}
+        about |= {"systems": json.loads(row["systems"]), "usage": usage_of(row)}
         about["unsettled"] = row["unsettled"] + row["at_risk"]
         found.append({**about, "settings": without_paths(json.loads(row["settings"]))})
     return found

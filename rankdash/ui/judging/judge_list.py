@@ -155,18 +155,23 @@ def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
 def _bill(row: JudgeRow) -> list[str]:
     """What its calls came to so far."""
     billed = row.usage.get("billed", {})
+    estimated = int(row.usage.get("estimated", 0))
     parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]
+    amounts = []
     if "prompt_tokens" in billed:
-        parts.append(_("{n} tokens read", n=number(billed["prompt_tokens"], 0)))
+        amounts.append(_("{n} tokens read", n=number(billed["prompt_tokens"], 0)))
     if "completion_tokens" in billed:
-        parts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
+        amounts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
     if "dollars" in billed:
-        parts.append(cost_line.dollars(billed["dollars"]))
+        amounts.append(cost_line.dollars(billed["dollars"]))
+    parts += [_("at least {amount}", amount=each) if estimated else each for each in amounts]
+    if estimated:
+        parts.append(ngettext("{n} call estimated", "{n} calls estimated", estimated))
     if row.unsettled and not row.live:
         parts.append(
             ngettext(
-                "answers to up to {n} pair were lost with the worker, and may be billed too",
-                "answers to up to {n} pairs were lost with the worker, and may be billed too",
+                "{n} answer was lost with the worker",
+                "{n} answers were lost with the worker",
                 row.unsettled,
             )
         )

@@ -9,7 +9,7 @@ from rankdash.errors import DataError, SettingError, StoreError
 from rankdash.runs.judging.wish import JudgeRequest, submit
 from rankdash.runs.judging.work import Judging
 from rankdash.runs.key_pipe import Handover, line
-from rankdash.store.jobs.judges import MOST_UNKEPT, NOT_ASKED, StoredJudges
+from rankdash.store.jobs.judges import NOT_ASKED, StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
 
@@ -215,17 +215,34 @@ def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_
         "answers": "[]",
         "doc_id": rows.pending(judge_id)[0][1],
     }
-    assert rows.keep(judge_id, dead, [pair], {"calls": 3})
+    lost = {"calls": 4, "billed": {"prompt_tokens": 70.0}, "estimated": 4}
+    assert rows.begin(judge_id, dead, {}, 5, {"calls": 5, "billed": {}, "estimated": 5})
+    before = {"calls": 3, "billed": {"prompt_tokens": 1000.0, "completion_tokens": 5.0}}
+    assert rows.keep(judge_id, dead, [pair], before, at_risk=4, at_risk_usage=lost)
+    assert rows.row(judge_id).usage == before
     rows.interrupt(dead.token)
     row = rows.row(judge_id)
-    assert (row.state, row.graded, row.unsettled) == ("interrupted", 1, MOST_UNKEPT)
+    assert (row.state, row.graded, row.unsettled) == ("interrupted", 1, 4)
+    assert row.usage == {
+        "calls": 7,
+        "billed": {"prompt_tokens": 1070.0, "completion_tokens": 5.0},
+        "estimated": 4,
+    }
+    rows.resume(judge_id)
+    # A worker that dies before it asks anything changes nothing of that.
+    rows.claim(Owner(host="elsewhere", token="dead at once"))
+    rows.interrupt("dead at once")
+    assert rows.row(judge_id).usage["calls"] == 7
     rows.resume(judge_id)
     judging.serve()
     row = rows.row(judge_id)
-    assert (row.state, row.unsettled) == ("done", MOST_UNKEPT)
+    assert (row.state, row.unsettled) == ("done", 4)
     assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
-    assert row.usage["calls"] == 3 + len(server.seen)
+    assert row.usage["calls"] == 7 + len(server.seen)
+    assert row.usage["estimated"] == 4
+    assert row.usage["billed"]["prompt_tokens"] > 1070
     # It is not its own any more.
+    assert not rows.begin(judge_id, dead, {}, 1, lost)
     assert not rows.keep(judge_id, dead, [{**pair, "grade": 0.0}], {})
     assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
 
@@ -262,7 +279,8 @@ def test_the_same_question_is_asked_once(add, rows, judging, server, workspace):
     assert len(server.seen) == asked
     grades = [rows.grades(each)[["grade", "reason"]] for each in (first, again)]
     assert grades[0].equals(grades[1])
-    assert rows.row(again).usage == {"calls": 0, "failed": 0, "billed": {}, "noted": 0}
+    usage = {"calls": 0, "failed": 0, "billed": {}, "noted": 0, "estimated": 0}
+    assert rows.row(again).usage == usage
     three = add("three", repeats=3)
     judging.serve()
     # One of three is cached.
