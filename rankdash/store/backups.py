@@ -76,7 +76,7 @@ def make(file: Path) -> None:
 def is_sound(db: sqlite3.Connection) -> bool:
     """Whether its pages fit together and its rows are as they were written. Raises sqlite3.Error
     where it cannot be read at all."""
-    return pages_fit(db) and not checksums.changed(db)
+    return pages_fit(db) and checksums.schema_fits(db) and not checksums.changed(db)
 
 
 def pages_fit(db: sqlite3.Connection) -> bool:

@@ -9,6 +9,7 @@ changed.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ COLUMN = "checksum"
 """The last column of a table whose rows are checked."""
 
 _FUNCTION = "row_checksum"
+_SCHEMA = "checksums of the schema"
 _packed = msgspec.msgpack.Encoder().encode
 
 
@@ -71,6 +73,22 @@ def changed(db: sqlite3.Connection) -> dict[str, int]:
     return {table: count for table, count in found.items() if count}
 
 
+def keep_schema(db: sqlite3.Connection) -> None:
+    """Keep the checksums of what the tables, indexes and triggers are."""
+    row = (_SCHEMA, json.dumps(_schema(db)))
+    db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", row)
+
+
+def schema_fits(db: sqlite3.Connection) -> bool:
+    """Whether tables, indexes and triggers are what `keep_schema` kept, if it did; others may be
+    there too."""
+    row = db.execute("SELECT value FROM settings WHERE key = ?", (_SCHEMA,)).fetchone()
+    try:
+        return row is None or json.loads(row[0]).items() <= _schema(db).items()
+    except ValueError:
+        return False
+
+
 def fits(names: Sequence[str], values: Sequence[object]) -> bool:
     """Whether a row is as it was written; one of a table that is not checked is."""
     return names[-1] != COLUMN or values[-1] == of(values[:-1])
@@ -86,6 +104,11 @@ def checked(file: Path) -> Callable[[sqlite3.Cursor, tuple[object, ...]], sqlite
         return sqlite3.Row(cursor, values)
 
     return row_of
+
+
+def _schema(db: sqlite3.Connection) -> dict[str, int]:
+    rows = db.execute("SELECT name, type, tbl_name, sql FROM sqlite_master").fetchall()
+    return {row[0]: of(tuple(row)) for row in rows}
 
 
 def _columns(db: sqlite3.Connection, table: str) -> list[str]:

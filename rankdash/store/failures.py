@@ -182,7 +182,8 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 def is_damage(error: BaseException | None) -> bool:
     """Whether the content of a database is wrong, and not that it cannot be had."""
-    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    # A statement of ours that SQLite does not understand: the names of tables or columns changed.
+    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error):
         return family_of(error) in damage
     return isinstance(error, UnicodeDecodeError)

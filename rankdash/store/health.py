@@ -60,6 +60,8 @@ def _looked_into(
                     return None
                 if not version:
                     return _empty(root) if ours else None
+                if not checksums.schema_fits(db):
+                    return _damaged(root, Phrase("its tables are not as they were made."))
                 if changed := checksums.changed(db):
                     return _damaged(root, _changed(changed))
                 listed = {

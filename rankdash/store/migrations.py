@@ -406,6 +406,8 @@ def migrate(db: sqlite3.Connection, file: Path) -> None:
             backups.make(file)
         for step in MIGRATIONS[version:]:
             step(db)
+        if rows_with_checksums in MIGRATIONS:
+            checksums.keep_schema(db)
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute("COMMIT")
     except BaseException:

@@ -88,7 +88,7 @@ def test_what_sqlite_says_is_told_by_the_family_of_its_code(tmp_path, said, code
         error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
         with pytest.raises(StoreError, match=said), in_words(tmp_path):
             raise error
-        assert is_damage(error) is code.startswith(("CORRUPT", "NOTADB"))
+        assert is_damage(error) is code.startswith(("CORRUPT", "NOTADB", "ERROR"))
     error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
     with pytest.raises(StoreError, match="is missing"), in_words(tmp_path / "gone"):
         raise error
