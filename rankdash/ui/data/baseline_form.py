@@ -11,29 +11,30 @@ from rankdash.readers import BaselineNeeded
 from rankdash.ui.widgets.text import markdown_safe
 
 
-def draw(needed: BaselineNeeded, buttons: Callable[[], bool]) -> str | None:
+def draw(needed: BaselineNeeded, forget: Callable[[], None]) -> str | None:
     """Return the name of the ranking that a person chose; None until it is sent.
 
-    buttons: draws those of the form, and returns whether it was sent.
+    forget: gives the files up.
     """
     question = _("Which ranking is your search today?")
     st.warning(question, icon=":material/compare_arrows:")
-    with st.form("baseline", border=False):
-        chosen = st.radio(
-            question,
-            needed.rankings,
-            index=None,
-            format_func=lambda name: markdown_safe(name, 80),
-            label_visibility="collapsed",
-            key="upload.baseline",
+    chosen = st.radio(
+        question,
+        needed.rankings,
+        index=None,
+        format_func=lambda name: markdown_safe(name, 80),
+        label_visibility="collapsed",
+        key="upload.baseline",
+    )
+    st.caption(
+        _(
+            "It is the baseline, and rerankers start from it. To compare with another ranking "
+            "later, choose it under Baseline in the sidebar."
         )
-        st.caption(
-            _(
-                "It is the baseline, and rerankers start from it. To compare with another ranking "
-                "later, choose it under Baseline in the sidebar."
-            )
+    )
+    with st.container(horizontal=True):
+        sent = st.button(
+            _("Read"), type="primary", key="upload.baseline.read", disabled=chosen is None
         )
-        sent = buttons()
-    if sent and chosen is None:
-        st.error(_("Choose a ranking."), icon=":material/error:")
+        st.button(_("Cancel"), key="upload.baseline.cancel", on_click=forget)
     return chosen if sent else None

@@ -265,7 +265,7 @@ def _question() -> None:
     upload, question, before = st.session_state[_PENDING]
     answer: Any
     if isinstance(question, BaselineNeeded):
-        name, answer = "first_stage", baseline_form.draw(question, _read_or_forget)
+        name, answer = "first_stage", baseline_form.draw(question, _forget)
     elif isinstance(question, WordsNeeded):
         name, answer = "words", _words_form(question)
     else:

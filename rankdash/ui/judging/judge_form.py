@@ -78,15 +78,13 @@ def draw(dataset_id: str, compared: Sequence[str]) -> None:
                 len(pool.excluded),
             )
         )
-    if found.missing:
-        # A disabled button says nothing itself.
-        st.info(found.missing, icon=":material/key_off:")
     if not st.button(
         _("Start the judge"),
         type="primary",
         icon=":material/play_arrow:",
         key="judge.start",
         disabled=bool(found.missing),
+        help=found.missing or None,
     ):
         return
     names = stored.systems(dataset_id)

@@ -6,7 +6,12 @@ chart, a card or a choice in one of several columns is too narrow for its words.
 
 from __future__ import annotations
 
+import json
+
 import streamlit as st
+
+from rankdash.i18n import gettext as _
+from rankdash.i18n import language
 
 WIDE = 1100
 """From this width of the window on, in pixels, columns stand side by side."""
@@ -59,3 +64,11 @@ button[kind="pillsActive"], button[kind="pillsActive"] * {{ color: inherit; }}
 def style() -> None:
     light, dark = (st.get_option(f"theme.{name}.backgroundColor") for name in ("light", "dark"))
     st.html(_STYLE.replace("%s", f"light-dark({light}, {dark})"))
+    if language() != "en":
+        # Streamlit writes the button of a field for files in English only.
+        button = '[data-testid="stFileUploaderDropzone"] button p'
+        word = json.dumps(_("Upload"), ensure_ascii=False)
+        st.html(
+            f"<style>{button} {{ font-size: 0; }} "
+            f"{button}::after {{ content: {word}; font-size: 1rem; }}</style>"
+        )

@@ -260,7 +260,9 @@ def test_without_a_key_nothing_starts(page, workspace, stored, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     page.text_input(key="setting.judge.graded.key_variable").set_value("").run()
     assert page.button(key="judge.start").disabled
-    assert any("No key yet" in each.value for each in page.info)
+    every = [each.value for each in (*page.info, *page.caption, *page.error)]
+    assert len([each for each in every if "No key yet" in each]) == 1
+    assert "No key yet" in page.button(key="judge.start").help
     page.checkbox(key="key.judge.none").check().run()
     # Whichever address it is: whoever ticks it first and types the address then has said it.
     page.text_input(key="setting.judge.graded.base_url").set_value("http://127.0.0.1:9").run()
