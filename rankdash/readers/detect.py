@@ -23,7 +23,7 @@ _KNOWN_FORMS = "Known are: {formats}. A CSV file needs a first line with column 
 _PLAN = '{"kind": "rankdash label plan '
 _SAMPLE_CHARS = 1 << 16
 _START_CHARS = 60
-_FOREIGN = re.compile(r"[^\n]*[^\x00-\x7f][^\n]*")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 
 class UnknownFormError(FormatError):
@@ -160,6 +160,7 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
     if not decoded.guessed:
         return ()
     wide = _FOREIGN.search(decoded.text)
+    line = wide and decoded.text[decoded.text.rfind("\n", 0, wide.start()) + 1 :][:80]
     return (
         Finding(
             "note",
@@ -168,6 +169,6 @@ def _encoding(decoded: Decoded, file: str) -> tuple[Finding, ...]:
             {"encoding": decoded.encoding.upper()},
             "If the example shows wrong characters, save the file as UTF-8.",
             file,
-            examples=(wide.group()[:80],) if wide else (),
+            examples=(line.partition("\n")[0],) if line else (),
         ),
     )

@@ -18,7 +18,7 @@ import numpy as np
 from rankdash.errors import FormatError, Phrase
 from rankdash.findings import Finding
 from rankdash.readers.formats import graded, nested, retrieved
-from rankdash.readers.parse.columns import known, names_a_value, unknown_shape
+from rankdash.readers.parse.columns import known, names_a_value, recognise, unknown_shape
 from rankdash.readers.parse.json_lines import RepeatedKeys, repeated_keys
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.skipped_rows import Refusals
@@ -34,6 +34,7 @@ Record = dict[str, Any]
 
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 _SEEN_CHARS = 80
+_IDS = frozenset(("query_id", "doc_id"))
 _REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
 
 
@@ -92,6 +93,10 @@ def table_of(
                 record["metadata " + key if key in record or known([key]) else key] = value
         for key in [key for key, value in record.items() if isinstance(value, (list, dict))]:
             inner.add(key)
+            several = isinstance(record[key], dict) or len(record[key]) != 1
+            if several and recognise([key]).keys() & _IDS:
+                # An id is one text or number.
+                record[key] = None
             # Several values are no one label, score or rank.
             if names_a_value(key) and _is_several(record[key]):
                 inner.add(f"{key} (list)")

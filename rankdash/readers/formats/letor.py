@@ -27,8 +27,8 @@ from rankdash.readers.parse.table import (
 )
 
 NAME = "LETOR"
-_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)((?:\s+[^\s:#]+:[^\s:#]+)*)\s*(?:#(.*))?$")
-_WITHOUT_QUERY = re.compile(r"\s*\S+(?:\s+\d+:[^\s:#]+)+\s*(?:#.*)?$")
+_LINE = re.compile(r"\s*+(\S++)\s++qid:(\S++)((?:\s++[^\s:#]++:[^\s:#]++)*+)\s*+(?:#(.*))?$")
+_WITHOUT_QUERY = re.compile(r"^\s*+\S++(?:\s++\d++:[^\s:#]++)++\s*+(?:#.*)?$")
 _QUERY = re.compile(r"\s*#\s*qid:([^\s:]+):?\s+(\S.*)$")
 _NAMED = re.compile(r"docid\s*=\s*(\S+)", re.IGNORECASE)
 _SAMPLE_CHARS = 1 << 18

@@ -51,7 +51,7 @@ _NAMES: dict[str, str] = {
 }
 _FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
 # Other columns of scores that systems gave: pred_scores_bge, minilm_rerank_score.
-_BRACKETS = re.compile(r"[(（\[【](?!(?:list|query)\))[^)）\]】]*[)）\]】]\s*$")
+_BRACKETS = re.compile(r"[(（\[【](?!(?:list|query)\))[^()（）\[\]【】]*+[)）\]】]\s*+$")
 _OF_A_SYSTEM = re.compile(
     r"(pred|predicted|rerank|reranked|reranker|crossencoder)scores?|(预测|重排|精排)(分数|得分)"
 )
@@ -63,10 +63,17 @@ _PLAIN_TEXT = ("text", "texts")
 # A grade scale has few steps; scores of a search system hardly ever repeat.
 MOST_GRADES = 12
 _HINTS = (
-    ("query_id", re.compile(r"(quer|topic|question|search|查询|问题|检索).*(id|no|num|编号|号)$")),
+    (
+        "query_id",
+        re.compile(
+            r"^(?=.*?(?:quer|topic|question|search|查询|问题|检索)).*(?:id|no|num|编号|号)$"
+        ),
+    ),
     (
         "doc_id",
-        re.compile(r"(doc|pass|item|prod|corpus|chunk|文档|段落|商品).*(id|no|num|编号|号)$"),
+        re.compile(
+            r"^(?=.*?(?:doc|pass|item|prod|corpus|chunk|文档|段落|商品)).*(?:id|no|num|编号|号)$"
+        ),
     ),
     ("query", re.compile(r"quer|question|search|keyword|查询|问题|检索|搜索|提问")),
     ("title", re.compile(r"title|标题")),

@@ -17,7 +17,7 @@ from rankdash.readers.parse.skipped_rows import named_lines
 _BETWEEN = re.compile(r"[ \t\r\n]*")
 
 
-_BETWEEN_LISTS = re.compile(r"\](\s*\n\s*)\[")
+_BETWEEN_LISTS = re.compile(r"\]([ \t\r]*+\n[ \t\r\n]*+)\[")
 
 
 def as_one(text: str) -> str:

@@ -74,8 +74,8 @@ WORD_GAINS: dict[str, float] = {
     "i": 0,
 }
 _YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
-_GRADE_AND_WORD = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[-–—:：.、_)）=]\s*\D.*", re.DOTALL)
-_ID = re.compile(r"[\w.:/#@-]*\d[\w.:/#@-]*", re.ASCII)
+_GRADE_AND_WORD = re.compile(r"([+-]?\d++(?:\.\d++)?)\s*+[-–—:：.、_)）=]\D.*", re.DOTALL)
+_ID = re.compile(r"[A-Za-z_.:/#@-]*+\d[\w.:/#@-]*+", re.ASCII)
 _LONGEST_ID = 100
 # Beyond this a column of words is no column of grades.
 _MOST_WORDS = 20

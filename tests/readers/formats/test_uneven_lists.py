@@ -219,6 +219,19 @@ def test_lists_of_other_lengths_that_no_reader_knows_are_noted(parse, found):
     assert found(parse({"x.json": json.dumps(lists)}), "lists_ignored").params["lists"] == "kind 2"
 
 
+@pytest.mark.parametrize("key", ["query_id", "doc_id"])
+@pytest.mark.parametrize("value", [{"id": "d1"}, ["d1", "d2"], []])
+def test_an_id_is_one_text_or_number(parse, found, key, value):
+    good = {"query_id": "q1", "query": "how", "doc_id": "d1", "document": "text", "label": 1}
+    rows = [good, {**good, "doc_id": "d2"}, {**good, key: value}]
+    parsed = parse({"x.json": json.dumps(rows)})
+    assert set(parsed.queries["query_id"]) == {"q1"}
+    assert set(parsed.documents["doc_id"]) == {"d1", "d2"}
+    assert found(parsed, "no_query" if key == "query_id" else "no_document").count == 1
+    # One id in a list is this id.
+    assert len(parse({"x.json": json.dumps([good, {**good, key: ["d3"]}])}).qrels) == 2
+
+
 def test_a_command_refuses_lists_of_unequal_length(tmp_path, capsys):
     file = tmp_path / "x.json"
     lists = {"query": QUERIES[:1], "retrieved": IDS, "relevant": RELEVANT}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rankdash.readers.parse import json_lines
+from rankdash.infile import whole_characters
 from rankdash.readers.parse.json_lines import RecordPlaces
 
 
@@ -26,7 +26,7 @@ def test_of_a_key_that_stands_twice_the_last_is_meant_as_a_decoder_means_it():
     ],
 )
 def test_half_a_pair_becomes_a_mark_where_it_stands(text, expected, count):
-    assert json_lines.mended(text) == (expected, count)
+    assert whole_characters(text) == (expected, count)
     json.loads(expected).__repr__().encode()
 
 
