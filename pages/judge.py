@@ -11,13 +11,14 @@ from rankdash.ui.judging import (
     judge_pairs,
     judge_view,
 )
-from rankdash.ui.sidebar import view
+from rankdash.ui.sidebar import damaged_view, view
 from rankdash.ui.state import stored_judges
 from rankdash.ui.state.server import read_only
 from rankdash.ui.widgets.lazy_expander import fold
 
 st.title(_("Judge"))
 study = view.study("judge")
+damaged_view.judges(study.stored_id)
 row = judge_list.chosen(study.stored_id)
 if row is None:
     st.write(

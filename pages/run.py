@@ -4,7 +4,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.run import cache_panel, combine_form, job_list, run_form, run_list
-from rankdash.ui.sidebar import view
+from rankdash.ui.sidebar import damaged_view, view
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only
 
@@ -18,6 +18,7 @@ if dataset_id is None:
         "data",
     )
 else:
+    damaged_view.unfinished(dataset_id)
     if not read_only():
         run_form.draw(dataset_id)
         job_list.draw(dataset_id)

@@ -10,7 +10,6 @@ import json
 import sqlite3
 import zipfile
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -32,7 +31,6 @@ from rankdash.rerankers import create, kinds
 from rankdash.rerankers.judging.judge import Judge
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
-from rankdash.store.folders import DATABASE
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner, State
@@ -104,10 +102,10 @@ class Markup:
 def fill(home: Path, scratch: Path, markup: Markup) -> Workspace:
     """Return a new workspace in `home` with one data set and something of everything that a
     workspace stores. scratch: a folder that does not exist."""
-    parts = _exported(_written(Workspace(scratch / "written"), markup))
+    parts = exported(written(Workspace(scratch / "written"), markup))
     empty = Workspace(scratch / "empty")
     for name in sorted(parts.keys() - {MANIFEST}):
-        few = _fewest(parts, name)
+        few = fewest(parts, name)
         for changes in (_json_marked if name.endswith(".json") else _table_marked)(
             name, parts[name], markup
         ):
@@ -117,8 +115,8 @@ def fill(home: Path, scratch: Path, markup: Markup) -> Workspace:
         parts[name] = few[name]
     workspace = Workspace(home)
     bring_in(workspace, parts)
-    _work(workspace)
-    _mark_rows(home, markup)
+    worked(workspace)
+    _mark_rows(workspace, markup)
     return workspace
 
 
@@ -133,7 +131,7 @@ def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
     return sharing.bring_in(workspace, io.BytesIO(target.getvalue()), "shop.rankdash.zip")
 
 
-def _fewest(parts: dict[str, bytes], name: str) -> dict[str, bytes]:
+def fewest(parts: dict[str, bytes], name: str) -> dict[str, bytes]:
     """The fewest parts that are a workspace file with a part: those of its data set and run."""
     head = json.loads(parts[MANIFEST])
     ((dataset_id, _runs),) = head["datasets"].items()
@@ -157,14 +155,14 @@ def _accepted(workspace: Workspace, parts: dict[str, bytes]) -> bool:
     return True
 
 
-def _exported(workspace: Workspace) -> dict[str, bytes]:
+def exported(workspace: Workspace) -> dict[str, bytes]:
     target = io.BytesIO()
     sharing.export(workspace, target, "1.2.3")
     with zipfile.ZipFile(target) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
-def _written(workspace: Workspace, markup: Markup) -> Workspace:
+def written(workspace: Workspace, markup: Markup) -> Workspace:
     """Something of everything, in words that are all replaced later but for ids and tables of the
     data set, whose content is its id."""
     queries = [markup.text("query_id") for _each in range(QUERIES)]
@@ -284,7 +282,7 @@ def _judge(workspace: Workspace, dataset_id: str, pairs: list[tuple[str, str]]) 
     judges.finish("judge", owner, "cancelled")
 
 
-def _work(workspace: Workspace) -> None:
+def worked(workspace: Workspace) -> None:
     """Jobs, a judge and an explanation that failed, which no file contains."""
     (data,), owner = workspace.datasets(), Owner()
     error = StoreError("The service answered: {answer}", remedy="Ask {whom}.", answer="a", whom="b")
@@ -342,7 +340,7 @@ def _texts(value: Any, place: str = "", *, keys: bool = False) -> Iterator[tuple
         for each in value:
             yield from _texts(each, f"{place}[]", keys=keys)
     elif isinstance(value, str):
-        inner = _json_in(value)
+        inner = json_in(value)
         yield from [(place, value)] if inner is None else _texts(inner, f"{place}!", keys=keys)
 
 
@@ -358,14 +356,15 @@ def _with(value: Any, place: str, wanted: str, make: Callable[[str], str]) -> An
     if isinstance(value, list):
         return [_with(each, f"{place}[]", wanted, make) for each in value]
     if isinstance(value, str):
-        inner = _json_in(value)
+        inner = json_in(value)
         if inner is not None:
             return json.dumps(_with(inner, f"{place}!", wanted, make))
         return make(wanted) if place == wanted else value
     return value
 
 
-def _json_in(text: str) -> Any:
+def json_in(text: str) -> Any:
+    """The object or list that a text is as JSON; None for any other text."""
     try:
         return json.loads(text) if text[:1] in ("{", "[") else None
     except ValueError:
@@ -382,7 +381,7 @@ def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Ch
             text
             if not text
             else markup.short(f"{name} {column}")
-            if (read := _json_in(text)) is None
+            if (read := json_in(text)) is None
             else json.dumps(_marked(read, markup))
             for text in table[column].to_pylist()
         ]
@@ -413,36 +412,42 @@ def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
     return value
 
 
-def _mark_rows(home: Path, markup: Markup) -> None:
+def _mark_rows(workspace: Workspace, markup: Markup) -> None:
     """Replace the texts of columns without markup so far: those that are neither ids, times,
     folders nor words that rankdash chose."""
-    with closing(sqlite3.connect(home / DATABASE)) as db, db:
-        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]
-        kept = {*_WORDS, *(each.name for each in home.glob("*/*"))}
-        for table in tables:
-            names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    kept = {*_WORDS, *(each.name for each in workspace.root.glob("*/*"))}
+    with workspace.database.writing() as db:
+        columns = text_columns(db)
+        for table, names in columns.items():
             kept |= {row[0] for row in db.execute(f"SELECT {names[0]} FROM {table}")}
-        for table in tables:
-            for row in db.execute(f"PRAGMA table_info({table})").fetchall():
-                column = row[1]
-                texts = [
-                    text
-                    for (text,) in db.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()
-                    if isinstance(text, str) and text
-                ]
-                if any(map(markup.within, texts)):
+        for table, names in columns.items():
+            for name in names:
+                texts = [text for (text,) in db.execute(f"SELECT DISTINCT {name} FROM {table}")]
+                if any(text and markup.within(text) for text in texts):
                     continue
                 for text in texts:
-                    if text.rpartition("/")[2] not in kept and not _is_time(text):
-                        inner = _json_in(text)
+                    if text and text.rpartition("/")[2] not in kept and not _is_time(text):
+                        inner = json_in(text)
                         new = (
-                            markup.text(f"{table}.{column}")
+                            markup.text(f"{table}.{name}")
                             if inner is None
                             else json.dumps(_marked(inner, markup, kept))
                         )
-                        db.execute(
-                            f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (new, text)
-                        )
+                        db.execute(f"UPDATE {table} SET {name} = ? WHERE {name} = ?", (new, text))
+
+
+def text_columns(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """Table → its columns of text, in order, of tables that have any."""
+    tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    found = {
+        table: [
+            column["name"]
+            for column in db.execute(f"PRAGMA table_info({table})").fetchall()
+            if column["type"] == "TEXT"
+        ]
+        for (table,) in tables
+    }
+    return {table: names for table, names in found.items() if names}
 
 
 def _is_time(text: str) -> bool:

@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rankdash.errors import SettingError
 from rankdash.i18n import plain
@@ -70,6 +71,12 @@ class SettingSpec:
 
         Raises SettingError, naming the range or the nearest choice.
         """
+        if not isinstance(value, str | int | float | bool):
+            raise SettingError(
+                "The setting {name!r} is a text, a number, true or false, not {value}.",
+                name=self.name,
+                value=type(value).__name__,
+            )
         if self.type is bool:
             return self._boolean(value)
         if self.type is str:
@@ -105,7 +112,7 @@ class SettingSpec:
     def _number(self, value: SettingValue) -> int | float:
         try:
             number = float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             number = math.nan
         whole = self.type is int
         if isinstance(value, bool) or not math.isfinite(number) or (whole and number % 1):
@@ -150,6 +157,15 @@ def parse_settings(
                 names=", ".join(names),
             )
     return {spec.name: spec.parse(given.get(spec.name, spec.default)) for spec in specs}
+
+
+def completed(
+    specs: Sequence[SettingSpec], stored: Mapping[str, object]
+) -> dict[str, SettingValue]:
+    """Return stored settings as `parse_settings` does, without names that the schema lacks, as
+    those of another version. Raises SettingError for a value that cannot be."""
+    known: Any = {spec.name: stored[spec.name] for spec in specs if spec.name in stored}
+    return parse_settings(specs, known)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

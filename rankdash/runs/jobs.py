@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from rankdash.errors import SettingError
+from rankdash.errors import SettingError, StoreError
 from rankdash.ranking.measured import WithoutText
 from rankdash.rerankers import Reranker, create, get
 from rankdash.runs.on_ray.settings import Actors, allowed_address, refuse_elsewhere
@@ -36,6 +36,7 @@ __all__ = [
     "retry",
     "retryable",
     "submit",
+    "unreadable",
 ]
 
 
@@ -125,6 +126,11 @@ def list(workspace: Workspace, dataset_id: str | None = None) -> tuple[JobRow, .
 def any_waits(workspace: Workspace) -> bool:
     """Whether there is work for a worker: a job, a judge or an explanation."""
     return any(table(workspace).any_waits() for table in (Queue, StoredJudges, Explanations))
+
+
+def unreadable(workspace: Workspace, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
+    """id → name, and what is wrong with it, of each job of a data set that `list` is without."""
+    return Queue(workspace).unreadable(dataset_id)
 
 
 def cancel(workspace: Workspace, job_id: str) -> None:

@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msgspec import convert
+
+from rankdash.analysis.labelling.draws import LabelSettings
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.analysis.reasons.occlusion import Explanation
 from rankdash.errors import DataError
 from rankdash.findings import Finding
 from rankdash.infile import from_json, guarded
+from rankdash.rerankers.judging.judge import SETTINGS
+from rankdash.rerankers.settings import completed
 from rankdash.store import Workspace
 from rankdash.store.workspace_file.archive import FORMAT, Progress, pack
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
@@ -61,6 +67,8 @@ def bring_in(
     judges = Judges(
         report=check_report,
         explanation=Explanation.from_json,
+        plan=partial(convert, type=LabelSettings),
+        settings=_judge_settings,
         settle=_settle,
         shared=(SCENARIOS, PRICES, TARGETS),
     )
@@ -96,9 +104,9 @@ def write_scenarios(scenarios: Mapping[str, Assumptions]) -> str:
     return json.dumps({name: each.as_dict() for name, each in scenarios.items()})
 
 
-def check_report(text: str) -> None:
-    """Refuse what is not the JSON of a check report: one that only looks like it would break the
-    page of its data set each time it is opened. Raises what `Judges` may raise."""
+def check_report(text: str) -> CheckReport:
+    """Read the JSON of a check report. Raises what `Judges` may raise for anything else: a report
+    that only looks like one would break the page of its data set each time it is opened."""
     report = CheckReport.from_json(text)
     if not report.rankings:
         raise ValueError("a check report without a ranking")
@@ -109,6 +117,12 @@ def check_report(text: str) -> None:
                 if name is not None and not (name.isidentifier() and _FORMAT.fullmatch(form or "")):
                     raise ValueError("a finding whose words cannot be put together")
             template.format(**finding.params)
+    return report
+
+
+def _judge_settings(theirs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    settings = completed(SETTINGS, theirs)
+    return settings, sorted(settings.keys() ^ theirs.keys())
 
 
 def _settle(

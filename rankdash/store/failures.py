@@ -51,6 +51,16 @@ def damaged(file: Path, reason: str) -> StoreError:
     )
 
 
+def unreadable(column: str, reason: str) -> StoreError:
+    """What to raise for JSON of a row that rankdash did not write."""
+    return StoreError(
+        "The stored {column} cannot be read: {reason}",
+        remedy="Delete it, or import it again from a workspace file.",
+        column=column,
+        reason=first_sentence(reason),
+    )
+
+
 def no_dataset(dataset_id: str) -> StoreError:
     return StoreError(
         "There is no data set {id!r} in this workspace.", remedy=_DELETED, id=dataset_id

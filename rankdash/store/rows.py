@@ -8,13 +8,23 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
+from msgspec import convert
 
 from rankdash.dataset import Dataset
+from rankdash.errors import StoreError
 from rankdash.ranking.measured import FEWEST_TIMED
 from rankdash.ranking.ranking import Run
-from rankdash.store.failures import no_dataset, no_run
+from rankdash.store.failures import no_dataset, no_run, unreadable
+
+_Scalar = str | int | float | bool | None
+Settings = dict[str, str | int | float | bool]
+"""Settings as a reranker or a judge takes them."""
+
+Record = dict[str, _Scalar | list[_Scalar] | dict[str, _Scalar]]
+"""Names and values, as the settings and the machine of a run are stored."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,12 @@ def dataset_row(row: sqlite3.Row) -> DatasetRow:
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
+    """What is listed of a run; without settings if `refuse_run` refuses them."""
     values = {name: row[name] for name in RunRow.__dataclass_fields__}
-    values["settings"] = json.loads(row["settings"])
+    try:
+        values["settings"] = read_json(row, "settings", Record)
+    except StoreError:
+        values["settings"] = {}
     for name in ("load_ms", "p50_ms", "p95_ms"):
         values[name] = math.nan if row[name] is None else row[name]
     return RunRow(**values)
@@ -111,6 +125,20 @@ def run_values(run: Run) -> dict[str, object]:
         "p95_ms": _known(p95),
         "pairs_per_second": _known(rate),
     }
+
+
+def refuse_run(row: sqlite3.Row) -> None:
+    """Raise StoreError if the settings or the machine of a run cannot be read."""
+    for column in ("settings", "machine"):
+        read_json(row, column, Record)
+
+
+def read_json(row: sqlite3.Row | Mapping[str, Any], column: str, kind: Any) -> Any:
+    """Return the JSON of a column as the type `kind`. Raises StoreError for any other value."""
+    try:
+        return convert(json.loads(row[column]), kind)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise unreadable(column, str(error)) from error
 
 
 def find(db: sqlite3.Connection, table: str, key: str, columns: str = "*") -> sqlite3.Row:

@@ -16,7 +16,6 @@ that nothing names it, which a later `Workspace.open` moves to the trash.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -40,11 +39,14 @@ from rankdash.store.health import examine
 from rankdash.store.repair import Repaired, rebuild, repair
 from rankdash.store.rows import (
     DatasetRow,
+    Record,
     RunRow,
     dataset_row,
     dataset_values,
     find,
     insert,
+    read_json,
+    refuse_run,
     run_row,
     run_values,
 )
@@ -171,10 +173,8 @@ class Workspace:
     def datasets(self) -> list[DatasetRow]:
         """All data sets, oldest first."""
         with self.database.reading() as db:
-            return [
-                dataset_row(row)
-                for row in db.execute("SELECT * FROM datasets ORDER BY created, rowid")
-            ]
+            rows = db.execute("SELECT * FROM datasets ORDER BY created, rowid")
+            return [dataset_row(row) for row in rows]
 
     def dataset(self, dataset_id: str) -> Dataset:
         """The stored data set, equal to what was saved."""
@@ -186,25 +186,28 @@ class Workspace:
         return dataset
 
     def damage(self, kind: str, key: str) -> StoreError | None:
-        """What is wrong with the files of a data set or run; None where nothing is. They are read
-        once, as long as they are sound. kind: "datasets" or "runs"."""
-        return self._damage(kind, self.root / self._row(kind, key, "folder")["folder"])
+        """What is wrong with the files of a data set or run, or with the row of a run; None where
+        nothing is. The files are read once, as long as they are sound. kind: "datasets" or "runs".
+        """
+        return self._damage(kind, self._row(kind, key))
 
     def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
-        """id → what is wrong with its files, of the runs of a data set with which something is."""
+        """id → what is wrong with its files or its row, of each damaged run of a data set."""
         with self.database.reading() as db:
-            rows = db.execute("SELECT id, folder FROM runs WHERE dataset_id = ?", (dataset_id,))
-            places = {row["id"]: self.root / row["folder"] for row in rows}
-        found = {key: self._damage("runs", folder) for key, folder in places.items()}
+            rows = db.execute("SELECT * FROM runs WHERE dataset_id = ?", (dataset_id,)).fetchall()
+        found = {row["id"]: self._damage("runs", row) for row in rows}
         return {key: error for key, error in found.items() if error is not None}
 
-    def _damage(self, kind: str, folder: Path) -> StoreError | None:
-        if folder not in self._sound:
-            try:
+    def _damage(self, kind: str, row: sqlite3.Row) -> StoreError | None:
+        folder = self.root / row["folder"]
+        try:
+            if kind == "runs":
+                refuse_run(row)
+            if folder not in self._sound:
                 refuse_changed_folder(folder, kind, seal=not self.read_only)
-            except StoreError as error:
-                return error
-            self._sound.add(folder)
+        except StoreError as error:
+            return error
+        self._sound.add(folder)
         return None
 
     def name(self, kind: str, key: str) -> str:
@@ -246,14 +249,12 @@ class Workspace:
     def runs(self, dataset_id: str | None = None) -> list[RunRow]:
         """The runs of a data set, or all runs, oldest first."""
         with self.database.reading() as db:
-            return [
-                run_row(row)
-                for row in db.execute(
-                    "SELECT * FROM runs WHERE :dataset IS NULL OR dataset_id = :dataset "
-                    "ORDER BY created, rowid",
-                    {"dataset": dataset_id},
-                )
-            ]
+            rows = db.execute(
+                "SELECT * FROM runs WHERE :dataset IS NULL OR dataset_id = :dataset "
+                "ORDER BY created, rowid",
+                {"dataset": dataset_id},
+            )
+            return [run_row(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
         """The stored run, equal to what was saved."""
@@ -268,8 +269,8 @@ class Workspace:
                 ranking=ranking,
                 reranker=row["reranker"],
                 queries=read_frame(folder / "queries.parquet"),
-                settings=json.loads(row["settings"]),
-                machine=json.loads(row["machine"]),
+                settings=read_json(row, "settings", Record),
+                machine=read_json(row, "machine", Record),
                 depth=row["depth"],
                 load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
                 created=row["created"],
@@ -281,7 +282,7 @@ class Workspace:
     def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
         """The machine of a stored run and what it measured, without its tables: for a list."""
         row = self._row("runs", run_id)
-        return json.loads(row["machine"]), read_measured(self.root / row["folder"])
+        return read_json(row, "machine", Record), read_measured(self.root / row["folder"])
 
     def rename_run(self, run_id: str, name: str) -> None:
         self._rename("runs", run_id, name)

@@ -16,6 +16,7 @@ from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import Level
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import kinds
+from rankdash.rerankers.settings import completed
 from rankdash.runs import combining
 from rankdash.runs.concurrency import within_target
 from rankdash.runs.usage import MeasuredLoad, estimated_searches, load_of
@@ -278,8 +279,8 @@ def _on_loopback(run: Run) -> bool:
     if kind is None or kind.key is None:
         return False
     try:
-        place = kind.key(run.settings)
-    except (RankdashError, KeyError):  # Of an older version, such as a service that has ended.
+        place = kind.key(completed(kind.settings, run.settings))
+    except RankdashError:  # Of an older version, such as a service that has ended.
         return False
     return place is not None and place.on_loopback
 
@@ -290,7 +291,7 @@ def _place(run: Run) -> Place | None:
     if _on_loopback(run):
         return None
     asked = {each.name for each in kinds() if each.capabilities.needs_network}
-    if run.reranker == CASCADE and asked & {str(run.settings[s]) for s in ("first", "second")}:
+    if run.reranker == CASCADE and asked & {str(run.settings.get(s)) for s in ("first", "second")}:
         return None
     if run.reranker in asked or run.calls is not None:
         return "llm" if run.reranker.startswith("llm-") else "service"

@@ -25,6 +25,8 @@ from rankdash.dataset import Dataset
 from rankdash.errors import FormatError, LimitError, RankdashError, StoreError
 from rankdash.i18n import error_text, speaking
 from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.judging.judge import SETTINGS
+from rankdash.rerankers.settings import completed
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
@@ -38,6 +40,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.store.workspace_file.archive import (
     DAMAGED_DATASET,
+    DAMAGED_JUDGE,
     DAMAGED_RUN,
     without_paths,
 )
@@ -45,6 +48,7 @@ from rankdash.store.workspace_file.import_workspace import Judges, take_in
 from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from rankdash.value.assumptions import Assumptions
 
+PLAN = {"systems": ["a"], "metric": "dcg@10", "top": 3.0, "threshold": 1.0, "seed": 3}
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
 
 
@@ -91,8 +95,8 @@ def made(tmp_path_factory, make_dataset, make_run):
     for name in ("Mine", "waits"):
         judges.submit(
             dataset_id=dataset.id, name=name, model="tiny", template="abc",
-            settings={"base_url": "http://me:pw@host/v1", "top": 3}, top=3, systems=["a", "b"],
-            depth=2, pairs=pairs, judge_id=f"judge-{name}",
+            settings=completed(SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3}), top=3,
+            systems=["a", "b"], depth=2, pairs=pairs, judge_id=f"judge-{name}",
         )  # fmt: skip
     judges.claim(owner)
     judged = [
@@ -690,7 +694,10 @@ def test_a_newer_version_is_refused_with_what_to_do(full, other):
 )
 def test_what_is_too_large_is_refused(full, other, bounds):
     content = exported(full)
-    judges = Judges(lambda _: None, lambda _: None, lambda _theirs, _ours: ({}, []), ())
+    nothing = dict.fromkeys(("report", "explanation", "plan"), lambda _: None)
+    judges = Judges(
+        **nothing, settings=lambda own: (own, ()), settle=lambda _theirs, _ours: ({}, []), shared=()
+    )
     with pytest.raises(LimitError, match="Nothing was imported"):
         take_in(other, io.BytesIO(content), "big", judges, bounds=bounds)
     assert other.datasets() == []
@@ -834,7 +841,8 @@ def test_what_another_process_stores_during_an_import_stays_and_leaves_no_second
             other.save_run(make_run(dataset, name="their run"))
         return {}, []
 
-    judges = Judges(lambda _: None, lambda _: None, settle, ())
+    nothing = dict.fromkeys(("report", "explanation", "plan"), lambda _: None)
+    judges = Judges(**nothing, settings=lambda own: (own, ()), settle=settle, shared=())
     found = take_in(other, io.BytesIO(exported(full)), "file", judges)
     assert not found.added["datasets"] and not found.added["runs"]
     assert ([row.name for row in other.datasets()], [row.name for row in other.runs()]) == (
@@ -895,7 +903,7 @@ def plan_of(workspace, dataset_id):
 
 def test_a_labelling_plan_goes_along_with_what_was_said_since_it_began(full, other, make_dataset):
     (row,) = full.datasets()
-    begun = LabelPlans(full).begin(row.id, {"seed": 3, "systems": ["a"]}, "Read *all*.")
+    begun = LabelPlans(full).begin(row.id, PLAN, "Read *all*.")
     for label, who in ((1.0, "Ann"), (None, "Bo")):
         Corrections(full).correct(row.id, ("007", "1"), label, who)
     LabelPlans(full).resume(begun, "Ann")
@@ -931,27 +939,66 @@ def test_a_run_of_which_less_is_known_goes_along(workspace, other, make_dataset,
 
 def test_a_plan_under_which_nobody_has_labelled_yet_goes_along(full, other):
     (row,) = full.datasets()
-    LabelPlans(full).begin(row.id, {"seed": 3}, "Read.")
+    LabelPlans(full).begin(row.id, PLAN, "Read.")
     assert bring(other, exported(full)).findings == []
     assert plan_of(other, row.id) == plan_of(full, row.id)
     assert plan_of(other, row.id)[2] == []
 
 
+def test_a_plan_that_cannot_be_read_is_reported_and_its_labels_come_along(full, other):
+    (row,) = full.datasets()
+    LabelPlans(full).begin(row.id, {"seed": 3}, "")
+    Corrections(full).correct(row.id, ("7", "1"), 2.0, "Ann")
+    (finding,) = bring(other, exported(full)).findings
+    assert finding.code == "archive.plan" and "systems" in finding.params["reason"]
+    assert LabelPlans(other).newest(row.id) is None
+    assert ("7", "1") in {each.pair for each in Corrections(other).all(row.id)}
+
+
+def test_a_judge_gets_the_settings_that_the_file_lacks_and_loses_unknown_ones(full, other):
+    def changed(parts, _head):
+        name, told = about(parts)
+        settings = told["judges"][0]["settings"]
+        del settings["key_variable"], settings["repeats"]
+        settings["unheard"] = "x"
+        parts[name] = json.dumps(told).encode()
+
+    found = bring(other, repacked(exported(full), changed))
+    (finding,) = found.findings
+    assert finding.code == "archive.judge_settings"
+    assert dict(finding.params) == {"name": "Mine", "settings": "key_variable, repeats, unheard"}
+    (judge,) = StoredJudges(other).rows()
+    assert judge.settings == completed(SETTINGS, judge.settings)
+
+
+def test_what_cannot_be_read_is_named_and_all_else_is_exported(full, other):
+    with full.database.writing() as db:
+        db.execute("UPDATE judges SET usage = '[' WHERE name = 'Mine'")
+        db.execute("UPDATE notes SET tags = '{'")
+    target = io.BytesIO()
+    (finding,) = sharing.export(full, target, "1.2.3")
+    assert (finding.code, dict(finding.params)) == (DAMAGED_JUDGE, {"name": "Shop: Mine"})
+    assert [each.code for each in bring(other, target.getvalue()).findings] == ["archive.excluded"]
+    (row,) = other.datasets()
+    assert [(each.tags, each.text) for each in Notes(other).all(row.id)] == [((), "看一下")]
+    assert StoredJudges(other).rows() == []
+
+
 def test_a_plan_or_labels_of_ones_own_stay(full, tmp_path):
     (row,) = full.datasets()
     before = exported(full)
-    LabelPlans(full).begin(row.id, {"seed": 3}, "")
+    LabelPlans(full).begin(row.id, PLAN, "")
     Corrections(full).correct(row.id, ("7", "1"), 2.0, "Ann")
     content = exported(full)
     for own in ("plan", "labels"):
         other = Workspace.open(tmp_path / own)
         bring(other, before)
         if own == "plan":
-            LabelPlans(other).begin(row.id, {"seed": 4}, "")
+            LabelPlans(other).begin(row.id, PLAN | {"seed": 4}, "")
         found = bring(other, content)
         assert "archive.plan" in {each.code for each in found.findings}
         kept = LabelPlans(other).newest(row.id)
-        assert (kept and kept.settings) == ({"seed": 4} if own == "plan" else None)
+        assert (kept and kept.settings) == (PLAN | {"seed": 4} if own == "plan" else None)
         assert ("7", "1") in {each.pair for each in Corrections(other).all(row.id)}
 
 

@@ -1,5 +1,6 @@
 """A workspace of its own for every test, holding a small data set and one finished run."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui.state import server
+from rankdash.ui.widgets import lazy_expander
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +82,25 @@ class Hand:
 
     def ensure(self) -> None:
         pass
+
+
+@pytest.fixture
+def unfolded(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The app with everything open that a person can open; nothing works on what waits."""
+
+    def fold(title: str, key: str, icon: str, draw: Callable[[], None]) -> None:
+        with st.expander(title, icon=icon, expanded=True):
+            draw()
+
+    # Once, so that all modules of pages are there.
+    app.run()
+    for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.ui")]:
+        if getattr(module, "fold", None) is lazy_expander.fold:
+            monkeypatch.setattr(module, "fold", fold)
+    for name in ("judging.judge_list", "run.job_list", "run.run_form"):
+        monkeypatch.setattr(f"rankdash.ui.{name}.worker", Hand)
+    app.session_state["labelling.name"] = "Ann"
+    return app
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import shutil
-import sys
 import zipfile
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -20,9 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from rankdash.errors import StoreError
 from rankdash.reporting.exports import images
 from rankdash.ui.state import address, server
-from rankdash.ui.widgets import lazy_expander
 from tests.marked import Markup, fill
-from tests.ui.conftest import Hand
 from tests.ui.test_sharing import EVERY, go
 
 MARKUP = Markup("http://127.0.0.1:9")
@@ -58,21 +55,9 @@ def workspace(home, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def unfolded(app, monkeypatch):
-    """The app with everything open that a person can open, and no worker."""
-
-    def fold(title, key, icon, draw):
-        with st.expander(title, icon=icon, expanded=True):
-            draw()
-
-    go(app, "overview")
-    for name, module in list(sys.modules.items()):
-        if getattr(module, "fold", None) is lazy_expander.fold and "lazy" not in name:
-            monkeypatch.setattr(module, "fold", fold)
-    monkeypatch.setattr(lazy_expander, "fold", fold)
-    monkeypatch.setattr("rankdash.ui.judging.judge_list.worker", Hand)
-    app.session_state["labelling.name"] = MARKUP.short("annotator")
-    return app
+def unfolded(unfolded):
+    unfolded.session_state["labelling.name"] = MARKUP.short("annotator")
+    return unfolded
 
 
 def texts(message: Any, field: str = "") -> Iterator[tuple[str, str]]:

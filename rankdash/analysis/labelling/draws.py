@@ -19,15 +19,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
+from msgspec import Meta
 
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.confidence_sequence import FEWEST_DRAWS, FEWEST_QUERIES
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.errors import DataError
 from rankdash.ranking.ragged import Flags, Floats, Integers
+
+_Share = Annotated[float, Meta(ge=0, le=1)]
 
 LEVEL = 0.95
 
@@ -36,6 +39,30 @@ MODES: tuple[Mode, ...] = ("weight", "random", "query")
 
 VALUE_SHARE = 0.2
 """The share of the draws by weight that new plans give to the systems' own values."""
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """What a plan is made from; the same settings and rankings make the same plan again.
+
+    systems: their ids, the baseline first. metric: a sum over documents with a cutoff, such as
+    "dcg@10". top: the highest grade. threshold: the lowest that is relevant. double: the share of
+    the pairs that two people label. judge: the id of the judge whose grades are the guess of the
+    gains; "" for none. share: of the draws for the systems' own values; 0 in plans of earlier
+    versions.
+    """
+
+    systems: tuple[str, ...]
+    metric: str
+    top: float
+    threshold: float
+    seed: Annotated[int, Meta(ge=0)]
+    double: _Share = 0.0
+    mode: Mode = "weight"
+    keep: bool = True
+    before: float | None = None
+    judge: str = ""
+    share: _Share = 0.0
 
 
 @dataclass(frozen=True, eq=False)

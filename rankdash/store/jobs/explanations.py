@@ -91,6 +91,11 @@ class Explanations(Leases["ExplanationRow"]):
         found = self._living(lambda: [row for row in [self._one(asked.id)] if row is not None])
         return found[0] if found else None
 
+    def delete(self, explanation_id: str) -> None:
+        """Delete an explanation, so that it can be asked for again."""
+        with self._database.writing() as db:
+            db.execute("DELETE FROM explanations WHERE id = ?", (explanation_id,))
+
     def progress(self, explanation_id: str, owner: Owner, done: int, total: int) -> None:
         self._set(
             "done = :done, total = :total",

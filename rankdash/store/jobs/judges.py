@@ -14,14 +14,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import pandas as pd
+from msgspec import convert
 
 from rankdash.errors import DataError, RankdashError, StoreError
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.jobs.leases import Ending, Leases, Owner, State, problem_from_json
-from rankdash.store.rows import insert, now
+from rankdash.store.rows import Settings, insert, now, read_json
 
 MOST_UNKEPT = 100
 """So many pairs may have been asked about whose answers are not in the workspace yet: what a worker
@@ -34,6 +35,23 @@ NOT_ASKED = "not asked yet"
 # Faster than `json.loads`, which looks for blanks around.
 _decode = json.JSONDecoder().raw_decode
 _COLUMNS = ("query_id", "doc_id", "grade", "reason", "error", "kind", "answers")
+
+
+class _Repeat(TypedDict):
+    grade: float | None
+    reason: str
+    error: str
+    kind: str
+
+
+class JudgeUsage(TypedDict, total=False):
+    """What the calls of a judge came to, as its worker wrote it."""
+
+    calls: int
+    failed: int
+    billed: dict[str, float]
+    noted: int
+    estimated: int
 
 
 @dataclass(frozen=True)
@@ -273,7 +291,7 @@ class StoredJudges(Leases["JudgeRow"]):
             )
             names, rows = [each[0] for each in asked.description], asked.fetchall()
         found = pd.DataFrame(map(tuple, rows), columns=names)[list(_COLUMNS)]
-        said: list[Any] = [_decode(each["answers"] or "[]")[0] for each in rows]
+        said: list[Any] = [answers_of(each) for each in rows]
         return found.assign(
             grade=found["grade"].astype("float64"),
             error=found["error"].fillna(NOT_ASKED),
@@ -340,9 +358,7 @@ class StoredJudges(Leases["JudgeRow"]):
                 (row["id"],),
             ).fetchone()
         made = {
-            "settings": json.loads(row["settings"]),
-            "systems": tuple(json.loads(row["systems"])),
-            "usage": usage_of(row),
+            **json_of(row),
             "cancelling": bool(row["cancel"]) and row["state"] == "running",
             "error": problem_from_json(row["problem"]),
             "graded": graded,
@@ -356,9 +372,10 @@ class StoredJudges(Leases["JudgeRow"]):
 
 
 def usage_of(row: sqlite3.Row) -> dict[str, Any]:
-    """What the calls of a judge came to; row: all columns of `judges`."""
-    usage: dict[str, Any] = json.loads(row["usage"])
-    lost: dict[str, Any] = json.loads(row["at_risk_usage"])
+    """What the calls of a judge came to; row: all columns of `judges`. Raises StoreError if it
+    cannot be read."""
+    usage: dict[str, Any] = read_json(row, "usage", JudgeUsage)
+    lost: dict[str, Any] = read_json(row, "at_risk_usage", JudgeUsage)
     # What a live worker asks about is not lost.
     if not lost or (row["state"] == "running" and row["at_risk"]):
         return usage
@@ -383,6 +400,25 @@ def _add(
     insert(db, "judges", {**about, "total": len(pairs), "created": moment, "queued": moment})
     for pair in pairs:
         insert(db, "judged_pairs", {**pair, "judge_id": about["id"]})
+
+
+def json_of(row: sqlite3.Row) -> dict[str, Any]:
+    """The settings, systems and usage of a judge. Raises StoreError if one cannot be read."""
+    return {
+        "settings": read_json(row, "settings", Settings),
+        "systems": read_json(row, "systems", tuple[str, ...]),
+        "usage": usage_of(row),
+    }
+
+
+def answers_of(row: sqlite3.Row) -> list[dict[str, Any]]:
+    """The repeats of a pair; none where they cannot be read: its grade counts all the same."""
+    try:
+        return cast(
+            list[dict[str, Any]], convert(_decode(row["answers"] or "[]")[0], list[_Repeat])
+        )
+    except (ValueError, TypeError, RecursionError):
+        return []
 
 
 def grade_or_none(grade: float) -> float | None:

@@ -19,11 +19,13 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, Literal, TypeVar, cast
 
-from rankdash.errors import RankdashError
+from rankdash.errors import RankdashError, StoreError
+from rankdash.store.failures import unreadable
 from rankdash.store.rows import now
 from rankdash.store.workspace import Workspace
 
@@ -71,11 +73,18 @@ def problem_to_json(error: RankdashError | None) -> str | None:
 
 
 def problem_from_json(problem: str | None) -> RankdashError | None:
+    """The error that `problem_to_json` wrote; one that says so for a text that it did not write."""
     if problem is None:
         return None
-    kept = cast(dict[str, object], json.loads(problem))
-    params = cast(dict[str, object], kept["params"])
-    return RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
+    try:
+        kept = cast(dict[str, object], json.loads(problem))
+        params = cast(dict[str, object], kept["params"])
+        error = RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
+        # Its words have to fit together.
+        str(error)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as refusal:
+        return unreadable("problem", str(refusal))
+    return error
 
 
 class Leases(Generic[_Row]):
@@ -95,8 +104,19 @@ class Leases(Generic[_Row]):
         self._database = workspace.database
 
     def _made(self, row: sqlite3.Row) -> _Row:
-        """What a row says."""
+        """What a row says. Raises StoreError if rankdash did not write it."""
         raise NotImplementedError
+
+    def unreadable(self, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
+        """id → name, and what is wrong with it, of each row of a data set that the lists are
+        without; of a table that has the columns dataset_id and name."""
+        found = {}
+        for row in self._of_dataset(dataset_id):
+            try:
+                self._made(row)
+            except StoreError as error:
+                found[str(row["id"])] = str(row["name"]), error
+        return found
 
     def any_waits(self) -> bool:
         """Whether there is anything to claim."""
@@ -117,7 +137,13 @@ class Leases(Generic[_Row]):
             f"id = ({waiting})",
             **vars(owner),
         )
-        return self._made(taken[0]) if taken else None
+        if not taken:
+            return None
+        try:
+            return self._made(taken[0])
+        except StoreError as error:
+            self.finish(taken[0]["id"], owner, "failed", error)
+            return None
 
     def beat(self, row_id: str, owner: Owner) -> bool:
         """Say that the owner is alive; False when it has to stop: cancelled, deleted or lost.
@@ -183,14 +209,19 @@ class Leases(Generic[_Row]):
         return bool(ended)
 
     def _living(self, find: Callable[[], list[sqlite3.Row]]) -> list[_Row]:
-        """What `find` finds, once what has no live worker is interrupted."""
+        """What `find` finds and can be read, once what has no live worker is interrupted."""
         found = find()
         gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
         if gone and not self._workspace.read_only:
             for token in gone:
                 self.interrupt(token)
             found = find()
-        return [self._made(row) for row in found]
+        return list(self._readable(found))
+
+    def _readable(self, rows: Iterable[sqlite3.Row]) -> Iterator[_Row]:
+        for row in rows:
+            with suppress(StoreError):
+                yield self._made(row)
 
     def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
         """The rows of a data set, or all, oldest first, of a table that has dataset_id and

@@ -26,7 +26,7 @@ from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import STALE_SECONDS as STALE_SECONDS
 from rankdash.store.jobs.leases import Ending, Leases, State, problem_from_json
 from rankdash.store.jobs.leases import Owner as Owner
-from rankdash.store.rows import insert, now
+from rankdash.store.rows import Settings, insert, now, read_json
 from rankdash.store.workspace import Workspace
 
 Stage = Literal[
@@ -252,9 +252,9 @@ class Queue(Leases["JobRow"]):
 
     def _made(self, row: sqlite3.Row) -> JobRow:
         made = {
-            "settings": json.loads(row["settings"]),
-            "timing": json.loads(row["timing"]),
-            "actors": None if row["actors"] is None else json.loads(row["actors"]),
+            "settings": read_json(row, "settings", Settings),
+            "timing": read_json(row, "timing", dict[str, Any]),
+            "actors": None if row["actors"] is None else read_json(row, "actors", dict[str, Any]),
             "cancelling": bool(row["cancel"]) and row["state"] == "running",
             "error": problem_from_json(row["problem"]),
         }

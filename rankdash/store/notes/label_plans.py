@@ -12,11 +12,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, StoreError
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.notes.corrections import Pair, tidy_name
-from rankdash.store.rows import now
+from rankdash.store.rows import now, read_json
 from rankdash.store.workspace import Workspace
 
 CARD_SECONDS = 600.0
@@ -27,8 +28,8 @@ LONGEST_GUIDELINES = 10_000
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """settings: what the plan is made from, as the caller gave it. revision: of the corrections,
-    when it began. created: ISO 8601 in UTC."""
+    """settings: what the plan is made from, as the caller gave it; empty if they cannot be read.
+    revision: of the corrections, when it began. created: ISO 8601 in UTC."""
 
     id: str
     dataset_id: str
@@ -55,7 +56,11 @@ class LabelPlans:
         if row is None:
             return None
         kept = {name: row[name] for name in StoredPlan.__dataclass_fields__}
-        return StoredPlan(**{**kept, "settings": json.loads(row["settings"])})
+        try:
+            settings = read_json(row, "settings", dict[str, Any])
+        except StoreError:
+            settings = {}
+        return StoredPlan(**{**kept, "settings": settings})
 
     def begin(self, dataset_id: str, settings: Mapping[str, object], guidelines: str) -> str:
         """Begin a plan at the labels of now; returns its id.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rankdash.errors import DataError
+from rankdash.errors import DataError, StoreError
 from rankdash.store.failures import refuse_unknown
 from rankdash.store.notes.corrections import tidy_name
-from rankdash.store.rows import now
+from rankdash.store.rows import now, read_json
 from rankdash.store.workspace import Workspace
 
 MOST_TAGS = 20
@@ -21,13 +22,14 @@ LONGEST_NOTE = 4_000
 @dataclass(frozen=True)
 class Note:
     """The remarks on one query. `changed` is ISO 8601 in UTC, "" where nothing was remarked; `who`
-    is "" where nobody was logged in."""
+    is "" where nobody was logged in. unread: why the tags are not here; None where they are."""
 
     query_id: str
     tags: tuple[str, ...] = ()
     text: str = ""
     changed: str = ""
     who: str = ""
+    unread: StoreError | None = None
 
 
 class Notes:
@@ -125,5 +127,13 @@ def refuse_long(text: str) -> None:
 
 
 def _note(row: sqlite3.Row) -> Note:
-    tags = tuple(json.loads(row["tags"]))
-    return Note(row["query_id"], tags, row["note"], row["changed"], row["who"])
+    tags, unread = tags_of(row)
+    return Note(row["query_id"], tags, row["note"], row["changed"], row["who"], unread)
+
+
+def tags_of(row: Mapping[str, Any] | sqlite3.Row) -> tuple[tuple[str, ...], StoreError | None]:
+    """The tags of a row; none, and why, where they cannot be read."""
+    try:
+        return read_json(row, "tags", tuple[str, ...]), None
+    except StoreError as error:
+        return (), error

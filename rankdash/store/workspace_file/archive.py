@@ -15,7 +15,6 @@ as it is; where the file says otherwise, that is reported.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
@@ -25,8 +24,9 @@ from typing import Any, BinaryIO
 from rankdash.errors import StoreError
 from rankdash.findings import Finding
 from rankdash.store.failures import in_words
-from rankdash.store.jobs.judges import usage_of
-from rankdash.store.rows import now
+from rankdash.store.jobs.judges import answers_of, json_of
+from rankdash.store.notes.notes import tags_of
+from rankdash.store.rows import Record, now, read_json
 from rankdash.store.tables import PARTS
 from rankdash.store.workspace import Workspace
 from rankdash.store.workspace_file.workspace_zip import Packer
@@ -34,6 +34,7 @@ from rankdash.store.workspace_file.workspace_zip import Packer
 FORMAT, VERSION = "rankdash workspace", 1
 SETTINGS = "settings.json"
 DAMAGED_DATASET, DAMAGED_RUN = "archive.damaged_dataset", "archive.damaged_run"
+DAMAGED_JUDGE = "archive.damaged_judge"
 MEASURED_PARTS = ("reading", "measured", "calls")
 """The tables that a run has only where it measured what they hold."""
 
@@ -76,7 +77,8 @@ def pack(
             excluded[row.name] = DAMAGED_DATASET, error
             progress(done := done + 1 + len(runs[row.id]), total)
             continue
-        _pack_dataset(workspace, packer, row.id)
+        for name, why in _pack_dataset(workspace, packer, row.id).items():
+            excluded[f"{row.name}: {name}"] = DAMAGED_JUDGE, why
         contents[row.id] = []
         progress(done := done + 1, total)
         for run in runs[row.id]:
@@ -131,7 +133,8 @@ def without_paths(value: Any) -> Any:
     return _PASSWORD.sub("//", value)
 
 
-def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None:
+def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> dict[str, StoreError]:
+    """Write a data set; name → why a judge of it is excluded."""
     with workspace.database.reading() as db:
         row = _one(db, "SELECT * FROM datasets WHERE id = ?", dataset_id)
         notes = _all(db, "notes", ("query_id", "tags", "note", "changed", "who"), dataset_id)
@@ -144,17 +147,20 @@ def _pack_dataset(workspace: Workspace, packer: Packer, dataset_id: str) -> None
         )
         remarks = _all(db, "label_notes", ("query_id", "doc_id", "who", "note"), dataset_id)
         plan = _plan(db, dataset_id)
-        judges = _judges(db, dataset_id)
+        judges, unread = _judges(db, dataset_id)
     about: dict[str, Any] = {
         name: row[name] for name in ("name", "source", "first_stage", "candidates_name", "report")
     }
     for note in notes:
-        note["tags"] = json.loads(note["tags"])
+        note["tags"] = tags_of(note)[0]
+    # Tags that cannot be read may be all there was.
+    notes = [note for note in notes if note["tags"] or note["note"]]
     about |= {"notes": notes, "corrections": corrections, "label_notes": remarks, "plan": plan}
     about |= {"judges": judges}
     packer.add_json(f"datasets/{dataset_id}/about.json", about)
     for name in PARTS["datasets"]:
         _copy(workspace.root / row["folder"], name, packer, f"datasets/{dataset_id}")
+    return unread
 
 
 def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
@@ -164,6 +170,10 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
     ).fetchone()
     if row is None:
         return None
+    try:
+        settings = read_json(row, "settings", dict[str, Any])
+    except StoreError:
+        return None
     (before,) = db.execute(
         "SELECT count(*) FROM corrections WHERE dataset_id = ? AND revision <= ?",
         (dataset_id, row["revision"]),
@@ -171,7 +181,7 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
     pauses = db.execute("SELECT * FROM label_pauses WHERE plan_id = ? ORDER BY rowid", (row["id"],))
     return {
         "id": row["id"],
-        "settings": json.loads(row["settings"]),
+        "settings": settings,
         "before": before,
         "guidelines": row["guidelines"],
         "created": row["created"],
@@ -179,30 +189,36 @@ def _plan(db: sqlite3.Connection, dataset_id: str) -> dict[str, Any] | None:
     }
 
 
-def _judges(db: sqlite3.Connection, dataset_id: str) -> list[dict[str, Any]]:
-    """Those that neither wait nor run, with what they said."""
+def _judges(
+    db: sqlite3.Connection, dataset_id: str
+) -> tuple[list[dict[str, Any]], dict[str, StoreError]]:
+    """Those that neither wait nor run, with what they said; name → why one is not among them."""
     columns = (
         *("id", "name", "model", "template", "top", "depth", "state", "created", "started"),
         "finished",
     )
     pair = ("query_id", "doc_id", "grade", "reason", "error", "kind")
-    found = []
+    found, excluded = [], {}
     for row in db.execute(
         "SELECT * FROM judges WHERE dataset_id = ? AND state NOT IN ('queued', 'running') "
         "ORDER BY created, rowid",
         (dataset_id,),
     ).fetchall():
         pairs = [
-            {name: each[name] for name in pair} | {"answers": json.loads(each["answers"] or "[]")}
+            {name: each[name] for name in pair} | {"answers": answers_of(each)}
             for each in db.execute(
                 "SELECT * FROM judged_pairs WHERE judge_id = ? ORDER BY rowid", (row["id"],)
             )
         ]
         about = {name: row[name] for name in columns} | {"pairs": pairs}
-        about |= {"systems": json.loads(row["systems"]), "usage": usage_of(row)}
         about["unsettled"] = row["unsettled"] + row["at_risk"]
-        found.append({**about, "settings": without_paths(json.loads(row["settings"]))})
-    return found
+        try:
+            about |= json_of(row)
+        except StoreError as error:
+            excluded[row["name"]] = error
+        else:
+            found.append({**about, "settings": without_paths(about["settings"])})
+    return found, excluded
 
 
 def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
@@ -218,7 +234,7 @@ def _pack_run(workspace: Workspace, packer: Packer, run_id: str) -> None:
     about: dict[str, Any] = {
         name: row[name] for name in ("name", "reranker", "depth", "load_ms", "created")
     }
-    about |= {name: without_paths(json.loads(row[name])) for name in ("settings", "machine")}
+    about |= {name: without_paths(read_json(row, name, Record)) for name in ("settings", "machine")}
     signed = ("note", "changed", "who")
     about["note"] = None if note is None else {each: note[each] for each in signed}
     about["pinned"] = None if pin is None else pin["pinned"]

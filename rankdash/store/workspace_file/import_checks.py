@@ -5,12 +5,14 @@ Everything here raises ValueError, in English and without a full stop, for what 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from msgspec import convert
 
 from rankdash.dataset import Dataset
 from rankdash.ranking.ragged import equal_runs, has_repeats, owners
@@ -99,7 +101,10 @@ def calls(table: Any) -> pd.DataFrame:
     names = list(table.column_names)
     if "query_id" not in names:
         raise ValueError("it has no column query_id")
-    return _mixed(table, names, _CALL_TEXTS)
+    found = _mixed(table, names, _CALL_TEXTS)
+    for billed in found["billed"].dropna() if "billed" in names else ():
+        convert(json.loads(billed), dict[str, float])
+    return found
 
 
 def same(ours: Run, theirs: Run) -> bool:

@@ -42,6 +42,7 @@ from rankdash.store.workspace_file.archive import (
 from rankdash.store.workspace_file.json_parts import (
     Contents,
     DatasetPart,
+    JudgePart,
     RunPart,
     SettingsPart,
     fitted,
@@ -56,12 +57,17 @@ class Judges:
     LookupError, TypeError or RankdashError for what is no good.
 
     report, explanation: of the JSON of a check report, and of an explanation.
+    plan: of the settings of a labelling plan; only ValueError.
+    settings: what the settings of a judge become, and the names of those that have their default
+        or were dropped, because the file lacks them or no judge has them.
     settle: what the settings of the file become beside those that are here: what to keep, and what
         to say of it. Both are texts by name; only `shared` ones are asked about.
     """
 
     report: Callable[[str], object]
     explanation: Callable[[str], object]
+    plan: Callable[[Mapping[str, Any]], object]
+    settings: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
     settle: Callable[[Mapping[str, str], Mapping[str, str]], tuple[dict[str, str], list[Finding]]]
     shared: Sequence[str]
 
@@ -212,18 +218,53 @@ class _Taking:
             values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
             self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
         log = [asdict(entry) for entry in about.corrections]
-        plan = None if about.plan is None else asdict(about.plan)
+        plan = self._plan(about)
         self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log, "plan": plan}))
         for judge in about.judges:
             checks.refuse_unknown(data, judge.pairs, judge.pairs)
             judged = [
                 {**asdict(pair), "answers": list(map(asdict, pair.answers))} for pair in judge.pairs
             ]
-            values = {**asdict(judge), "pairs": judged}
+            values = {**asdict(judge), "pairs": judged, "settings": self._completed(judge)}
             self._rows.append(("judges", {"dataset_id": dataset_id, **values}))
         for remark in about.label_notes:
             self._rows.append(("label_notes", {"dataset_id": dataset_id, **asdict(remark)}))
         return data
+
+    def _plan(self, about: DatasetPart) -> dict[str, Any] | None:
+        """The labelling plan; None, which is reported, for one that this version cannot go on with.
+        Its labels are corrections, and stay."""
+        if about.plan is None:
+            return None
+        try:
+            self._judges.plan(about.plan.settings)
+        except ValueError as error:
+            stays(
+                self.result,
+                "archive.plan",
+                "The labelling plan of {name} was not imported: its settings cannot be read "
+                "({reason}). Its labels were imported.",
+                name=about.name,
+                reason=str(error),
+            )
+            return None
+        return asdict(about.plan)
+
+    def _completed(self, judge: JudgePart) -> Mapping[str, Any]:
+        # One whose grades came from a file has none.
+        if not judge.settings:
+            return judge.settings
+        settings, other = self._judges.settings(judge.settings)
+        if other:
+            stays(
+                self.result,
+                "archive.judge_settings",
+                "The judge {name} was written by another version. These settings have their "
+                "defaults, or were dropped: {settings}.",
+                name=judge.name,
+                settings=", ".join(other),
+            )
+        return settings
 
     def _new_dataset(self, dataset_id: str, place: str, about: DatasetPart) -> Dataset:
         read = {part: self._table(place, part) for part in DATASET_PARTS}

@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct, convert
 
 from rankdash.dataset import FirstStage
-from rankdash.store.jobs.judges import LONGEST_JUDGE_NAME, LONGEST_REASON
+from rankdash.store.jobs.judges import LONGEST_JUDGE_NAME, LONGEST_REASON, JudgeUsage
 from rankdash.store.notes.corrections import LONGEST_NAME
 from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE
 from rankdash.store.notes.label_plans import LONGEST_GUIDELINES
 from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS
+from rankdash.store.rows import Record, Settings
 
 _Decoded = TypeVar("_Decoded")
 _LONGEST_RECORD = 1_000_000
@@ -137,12 +138,12 @@ class JudgePart(Struct):
     name: Annotated[str, _text(LONGEST_JUDGE_NAME, least=1)]
     model: _Text
     template: _Kind
-    settings: dict[_Text, Any]
+    settings: Settings
     top: Annotated[int, Meta(ge=1, le=100)]
     systems: list[_Text]
     depth: _Count
     state: Literal["done", "failed", "cancelled", "interrupted"]
-    usage: dict[_Text, Any]
+    usage: JudgeUsage
     unsettled: _Count
     created: Moment
     started: Moment | None
@@ -194,8 +195,8 @@ class Explained(Struct):
 class RunPart(Struct):
     name: _Name
     reranker: Annotated[str, _text(200)]
-    settings: dict[_Text, Any]
-    machine: dict[_Text, Any]
+    settings: Record
+    machine: Record
     depth: _Count | None
     load_ms: _Number | None
     created: Moment

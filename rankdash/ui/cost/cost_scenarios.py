@@ -31,7 +31,10 @@ from rankdash.words.names import distinct
 
 def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
-    saved = _load()
+    try:
+        saved, unread = _load(), None
+    except RankdashError as error:
+        saved, unread = {}, error
     compared = _compared(choice, scenario, saved)
     span = period()
     titles = [
@@ -50,7 +53,9 @@ def draw(study: Study, choice: Choice, scenario: Assumptions) -> None:
     st.html(cost_cards.side_by_side(_("scenario"), titles, rows))
     if len(compared) > 1 + len(saved):
         _meanings(study)
-    if not read_only():
+    if unread is not None:
+        _say_unread(unread)
+    elif not read_only():
         _offer_to_save(saved, scenario)
     if saved:
         _offer_saved(saved)
@@ -129,14 +134,22 @@ def _row(came: Outcome) -> list[Cell]:
 
 
 def _load() -> dict[str, Assumptions]:
+    """The saved scenarios. Raises DataError if they cannot be read."""
     text = workspace().setting(SCENARIOS)
-    if not text:
-        return {}
-    try:
-        return read_scenarios(text)
-    except RankdashError as error:
-        st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
-        return {}
+    return read_scenarios(text) if text else {}
+
+
+def _say_unread(error: RankdashError) -> None:
+    """Why no scenario is here, and a way to delete what is stored."""
+    st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
+    if not read_only() and st.button(
+        _("Delete the saved scenarios"), icon=":material/delete:", key="cost.scenarios.unread"
+    ):
+        dialogs.delete(
+            _("Delete the saved scenarios?"),
+            [_("The saved scenarios cannot be read, and will be deleted permanently.")],
+            lambda: workspace().set_setting(SCENARIOS, ""),
+        )
 
 
 def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> None:

@@ -9,11 +9,12 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from msgspec import ValidationError, convert
+from msgspec import convert
 
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import Answered, no_answers
-from rankdash.analysis.labelling.draws import LabelPlan, Mode
+from rankdash.analysis.labelling.draws import LabelPlan
+from rankdash.analysis.labelling.draws import LabelSettings as LabelSettings
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.status import LabelStatus, status
 from rankdash.errors import RankdashError
@@ -34,30 +35,6 @@ SCALES = (1, 2, 3, 4)
 
 # Entries of the log.
 _BLOCK = 1_000
-
-
-@dataclass(frozen=True)
-class LabelSettings:
-    """What a plan is made from; the same settings and rankings make the same plan again.
-
-    systems: their ids, the baseline first. metric: a sum over documents with a cutoff, such as
-    "dcg@10". top: the highest grade. threshold: the lowest that is relevant. double: the share of
-    the pairs that two people label. judge: the id of the judge whose grades are the guess of the
-    gains; "" for none. share: of the draws for the systems' own values; 0 in plans of earlier
-    versions.
-    """
-
-    systems: tuple[str, ...]
-    metric: str
-    top: float
-    threshold: float
-    seed: int
-    double: float = 0.0
-    mode: Mode = "weight"
-    keep: bool = True
-    before: float | None = None
-    judge: str = ""
-    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,7 +122,7 @@ def current(dataset_id: str) -> Labelling | None:
         if not known or settings.top not in SCALES:
             return None
         plan = cache(("label plan", kept.id), lambda: made(base, settings, kept.revision))
-    except (RankdashError, ValidationError):
+    except (RankdashError, ValueError):
         return None
     revision = Corrections(workspace()).revision(base)
     resumed = LabelPlans(workspace()).resumed(kept.id)

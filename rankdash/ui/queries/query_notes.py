@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.ranking.ranking import digest
 from rankdash.store.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
@@ -52,6 +53,7 @@ def marks(study: Study) -> pd.DataFrame:
 
 def _shown(note: Note) -> None:
     """The remarks of a workspace that is only shown."""
+    _unread(note)
     if note.tags:
         st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
     if note.text:
@@ -62,11 +64,17 @@ def _shown(note: Note) -> None:
         st.caption(saved(note))
 
 
+def _unread(note: Note) -> None:
+    if note.unread is not None:
+        st.warning(markdown_safe(error_text(note.unread), 300), icon=":material/warning:")
+
+
 def _remarks(dataset_id: str, query_id: str) -> None:
     notes = Notes(workspace())
     note = notes.of(dataset_id, query_id)
     name = _named(dataset_id, query_id)
     tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
+    _unread(note)
     # Drawn from the store each time: another window may have changed it.
     tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
 

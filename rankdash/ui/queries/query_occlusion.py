@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from rankdash.ui.queries import occlusion_view
 from rankdash.ui.runs import key_field, polling
 from rankdash.ui.state import address, pickers
 from rankdash.ui.state.server import read_only, worker, workspace
+from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe, shortened
 from rankdash.words import failures
 from rankdash.words.queries import grade
@@ -175,12 +176,26 @@ def _panel(question: _Question) -> None:
             _progress(row, rows)
             return
         if row is not None and row.result is not None:
-            found = Explanation.from_json(row.result)
-            occlusion_view.draw(found, question.query, question.document)
+            _result(question, row.result, lambda: rows.delete(question.asked.id))
             return
         _offer(question, row, rows)
 
     panel()
+
+
+def _result(question: _Question, text: str, delete: Callable[[], None]) -> None:
+    """What was found. delete: takes it away, if it cannot be read."""
+    try:
+        found = Explanation.from_json(text)
+    except (ValueError, RecursionError):
+        st.error(_("This result cannot be read."), icon=":material/error:")
+        if not read_only() and st.button(
+            _("Delete"), icon=":material/delete:", key="occlusion.delete"
+        ):
+            again = _("The result will be deleted. It can be worked out again.")
+            dialogs.delete(_("Delete this result?"), [again], delete)
+        return
+    occlusion_view.draw(found, question.query, question.document)
 
 
 def _progress(row: ExplanationRow, rows: Explanations) -> None:

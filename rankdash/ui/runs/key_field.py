@@ -14,6 +14,7 @@ from rankdash.i18n import error_text
 from rankdash.i18n import gettext as _
 from rankdash.rerankers import Configured
 from rankdash.rerankers.remote.keys import NO_KEY, Place
+from rankdash.rerankers.settings import completed
 from rankdash.ui.widgets.text import markdown_safe
 
 # The setting that names the variable of a key, or says that there is none.
@@ -190,7 +191,8 @@ def _place(kind: Configured, settings: Settings) -> Place | None:
     if kind.key is None:
         return None
     try:
-        return kind.key(settings)
+        # Those of a job, a run or a judge may be of another version.
+        return kind.key(completed(kind.settings, settings))
     except RankdashError as error:
         st.error(markdown_safe(error_text(error), 300), icon=":material/error:")
         return None

@@ -1,12 +1,18 @@
-"""What is set apart because its files changed since they were written: a data set, in place of the
-page, or runs that are not compared."""
+"""What is set apart because its files changed since they were written, or its row cannot be read: a
+data set, in place of the page; runs that are not compared, judges, and unfinished runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import streamlit as st
 
+from rankdash.errors import StoreError
 from rankdash.i18n import enumerated, error_text
 from rankdash.i18n import gettext as _
+from rankdash.runs import jobs
+from rankdash.store.jobs.judges import StoredJudges
 from rankdash.ui.state import address, deleted, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import dialogs
@@ -25,27 +31,75 @@ def dataset() -> bool:
 def runs() -> None:
     """Say which runs of the data set are set apart and why, and offer to delete them."""
     chosen = address.one("data")
-    found = {} if chosen is None else stored.damaged(chosen)
+    _set_apart(
+        {} if chosen is None else stored.damaged(chosen),
+        "damaged.delete",
+        _("Set apart, and in no number here:"),
+        _("Delete these runs"),
+        _("Delete these runs?"),
+        _delete,
+    )
+
+
+def judges(dataset_id: str) -> None:
+    """The same for the judges of a data set."""
+    rows = StoredJudges(workspace())
+    _set_apart(
+        rows.unreadable(dataset_id),
+        "damaged.judges",
+        _("Judges that cannot be read, and are in no number here:"),
+        _("Delete these judges"),
+        _("Delete these judges?"),
+        rows.delete,
+    )
+
+
+def unfinished(dataset_id: str) -> None:
+    """The same for the unfinished runs of a data set."""
+    _set_apart(
+        jobs.unreadable(workspace(), dataset_id),
+        "damaged.jobs",
+        _("Unfinished runs that cannot be read:"),
+        _("Remove these runs"),
+        _("Remove these runs?"),
+        partial(jobs.delete, workspace()),
+    )
+
+
+def _set_apart(
+    found: Mapping[str, tuple[str, StoreError]],
+    key: str,
+    heading: str,
+    label: str,
+    question: str,
+    delete: Callable[[str], None],
+) -> None:
+    """Name the rows, and offer to delete them and nothing else.
+
+    found: id → name, and what is wrong. delete: takes an id.
+    """
     if not found:
         return
-    lines = [_("Set apart, and in no number here:")]
+    lines = [heading]
     lines += [
         f"- {markdown_safe(name, 80)}: {markdown_safe(error_text(error), 600)}"
         for name, error in found.values()
     ]
     st.error("\n".join(lines), icon=":material/error:")
-    if not read_only() and st.button(
-        _("Delete these runs"), icon=":material/delete:", key="damaged.delete"
-    ):
+
+    def apply() -> None:
+        for each in found:
+            delete(each)
+
+    if not read_only() and st.button(label, icon=":material/delete:", key=key):
         named = enumerated(markdown_safe(name, 80) for name, _error in found.values())
         dialogs.delete(
-            _("Delete these runs?"),
+            question,
             [_("{names} will be deleted permanently.", names=named)],
-            lambda: _delete(list(found)),
+            apply,
         )
 
 
-def _delete(runs: list[str]) -> None:
-    deleted.by_this_session(runs)
-    for each in runs:
-        workspace().delete_run(each)
+def _delete(run: str) -> None:
+    deleted.by_this_session([run])
+    workspace().delete_run(run)

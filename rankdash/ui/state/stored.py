@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rankdash.analysis.labels.check import CheckReport, relabelled
+from rankdash import sharing
+from rankdash.analysis.labels.check import CheckReport, check, relabelled
 from rankdash.dataset import Dataset
-from rankdash.errors import StoreError
+from rankdash.errors import RankdashError, StoreError
+from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.store import RunRow
@@ -27,6 +29,13 @@ from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import workspace
 
 _REVISION = "+"
+_UNREAD = Finding(
+    "warning",
+    "unread_report",
+    "The check report that was stored with this data set cannot be read. This report was made from "
+    "the stored tables.",
+    remedy="To see which rows were excluded, delete the data set and add its files again.",
+)
 
 
 def stored(dataset_id: str) -> str:
@@ -78,7 +87,10 @@ def _check_report(dataset_id: str) -> CheckReport | None:
     text = workspace().check_report(base)
     if text in ("", "{}"):
         return None
-    report = CheckReport.from_json(text)
+    try:
+        report = sharing.check_report(text)
+    except (RankdashError, LookupError, TypeError, ValueError, RecursionError):
+        return check(dataset(dataset_id), [_UNREAD], {})
     if dataset_id == base:
         return report
     came = {

@@ -1,0 +1,187 @@
+"""Whatever JSON a row of the workspace holds, each page draws, shows the sound rows, names the
+broken ones and offers to delete them."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from rankdash.store import Workspace
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.ui.sidebar.sidebar import MOST_COMPARED
+from rankdash.ui.state import server
+from rankdash.ui.widgets import dialogs
+from tests.broken import NEVER, WRONG, Words, broken
+from tests.marked import json_in, text_columns, worked, written
+from tests.ui.test_markup import nodes, texts
+from tests.ui.test_sharing import EVERY, go
+
+NAMED = ("runs", "jobs", "judges")
+"""Tables with rows that have a name, and that a page lists."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sound") / "home"
+    worked(written(Workspace(folder), Words()))
+    return folder
+
+
+@pytest.fixture
+def workspace(home, tmp_path, monkeypatch) -> Iterator[Workspace]:
+    copy = shutil.copytree(home, tmp_path / "home")
+    monkeypatch.setenv("RANKDASH_HOME", str(copy))
+    server.workspace.cache_clear()
+    server.worker.cache_clear()
+    st.cache_resource.clear()
+    yield server.workspace()
+    server.workspace.cache_clear()
+
+
+def json_columns(db) -> dict[tuple[str, str], str]:
+    """(table, column) → the longest JSON in it, of columns that hold objects or lists."""
+    found = {}
+    for table, names in text_columns(db).items():
+        for name in names:
+            key = table, name
+            for (text,) in db.execute(f"SELECT DISTINCT {name} FROM {table}").fetchall():
+                if text and json_in(text) is not None and len(text) > len(found.get(key, "")):
+                    found[key] = text
+    return found
+
+
+def add_like(workspace: Workspace, db: Any, table: str, row: dict[str, Any]) -> None:
+    """Add a row; a run with a copy of its folder, a judge with a pair."""
+    if "folder" in row:
+        place = workspace.root / row["folder"]
+        row["folder"] = f"{table}/{row['id']}-{place.name.rpartition('-')[2]}"
+        shutil.copytree(place, workspace.root / row["folder"])
+    names = ", ".join(row)
+    places = ", ".join(f":{name}" for name in row)
+    db.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)
+    if table == "judges":
+        db.execute(
+            "INSERT INTO judged_pairs (judge_id, query_id, doc_id) "
+            "SELECT ?, query_id, doc_id FROM judged_pairs LIMIT 1",
+            (row["id"],),
+        )
+
+
+@dataclass
+class Added:
+    """Rows beside the sound ones. names: table → id → name. never: names of those that no version
+    of rankdash wrote."""
+
+    names: dict[str, dict[str, str]]
+    never: dict[str, set[str]]
+
+
+@pytest.fixture
+def rows(workspace) -> Added:
+    added = Added({table: {} for table in NAMED}, {table: set() for table in NAMED})
+    with workspace.database.writing() as db:
+        for (table, column), text in json_columns(db).items():
+            # What went wrong is no part of what a row is about.
+            if table not in NAMED or column == "problem":
+                continue
+            sound = db.execute(f"SELECT * FROM {table} WHERE {column} = ?", (text,)).fetchone()
+            for n, (wrong, bad) in enumerate(broken(text)):
+                name = f"{table} {column} {wrong}"
+                own = {"id": f"{column}{n}", "name": name, column: bad}
+                add_like(workspace, db, table, {**dict(sound), **own})
+                added.names[table][own["id"]] = name
+                if wrong in NEVER:
+                    added.never[table].add(name)
+    return added
+
+
+LISTED = {"runs": EVERY, "jobs": ["run"], "judges": ["judge"]}
+"""Table → the pages that say which rows are set apart."""
+
+
+@pytest.mark.parametrize("page", EVERY)
+def test_a_page_shows_the_sound_rows_and_names_the_broken_ones(unfolded, rows, page):
+    go(unfolded, page)
+    assert not unfolded.exception
+    said = "\n".join(str(each.value) for each in unfolded.error).replace("\\", "")
+    for table, pages in LISTED.items():
+        named = {name for name in rows.never[table] if f"- {name}: " in said}
+        assert named == (rows.never[table] if page in pages else set())
+    assert "service" in json.dumps(
+        [text for node in nodes(unfolded) for _f, text in texts(node.proto)]
+    )
+
+
+def test_what_is_set_apart_is_deleted_and_nothing_else(app, workspace, rows, monkeypatch):
+    monkeypatch.setattr(dialogs, "delete", lambda title, sentences, apply: (apply(), st.rerun()))
+    for key, page in (("delete", "run"), ("jobs", "run"), ("judges", "judge")):
+        go(app, page)
+        app.button(key=f"damaged.{key}").click().run()
+        assert not app.exception
+    with workspace.database.reading() as db:
+        kept = {
+            table: {row["name"] for row in db.execute(f"SELECT name FROM {table}")}
+            for table in NAMED
+        }
+    for table, never in rows.never.items():
+        assert not kept[table] & never
+        assert kept[table] > {f"{table} settings one more"}
+    assert not app.error or "cannot be read" not in str(app.error[0].value)
+
+
+def test_rows_of_another_version_are_shown(unfolded, workspace, rows):
+    """Those that can be read, and have what no row of this version has, or lack what each has."""
+    names = rows.names["runs"]
+    readable = [each for each in names if workspace.damage("runs", each) is None]
+    odd = [each for each in readable if not any(kind in names[each] for kind in ("odd", "emptied"))]
+    # Of the rest, a run without the first of its settings stands for all.
+    chosen = [each for each in odd if "without" not in names[each]][: MOST_COMPARED - 1] + odd[:1]
+    for page in ("overview", "latency", "history", "report", "cost", "run"):
+        unfolded.query_params["system"] = chosen
+        go(unfolded, page)
+        assert not unfolded.exception, page
+    for row in StoredJudges(workspace).rows():
+        if "odd" not in row.name:
+            go(unfolded, "judge", judge_shown=row.id)
+            assert not unfolded.exception, row.name
+
+
+def test_scenarios_that_cannot_be_read_are_deleted_once_that_is_confirmed(
+    app, workspace, monkeypatch
+):
+    monkeypatch.setattr(dialogs, "delete", lambda title, sentences, apply: (apply(), st.rerun()))
+    workspace.set_setting("scenarios", NEVER["not JSON"])
+    app.session_state["address.choices"] = {}
+    go(app, "cost", part="scenarios")
+    app.button(key="cost.scenarios.unread").click().run()
+    assert not app.exception
+    assert workspace.setting("scenarios") == ""
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_each_page_draws_without_what_cannot_be_read(unfolded, workspace, wrong):
+    with workspace.database.writing() as db:
+        for (table, column), text in json_columns(db).items():
+            bad = dict(broken(text)).get(wrong)
+            if (table not in NAMED or column == "problem") and bad is not None:
+                db.execute(f"UPDATE {table} SET {column} = ? WHERE {column} != ''", (bad,))
+    for page in EVERY:
+        go(unfolded, page)
+        assert not unfolded.exception, page
+
+
+def test_a_plan_that_cannot_be_is_over(unfolded, workspace):
+    with workspace.database.reading() as db:
+        text = json_columns(db)["label_plans", "settings"]
+    for wrong, bad in broken(text):
+        with workspace.database.writing() as db:
+            # Another plan: what was made of one is kept.
+            db.execute("DELETE FROM label_pauses")
+            db.execute("DELETE FROM label_cards")
+            db.execute("UPDATE label_plans SET id = ?, settings = ?", (wrong, bad))
+        go(unfolded, "label")
+        assert not unfolded.exception, wrong
