@@ -4,8 +4,9 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.cost import cost_roi, cost_view
-from rankdash.ui.labels import estimate_strip, label_plan
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.sidebar import view
+from rankdash.ui.state import label_plan
 
 st.title(_("Cost & ROI"))
 study = view.study("cost")

@@ -4,8 +4,8 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.ui.labelling import label_files, labelling_view, plan_form, plan_notes, rater
-from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import view
+from rankdash.ui.state import label_plan
 from rankdash.ui.state.server import read_only
 from rankdash.ui.widgets import narrow
 from rankdash.ui.widgets.lazy_expander import fold

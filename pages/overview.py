@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import estimate_strip, judged_verdict, label_plan, unjudged_view
+from rankdash.ui.labels import estimate_strip, judged_verdict, unjudged_view
 from rankdash.ui.overview import (
     leaderboard_view,
     not_compared,
@@ -13,7 +13,7 @@ from rankdash.ui.overview import (
     verdict_strip,
 )
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.ui.state import address, label_plan
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 from rankdash.words.judged import without_judge

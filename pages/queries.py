@@ -5,7 +5,7 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.study import queries
 from rankdash.study.study import Study
-from rankdash.ui.labels import estimate_strip, label_plan, labelled_queries
+from rankdash.ui.labels import estimate_strip, labelled_queries
 from rankdash.ui.queries import (
     query_detail,
     query_export,
@@ -16,7 +16,7 @@ from rankdash.ui.queries import (
     query_panes,
 )
 from rankdash.ui.sidebar import sharing_link, view
-from rankdash.ui.state import address, pickers
+from rankdash.ui.state import address, label_plan, pickers
 from rankdash.words.queries import judged_title
 
 st.title(_("Queries"))

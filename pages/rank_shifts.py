@@ -3,9 +3,9 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import label_plan
 from rankdash.ui.rank_shifts import agreement_view, shifts_view, skipping_view
 from rankdash.ui.sidebar import view
+from rankdash.ui.state import label_plan
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.lazy_expander import fold
 

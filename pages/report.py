@@ -3,9 +3,10 @@
 import streamlit as st
 
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels import estimate_strip, label_plan
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.report import report_view
 from rankdash.ui.sidebar import view
+from rankdash.ui.state import label_plan
 
 st.title(_("Report"))
 study = view.study("report")

@@ -11,7 +11,7 @@ from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.labels.label_plan import LabelSettings
+from rankdash.ui.state.label_plan import LabelSettings
 
 from .conftest import serving, visiting
 

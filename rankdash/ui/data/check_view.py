@@ -22,9 +22,9 @@ from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import Precomputed
 from rankdash.study.systems import first_stage_name
 from rankdash.ui.data import lights_view
-from rankdash.ui.labels import label_direction, label_plan
+from rankdash.ui.labels import label_direction
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address, label_plan, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import plotly_chart
 from rankdash.ui.widgets.text import markdown_safe, name_rows, shortened, table_html

@@ -7,8 +7,8 @@ import streamlit as st
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.i18n import finding_text
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.sidebar import view
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words.lights import Light, State, lights
 

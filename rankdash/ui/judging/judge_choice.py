@@ -13,9 +13,8 @@ from rankdash.i18n import moment, number, signed
 from rankdash.store.jobs.judges import JudgeRow
 from rankdash.study.judging import agreed, verdicts
 from rankdash.study.study import Study
-from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import stored_judges
+from rankdash.ui.state import label_plan, stored_judges
 from rankdash.ui.widgets.text import table_html
 from rankdash.words.verdict_chips import change_interval
 

@@ -22,9 +22,9 @@ from rankdash.study.judging import (
 )
 from rankdash.study.study import Study
 from rankdash.ui.judging import judge_list
-from rankdash.ui.labels import judged_verdict, label_plan
+from rankdash.ui.labels import judged_verdict
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, stored_judges
+from rankdash.ui.state import address, label_plan, stored_judges
 from rankdash.ui.state.cache import shared
 from rankdash.ui.widgets.text import table_html
 from rankdash.words.judged import group_kind, group_name

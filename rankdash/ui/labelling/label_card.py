@@ -8,8 +8,8 @@ import streamlit as st
 from rankdash.i18n import gettext as _
 from rankdash.i18n import number, plain
 from rankdash.store.notes.corrections import Pair
-from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.state import stored
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.widgets.highlight import QueryTerms, marked_html, spans, terms
 from rankdash.ui.widgets.text import html_safe, shortened, table_html
 

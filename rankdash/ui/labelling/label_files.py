@@ -9,7 +9,7 @@ from rankdash.analysis.labelling.answers import labels_table
 from rankdash.i18n import gettext as _
 from rankdash.spreadsheet import csv_bytes
 from rankdash.store.notes.label_notes import LabelNotes
-from rankdash.ui.labels import label_plan
+from rankdash.ui.state import label_plan
 from rankdash.ui.state.server import workspace
 
 

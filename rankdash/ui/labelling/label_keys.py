@@ -12,7 +12,7 @@ from rankdash.ranking.ranking import digest
 from rankdash.store.notes.corrections import Correction, Corrections, Pair
 from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.state.server import workspace
 
 PAUSED, REPLACED = "labelling.paused", "labelling.replaced"

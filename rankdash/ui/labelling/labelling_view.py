@@ -15,9 +15,10 @@ from rankdash.store.notes.corrections import Pair
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.labelling import label_card, label_keys, people
 from rankdash.ui.labelling.label_keys import PAUSED, REPLACED
-from rankdash.ui.labels import estimate_strip, label_plan
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.labels import estimate_strip
 from rankdash.ui.sidebar import view
+from rankdash.ui.state import label_plan
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.lazy_expander import fold
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rankdash.i18n import duration, number, percent
 from rankdash.i18n import gettext as _
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.widgets.text import name_safe, table_html
 
 

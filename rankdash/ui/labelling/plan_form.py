@@ -26,11 +26,10 @@ from rankdash.store.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
 from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.labels import label_plan
-from rankdash.ui.labels.label_plan import SCALES, Labelling, LabelSettings
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, stored, stored_judges
+from rankdash.ui.state import address, label_plan, stored, stored_judges
 from rankdash.ui.state.cache import cache
+from rankdash.ui.state.label_plan import SCALES, Labelling, LabelSettings
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import markdown_safe, shortened

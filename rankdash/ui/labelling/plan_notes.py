@@ -8,7 +8,7 @@ from rankdash.i18n import gettext as _
 from rankdash.i18n import moment, ngettext, plain
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.labelling.label_keys import REPLACED
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets.text import paragraphs_safe
 

@@ -10,10 +10,9 @@ from rankdash.study.drawn import estimate_of
 from rankdash.study.gains import hit_title
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
-from rankdash.ui.labels import label_plan
-from rankdash.ui.labels.label_plan import Labelling
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import scenario
+from rankdash.ui.state import label_plan, scenario
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.widgets.text import markdown_safe, name_safe
 from rankdash.words.costs import MoneyContext, headline
 from rankdash.words.estimates import estimate_step

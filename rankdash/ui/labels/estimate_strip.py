@@ -12,10 +12,10 @@ from rankdash.i18n import duration, ngettext, number, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.study import latency
 from rankdash.study.study import Study
-from rankdash.ui.labels import estimate_decision, label_plan
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.labels import estimate_decision
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import stored
+from rankdash.ui.state import label_plan, stored
+from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.widgets.text import name_safe
 from rankdash.words.estimates import (
     effort_sentence,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rankdash.i18n import gettext as _
 from rankdash.study.study import Study
-from rankdash.ui.labels.label_plan import Labelling
+from rankdash.ui.state.label_plan import Labelling
 
 
 def table(study: Study, labelling: Labelling) -> pd.DataFrame:

@@ -25,9 +25,8 @@ from rankdash.intake.reading import tried
 from rankdash.readers import Source, read, read_beside, reversed_note
 from rankdash.readers.rated import read_rated
 from rankdash.store.notes.corrections import Correction, Corrections
-from rankdash.ui.labels import label_plan
 from rankdash.ui.labels.successor import keep_beside
-from rankdash.ui.state import person, pickers, stored
+from rankdash.ui.state import label_plan, person, pickers, stored
 from rankdash.ui.state.server import workspace
 from rankdash.ui.state.uploaded import uploader
 from rankdash.ui.widgets import action_errors

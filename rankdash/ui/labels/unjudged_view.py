@@ -28,9 +28,8 @@ from rankdash.reporting.exports.downloads import file_name
 from rankdash.spreadsheet import csv_bytes
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.study import Study
-from rankdash.ui.labels import label_plan
-from rankdash.ui.labels.label_plan import LabelSettings
-from rankdash.ui.state import stored
+from rankdash.ui.state import label_plan, stored
+from rankdash.ui.state.label_plan import LabelSettings
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
 from rankdash.ui.widgets.text import name_rows, name_safe

@@ -13,8 +13,8 @@ from rankdash.reporting.exports.downloads import file_name
 from rankdash.store.notes.notes import Notes
 from rankdash.study.drawn import only_estimates
 from rankdash.study.study import Study
-from rankdash.ui.labels import label_plan
 from rankdash.ui.report import report_exports, report_form, report_preview
+from rankdash.ui.state import label_plan
 from rankdash.ui.state.server import workspace
 from rankdash.ui.widgets import narrow
 from rankdash.ui.widgets.text import markdown_safe

@@ -12,10 +12,9 @@ from rankdash.i18n import gettext as _
 from rankdash.metrics import registry
 from rankdash.store import DatasetRow, RunRow
 from rankdash.store.notes.pins import Pins
-from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import comparison_settings, login
 from rankdash.ui.sidebar.view import WHOLE_LIST, cutoff_of
-from rankdash.ui.state import address, deleted, language, pickers, samples, stored
+from rankdash.ui.state import address, deleted, label_plan, language, pickers, samples, stored
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets.text import names_help
 from rankdash.words.names import middle

@@ -17,9 +17,8 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.study.leaderboard import best_challenger
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.labels import label_plan
 from rankdash.ui.sidebar import comparison_settings, empty_page
-from rankdash.ui.state import address, goals, pickers, stored, stored_judges
+from rankdash.ui.state import address, goals, label_plan, pickers, stored, stored_judges
 from rankdash.ui.state.cache import cache
 from rankdash.ui.state.scenario import with_money
 from rankdash.ui.state.server import workspace

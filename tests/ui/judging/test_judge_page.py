@@ -17,7 +17,7 @@ from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.judging import judge_form, judge_list
-from rankdash.ui.labels.label_plan import LabelSettings
+from rankdash.ui.state.label_plan import LabelSettings
 from rankdash.ui.widgets import lazy_expander
 from rankdash.words.html import html_safe
 from tests.rerankers.loopback import running

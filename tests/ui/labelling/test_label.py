@@ -24,9 +24,8 @@ from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.labelling import label_files, label_keys, plan_form
-from rankdash.ui.labels import label_plan
 from rankdash.ui.report import report_view
-from rankdash.ui.state import server
+from rankdash.ui.state import label_plan, server
 
 ROOT = Path(__file__).parents[3]
 QUERIES, DOCS = 12, 12

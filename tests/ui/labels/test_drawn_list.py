@@ -22,9 +22,9 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labelling import label_files
-from rankdash.ui.labels import label_plan, new_labels, unjudged_view
-from rankdash.ui.labels.label_plan import LabelSettings
-from rankdash.ui.state import server, stored
+from rankdash.ui.labels import new_labels, unjudged_view
+from rankdash.ui.state import label_plan, server, stored
+from rankdash.ui.state.label_plan import LabelSettings
 
 QUERIES, DOCS = 30, 6
 
