@@ -93,6 +93,12 @@ class Measure:
         return self.metric.name + self._suffix
 
     @property
+    def changes(self) -> tuple[float, float]:
+        """The lowest and the highest change of a value."""
+        lowest, highest = self.metric.range
+        return lowest - highest, highest - lowest
+
+    @property
     def title(self) -> str:
         """For headings: "NDCG@10"."""
         return self.metric.title + self._suffix

@@ -406,6 +406,7 @@ class Study:
                 self.grouping(segment),
                 self.statistics,
                 order=() if given else order,
+                possible=self.measure.changes,
             )
 
         return self.once(

@@ -34,7 +34,11 @@ def figures(study: Study, system: str, specs: tuple[str, ...]) -> dict[str, Reac
 
     def make() -> dict[str, Reached]:
         found, best = study.evaluate(system, specs), headroom.best_of_all(study, specs)
-        low, high = intervals(found.values, study.statistics)
+        low, high = intervals(
+            found.values,
+            study.statistics,
+            possible=tuple(np.array([each.metric.range for each in found.measures]).T),
+        )
         places = {query: place for place, query in enumerate(best.query_ids)}
         at = [places[query] for query in found.query_ids]
         most = np.where(np.isnan(found.values), np.nan, np.fmax(best.values[at], found.values))

@@ -181,12 +181,14 @@ def by_segment(
     settings: StatisticsSettings | None = None,
     *,
     order: Sequence[str] = (),
+    possible: tuple[float, float] = (-math.inf, math.inf),
 ) -> pd.DataFrame:
     """The paired difference in each value of a segment: those in `order` first, then the largest.
 
     pairs: from `rankdash.analysis.statistics.pairs.paired`. segment: value, indexed by query id;
         queries without one form the segment `UNKNOWN`. Of more than 30 values the 29 largest stay,
-        and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`.
+        and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`. possible:
+        the lowest and the highest change of the metric.
 
     Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
     before, after, delta (means); low, high (interval of delta) and p, made as the settings say; and
@@ -209,7 +211,7 @@ def by_segment(
                 "segment": name,
                 "n": len(known),
                 "left_out": len(own) - len(known),
-                **_change(known, settings),
+                **_change(known, settings, possible),
                 **_tally(known["delta"].to_numpy(), settings.tie_band),
                 "size": _size(len(known)),
             }
@@ -271,10 +273,12 @@ def _merge_rare(names: Texts) -> Texts:
     return np.array([name if name in kept else OTHER for name in names], dtype=object)
 
 
-def _change(known: pd.DataFrame, settings: StatisticsSettings) -> dict[str, float]:
+def _change(
+    known: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
+) -> dict[str, float]:
     found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
     deltas = known[["delta"]].to_numpy(dtype=np.float64)
-    (low,), (high,) = intervals(deltas, settings)
+    (low,), (high,) = intervals(deltas, settings, possible=possible)
     (p,) = p_values(deltas, settings)
     return {**found, "low": low, "high": high, "p": p}
 

@@ -154,9 +154,10 @@ def depth_curve(
     values = frame.to_numpy(dtype=np.float64)
     means = values.mean(axis=0)
     best = int(np.argmax(means))
-    low, high = intervals(values, settings)
-    gain = _proven(values - values[:, [0]], 0, settings)
-    behind = _proven(values[:, [best]] - values, best, settings)
+    [known] = columns[0].measures
+    low, high = intervals(values, settings, possible=known.metric.range)
+    gain = _proven(values - values[:, [0]], 0, settings, known)
+    behind = _proven(values[:, [best]] - values, best, settings, known)
     # What is proven of the full depth is not in doubt where the evidence is as strong.
     as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
     gain["proven"] |= as_strong
@@ -186,13 +187,13 @@ def depth_curve(
 
 
 def _proven(
-    differences: npt.NDArray[np.float64], own: int, settings: StatisticsSettings
+    differences: npt.NDArray[np.float64], own: int, settings: StatisticsSettings, measure: Measure
 ) -> pd.DataFrame:
     """low, high, p (not corrected) and proven (to be above 0) of each column; `own` is the column
     that the others are compared with, which is no comparison."""
     # The last digits of two sums must not make a change out of none, as in a verdict.
     differences[np.abs(differences) <= _ROUNDING] = 0.0
-    low, high = intervals(differences, settings)
+    low, high = intervals(differences, settings, possible=measure.changes)
     p = p_values(differences, settings)
     p[own] = np.nan
     with_others = np.array(corrected(p.tolist(), settings.correction))

@@ -209,7 +209,15 @@ def compare(
         for other in range(1, one)
     ]
     columns = np.vstack([own.reshape(split, queries), differences.reshape(size, queries), *among]).T
-    low, high = (ends[: split + size] for ends in intervals(columns, settings, again=True))
+    means_in, changes_in = _possible(aligned.measures)
+    limits = tuple(
+        np.concatenate(
+            [np.tile(mean, systems), np.tile(change, systems - 1), np.full(len(among), end)]
+        )
+        for mean, change, end in zip(means_in, changes_in, (-np.inf, np.inf), strict=True)
+    )
+    found = intervals(columns, settings, again=True, possible=(limits[0], limits[1]))
+    low, high = (ends[: split + size] for ends in found)
     raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
     raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
     after_correction, comparisons = corrected_by_family(raw, settings)
@@ -252,7 +260,8 @@ def mean_intervals(
     systems, queries, measures = aligned.values.shape
     common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
     columns = common.transpose(1, 0, 2).reshape(queries, systems * measures)
-    low, high = intervals(columns, settings, again=True)
+    possible = [np.tile(end, systems) for end in _possible(aligned.measures)[0]]
+    low, high = intervals(columns, settings, again=True, possible=(possible[0], possible[1]))
     known = ~np.isnan(columns)
     n = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
@@ -266,6 +275,14 @@ def mean_intervals(
             "high": high,
             "n": n,
         }
+    )
+
+
+def _possible(measures: Sequence[Measure]) -> tuple[FloatArray, FloatArray]:
+    """(2, M), twice: the lowest and the highest value of each measure, and of a change."""
+    return (
+        np.array([each.metric.range for each in measures]).T,
+        np.array([each.changes for each in measures]).T,
     )
 
 

@@ -218,9 +218,16 @@ def decide(
             made = _outcome(each, comparison, challenger, timings)
             if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
                 own = values(each.subject)[_OF_INTERVAL.index(each.kind)]
-                made = replace(made, p=p_below(own, each.limit))
+                made = replace(made, p=_p(own, each, comparison))
             found.append(_within_reach(made, most))
     return tuple(found)
+
+
+def _p(own: FloatArray, condition: Condition, comparison: Comparison) -> float:
+    """The one-sided p of a true value below the limit; 0 if no value can be."""
+    measure = next(each for each in comparison.measures if each.spec == condition.subject)
+    possible = measure.metric.range if condition.kind == "min" else measure.changes
+    return 0.0 if condition.limit <= possible[0] else p_below(own, condition.limit)
 
 
 def _of_draws(condition: Condition, found: Estimate | None) -> GateOutcome:

@@ -31,6 +31,7 @@ from rankdash.analysis.statistics.skewed_t import t_interval
 from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
 
 FloatArray = npt.NDArray[np.float64]
+Ends = float | FloatArray
 _Content = tuple[bytes, StatisticsSettings]
 ROUNDING = 1e-12
 """The last digits of two sums must not make a change out of none."""
@@ -102,13 +103,18 @@ _CHANCES = _Known(lambda p: p)
 
 
 def intervals(
-    columns: FloatArray, settings: StatisticsSettings, *, again: bool = False
+    columns: FloatArray,
+    settings: StatisticsSettings,
+    *,
+    again: bool = False,
+    possible: tuple[Ends, Ends] = (-math.inf, math.inf),
 ) -> tuple[FloatArray, FloatArray]:
     """(low, high), each (C,), of the mean of each column (n, C); NaN for too few values, and for
     too few that are not 0, unless all are the same.
 
     A column's interval is its own: the other columns and the order of the rows change nothing, and
     that of a column times -1 is its mirror image. again: whether the same columns may come again.
+    possible: the lowest and the highest mean, of all or of each; no end lies beyond.
     """
     low, high = np.full((2, columns.shape[1]), np.nan)
     known = ~np.isnan(columns)
@@ -120,7 +126,7 @@ def intervals(
         low[enough], high[enough] = (
             _ENDS.of(chosen, settings, _intervals) if again else _intervals(chosen, settings)
         )
-    return low, high
+    return np.clip(low, *possible), np.clip(high, *possible)
 
 
 def _intervals(columns: FloatArray, settings: StatisticsSettings) -> FloatArray:

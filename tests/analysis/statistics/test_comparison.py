@@ -685,3 +685,23 @@ def test_what_rivals_need_is_drawn_with_the_rest_and_changes_nothing(monkeypatch
     assert len(drawn) == 3
     for one, other in zip(asked, plain, strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_no_end_of_an_interval_is_a_value_or_a_change_that_the_metric_cannot_have(swapped):
+    """Five of six queries gain a hit; Student's t alone ends at +1.26."""
+    first, second = {f"q{i}": 2 for i in range(6)}, {f"q{i}": 1 + (i > 4) for i in range(6)}
+    sides = (second, first) if swapped else (first, second)
+    found = {
+        name: evaluated(places, "hit@1", "dcg@1")
+        for name, places in zip(("base", "up"), sides, strict=True)
+    }
+    row = compare(found, "base", QUICK).row("up", "hit@1")
+    ends = (row["delta_low"], row["delta_high"])
+    assert ends == ((-1.0, 0.0) if swapped else (0.0, 1.0))
+    assert 0 <= row["mean_low"] <= row["mean_high"] <= 1
+    along = mean_intervals(found, "base", QUICK).set_index(["system", "metric"])
+    assert along.loc[("base" if swapped else "up", "hit@1"), "high"] == 1.0
+    # DCG has no highest value.
+    unbounded = compare(found, "base", QUICK).row("up", "dcg@1")
+    assert max(abs(unbounded["delta_low"]), abs(unbounded["delta_high"])) > 1.2

@@ -366,3 +366,17 @@ def test_what_draws_do_not_say_passes_nothing(kind):
     condition = Condition(kind, "mrr@10", 0.5)
     (found,) = decide([condition], compared([2] * 9, [1] * 9), "up", drawn=known)
     assert (found.reason, found.passed) == ("drawn", False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "base", "up"),
+    [("min", 0.0, [9] * 6, [1, 9, 9, 9, 9, 9]), ("min-gain", -1.0, [1] * 6, [9, 9, 9, 9, 9, 1])],
+)
+def test_a_limit_that_every_value_reaches_is_met_with_a_p_of_0(kind, limit, base, up):
+    """With Student's t alone the true value could be lower."""
+    after = 1 / np.array(up)
+    values = after, after - 1 / np.array(base)
+    [found] = decide(
+        [Condition(kind, "mrr@10", limit)], compared(base, up), "up", values=lambda _spec: values
+    )
+    assert (found.passed, found.low, found.p) == (True, limit, 0.0)
