@@ -69,7 +69,9 @@ def make(file: Path) -> None:
             part.replace(folder / name)
     finally:
         part.unlink(missing_ok=True)
-    for old in listed(file.parent)[:-KEPT]:
+    # Not the one that was just made, which is an older one by its name if the clock was set back.
+    others = [each for each in listed(file.parent) if each.name != name]
+    for old in others[: 1 - KEPT]:
         old.unlink(missing_ok=True)
 
 

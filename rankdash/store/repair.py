@@ -109,7 +109,9 @@ def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.
         found.append((_count(current), current))
         with suppress(*UNREADABLE):
             repaired.changed = sum(checksums.changed(current).values())
-    for copy in reversed(backups.listed(root)):
+    copies = {copy: _count_of(copy) for copy in backups.listed(root)}
+    # The latest by how many were made before, since the clock may have been set back.
+    for copy in sorted(copies, key=lambda copy: (copies[copy], copy.name), reverse=True):
         kept = _open(copy, "mode=ro&immutable=1")
         if _is_whole(kept):
             found.append((_count(kept), kept))
@@ -134,6 +136,11 @@ def _is_whole(db: sqlite3.Connection) -> bool:
         return backups.is_sound(db)
     except UNREADABLE:
         return False
+
+
+def _count_of(copy: Path) -> float:
+    with closing(_open(copy, "mode=ro&immutable=1")) as db:
+        return _count(db)
 
 
 def _count(db: sqlite3.Connection) -> float:

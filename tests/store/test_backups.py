@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from rankdash.store import Workspace, backups, database, migrations
+from rankdash.store.folders import DATABASE
 
 OPEN = """
 import sys
@@ -149,3 +150,18 @@ def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monke
     on("2999-01-01")
     filled.set_setting("a", "b")
     assert backups.listed(filled.root) == before
+
+
+def test_a_clock_that_is_set_back_loses_no_copy_and_a_repair_uses_the_last_one(filled, on):
+    for day in range(1, backups.KEPT + 2):
+        on(f"2999-01-{day + 10}")
+        filled.set_setting("day", str(day))
+    on("2999-01-09")
+    before = set(backups.listed(filled.root))
+    filled.set_setting("after", "one more copy")
+    after = set(backups.listed(filled.root))
+    (made,) = after - before
+    assert made == min(after) and len(after) == backups.KEPT
+    (filled.root / DATABASE).unlink()
+    assert Workspace.open(filled.root).repair().copy_of == "2999-01-09"
+    assert Workspace.open(filled.root).setting("day") == str(backups.KEPT + 1)

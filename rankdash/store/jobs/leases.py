@@ -49,7 +49,8 @@ class Owner:
 def lost(row: sqlite3.Row) -> bool:
     """Whether the worker of something that runs is dead or silent. row: with host, pid and
     heartbeat."""
-    if time.time() - row["heartbeat"] > STALE_SECONDS:
+    # A beat of the future is one of before the clock was set back.
+    if abs(time.time() - row["heartbeat"]) > STALE_SECONDS:
         return True
     # Only POSIX can ask about a process without touching it.
     if os.name != "posix" or row["host"] != socket.gethostname():

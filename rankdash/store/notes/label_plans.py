@@ -101,8 +101,10 @@ class LabelPlans:
         moment = time.time()
         with self._database.writing() as db:
             db.execute(
-                "DELETE FROM label_cards WHERE plan_id = ? AND (owner = ? OR until < ?)",
-                (plan_id, owner, moment),
+                # One that is kept for longer than any was kept before the clock was set back.
+                "DELETE FROM label_cards WHERE plan_id = ? "
+                "AND (owner = ? OR until NOT BETWEEN ? AND ?)",
+                (plan_id, owner, moment, moment + CARD_SECONDS),
             )
             rows = db.execute(
                 "SELECT query_id, doc_id, owner FROM label_cards WHERE plan_id = ?", (plan_id,)

@@ -79,6 +79,19 @@ def test_a_pair_that_was_left_lying_is_free_again(workspace, dataset_id, monkeyp
     assert plans.take(plan, PAIRS, "three") == PAIRS[0]
 
 
+def test_a_pair_is_not_kept_until_a_clock_that_was_set_back_has_caught_up(
+    workspace, dataset_id, monkeypatch
+):
+    plans = LabelPlans(workspace)
+    plan = plans.begin(dataset_id, {}, "")
+    clock = [200_000.0]
+    monkeypatch.setattr(label_plans.time, "time", lambda: clock[0])
+    plans.take(plan, PAIRS, "one")
+    clock[0] -= 86_400
+    assert plans.take(plan, PAIRS, "two") == PAIRS[0]
+    assert plans.take(plan, PAIRS, "three") == PAIRS[1]
+
+
 def test_the_log_has_every_entry_in_order_and_from_any_revision(workspace, dataset_id):
     layer = Corrections(workspace)
     layer.correct(dataset_id, PAIRS[0], 0.0, "Ann")

@@ -1,0 +1,202 @@
+"""Flipped bits in every file of a workspace: each is named before a value is read, or changes none.
+
+    python -m tests.fuzz.flipped [FLIPS] [SEED]
+
+Prints how many flips were named and how many were harmless, by kind of file. A flip that changes a
+value or ends in another error than one of rankdash is listed, and the command ends with code 1.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.dataset import Dataset
+from rankdash.errors import RankdashError
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.store import Workspace, backups
+from rankdash.store.folders import DATABASE, RECORD
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.leases import Owner
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
+from rankdash.store.score_cache import KeptScores, ScoreCache
+
+_CACHE = "scores.sqlite"
+_QUERIES, _DEPTH = 20, 5
+_TEXTS = [f"text {n}" for n in range(_DEPTH)]
+
+
+def made(root: Path) -> None:
+    """Make a workspace that has a row of every kind that holds a value."""
+    queries = [f"q{n}" for n in range(_QUERIES)]
+    documents = [f"d{n}" for n in range(_DEPTH)]
+    lists = [(query, documents, list(range(_DEPTH, 0, -1))) for query in queries]
+    data = Dataset(
+        "shop",
+        pd.DataFrame({"query_id": queries, "text": [f"question {each}" for each in queries]}),
+        pd.DataFrame({"doc_id": documents, "title": "", "text": _TEXTS}),
+        pd.DataFrame({"query_id": queries, "doc_id": "d0", "label": 1.0}),
+        Ranking.from_lists(lists),
+    )
+    workspace = Workspace.open(root)
+    workspace.save_dataset(data)
+    reverse = Ranking.from_lists([(query, docs[::-1], scores) for query, docs, scores in lists])
+    workspace.save_run(run_from_ranking("a run", data.id, reverse, "x"))
+    (run,) = workspace.runs()
+    Notes(workspace).keep(data.id, "q1", ["odd"], "a note")
+    RunNotes(workspace).keep(run.id, "why it was made")
+    LabelNotes(workspace).keep(data.id, ("q1", "d1"), "ann", "a remark")
+    Pins(workspace).pin(run.id)
+    LabelPlans(workspace).begin(data.id, {"metric": "ndcg@10"}, "guidelines")
+    for n, query in enumerate(queries):
+        Corrections(workspace).correct(data.id, (query, "d1"), float(n % 4), "ann")
+    judges = StoredJudges(workspace)
+    about = {"name": "judge", "model": "m", "template": "t", "settings": {"a": 1}, "top": 3}
+    pairs = [(query, "d1") for query in queries]
+    judges.submit(dataset_id=data.id, systems=["a"], depth=1, pairs=pairs, **about)
+    owner = Owner()
+    row = judges.claim(owner)
+    graded = [
+        {"query_id": query, "doc_id": "d1", "grade": 2.0, "reason": "so", "error": "", "kind": "",
+         "answers": "[]"}
+        for query in queries
+    ]  # fmt: skip
+    judges.keep(row.id, owner, graded, {"calls": 20, "billed": {"prompt_tokens": 5000.0}})
+    judges.finish(row.id, owner, "done")
+    workspace.set_setting("prices", '{"per_1000_searches": 4.5}')
+    scores = KeptScores.nothing(_DEPTH)
+    scores.scores[:] = np.arange(_DEPTH)
+    workspace.score_cache.write("model", [("question", _TEXTS, scores)])
+    workspace.score_cache.write_answers("judge", [("question", "text", "an answer")])
+    backups.make(root / DATABASE)
+
+
+def values(root: Path, spare: Path) -> dict[str, Any]:
+    """All that is read of a workspace, by what it is. spare: a folder for a copy of the cache."""
+    workspace = Workspace(root, read_only=True)
+    if workspace.trouble is not None:
+        raise workspace.trouble
+    (data,), (run,) = workspace.datasets(), workspace.runs()
+    for kind, row in (("datasets", data), ("runs", run)):
+        if (damage := workspace.damage(kind, row.id)) is not None:
+            raise damage
+    stored, whole = workspace.dataset(data.id), workspace.run(run.id)
+    (judge,) = StoredJudges(workspace).rows(data.id)
+    found = {
+        "rows": repr((data, run, judge, Queue(workspace).rows())),
+        "data": [getattr(stored, name).to_json() for name in ("queries", "documents", "qrels")],
+        "candidates": stored.candidates.frame().to_json(double_precision=15),
+        "report": workspace.check_report(data.id),
+        "ranking": whole.ranking.frame().to_json(double_precision=15),
+        "results": whole.queries.to_json(double_precision=15),
+        "run": repr((whole.settings, whole.machine, whole.measured, whole.load_ms)),
+        "labels": Corrections(workspace).all(data.id),
+        "log": Corrections(workspace).log(data.id),
+        "layer": Corrections(workspace).layer(data.id),
+        "grades": StoredJudges(workspace).grades(judge.id).to_json(),
+        "notes": [Notes(workspace).all(data.id), RunNotes(workspace).all(data.id)],
+        "remarks": LabelNotes(workspace).all(data.id),
+        "plan": LabelPlans(workspace).newest(data.id),
+        "pin": Pins(workspace).of(data.id),
+        "prices": workspace.setting("prices"),
+    }
+    shutil.copyfile(root / _CACHE, spare / _CACHE)
+    cache = ScoreCache(spare / _CACHE)
+    (kept,) = cache.read("model", [("question", _TEXTS)])
+    found["scores"] = [None if np.isnan(each) else each for each in kept.scores.tolist()]
+    found["answers"] = cache.read_answers("judge", [("question", "text")])
+    return found
+
+
+def _without_cache(found: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether all is as before but for cached scores and answers that are missing."""
+    missing = [
+        each is None or each == was
+        for each, was in zip(found["scores"], before["scores"], strict=True)
+    ]
+    same = all(found[name] == before[name] for name in found.keys() - {"scores", "answers"})
+    return same and all(missing) and found["answers"] in (before["answers"], [""])
+
+
+def trial(place: Path, flips: int, seed: int) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Flip bits, one at a time, in files drawn at random. Returns kind of file → how many were
+    named, harmless or wrong, and a line for each that was wrong."""
+    root, spare, chance = place / "home", place / "spare", random.Random(seed)
+    made(root)
+    spare.mkdir()
+    before = values(root, spare)
+    # Not files without content of a workspace: locks, and room on the disk.
+    files = [
+        each
+        for each in sorted(root.rglob("*"))
+        if each.is_file() and not each.name.endswith(("-reserve", "-repair", "-wal", "-shm"))
+    ]
+    # As often in a database as in all tables: most bytes of it are empty, and are spared.
+    files += [root / DATABASE, root / _CACHE] * (len(files) // 4)
+    found: dict[str, Counter[str]] = {}
+    wrong = []
+    for _flip in range(flips):
+        file = chance.choice(files)
+        content = file.read_bytes()
+        at, bit = (
+            chance.choice([at for at, byte in enumerate(content) if byte]),
+            1 << chance.randrange(8),
+        )
+        file.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+        try:
+            now = values(root, spare)
+            outcome = "harmless" if now == before else "wrong"
+            if outcome == "wrong" and _without_cache(now, before):
+                outcome = "named"
+        except RankdashError:
+            outcome, now = "named", before
+        except Exception as error:  # noqa: BLE001 - what is looked for
+            outcome, now = "wrong", {"error": repr(error)}
+        if outcome == "wrong":
+            what = [name for name in now if now[name] != before.get(name)]
+            wrong.append(
+                f"{file.relative_to(root)}, byte {at}, bit {bit}: {what} {now.get('error')}"
+            )
+        file.write_bytes(content)
+        for each in spare.iterdir():
+            with suppress(OSError):
+                each.unlink() if each.is_file() else shutil.rmtree(each)
+        kind = file.suffix if file.name != RECORD else RECORD
+        kind = file.name if file.name in (DATABASE, _CACHE) else kind
+        kind = "copy of the database" if file.parent.name == "backups" else kind
+        found.setdefault(kind, Counter())[outcome] += 1
+    assert values(root, spare) == before
+    return found, wrong
+
+
+def main() -> int:
+    flips, seed = (int(each) for each in (*sys.argv[1:], *("2000", "21")[len(sys.argv) - 1 :]))
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as place:
+        found, wrong = trial(Path(place), flips, seed)
+    for kind, outcomes in sorted(found.items()):
+        print(kind, ", ".join(f"{name} {count}" for name, count in sorted(outcomes.items())))
+    print(f"{flips:,} flips in {time.monotonic() - started:.0f} s, wrong: {len(wrong)}")
+    print(*wrong, sep="\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
