@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from typing import Any
@@ -32,6 +32,7 @@ NAME = "Excel"
 MAGIC = b"PK\x03\x04"
 
 Row = list[str | None]
+_MOST_ROWS = 1 << 20
 _FORMULA = re.compile(rb"<(?:\w{1,20}:)?f[ >/]")
 # What a spreadsheet program writes in place of a value that it cannot compute.
 _ERRORS = frozenset(
@@ -108,14 +109,24 @@ def _formulas(data: bytes) -> dict[str, dict[tuple[int, int], str]]:
     book = load_workbook(io.BytesIO(data), read_only=True)
     found: dict[str, dict[tuple[int, int], str]] = {}
     for sheet in book.worksheets:
-        sheet.reset_dimensions()
         found[sheet.title] = {
             (each.row, each.column): str(getattr(each.value, "text", each.value))
-            for row in sheet.iter_rows()
+            for _, row in _rows_of(sheet, values_only=False)
             for each in row
             if each.data_type == "f"
         }
     return found
+
+
+def _rows_of(sheet: Any, *, values_only: bool) -> Iterator[tuple[int, Sequence[Any]]]:
+    """(number, cells) of each row up to the last. Raises ValueError for one below the last row that
+    a sheet can have: all between would be made."""
+    # Some programs write a wrong size into the file.
+    sheet.reset_dimensions()
+    for number, cells in enumerate(sheet.iter_rows(values_only=values_only), 1):
+        if number > _MOST_ROWS:
+            raise ValueError(f"a sheet has at most {_MOST_ROWS:,} rows")
+        yield number, cells
 
 
 class _Sheet:
@@ -132,9 +143,7 @@ class _Sheet:
         # (row, column) → what the sheet has in place of a value.
         self._without_value: dict[tuple[int, int], str] = {}
         self.rows: list[tuple[int, Row]] = []
-        # Some programs write a wrong size into the file.
-        sheet.reset_dimensions()
-        for number, values in enumerate(sheet.iter_rows(values_only=not formulas), 1):
+        for number, values in _rows_of(sheet, values_only=not formulas):
             refuse_many_columns(len(values), file, limits)
             cells = [self._cell(each, (number, at), formulas) for at, each in enumerate(values, 1)]
             while cells and not cells[-1]:

@@ -132,6 +132,20 @@ def test_a_cell_far_outside_costs_no_memory_and_is_refused(parse):
         parse({"x.xlsx": written.getvalue()})
 
 
+@pytest.mark.parametrize("formula", ["", "<f>1+1</f>"])
+@pytest.mark.parametrize("row", [1_048_577, 10**9, 10**400])
+def test_a_row_below_the_last_of_a_sheet_is_refused_without_those_between(parse, row, formula):
+    source = zipfile.ZipFile(io.BytesIO(workbook(Sheet1=[HEAD, *ROWS])))
+    far = f'<row r="{row}"><c r="A{row}">{formula}<v>1</v></c></row></sheetData>'.encode()
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as copy:
+        for entry in source.namelist():
+            copy.writestr(entry, source.read(entry).replace(b"</sheetData>", far))
+
+    with pytest.raises(FormatError, match="damaged or cut short"):
+        parse({"x.xlsx": written.getvalue()})
+
+
 @pytest.mark.parametrize(("rows", "name"), [(1, "x.xlsx"), (2, "x.xlsx/labels")])
 def test_a_sheet_with_a_header_alone_is_no_table(parse, rows, name):
     labels = [("query", "document", "label"), ("a", "b", 1)]
