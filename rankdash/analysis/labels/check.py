@@ -14,6 +14,7 @@ from msgspec import convert
 from rankdash.analysis.labels.former_findings import in_todays_words
 from rankdash.analysis.labels.grading import (
     NO_LABELS,
+    SPARSE,
     LabelCount,
     direction,
     histogram,
@@ -206,7 +207,6 @@ def check(
     queries, documents = _ids(dataset, systems)
     texts = None if dataset.only_ids else dataset.document_text()
     noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
-    order = {"error": 0, "warning": 1, "note": 2}
     checks = tuple(ranking_check(name, ranking, dataset) for name, ranking in systems.items())
     noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     made = "" if dataset.first_stage == "given" else FIRST_STAGE
@@ -224,7 +224,7 @@ def check(
         query_chars=None if texts is None else _chars(dataset.query_text()),
         document_chars=None if texts is None else _chars(texts),
         rankings=checks,
-        findings=tuple(sorted(noticed, key=lambda finding: order[finding.severity])),
+        findings=_sorted(noticed),
     )
 
 
@@ -239,21 +239,30 @@ def relabelled(
     """
     labels = dataset.labels
     known = {FIRST_STAGE: dataset.candidates, **rankings}
+    checks = tuple(
+        replace(each, judged_at_10=judged_at_10(known[each.name], labels))
+        if each.name in known
+        else each
+        for each in report.rankings
+    )
+    counted = () if not len(labels["label"]) else (NO_LABELS.code, *SPARSE)
+    findings = [each for each in report.findings if each.code not in counted]
+    # Labels that were all given here may be a sample, which is not too few.
+    if report.labels and counted:
+        findings += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
     return replace(
         report,
         labels=len(labels["label"]),
         labelled_queries=dataset.labelled_queries,
         label_histogram=histogram(labels["label"]),
-        rankings=tuple(
-            replace(each, judged_at_10=judged_at_10(known[each.name], labels))
-            if each.name in known
-            else each
-            for each in report.rankings
-        ),
-        findings=tuple(
-            each for each in report.findings if each != NO_LABELS or not len(labels["label"])
-        ),
+        rankings=checks,
+        findings=_sorted(findings),
     )
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    order = {"error": 0, "warning": 1, "note": 2}
+    return tuple(sorted(findings, key=lambda finding: order[finding.severity]))
 
 
 def _ids(dataset: Dataset, systems: Mapping[str, Ranking]) -> tuple[list[str], int]:

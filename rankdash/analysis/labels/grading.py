@@ -32,6 +32,9 @@ _FEW_JUDGED = 0.5
 _ABOUT_ONE = 2.0
 
 
+SPARSE = ("mostly_unjudged", "sparse_labels")
+"""The codes of `sparse_labels`."""
+
 NO_LABELS = Finding(
     "note",
     "no_labels",

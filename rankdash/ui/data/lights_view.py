@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rankdash.analysis.labels.check import CheckReport
-from rankdash.i18n import finding_text
+from rankdash.i18n import finding_text, paragraph
 from rankdash.i18n import gettext as _
 from rankdash.ui.sidebar import view
 from rankdash.ui.state.label_plan import Labelling
@@ -55,9 +55,10 @@ def _box(light: Light) -> None:
     """What to look at and what to do, with links if labels are missing."""
     boxes = {"wrong": st.error, "look": st.warning, "none": st.info}
     what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
-    text = f"**{light.title}**  \n{what}"
-    if remedy:
-        text += f"\n\n**{_('What to do')}**  \n{remedy}"
+    if light.state == "look":
+        text = f"**{light.title}**  \n{paragraph([each for each in (what, remedy) if each])}"
+    else:
+        text = f"**{light.title}**  \n{what}\n\n**{_('What to do')}**  \n{remedy}"
     boxes[light.state](text)
     if light.code in ("no_labels", "mostly_unjudged"):
         with st.container(horizontal=True):

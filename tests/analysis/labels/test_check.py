@@ -366,6 +366,18 @@ def test_a_top_ten_that_is_mostly_unjudged_is_a_warning_with_its_way_out():
     )
 
 
+def test_labels_that_were_added_end_the_warning_of_too_few():
+    data = shallow([1, 0, 0])
+    report = report_of(data)
+    added = [(f"q{q}", f"d{rank}", 0.0) for q in range(5) for rank in range(3, 10)]
+    full = data.relabelled(pd.DataFrame(added[:-1], columns=["query_id", "doc_id", "label"]))
+    half = data.relabelled(pd.DataFrame(added[:5], columns=["query_id", "doc_id", "label"]))
+
+    assert "mostly_unjudged" in codes(report)
+    assert "mostly_unjudged" not in codes(relabelled(report, full, {}))
+    assert "only 40% have a label" in found(relabelled(report, half, {}), "mostly_unjudged").text
+
+
 def test_any_ranking_that_is_mostly_unjudged_is_named():
     data = shallow([1, 0, 0, 1, 0])
     new = Ranking.from_lists([("q0", [f"d{rank}" for rank in (0, 9, 8, 7, 6)], [5, 4, 3, 2, 1.0])])
