@@ -14,6 +14,7 @@ from rankdash.errors import DataError, Phrase
 from rankdash.i18n import gettext as _
 from rankdash.infile import from_json_or_toml, guarded, text_of
 from rankdash.shipped import ASSETS
+from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import UNITS, Price
 
 SHIPPED = ASSETS / "prices.toml"
@@ -21,6 +22,7 @@ STALE_DAYS = 180
 
 _PRICE_FIELDS = frozenset(each.name for each in fields(Price))
 _OWN_FIELDS = ("key", "provider", "model", "source", "as_of")
+_TOP_LEVEL = frozenset({"machines", "rates", *(each.name for each in ASSUMPTIONS)})
 _LONGEST_TEXT = 200
 _MOST_ENTRIES = 500
 _REMEDY = "Give TOML with [[prices]] entries, or a file exported from the Cost page."
@@ -155,6 +157,10 @@ def _entry(entry: object, place: int, file: str) -> ListedPrice:
     unknown = set(entry) - _PRICE_FIELDS - set(_OWN_FIELDS)
     if unknown:
         field = min(map(str, unknown))
+        if field in _TOP_LEVEL:
+            raise _broken(
+                place, Phrase("{name} belongs above the first [[prices]]", name=field), file
+            )
         raise _broken(place, Phrase("it has an unknown field {name!r}", name=field), file)
     for name in ("key", "provider", "source", "as_of", "amount", "unit"):
         if entry.get(name) in (None, ""):

@@ -66,8 +66,8 @@ def reason(why: str | None) -> str:
 
 
 def _elasticity(value: float) -> str:
-    """Return a percentage with two decimals, or with one digit if that would be 0."""
-    return f"{quantity(value, 1) if 0 < value < 0.005 else number(value, 2)}%"
+    """Return a percentage with two decimals, below 0.1 with two digits."""
+    return f"{quantity(value, 2) if 0 < value < 0.1 else number(value, 2)}%"
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {

@@ -163,6 +163,8 @@ def test_what_an_example_of_a_machine_once_said_is_forgotten_and_ones_own_is_not
         (GOOD | {"amount": float("inf")}, "amount is not a number"),
         (GOOD | {"key": None}, "it has no key"),
         (GOOD | {"colour": 1, "a": 2}, "unknown field 'a'"),
+        (GOOD | {"machines": "share"}, r"machines belongs above the first \[\[prices\]\]"),
+        (GOOD | {"searches_per_day": 5}, "searches_per_day belongs above"),
         (GOOD | {"as_of": "2026-13-01"}, "not a day"),
     ],
 )
