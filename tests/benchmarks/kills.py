@@ -3,12 +3,16 @@ and doing it again ends as without a kill.
 
     python -m tests.benchmarks.kills [KILLS] [SEED]
 
-Killed in turn: a run, an import, an upload, a migration, a backup. Prints how many were killed
-while they worked; what is lost is an AssertionError.
+Killed in turn: a run, an import, an upload, a migration, a backup, and the commands `label add` and
+`judge run`. Prints how many were killed while they worked; what is lost is an AssertionError, and
+so is a call of the judge that its file does not count.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import multiprocessing
 import os
 import random
@@ -19,8 +23,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sized
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +35,9 @@ import numpy as np
 import pandas as pd
 
 from rankdash import sharing
+from rankdash.analysis.labelling.trail import read_plan
 from rankdash.analysis.labels.check import check
+from rankdash.cli import main as command
 from rankdash.dataset import Dataset
 from rankdash.intake.keeping import keep
 from rankdash.loading import load
@@ -45,6 +51,7 @@ from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from tests.rerankers.loopback import running
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
@@ -54,6 +61,8 @@ _WORDS = ["return", "parcel", "refund", "size", "colour", "late", "broken", "car
 # A backup that is over at once is never hit.
 _BALLAST = "x" * 20_000_000
 _LONGEST_SECONDS = 300.0
+_PLAN, _GRADES, _URL = "plan.jsonl", "grades.csv", "url"
+_JUDGED = 120
 
 
 def _made(name: str) -> Dataset:
@@ -105,6 +114,23 @@ def _run(root: Path, _files: Path) -> None:
         worker.Attempt(workspace, owner, job, threading.Event()).run()
 
 
+def _command(*arguments: str) -> None:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
+        assert command(arguments) == 0, out.getvalue()
+
+
+def _label(root: Path, files: Path) -> None:
+    _command("label", "add", str(root / _PLAN), str(files / "labels.csv"))
+
+
+def _judge(root: Path, files: Path) -> None:
+    url = (files.parents[1] / _URL).read_text()
+    options = (f"base_url={url}", "key_variable=none", "model=tiny", "concurrency=4")
+    settings = [part for each in options for part in ("--set", each)]
+    out = ["--out", str(root / _GRADES), "--yes"]
+    _command("judge", "run", "--data", str(files / "pairs.csv"), *out, *settings)
+
+
 def _open(root: Path, _files: Path) -> None:
     Workspace.open(root)
 
@@ -115,6 +141,8 @@ DOES: dict[str, Callable[[Path, Path], None]] = {
     "upload": _upload,
     "migration": _open,
     "backup": _open,
+    "label add": _label,
+    "judge run": _judge,
 }
 
 
@@ -152,8 +180,28 @@ def _prepare(what: str, root: Path, files: Path) -> None:
         other.save_run(_stored_run(added))
         with (files / "other.zip").open("wb") as target:
             sharing.export(other, target, "1")
+    if what == "label add":
+        _prepare_labels(root, files)
+    if what == "judge run":
+        rows = [f"q{n // 10},question {n // 10},d{n},text {n},{n % 2},{-n}" for n in range(_JUDGED)]
+        head = "query_id,query,doc_id,document,label,score"
+        (files / "pairs.csv").write_text("\n".join([head, *rows]) + "\n")
     for copy in backups.listed(root) if what == "backup" else ():
         copy.unlink()
+
+
+def _prepare_labels(root: Path, files: Path) -> None:
+    for name, step in (("old", 1), ("new", -1)):
+        lines = [
+            f"q{query} Q0 d{doc} {rank} {100 - rank} {name}\n"
+            for query in range(_QUERIES)
+            for rank, doc in enumerate(list(range(10))[::step], 1)
+        ]
+        (files / f"{name}.trec").write_text("".join(lines))
+    runs = [str(files / "old.trec"), str(files / "new.trec")]
+    _command("label", "plan", "--top", "1", "--out", str(root / _PLAN), "--run", *runs)
+    pairs = [f"q{query},d{doc},1" for query in range(_QUERIES) for doc in range(10)]
+    (files / "labels.csv").write_text("\n".join(["query_id,doc_id,label", *pairs]) + "\n")
 
 
 def _stored_run(dataset: Dataset) -> Run:
@@ -190,6 +238,14 @@ def _all_of(root: Path) -> dict[str, Any]:
             frame = whole.ranking.frame()
             found[f"run {run.id}"] = (run.name, frame.to_csv(), whole.queries["state"].tolist())
         assert data.id == row.id
+    if (root / _PLAN).exists():
+        _, answers = read_plan((root / _PLAN).read_bytes(), _PLAN)
+        for query, doc, label in zip(
+            *map(answers.get, ("query_id", "doc_id", "label")), strict=True
+        ):
+            found[f"label {query} {doc}"] = label
+    for row in _grades(root):
+        found[f"grade {row['query_id']} {row['doc_id']}"] = float(row["grade"])
     for copy in backups.listed(root):
         with closing(sqlite3.connect(copy)) as db:
             assert backups.is_sound(db)
@@ -198,6 +254,15 @@ def _all_of(root: Path) -> dict[str, Any]:
             ).fetchone()
             assert size == len(_BALLAST)
     return found
+
+
+def _grades(root: Path, graded: bool = True) -> list[dict[str, str]]:
+    """The rows of a judge's file that have a grade, or all; a row without its end is not read."""
+    if not (root / _GRADES).exists():
+        return []
+    text = (root / _GRADES).read_text()
+    rows = list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
+    return [row for row in rows if row["grade"] or not graded]
 
 
 def _child(what: str, root: Path, files: Path, pipe: Any) -> None:
@@ -248,10 +313,11 @@ class Case:
         process.join()
         return cls(what, home, files, before, _all_of(once), seconds)
 
-    def kill(self, root: Path, share: float) -> str:
+    def kill(self, root: Path, share: float, asked: Sized = ()) -> str:
         """Do the work in a copy at `root` and kill it after so much of its time; check what is
         left, do it again and check that. Returns whether it was "killed" or "done" by then."""
         shutil.copytree(self.home, root)
+        before = len(asked)
         process, pipe = _begin(self.what, root, self.files)
         ended = pipe.poll(share * self.seconds)
         process.kill()
@@ -264,9 +330,13 @@ class Case:
         left = _all_of(shutil.copytree(root, root.with_name(f"{root.name}-seen")))
         assert self.before.items() <= left.items()
         assert left.keys() <= self.whole.keys()
+        # What was reported as done is there.
+        assert not ended or left == self.whole
         DOES[self.what](root, self.files)
         again = _all_of(root)
         assert again == self.whole
+        counted = [json.loads(row["billed"])["calls"] for row in _grades(root, graded=False)]
+        assert sum(counted) >= len(asked) - before
         shutil.rmtree(root)
         shutil.rmtree(root.with_name(f"{root.name}-seen"))
         return "done" if ended else "killed"
@@ -276,11 +346,15 @@ def trial(place: Path, kills: int, seed: int) -> dict[str, Counter[str]]:
     """So many kills, in turn over the kinds of work. Returns of each how many were killed while
     they worked, and how many were done before. Raises AssertionError where something is lost."""
     chance = random.Random(seed)
-    cases = [Case.prepare(what, place) for what in DOES]
-    found: dict[str, Counter[str]] = {case.what: Counter() for case in cases}
-    for turn in range(kills):
-        case = cases[turn % len(cases)]
-        found[case.what][case.kill(place / f"kill-{turn}", chance.random())] += 1
+    with running() as server:
+        server.fault_of = lambda _body: {"slow": 0.02}
+        (place / _URL).write_text(server.url)
+        cases = [Case.prepare(what, place) for what in DOES]
+        found: dict[str, Counter[str]] = {case.what: Counter() for case in cases}
+        for turn in range(kills):
+            case = cases[turn % len(cases)]
+            ended = case.kill(place / f"kill-{turn}", chance.random(), server.seen)
+            found[case.what][ended] += 1
     return found
 
 
