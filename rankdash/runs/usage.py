@@ -141,11 +141,13 @@ def estimated_searches(
         docs = docs[: sizes[order].sum()]
     places, alike = np.unique(docs, return_inverse=True)
     ids = ranking.doc_ids[places]
-    unknown = [doc for doc in ids if doc not in counted]
+    unknown = [doc for doc in ids if doc not in counted and doc in data.document_places]
     texts = data.document_text(np.array([data.document_places[doc] for doc in unknown], np.intp))
     counted.update(zip(unknown, default_tokens(list(texts)), strict=True))
-    documents = np.array([counted[doc] for doc in ids])[alike]
-    queries = np.array(default_tokens(list(data.query_text()[ranking.query_ids[order]])))
+    # A ranking may list documents and queries that the data set does not have.
+    documents = np.array([counted.get(doc, 0.0) for doc in ids])[alike]
+    asked = data.query_text().reindex(ranking.query_ids[order], fill_value="")
+    queries = np.array(default_tokens(list(asked)))
     if not documents.any() or not queries.any():
         return None
     return Searches(_filled(queries), _filled(documents), sizes[order])

@@ -27,6 +27,8 @@ from rankdash.study.query_groups import Group, turned
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 
+# Lists that differ less in length than this are as long.
+_AS_LONG = 0.9
 LEAST_UNLABELLED = 0.01
 """A smaller share of documents without a label is not worth a caveat."""
 
@@ -88,7 +90,7 @@ class UnknownTokens:
 
 @dataclass(frozen=True)
 class ShortLists:
-    """The lists of a system end before the cutoff, and the lists that it is compared with do not.
+    """The lists of a system end well before the cutoff, and the lists of the other do not.
     documents, others: how many documents the longest list of each side has."""
 
     code: ClassVar[str] = "short_lists"
@@ -231,7 +233,7 @@ def _short_lists(study: Study, challenger: str) -> ShortLists | None:
     }
     short = min(longest, key=longest.__getitem__)
     others = max(longest.values())
-    if longest[short] >= min(study.measure.k or others, others):
+    if longest[short] >= _AS_LONG * min(study.measure.k or others, others):
         return None
     return ShortLists(short, longest[short], others)
 

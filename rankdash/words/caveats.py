@@ -73,11 +73,13 @@ def line(study: Study, caveat: Caveat, fit: Fit = str) -> str:
         case OtherMetrics():
             return _other_metrics(caveat)
         case ShortLists():
-            return _(
+            return ngettext(
+                "{name} lists at most {n} document per query and the other ranking {others}: "
+                "{metric} also measures how many documents each lists.",
                 "{name} lists at most {n} documents per query and the other ranking {others}: "
                 "{metric} also measures how many documents each lists.",
+                caveat.documents,
                 name=fit(study.name(caveat.system)),
-                n=number(caveat.documents, 0),
                 others=number(caveat.others, 0),
                 metric=study.measure.title,
             )

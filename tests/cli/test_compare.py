@@ -163,6 +163,8 @@ def test_an_unproven_change_says_what_could_have_been_seen(sides, compared):
         "Between 24 and 230 more queries like these would prove a true change in the middle half "
         "of the interval, in 80% of all cases. A smaller change needs more.",
         "  Caveat: 38% of the top 10 have no label (base: 50%). They count as not relevant.",
+        "  Caveat: base lists at most 2 documents per query and the other ranking 4: "
+        "MRR@10 also measures how many documents each lists.",
         "Minimum detectable change with up: 0.2541 (80% power at 95% confidence).",
         "",
         "Intervals: 95%, Student's t over queries, wider if skewed. p: two-sided sign-flip "
@@ -185,8 +187,10 @@ def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, c
     assert [line.split()[0] for line in lines[second + 1 : second + 5]] == best_first
     # Below the verdict of the first metric, and below no other.
     verdict = next(at for at, line in enumerate(lines) if line.startswith("up is better"))
-    assert lines[verdict + 1 : verdict + 3] == [
+    assert lines[verdict + 1 : verdict + 4] == [
         "  Caveat: 0% of the top 10 have no label (base: 50%). They count as not relevant.",
+        "  Caveat: up lists at most 1 document per query and the other ranking 2: "
+        "MRR@10 also measures how many documents each lists.",
         "  Caveat: The lead over nearly (+0.039) is not proven.",
     ]
     assert "Caveat" not in "\n".join(lines[second:])
@@ -194,9 +198,9 @@ def test_several_challengers_are_a_leaderboard_with_the_caveats_of_each(sides, c
     found = compared(folder, "down", "nearly", "up", options=(*metrics, "--format", "json")).json
     assert found["leaderboard"] == best_first
     assert {name: [each["code"] for each in own] for name, own in found["caveats"].items()} == {
-        "down": ["unlabelled"],
-        "nearly": ["unlabelled"],
-        "up": ["unlabelled", "lead"],
+        "down": ["unlabelled", "short_lists"],
+        "nearly": ["unlabelled", "short_lists"],
+        "up": ["unlabelled", "short_lists", "lead"],
     }
     for form, pattern in (("markdown", r"\| (\w+) \| \d"), ("latex", r"(\w+) & \d")):
         written = compared(folder, "down", "nearly", "up", options=(*metrics, "--format", form)).out

@@ -118,7 +118,7 @@ def test_a_profile_may_be_ones_own_file(gate, tmp_path, form):
     [
         ("shop", "", "There is no profile 'shop'"),
         ("none.json", None, "none.json: The profile cannot be read"),
-        ("own.json", "{", "own.json: The profile cannot be read"),
+        ("own.json", "{", "own.json, line 1: The profile cannot be read"),
         ("own.toml", 'title = "T"', "own.toml: The profile cannot be read: it has no targets."),
         ("own.toml", 'title = "T"\ntargets = [{ metric = "mrr", target = 5 }]', "outside 0 to 1"),
         ("own.toml", 'title = "T"\ntargets = [{ metric = "mmr", target = 0.5 }]', "'mrr'?"),

@@ -89,20 +89,26 @@ def test_the_page_to_decide_by(case, report):
         assert_says(cells[2], map(signed, (each.delta, each.delta_low, each.delta_high)))
         # The search itself takes nothing. No price is known, and so no column of prices is there.
         own = each.system == FIRST_STAGE
+        pareto = {None: "–", True: "✓ optimal", False: "dominated"}[each.pareto["p95"]]
         assert cells[4:] == [
-            "0 ms" if own else "– not measured" if each.p95 is None else f"{brief(each.p95)} ms"
+            "0 ms" if own else "– not measured" if each.p95 is None else f"{brief(each.p95)} ms",
+            pareto,
         ]
 
 
 def test_the_page_to_decide_by_at_a_set_price_and_value(priced, priced_report):
     best = leaderboard.best_challenger(priced)
-    [choice] = [each for each in costs.choices(priced) if each.system == best]
+    choices = {each.system: each for each in costs.choices(priced)}
+    choice = choices[best]
     said = priced_report.texts["decision"]
     of_cost = said[said.index("What it costs") : said.index("Risk")]
     assert_says(of_cost, cell(choice.came.break_even_elasticity, "USD", "elasticity"))
     (rows,) = priced_report.tables["decision"]
     for cells, each in zip(rows[1:], leaderboard.standings(priced), strict=True):
-        assert cells[5].startswith("$0.00" if each.system == FIRST_STAGE else "$0.30")
+        own = choices.get(each.system)
+        price = "$0.00" if own is None else cell(own.came.cost_per_thousand, "USD")[0]
+        assert cells[5].startswith(price)
+        assert (price == "$0.00") is (each.system == FIRST_STAGE)
         assert cells[6] == ("✓ optimal" if each.pareto["cost"] else "dominated")
 
 
