@@ -152,15 +152,16 @@ def test_overview_has_every_system_in_its_leaderboard(case, app):
     opened(app, "overview")
     [body] = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
     [[head, *rows]] = Page(body).tables[""]
-    # A latency is known of one run; a price, and with it a place in Pareto's order, of none.
-    assert [title.split(" ")[0] for title in head[3:]] == ["Helped", "p95"]
+    # A latency is known of one run, so that Pareto's order is by latency; a price of none.
+    assert [title.split(" ")[0] for title in head[3:]] == ["Helped", "p95", "Pareto"]
     study = case.study_of(case.runs, money=Money())
     standings = leaderboard.standings(study)
     assert [row.system for row in standings] == sorted(
         study.chosen, key=lambda system: -study.mean(system)[0]
     )
     for row, cells in zip(standings, rows, strict=True):
-        name, mean, change, helped, p95 = cells
+        name, mean, change, helped, p95, pareto = cells
+        assert pareto == {None: "–", True: "✓ optimal", False: "dominated"}[row.pareto["p95"]]
         compared = study.comparison.row(row.system, study.spec)
         assert name.startswith(study.name(row.system))
         assert chip(compared["verdict"]) in name
