@@ -154,7 +154,8 @@ def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: f
 
     def rules() -> RuleCosts:
         pairs = against_first_stage(study, challenger)
-        return rules_on(pairs, margins(study, FIRST_STAGE, k)[margin], study.statistics)
+        gaps = margins(study, FIRST_STAGE, k)[margin]
+        return rules_on(pairs, gaps, study.statistics, possible=study.measure.changes)
 
     return study.once(
         study.key("skipping", *on, tolerance),

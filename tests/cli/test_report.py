@@ -207,7 +207,7 @@ def test_assumptions_come_from_a_file_in_the_form_of_the_docs(report, files):
     for broken, said in (
         (toml.replace("= 5000", "= -1"), "a.toml: Searches a day cannot be -1"),
         ("searches = 3", "a.toml: There is no assumption 'searches'"),
-        ("what?", "a.toml: The assumptions cannot be read"),
+        ("what?", "a.toml, line 1: The assumptions cannot be read"),
         (toml.replace('"up"', '"down"'), "a.toml: The price 'down' is for no system"),
         (toml.replace('unit = "hour"', 'unit = "year"'), "a.toml: Price 1 of the list"),
         ("prices = 3", "a.toml: The file has no list called prices"),

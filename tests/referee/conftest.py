@@ -4,7 +4,7 @@ by the documented definitions."""
 import io
 import math
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -108,8 +108,10 @@ def own(request: pytest.FixtureRequest, case: Case) -> Own:
 @pytest.fixture(scope="session")
 def said(case: Case, own: Own) -> Said:
     rules = own.rules
-    # Runs from files have no price of their own.
-    prices = {run.id: shipped()[0] for run in case.runs}
+    # Runs from files have no price of their own. A document of any length is one chunk.
+    listed = shipped()[0]
+    whole = replace(listed, price=replace(listed.price, chunk_tokens=0))
+    prices = {run.id: whole for run in case.runs}
     study = case.study_of(
         case.runs,
         conventions=rules.conventions,

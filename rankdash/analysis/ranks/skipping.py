@@ -64,6 +64,7 @@ class RuleCosts:
         no other queries to be judged on. gain: (n,) what each query adds to it.
     no_margin: queries that have none (a list too short): they are always reranked.
     lost, skips: (n, T) the change of each query under each rule, and whether it is skipped.
+    possible: the lowest and the highest change of the metric.
     """
 
     n: int
@@ -78,6 +79,7 @@ class RuleCosts:
     lost: FloatArray
     skips: Flags
     settings: StatisticsSettings
+    possible: tuple[float, float]
 
     @property
     def advantage_p(self) -> float:
@@ -114,12 +116,17 @@ class Skipping(RuleCosts):
 
 
 def rules_on(
-    pairs: pd.DataFrame, margin: pd.Series[float], settings: StatisticsSettings
+    pairs: pd.DataFrame,
+    margin: pd.Series[float],
+    settings: StatisticsSettings,
+    *,
+    possible: tuple[float, float] = (-math.inf, math.inf),
 ) -> RuleCosts:
     """What the rules on a margin would skip, lose and keep.
 
     pairs: as from `compare.paired`, the first stage against a reranker. margin: query id → the
-    first stage's margin, NaN where there is none.
+    first stage's margin, NaN where there is none. possible: the lowest and the highest change of
+    the metric.
     """
     there = pairs["delta"].notna().to_numpy()
     known = pairs[there]
@@ -135,7 +142,7 @@ def rules_on(
     share = skips.mean(axis=0) if n else np.zeros(len(thresholds))
     lost = -delta[:, None] * skips
     gain = (share - skips).mean(axis=1) * delta
-    low, high = intervals(np.hstack([lost, gain[:, None]]), settings)
+    low, high = intervals(np.hstack([lost, gain[:, None]]), settings, possible=possible)
     change = lost.mean(axis=0) if n else np.full(len(thresholds), math.nan)
     curve = pd.DataFrame(
         {
@@ -162,6 +169,7 @@ def rules_on(
         lost=lost,
         skips=skips,
         settings=settings,
+        possible=possible,
     )
 
 
@@ -249,7 +257,7 @@ def _held_out(rules: RuleCosts, limit: float) -> Change:
     chosen = best[folds]
     rows = np.arange(rules.n)
     own = rules.lost[rows, chosen]
-    low, high = intervals(own[:, None], rules.settings)
+    low, high = intervals(own[:, None], rules.settings, possible=rules.possible)
     return Change(
         share=float(rules.skips[rows, chosen].mean()),
         change=float(own.mean()),

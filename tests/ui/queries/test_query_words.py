@@ -378,6 +378,6 @@ def test_tags_are_read_as_they_were_joined():
 def test_a_note_that_is_only_shown_says_who_wrote_it(paper, monkeypatch, note, captions):
     monkeypatch.setattr(query_notes, "saved", lambda _note: "saved")
     drawn = paper(query_notes)
-    query_notes._shown(SimpleNamespace(**note))
+    query_notes._shown(SimpleNamespace(**note, unread=None))
     assert drawn.of("caption") == captions
     assert drawn.of("text") == ([note["text"]] if note["text"] else [])

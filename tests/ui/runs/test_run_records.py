@@ -199,10 +199,10 @@ def test_the_limit_is_set_and_the_cache_shrinks_to_it(workspace, stored, opened)
 
 def test_a_folder_that_is_not_there_is_refused_at_start_with_the_remedy(workspace, opened):
     app = opened()
-    app.multiselect(key="run.rerankers").set_value(["bm25", "bi-encoder"]).run()
-    app.text_input(key="setting.bi-encoder.model").set_value("/no/such/model").run()
+    app.multiselect(key="run.rerankers").set_value(["bm25", "late-interaction"]).run()
+    app.text_input(key="setting.late-interaction.model").set_value("/no/such/model").run()
     press(app, "Start 2 runs")
-    assert "Bi-encoder: There is no folder /no/such/model. Give an existing folder" in said(app)
+    assert "Late interaction: There is no folder /no/such/model. Give an existing folder" in said(app)
     # Not the other one alone, either: a second start would make it twice.
     assert jobs.list(workspace) == ()
 
@@ -211,8 +211,8 @@ def test_a_suggested_model_is_described_and_its_licence_left_to_be_checked(opene
     app = opened()
     app.multiselect(key="run.rerankers").set_value(["cross-encoder"]).run()
     assert {*said(app).splitlines()} >= {
-        "Small and fast; the usual first choice for English.",
-        "English · 23 M parameters · 512 tokens · licence as stated on its page, to be checked "
+        "Comes with rankdash, in weights rounded to 8 bits; needs no network.",
+        "English · 33 M parameters · 512 tokens · licence as stated on its page, to be checked "
         "there: Apache-2.0; trained on MS MARCO",
     }
 
