@@ -202,7 +202,9 @@ def test_a_folder_that_is_not_there_is_refused_at_start_with_the_remedy(workspac
     app.multiselect(key="run.rerankers").set_value(["bm25", "late-interaction"]).run()
     app.text_input(key="setting.late-interaction.model").set_value("/no/such/model").run()
     press(app, "Start 2 runs")
-    assert "Late interaction: There is no folder /no/such/model. Give an existing folder" in said(app)
+    assert "Late interaction: There is no folder /no/such/model. Give an existing folder" in said(
+        app
+    )
     # Not the other one alone, either: a second start would make it twice.
     assert jobs.list(workspace) == ()
 
