@@ -19,7 +19,7 @@ HOSTS, KEYS, SERVICES = "RANKDASH_HOSTS", "RANKDASH_KEYS", "RANKDASH_SERVICES"
 METRICS = "RANKDASH_METRICS"
 # Said by the server to itself and to its worker.
 SHARED = "RANKDASH_SHARED"
-# The variable that stands for the hub's token, also if it comes from `hf auth login`.
+# The name by which the hub's token is allowed, also if the token comes from `hf auth login`.
 HUB_TOKEN = "HF_TOKEN"  # noqa: S105 - its name
 ANY = "*"
 # The addresses of IPv6 that are in public use, and those that lead to addresses of IPv4 (RFC 6052).

@@ -131,8 +131,12 @@ def test_what_is_asked_stays_however_many_wait(few):
             each.close()
 
 
-def test_the_front_of_several_servers_closes_slow_connections_too(few, short, monkeypatch):
-    monkeypatch.setattr("rankdash.cli.processes._worker", lambda: None)
+def test_the_front_of_several_servers_closes_slow_connections_too(
+    few, short, monkeypatch, tmp_path
+):
+    # A file is not a workspace, so that no worker is started.
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "file"))
     listener = socket.create_server(("127.0.0.1", 0))
     front = Front(["false"], 0, address="127.0.0.1:0")
 

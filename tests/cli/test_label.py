@@ -371,7 +371,7 @@ def test_a_plan_that_a_full_disk_has_no_room_for_is_not_there(run, files) -> Non
 def test_what_is_no_plan_is_refused(run, files) -> None:
     done = run("label", "status", files / "old.trec")
     assert done.code == 2
-    assert "old.trec, line 1: This is no label plan." in done.err
+    assert "old.trec, line 1: The file is not a label plan." in done.err
     assert run("label", "status", files / "missing.jsonl").code == 2
 
 

@@ -24,7 +24,7 @@ from rankdash.errors import DataError
 from rankdash.infile import from_json, guarded, text_of
 
 _KIND = "rankdash label plan 1"
-_NO_PLAN = "This is no label plan."
+_NO_PLAN = "The file is not a label plan."
 _REMEDY = "Give the file that `rankdash label plan` wrote, unchanged."
 
 
