@@ -221,7 +221,7 @@ def test_an_answer_that_was_cut_off_is_left_out(plan) -> None:
 def test_what_is_no_plan_is_refused_with_its_line(plan, spoil, line: int) -> None:
     lines = write_plan(plan).splitlines()
     content = b"".join(each + b"\n" for each in spoil(lines))
-    with pytest.raises(DataError, match="no label plan") as caught:
+    with pytest.raises(DataError, match="not a label plan") as caught:
         read_plan(content, "plan.jsonl")
     assert (caught.value.file, caught.value.line) == ("plan.jsonl", line)
 
