@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from rankdash.errors import Phrase, StoreError
-from rankdash.store import backups, checksums, folders, records
+from rankdash.store import backups, checksums, folders, records, wal
 from rankdash.store.database import access_to, open_for_reading
 from rankdash.store.failures import UNREADABLE, first_sentence, in_words, is_damage
 from rankdash.store.migrations import MIGRATIONS, version_of
@@ -50,6 +50,9 @@ def _looked_into(
     file = root / folders.DATABASE
     access = access_to(file) if read_only else "mode=rw"
     with in_words(file):
+        # Before SQLite reads it: closed again, SQLite deletes the log.
+        if wal.is_damaged(file):
+            return _damaged(root, _unread(file))
         try:
             with closing(open_for_reading(file, access)) as db:
                 if not backups.pages_fit(db):
@@ -87,6 +90,10 @@ def _changed(rows: Mapping[str, int]) -> Phrase:
         n=sum(rows.values()),
         tables=", ".join(rows),
     )
+
+
+def _unread(file: Path) -> Phrase:
+    return Phrase("changes in its log {file} cannot be read.", file=f"{file.name}-wal")
 
 
 def _missing(root: Path) -> StoreError:

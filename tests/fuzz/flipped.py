@@ -8,8 +8,11 @@ value or ends in another error than one of rankdash is listed, and the command e
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,7 +41,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.store.score_cache import KeptScores, ScoreCache
 
-_CACHE = "scores.sqlite"
+_CACHE, _LOG = "scores.sqlite", f"{DATABASE}-wal"
 _QUERIES, _DEPTH = 20, 5
 _TEXTS = [f"text {n}" for n in range(_DEPTH)]
 
@@ -86,6 +89,29 @@ def made(root: Path) -> None:
     workspace.score_cache.write("model", [("question", _TEXTS, scores)])
     workspace.score_cache.write_answers("judge", [("question", "text", "an answer")])
     backups.make(root / DATABASE)
+
+
+def change_and_die(root: Path) -> None:
+    """Change a row in each of many transactions and kill this process, which leaves their log."""
+    workspace = Workspace.open(root)
+    (data,) = workspace.datasets()
+    # A connection that stays open keeps the log.
+    with workspace.database.reading():
+        for n in range(_QUERIES):
+            Corrections(workspace).correct(data.id, (f"q{n}", "d1"), float((n + 1) % 4), "ann")
+            workspace.set_setting("prices", f'{{"per_1000_searches": {n}}}')
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killed(root: Path, copy: Path) -> dict[Path, bytes]:
+    """Copy a workspace and let a process that writes to it be killed. Return the content of its log
+    and of the index of the log."""
+    shutil.copytree(root, copy)
+    code = "import sys; from pathlib import Path; from tests.fuzz import flipped; "
+    command = [sys.executable, "-c", f"{code}flipped.change_and_die(Path(sys.argv[1]))", str(copy)]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    return {each: each.read_bytes() for each in (copy / _LOG, copy / f"{DATABASE}-shm")}
 
 
 def values(root: Path, spare: Path) -> dict[str, Any]:
@@ -141,7 +167,8 @@ def trial(place: Path, flips: int, seed: int) -> tuple[dict[str, Counter[str]], 
     root, spare, chance = place / "home", place / "spare", random.Random(seed)
     made(root)
     spare.mkdir()
-    before = values(root, spare)
+    left = _killed(root, place / "killed")
+    before = {each: values(each, spare) for each in (root, place / "killed")}
     # Not files without content of a workspace: locks, and room on the disk.
     files = [
         each
@@ -149,11 +176,12 @@ def trial(place: Path, flips: int, seed: int) -> tuple[dict[str, Counter[str]], 
         if each.is_file() and not each.name.endswith(("-reserve", "-repair", "-wal", "-shm"))
     ]
     # As often in a database as in all tables: most bytes of it are empty, and are spared.
-    files += [root / DATABASE, root / _CACHE] * (len(files) // 4)
+    files += [root / DATABASE, root / _CACHE, place / "killed" / _LOG] * (len(files) // 4)
     found: dict[str, Counter[str]] = {}
     wrong = []
     for _flip in range(flips):
         file = chance.choice(files)
+        home = place / file.relative_to(place).parts[0]
         content = file.read_bytes()
         at, bit = (
             chance.choice([at for at, byte in enumerate(content) if byte]),
@@ -161,28 +189,30 @@ def trial(place: Path, flips: int, seed: int) -> tuple[dict[str, Counter[str]], 
         )
         file.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
         try:
-            now = values(root, spare)
-            outcome = "harmless" if now == before else "wrong"
-            if outcome == "wrong" and _without_cache(now, before):
+            now = values(home, spare)
+            outcome = "harmless" if now == before[home] else "wrong"
+            if outcome == "wrong" and _without_cache(now, before[home]):
                 outcome = "named"
         except RankdashError:
-            outcome, now = "named", before
+            outcome, now = "named", before[home]
         except Exception as error:  # noqa: BLE001 - what is looked for
             outcome, now = "wrong", {"error": repr(error)}
         if outcome == "wrong":
-            what = [name for name in now if now[name] != before.get(name)]
+            what = [name for name in now if now[name] != before[home].get(name)]
             wrong.append(
-                f"{file.relative_to(root)}, byte {at}, bit {bit}: {what} {now.get('error')}"
+                f"{file.relative_to(place)}, byte {at}, bit {bit}: {what} {now.get('error')}"
             )
         file.write_bytes(content)
+        for each, kept in left.items() if home != root else ():
+            each.write_bytes(kept)
         for each in spare.iterdir():
             with suppress(OSError):
                 each.unlink() if each.is_file() else shutil.rmtree(each)
         kind = file.suffix if file.name != RECORD else RECORD
-        kind = file.name if file.name in (DATABASE, _CACHE) else kind
+        kind = file.name if file.name in (DATABASE, _CACHE, _LOG) else kind
         kind = "copy of the database" if file.parent.name == "backups" else kind
         found.setdefault(kind, Counter())[outcome] += 1
-    assert values(root, spare) == before
+    assert {each: values(each, spare) for each in before} == before
     return found, wrong
 
 
