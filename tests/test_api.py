@@ -2,9 +2,11 @@
 
 import ast
 import dataclasses
+import html
 import subprocess
 import sys
 import warnings
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from rankdash.errors import DataError, SettingError, SpecError
 from rankdash.metrics import parse_metrics
 from tests import documented
 from tests.documented import DOCS, section
+from tests.marked import Markup
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -198,6 +201,54 @@ def test_a_notebook_shows_tables_in_which_names_are_text(data):
     shown = rd.compare({"base": found, hostile: found})._repr_html_()
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 2
+
+
+class Elements(HTMLParser):
+    """The elements of a page, their attributes, and its text that is not in a class to be left
+    alone by MathJax."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: set[tuple[str, str | None]] = set()
+        self.typeset, self._ignored = "", []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {(tag, name) for name, _ in attrs or [("", "")]}
+        ignored = "mathjax_ignore" in dict(attrs).get("class", "").split()
+        self._ignored.append(ignored or any(self._ignored))
+
+    def handle_endtag(self, tag):
+        self._ignored.pop()
+
+    def handle_data(self, data):
+        if not any(self._ignored):
+            self.typeset += data
+
+
+def test_markup_in_a_text_is_text_in_a_notebook(data):
+    # A new class that a notebook shows in HTML needs a case here.
+    shown = {name for name in dir(rd) if hasattr(getattr(rd, name), "_repr_html_")}
+    assert shown == {"Comparison", "Evaluation"}
+    markup = Markup("http://127.0.0.1:9")
+    texts = [markup.short("a name") for _ in range(7)]
+    marked = rd.Dataset(
+        texts[3],
+        data.queries.assign(text=texts[0]),
+        data.documents.assign(text=texts[1], title=texts[2]),
+        data.qrels,
+        data.candidates,
+    )
+    found = rd.evaluate(marked, metrics="ndcg@10")
+    assert not markup.within(found._repr_html_())
+    page = rd.compare({texts[0]: found, **dict.fromkeys(texts[1:], found)})._repr_html_()
+    elements = Elements(page)
+    named = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}
+    assert {tag for tag, _ in elements.found} == named
+    assert {name for _, name in elements.found} <= {"", "border", "class", "style"}
+    assert "$" not in elements.typeset
+    assert all(each.isprintable() or each == "\n" for each in page)
+    assert html.escape(texts[1], quote=False) in page
 
 
 def test_a_study_has_what_the_pages_show_and_is_checked(data):

@@ -108,10 +108,13 @@ class Comparison:
         return "\n".join([table, *(verdict.sentence for verdict in self.verdicts.values())])
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: the table, and the verdicts in words."""
+        """As a notebook shows it: the table, and the verdicts in words. MathJax draws no formula of
+        a name, and nothing turns the direction of writing."""
         table = self._shown.to_html(index=False, na_rep="–", float_format="{:.4f}".format)
         sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
-        return table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
+        page = table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
+        plain = "".join(each if each.isprintable() or each == "\n" else " " for each in page)
+        return f'<div class="tex2jax_ignore mathjax_ignore">{plain}</div>'
 
     @property
     def corrected(self) -> bool:
