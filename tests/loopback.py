@@ -3,8 +3,9 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HUB_REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -32,12 +33,14 @@ def hub(
     *,
     tokens: list[str | None] | None = None,
     redirect: str = "",
+    seconds: float = 0.0,
 ) -> Iterator[tuple[str, list[str]]]:
     """As much of the Hugging Face hub as fetching a model or a data set needs: its address, and the
     files that are asked for.
 
     repositories: name → file → content. refusals: name → HTTP status and error code. tokens: gets
     the Authorization header of each request. redirect: the address that the files are at instead.
+    seconds: how long each answer takes.
     """
     asked: list[str] = []
     heard = [] if tokens is None else tokens
@@ -50,6 +53,7 @@ def hub(
             self.do_GET(body=False)
 
         def do_GET(self, *, body=True):
+            time.sleep(seconds)
             heard.append(self.headers["Authorization"])
             steps = self.path.split("?")[0].strip("/").split("/")
             # Before the name; the files of a model have nothing there.
@@ -92,8 +96,9 @@ def hub(
             self.send_header("ETag", f'"{abs(hash(self.path))}"')
             self.send_header("X-Repo-Commit", HUB_REVISION)
             self.end_headers()
-            if body:
-                self.wfile.write(content)
+            # One that was killed meanwhile reads no more.
+            with suppress(ConnectionError):
+                self.wfile.write(content if body else b"")
 
     with serving(Handler) as address:
         yield address, asked

@@ -1,11 +1,12 @@
 """Processes killed at random moments: what was stored is whole, what they did is done or not there,
 and doing it again ends as without a kill.
 
-    python -m tests.benchmarks.kills [KILLS] [SEED]
+    python -m tests.benchmarks.kills [KILLS] [SEED] [KIND …]
 
-Killed in turn: a run, an import, an upload, a migration, a backup, and the commands `label add` and
-`judge run`. Prints how many were killed while they worked; what is lost is an AssertionError, and
-so is a call of the judge that its file does not count.
+Killed in turn: a run, an import, an upload, a migration, a backup, the commands `label add` and
+`judge run`, `rerank` with data that it downloads, and `serve --processes 2`, whose worker does a
+run. Prints how many were killed while they worked; what is lost is an AssertionError, and so are a
+call of the judge that its file does not count and a process that outlives the killed one.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sized
-from contextlib import closing, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence, Sized
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +53,8 @@ from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
+from rankdash.store.workspace import HOME_VARIABLE
+from tests.loopback import hub
 from tests.rerankers.loopback import running
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -61,7 +65,7 @@ _WORDS = ["return", "parcel", "refund", "size", "colour", "late", "broken", "car
 # A backup that is over at once is never hit.
 _BALLAST = "x" * 20_000_000
 _LONGEST_SECONDS = 300.0
-_PLAN, _GRADES, _URL = "plan.jsonl", "grades.csv", "url"
+_PLAN, _GRADES, _RANKED, _URL, _HUB = "plan.jsonl", "grades.csv", "ranked.trec", "url", "hub"
 _JUDGED = 120
 
 
@@ -103,13 +107,18 @@ def _import(root: Path, files: Path) -> None:
     sharing.bring_in(Workspace.open(root), files / "other.zip", "other.zip")
 
 
-def _run(root: Path, _files: Path) -> None:
-    workspace, owner = Workspace.open(root), Owner()
+def _queued(workspace: Workspace) -> Queue:
+    """The queue of a workspace whose one job waits or is done."""
     queue = Queue(workspace)
     (row,) = queue.rows()
     if row.state not in ("queued", "done"):
         jobs.resume(workspace, row.id)
-    job = queue.claim(owner)
+    return queue
+
+
+def _run(root: Path, _files: Path) -> None:
+    workspace, owner = Workspace.open(root), Owner()
+    job = _queued(workspace).claim(owner)
     if job is not None:
         worker.Attempt(workspace, owner, job, threading.Event()).run()
 
@@ -131,6 +140,27 @@ def _judge(root: Path, files: Path) -> None:
     _command("judge", "run", "--data", str(files / "pairs.csv"), *out, *settings)
 
 
+def _rerank(root: Path, files: Path) -> None:
+    os.environ["HF_ENDPOINT"] = (files.parents[1] / _HUB).read_text()
+    os.environ["HF_HOME"] = str(root / "hub")
+    out = ["--out", str(root / _RANKED)]
+    _command("rerank", "--data", "hf:shop/small", "--reranker", "bm25", *out)
+
+
+def _serve(root: Path, _files: Path) -> None:
+    """Serve until the worker has done the job."""
+    os.environ[HOME_VARIABLE] = str(root)
+    queue = _queued(Workspace.open(root))
+    threading.Thread(target=_end_when_done, args=(queue,), daemon=True).start()
+    _command("serve", "--processes", "2", "--port", "0", "--no-browser")
+
+
+def _end_when_done(queue: Queue) -> None:
+    while [row.state for row in queue.rows()] != ["done"]:
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _open(root: Path, _files: Path) -> None:
     Workspace.open(root)
 
@@ -143,6 +173,8 @@ DOES: dict[str, Callable[[Path, Path], None]] = {
     "backup": _open,
     "label add": _label,
     "judge run": _judge,
+    "rerank hf:": _rerank,
+    "serve": _serve,
 }
 
 
@@ -171,7 +203,7 @@ def _prepare(what: str, root: Path, files: Path) -> None:
         copy.unlink()
     Notes(workspace).keep(dataset.id, "q1", ["odd"], "look")
     Corrections(workspace).correct(dataset.id, ("q1", "d1"), 2.0, "me")
-    if what == "run":
+    if what in ("run", "serve"):
         jobs.submit(workspace, JobRequest(dataset.id, "bm25", timing=Timing(latency="never")))
     if what == "import":
         other = Workspace.open(files / "other")
@@ -202,6 +234,21 @@ def _prepare_labels(root: Path, files: Path) -> None:
     _command("label", "plan", "--top", "1", "--out", str(root / _PLAN), "--run", *runs)
     pairs = [f"q{query},d{doc},1" for query in range(_QUERIES) for doc in range(10)]
     (files / "labels.csv").write_text("\n".join(["query_id,doc_id,label", *pairs]) + "\n")
+
+
+def _downloaded() -> dict[str, bytes]:
+    """The files of a data set of the hub."""
+    ids = [
+        f'{{"_id": "{kind}{n}", "text": "{" ".join(_WORDS[n % 9 :])} {n}"}}\n'
+        for kind in "qd"
+        for n in range(_JUDGED)
+    ]
+    labels = [f"q{n}\td{n}\t1\n" for n in range(_JUDGED)]
+    return {
+        "queries.jsonl": "".join(ids[:_JUDGED]).encode(),
+        "corpus.jsonl": "".join(ids[_JUDGED:]).encode(),
+        "qrels/test.tsv": "".join(["query-id\tcorpus-id\tscore\n", *labels]).encode(),
+    }
 
 
 def _stored_run(dataset: Dataset) -> Run:
@@ -244,6 +291,8 @@ def _all_of(root: Path) -> dict[str, Any]:
             *map(answers.get, ("query_id", "doc_id", "label")), strict=True
         ):
             found[f"label {query} {doc}"] = label
+    if (root / _RANKED).exists():
+        found["ranked"] = (root / _RANKED).read_text()
     for row in _grades(root):
         found[f"grade {row['query_id']} {row['doc_id']}"] = float(row["grade"])
     for copy in backups.listed(root):
@@ -286,6 +335,34 @@ def _begin(what: str, root: Path, files: Path) -> tuple[Any, Any]:
     return process, here
 
 
+def _do(what: str, root: Path, files: Path) -> float:
+    """Do all of the work. Return the seconds that it took."""
+    process, pipe = _begin(what, root, files)
+    started = time.monotonic()
+    assert pipe.poll(_LONGEST_SECONDS)
+    assert pipe.recv() == "done"
+    process.join()
+    return time.monotonic() - started
+
+
+def _wait_for_children(root: Path) -> None:
+    """Wait until no process is left that was started for a workspace."""
+    latest = time.monotonic() + _LONGEST_SECONDS
+    while left := [
+        each.parent.name
+        for each in Path("/proc").glob("[0-9]*/environ")
+        if str(root).encode() in _content(each)
+    ]:
+        assert time.monotonic() < latest, left
+        time.sleep(0.05)
+
+
+def _content(file: Path) -> bytes:
+    with suppress(OSError):
+        return file.read_bytes()
+    return b""
+
+
 @dataclass(frozen=True)
 class Case:
     """One kind of work, prepared once. whole: what a workspace holds after it, without a kill."""
@@ -305,12 +382,7 @@ class Case:
         once = place / what / "once"
         shutil.copytree(home, once)
         before = _all_of(shutil.copytree(home, place / what / "looked"))
-        process, pipe = _begin(what, once, files)
-        started = time.monotonic()
-        assert pipe.poll(_LONGEST_SECONDS)
-        assert pipe.recv() == "done"
-        seconds = time.monotonic() - started
-        process.join()
+        seconds = _do(what, once, files)
         return cls(what, home, files, before, _all_of(once), seconds)
 
     def kill(self, root: Path, share: float, asked: Sized = ()) -> str:
@@ -322,6 +394,7 @@ class Case:
         ended = pipe.poll(share * self.seconds)
         process.kill()
         process.join()
+        _wait_for_children(root)
         try:
             ended = ended or (pipe.poll(0) and pipe.recv() == "done")
         except EOFError:
@@ -329,10 +402,11 @@ class Case:
         # The copy that is looked at, so that the kill itself is followed by no clean start.
         left = _all_of(shutil.copytree(root, root.with_name(f"{root.name}-seen")))
         assert self.before.items() <= left.items()
+        assert left.get("ranked", "") in ("", self.whole.get("ranked"))
         assert left.keys() <= self.whole.keys()
         # What was reported as done is there.
         assert not ended or left == self.whole
-        DOES[self.what](root, self.files)
+        _do(self.what, root, self.files)
         again = _all_of(root)
         assert again == self.whole
         counted = [json.loads(row["billed"])["calls"] for row in _grades(root, graded=False)]
@@ -342,14 +416,17 @@ class Case:
         return "done" if ended else "killed"
 
 
-def trial(place: Path, kills: int, seed: int) -> dict[str, Counter[str]]:
+def trial(
+    place: Path, kills: int, seed: int, names: Sequence[str] = tuple(DOES)
+) -> dict[str, Counter[str]]:
     """So many kills, in turn over the kinds of work. Returns of each how many were killed while
     they worked, and how many were done before. Raises AssertionError where something is lost."""
     chance = random.Random(seed)
-    with running() as server:
+    with running() as server, hub({"shop/small": _downloaded()}, seconds=0.1) as (address, _):
         server.fault_of = lambda _body: {"slow": 0.02}
         (place / _URL).write_text(server.url)
-        cases = [Case.prepare(what, place) for what in DOES]
+        (place / _HUB).write_text(address)
+        cases = [Case.prepare(what, place) for what in names]
         found: dict[str, Counter[str]] = {case.what: Counter() for case in cases}
         for turn in range(kills):
             case = cases[turn % len(cases)]
@@ -359,10 +436,11 @@ def trial(place: Path, kills: int, seed: int) -> dict[str, Counter[str]]:
 
 
 def main() -> None:
-    kills, seed = (int(each) for each in (*sys.argv[1:], *("100", "21")[len(sys.argv) - 1 :]))
+    asked = sys.argv[1:]
+    kills, seed = (int(each) for each in (*asked[:2], *("100", "21")[len(asked) :]))
     with tempfile.TemporaryDirectory() as place:
         started = time.monotonic()
-        found = trial(Path(place), kills, seed)
+        found = trial(Path(place), kills, seed, asked[2:] or tuple(DOES))
     for what, how in found.items():
         print(f"{what:10} killed at work {how['killed']}, done before {how['done']}")
     print(f"{kills} kills in {time.monotonic() - started:.0f} s: nothing lost")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -56,5 +58,13 @@ def _write(file: Path, content: object) -> None:
     file.write_text(json.dumps(content, ensure_ascii=False, default=str), "utf-8")
 
 
+def _end_with_parent(folder: Path) -> None:
+    """End, without what was fetched, when the process that asked for it has ended."""
+    os.read(0, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, args=(Path(sys.argv[1]),), daemon=True).start()
     sys.exit(main(sys.argv[1:]))

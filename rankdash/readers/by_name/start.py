@@ -119,7 +119,8 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
     with (folder / "said.txt").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", "rankdash.readers.by_name", str(folder), *names],
-            stdin=subprocess.DEVNULL,
+            # Closed when this process ends, in whatever way; the other then ends too.
+            stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
             env={**_ENVIRONMENT, **os.environ, "PYTHONPATH": python_path()},
@@ -142,6 +143,8 @@ def _run(folder: Path, names: Sequence[str], seconds: float, waiting: Callable[[
             if process.poll() is None:
                 process.kill()
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def _kept(file: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the file it would download already in its folder.
 import json
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import zipfile
@@ -78,6 +79,8 @@ def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
 class Forked:
     """A process of `python -m rankdash.readers.by_name` that has imported what takes longest."""
 
+    stdin = None
+
     def __init__(self, command, *, stdout, env, **_streams) -> None:
         self._process = _FORKS.Process(target=fetch, args=(command[3:], stdout.name, env))
         with pytest.MonkeyPatch.context() as patch:
@@ -95,7 +98,7 @@ class Forked:
 
 # In place of the module `subprocess` in `start`, and there alone.
 FORKING = SimpleNamespace(
-    Popen=Forked, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired
+    Popen=Forked, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired
 )
 
 
@@ -537,3 +540,21 @@ def test_a_corpus_is_thinned_above_a_number_of_texts_and_by_what_mentions_them(
     tables = [each for each in found if each.path.suffix == ".parquet"]
     assert [len(pd.read_parquet(each.path)) for each in tables] == read
     assert len([note for each in tables for note in each.notes]) == (sum(read) < 6)
+
+
+def test_fetching_ends_with_the_process_that_asked_and_leaves_no_files(tmp_path):
+    environment = {**os.environ, "HF_HUB_ETAG_TIMEOUT": "600", "TMPDIR": str(tmp_path)}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.getsockname()[1]}"
+        command = [sys.executable, "-m", "rankdash", "check", "hf:me/rows"]
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as asking:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(65536)
+                assert list(tmp_path.glob("rankdash-*"))
+                asking.kill()
+                # The end of the connection is the end of the process, which is sent no answer.
+                assert connection.recv(65536) == b""
+    assert not list(tmp_path.glob("rankdash-*"))
