@@ -15,6 +15,7 @@ from rankdash.runs import combining
 from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.drawn import only_estimates
 from rankdash.study.gains import gain
+from rankdash.study.latency import timed_by
 from rankdash.study.pricing import Bill, Waiting, bill, load, priced, waiting
 from rankdash.study.ranks import first_stage_kind
 from rankdash.study.study import Study
@@ -221,5 +222,6 @@ def depths(study: Study, system: str) -> Depths | None:
         return Depths(curve, tuple(at))
 
     # The other systems count for the correction of the verdict.
-    key = (study.dataset_id, study.chosen, system, study.spec, study.specs, study.conventions)
+    systems = (study.chosen, timed_by(study, system))
+    key = (study.dataset_id, *systems, study.spec, study.specs, study.conventions)
     return study.once(("depths", *key, rules), make)

@@ -54,7 +54,9 @@ def quantiles_ms(study: Study, system: str) -> tuple[float, float]:
             return math.nan, math.nan
         return found.p50, math.nan if found.p95 is None else found.p95
 
-    return study.shared(("history latency", study.dataset_id, system), make)
+    return study.shared(
+        ("history latency", study.dataset_id, latency.timed_by(study, system)), make
+    )
 
 
 def trend(study: Study, systems: tuple[str, ...], *, every: bool) -> Trend:

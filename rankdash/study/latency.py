@@ -16,6 +16,7 @@ from rankdash.analysis.token_lengths import TokenLengths
 from rankdash.analysis.token_lengths import token_lengths as lengths_of
 from rankdash.ranking.ranking import Run
 from rankdash.runs.combining import part_ids
+from rankdash.study.cache import Key
 from rankdash.study.study import Study
 
 Against = Literal["documents", "tokens"]
@@ -39,6 +40,19 @@ class Times:
     repeats_deviation: float
 
 
+def timed_by(study: Study, system: str) -> Key:
+    """Return the system and, of a run made of others, those of them that the study has: whatever is
+    computed of its latencies depends on them."""
+
+    def ids() -> tuple[str, ...]:
+        run = study.run(system)
+        return () if run is None else part_ids(run)
+
+    # So that no run is loaded to make a key.
+    parts = study.once(("part ids", system), ids)
+    return (system, *(timed_by(study, each) for each in parts if each in study.systems))
+
+
 def times(study: Study, system: str) -> Times | None:
     """None for the first stage, whose latency nobody measures."""
     run = study.run(system)
@@ -60,7 +74,7 @@ def times(study: Study, system: str) -> Times | None:
             repeats_deviation=latency.repeats_deviation(run),
         )
 
-    return study.once(("times", system, level), make)
+    return study.once(("times", timed_by(study, system), level), make)
 
 
 def busy(study: Study, system: str) -> bool:
@@ -137,7 +151,7 @@ def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fi
     run = study.run(system)
     if run is None:
         return pd.DataFrame({"x": [], "ms": []}, dtype=np.float64), None
-    rules = study.statistics
+    rules, timed = study.statistics, timed_by(study, system)
 
     def make() -> tuple[pd.DataFrame, Fit | None]:
         rows = run.queries[[_COLUMN[against], "latency_ms"]]
@@ -145,7 +159,7 @@ def cloud(study: Study, system: str, against: Against) -> tuple[pd.DataFrame, Fi
         x, ms = points["x"].to_numpy(), points["ms"].to_numpy()
         return points, latency.fit(x, ms, level=rules.level, seed=rules.seed)
 
-    return study.once(("latency cloud", system, against, rules.level, rules.seed), make)
+    return study.once(("latency cloud", timed, against, rules.level, rules.seed), make)
 
 
 def ratio(study: Study, before: str, after: str) -> Ratio | None:
@@ -155,7 +169,7 @@ def ratio(study: Study, before: str, after: str) -> Ratio | None:
         return None
     rules = study.statistics
     return study.once(
-        ("latency ratio", before, after, rules),
+        ("latency ratio", timed_by(study, before), timed_by(study, after), rules),
         lambda: latency.paired_ratio(one.queries, other.queries, rules),
     )
 

@@ -333,7 +333,7 @@ def load(study: Study, system: str) -> MeasuredLoad:
         ranking, run = study.ranking(system), study.run(system)
         return load_of(ranking, run, estimated_searches(study.dataset, ranking, run, counted))
 
-    return study.once(("load", study.stored_id, system), make)
+    return study.once(("load", study.stored_id, latency.timed_by(study, system)), make)
 
 
 def waiting(study: Study, system: str) -> Waiting:

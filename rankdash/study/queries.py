@@ -17,6 +17,7 @@ from rankdash.analysis.reasons.statements import Statement, statements
 from rankdash.metrics import Conventions
 from rankdash.ranking.build import group_rows, text_array
 from rankdash.study.cache import Key
+from rankdash.study.latency import timed_by
 from rankdash.study.query_table import Filters, order_of, passing, query_table
 from rankdash.study.query_table import valued as valued_columns
 from rankdash.study.study import Study
@@ -156,8 +157,8 @@ def listing(study: Study, challenger: str) -> Listing:
 
 def table_key(part: str, study: Study, challenger: str) -> Key:
     """A part with all that `table` depends on."""
-    # The spread is that of all challengers.
-    compared_with = (study.baseline, challenger, study.challengers)
+    # The spread is that of all challengers, the latency that of the one.
+    compared_with = (study.baseline, timed_by(study, challenger), study.challengers)
     rules = (study.spec, study.conventions, study.statistics.tie_band)
     return (part, study.dataset_id, *compared_with, *rules)
 
