@@ -38,6 +38,7 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, systems_of
 from rankdash.value.price_list import shipped
 from rankdash.words import caveats as words
+from tests.study.test_queries import keeping
 
 DOCS = 10
 EASIER = (
@@ -502,15 +503,8 @@ def test_kinds_of_queries_are_told_apart_for_each_system_by_its_own_queries(quer
     loaded = rows([3] * 30 + [1] * 12, kinds=["a"] * 30 + ["b"] * 12)
     gain, loss = run(loaded, [1] * 30 + [3] * 12, "gain"), run(loaded, [5] * 30 + [1] * 12, "loss")
     short = replace(loss, ranking=loss.ranking.without([f"q{q}" for q in range(0, 30, 2)]))
-    kept: dict[object, object] = {}
-
-    def cache(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
     rules = Conventions(queries=queries)
-    of = study(loaded, gain, short, conventions=rules, cache=cache, dataset_id=loaded.dataset.id)
+    of = study(loaded, gain, short, conventions=rules, cache=keeping(), dataset_id="set")
     for metric in ("mrr", "map"):
         for order in (of.challengers, of.challengers[::-1]):
             shared = replace(of, metric=metric, challengers=order)

@@ -105,9 +105,9 @@ def small(
     return Study(data, systems_of(data, made), **(given | changes))
 
 
-def keeping() -> Cache:
-    """Keeps all that is made, as the pages do."""
-    kept: dict[Key, Any] = {}
+def keeping(kept: dict[Key, Any] | None = None) -> Cache:
+    """Keeps all that is made, as the pages do, in `kept` if that is given."""
+    kept = {} if kept is None else kept
 
     def keep(key: Key, make: Callable[[], Any]) -> Any:
         if key not in kept:
@@ -152,17 +152,6 @@ def test_a_row_says_how_much_of_each_side_is_judged_and_what_the_challengers_dis
     assert queries.listing(of, of.challengers[0]).row("nobody") is None
     alone = replace(of, challengers=of.challengers[:1])
     assert np.isnan(queries.listing(alone, of.challengers[0]).row("q")["spread"])
-
-
-def test_what_challengers_disagree_by_is_that_of_those_chosen_also_where_parts_are_shared():
-    lists = {"q": "abcd"}
-    of = small(lists, lists, {"q": "bacd"}, {"q": "bcad"}, labels={"q": {"a": 1.0}},
-               metric="mrr", cache=keeping())  # fmt: skip
-    found = [
-        queries.table(replace(of, challengers=of.challengers[:count]), of.challengers[0])["spread"]
-        for count in (2, 3)
-    ]
-    assert [float(each.iloc[0]) for each in found] == pytest.approx([0.5, 2 / 3])
 
 
 def test_the_value_of_each_other_challenger_stands_beside_that_of_the_one_shown():

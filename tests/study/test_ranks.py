@@ -1,6 +1,5 @@
 """Where documents went and who agrees: of which systems, from which to which."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.study.test_queries import keeping, small
+from tests.study.test_queries import small
 
 FIRST = {"q": "abcd", "r": "abcd"}
 LABELS = {"q": {"a": 1.0, "d": 2.0}, "r": {"a": 1.0}}
@@ -50,22 +49,6 @@ def test_a_document_is_relevant_from_the_threshold_of_the_study_on(threshold, re
     only = ranks.transitions(of, of.challengers[0], relevant_only=True)
     every = ranks.transitions(of, of.challengers[0], relevant_only=False)
     assert (only.to_numpy().sum(), every.to_numpy().sum()) == (relevant, 8)
-
-
-def test_parts_under_other_rules_are_other_parts_of_one_cache():
-    of = study_of(cache=keeping())
-    system = of.challengers[0]
-    assert ranks.moves(of, system).relevant.sum() == 3
-    strict = replace(of, conventions=Conventions(threshold=2.0))
-    assert ranks.moves(strict, system).relevant.sum() == 1
-    assert ranks.flow(of, system, 1).entered == 1
-    assert ranks.flow(of, system, 4).entered == 0
-    assert ranks.agreements(of, FIRST_STAGE, system).set_index("query_id").loc["q", "tau"] < 1
-    assert (ranks.agreements(of, FIRST_STAGE, of.challengers[1])["tau"] == 1).all()
-    losses = [ranks.skipping(of, system, "first", 1, loss).tolerance for loss in (0.01, 0.5)]
-    assert losses[0] < losses[1]
-    edges = [ranks.margins(of, FIRST_STAGE, k)["edge"]["q"] for k in (3, 4)]
-    assert edges[0] == pytest.approx(1 / 3) and math.isnan(edges[1])
 
 
 def test_equal_scores_are_put_in_the_order_that_the_metrics_read():

@@ -17,6 +17,7 @@ from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.readers import sources_from_path
 from rankdash.reporting import figures
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.cache import Key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 from tests.study.test_queries import keeping, small
@@ -172,38 +173,18 @@ def test_a_pair_has_one_p_whoever_else_is_compared(data):
 
 
 def test_parts_are_kept_by_the_cache_that_is_passed_in_and_shared(data):
-    kept: dict[tuple[object, ...], object] = {}
-
-    def cache(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
+    cache = keeping()
     one = study_of(data, 2, dataset_id=data.id, cache=cache)
     other = Study(data, one.systems, one.baseline, one.challengers, dataset_id=data.id, cache=cache)
     made = {id(verdict) for verdict in one.comparison.verdicts.values()}
     assert {id(verdict) for verdict in other.comparison.verdicts.values()} == made
-    threshold = Study(
-        data,
-        one.systems,
-        one.baseline,
-        one.challengers,
-        conventions=type(one.conventions)(threshold=2.0),
-        dataset_id=data.id,
-        cache=cache,
-    )
-    assert not {id(verdict) for verdict in threshold.comparison.verdicts.values()} & made
+    threshold = replace(one, conventions=Conventions(threshold=2.0))
     assert threshold.judged(one.baseline) is one.judged(one.baseline)
 
 
 def test_another_metric_of_those_that_are_shown_is_not_compared_again(data):
-    kept: dict[tuple[object, ...], object] = {}
-
-    def cache(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
+    kept: dict[Key, object] = {}
+    cache = keeping(kept)
     one = study_of(data, 2, dataset_id=data.id, cache=cache)
     assert list(one.comparison.frame["metric"][::3])[:3] == ["ndcg@10", "mrr@10", "map@10"]
     before = set(kept)
@@ -354,11 +335,6 @@ def test_how_difficult_a_query_is_follows_the_baseline_and_the_metric():
     )
     assert forth == pytest.approx({"easy": -3 / 4, "medium": 0.0, "hard": 2 / 3})
     assert back_again == pytest.approx({"easy": -2 / 3, "medium": 0.0, "hard": 3 / 4})
-    # Of the first document alone the baseline has one query right; parts are shared.
-    kept = replace(of, cache=keeping())
-    assert kept.segment(system, "difficulty")["n"].tolist() == [1, 1, 1]
-    at_one = replace(kept, metric="hit", cutoff=1)
-    assert sorted(at_one.segment(system, "difficulty")["n"]) == [1, 2]
 
 
 def test_what_labels_leave_open_is_of_every_system_and_of_both_sides():
@@ -387,13 +363,7 @@ def test_places_are_those_among_all_systems_of_the_data_set():
 
 @pytest.mark.parametrize(("metric", "again"), [("ndcg", False), ("map", True)])
 def test_what_no_threshold_changes_is_worked_out_once(data, metric, again):
-    kept: dict[tuple[object, ...], object] = {}
-
-    def cache(key, make):
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
+    cache = keeping()
     rules = Conventions(threshold=2.0)
     one = study_of(data, 1, metric=metric, dataset_id=data.id, cache=cache)
     challenger = one.challengers[0]
