@@ -178,6 +178,18 @@ def test_repeats_are_kept(judge, server, tmp_path):
     assert [row["calls"] for row in rows] == [3] * 12
 
 
+def test_grades_from_fewer_answers_than_asked_are_counted(judge, server, tmp_path):
+    out = tmp_path / "grades.jsonl"
+    # One answer of the first pair fails, and two of the second.
+    server.fail({"html": True}, {}, {}, {"status": 500}, {"html": True})
+    done = judge("--out", out, "--repeats", 3, "--set", "concurrency=1")
+    assert "11 graded, 1 without a grade (" in done.err
+    assert "1 of them graded from fewer answers than asked: others failed or could" in done.err
+    again = judge("--out", out, "--repeats", 3)
+    assert "12 graded, 0 without a grade." in again.err
+    assert "1 of them graded from fewer answers than asked" in again.err
+
+
 def test_templates_and_guidelines(judge, server, tmp_path):
     own, guide = tmp_path / "own.txt", tmp_path / "guide.md"
     own.write_text("Q: {query}\nD: {document}\n{guidelines}\nReason, then Grade: N")

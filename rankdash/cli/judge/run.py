@@ -204,4 +204,10 @@ def _finish(file: GradesFile, pairs: list[Pair]) -> int:
         f"{len(rows) - failed:,} graded, {failed:,} without a grade{why}. "
         f"Written: {place_name(file.path)}\n"
     )
+    fewer = sum(row["grade"] is not None and None in row["grades"] for row in rows)
+    if fewer:
+        sys.stderr.write(
+            f"{fewer:,} of them graded from fewer answers than asked: others failed or could not "
+            "be read.\n"
+        )
     return INCOMPLETE if failed else DONE

@@ -59,17 +59,29 @@ def draw(study: Study, row: JudgeRow) -> None:
 
 def _repeats(row: JudgeRow) -> None:
     found = stored_judges.repeats(row)
-    if found is None or not found.pairs:
+    if found is None:
         return
-    st.caption(
-        _(
-            "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa between "
-            "its repeats {kappa}.",
-            n=found.repeats,
-            same=percent(found.same),
-            kappa=number(found.kappa, 2),
+    if found.pairs:
+        st.caption(
+            _(
+                "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa "
+                "between its repeats {kappa}.",
+                n=found.repeats,
+                same=percent(found.same),
+                kappa=number(found.kappa, 2),
+            )
         )
-    )
+    if fewer := stored_judges.from_fewer_answers(row):
+        st.caption(
+            ngettext(
+                "{n} pair has a grade from fewer than {asked} answers, because others failed or "
+                "could not be read.",
+                "{n} pairs have a grade from fewer than {asked} answers, because others failed or "
+                "could not be read.",
+                fewer,
+                asked=number(found.repeats, 0),
+            )
+        )
 
 
 def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:

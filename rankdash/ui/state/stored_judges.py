@@ -43,6 +43,13 @@ def repeats(row: JudgeRow) -> Repeats | None:
     return repeated([Judgements(row.name, scale, table) for table in tables])
 
 
+def from_fewer_answers(row: JudgeRow) -> int:
+    """The number of pairs with a grade that fewer answers gave than were asked for."""
+    asked, said = int(row.settings.get("repeats", 1)), grades(row)
+    graded = said["answers"][said["grade"].notna()]
+    return sum(sum(answer["grade"] is not None for answer in answers) < asked for answers in graded)
+
+
 def judgements(row: JudgeRow) -> Judgements:
     """The same as the statistics take them."""
     return Judgements(row.name, (0.0, float(row.top)), grades(row), row.model)

@@ -209,6 +209,23 @@ def test_texts_that_speak_to_a_judge_are_flagged(app, workspace, server, monkeyp
     assert "Asked 2 times, the judge gave the same grade on 100% of the pairs" in said(app)
 
 
+def test_pairs_graded_from_fewer_answers_than_asked_are_counted(page, workspace, stored, server):
+    settings = {"model": "tiny", "base_url": server.url, "key_variable": "none", "repeats": 3}
+    settings |= {"concurrency": 1, "retries": 0}
+    pairs = [(f"q{query}", "d0") for query in range(6)]
+    # One answer of the first pair fails, one of the second and two of the third.
+    server.fail({"html": True}, {}, {}, {"status": 500}, {}, {}, {"html": True}, {"status": 500})
+    submit(workspace, JudgeRequest(stored, settings, ["first stage"], 1, pairs))
+    work(workspace)
+    (row,) = StoredJudges(workspace).rows(stored)
+    assert (row.graded, row.failed) == (5, 1)
+    page.run()
+    assert not page.exception
+    assert (
+        "2 pairs have a grade from fewer than 3 answers, because others failed or could not be read"
+    ) in said(page)
+
+
 def test_a_judge_is_cancelled_resumed_and_deleted(page, workspace, stored, server, monkeypatch):
     page.button(key="judge.start").click().run()
     (row,) = StoredJudges(workspace).rows(stored)
