@@ -50,6 +50,8 @@ class JobRequest:
     without_text: what becomes of candidates without a text, as `rankdash.runs.plan.plan` says.
     grid: an id from `new_id` that the variants of one wish share; None for a run of its own.
     actors: of a run on the Ray cluster that the server allows; None for one of this machine.
+    fused: the name of a second run, the reciprocal rank fusion of this run with the first stage;
+        None without one.
     """
 
     dataset_id: str
@@ -63,6 +65,7 @@ class JobRequest:
     without_text: WithoutText = "exclude"
     grid: str | None = None
     actors: Actors | None = None
+    fused: str | None = None
 
 
 def check(reranker: str, settings: Mapping[str, str | int | float | bool]) -> Reranker:
@@ -111,6 +114,7 @@ def submit(workspace: Workspace, request: JobRequest, job_id: str | None = None)
         without_text=request.without_text,
         grid=request.grid,
         actors=None if request.actors is None else request.actors.as_dict(),
+        fused=request.fused,
         job_id=job_id,
     )
 

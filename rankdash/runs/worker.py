@@ -23,9 +23,11 @@ from rankdash.errors import RerankerError, StoreError
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers import Reranker, create, get
 from rankdash.rerankers.base import Detailed
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.preparing import Step
 from rankdash.rerankers.remote import keys
 from rankdash.runs.claimed import Claimed
+from rankdash.runs.combining import FIRST_STAGE, CombinedRun, fuse
 from rankdash.runs.explain import Explainer
 from rankdash.runs.judging.work import Judging
 from rankdash.runs.key_pipe import Handover
@@ -86,7 +88,16 @@ class Attempt:
         if self._claimed.lost:
             raise Cancelled
         self._workspace.save_run(run)
+        for run_id, name in self._job.runs.items():
+            if run_id != run.id:
+                self._workspace.save_run(self._fused(run, run_id, name))
         return {}
+
+    def _fused(self, run: Run, run_id: str, name: str) -> Run:
+        dataset = self._workspace.dataset(self._job.dataset_id)
+        first = CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
+        parts = [CombinedRun(run.name, run.ranking, run), first]
+        return replace(fuse(dataset, parts, Fusion(), name), id=run_id)
 
     def _score(self) -> Run:
         job, workspace = self._job, self._workspace

@@ -390,6 +390,12 @@ def what_a_judge_that_dies_was_asking(db: sqlite3.Connection) -> None:
     checksums.seal(db, "judges")
 
 
+@migration
+def jobs_with_a_fused_run(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN fused TEXT")
+    checksums.seal(db, "jobs")
+
+
 def migrate(db: sqlite3.Connection, file: Path) -> None:
     """Take the steps that are missing, all or none; what was there is copied first.
 

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from rankdash.rerankers import Scored
+from rankdash.rerankers.fusion import Fusion
 from rankdash.runs import jobs, runner, worker
+from rankdash.runs.combining import CombinedRun, fuse, part_ids
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.pace import Pace
 from rankdash.runs.results import QueryResult, to_row
@@ -72,6 +74,23 @@ def heard(workspace, wait_until):
 
 def without_timings(run):
     return run.queries[["query_id", "state", "reason", "pairs", "tokens", "truncated"]]
+
+
+def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(
+    workspace, dataset, submit, row, start_slow_worker, wait_until
+):
+    job_id = submit(name="mini", fused="mini + first stage", sample=20)
+    start_slow_worker()
+    wait_until(lambda: row(job_id).state == "done")
+    run_id, fused_id = row(job_id).runs
+    assert sorted(each.id for each in workspace.runs()) == sorted([run_id, fused_id])
+    run, fused = workspace.run(run_id), workspace.run(fused_id)
+    assert (run.name, fused.name) == ("mini", "mini + first stage")
+    parts = [CombinedRun("mini", run.ranking, run), CombinedRun("", dataset.candidates)]
+    expected = fuse(dataset, parts, Fusion(), "")
+    assert fused.ranking.frame().equals(expected.ranking.frame())
+    assert fused.left_out == expected.left_out
+    assert part_ids(fused) == (run_id,)
 
 
 @pytest.mark.parametrize("kind", ["alone", "blocks"])

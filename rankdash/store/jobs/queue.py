@@ -45,6 +45,7 @@ class JobRow:
     without_text: what becomes of candidates without a text.
     grid: what the variants of one wish have in common; None for a job of its own.
     actors: of a job on a Ray cluster, how many of which size; None for one of this machine.
+    fused: the name of a second run, the fusion with the first stage; None without one.
     cancelling: whether it was asked to stop and has not yet.
     done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
     rate_pairs_s, seconds_left: of the current scoring; None where not known.
@@ -65,6 +66,7 @@ class JobRow:
     without_text: WithoutText
     grid: str | None
     actors: Mapping[str, Any] | None
+    fused: str | None
     state: State
     stage: Stage
     cancelling: bool
@@ -82,6 +84,12 @@ class JobRow:
     created: str
     started: str | None
     finished: str | None
+
+    @property
+    def runs(self) -> dict[str, str]:
+        """Id → name of its runs: the reranker's, and the fusion with the first stage."""
+        fused = {} if self.fused is None else {f"{self.id}-fused": self.fused}
+        return {self.id: self.name, **fused}
 
     @property
     def message(self) -> str:
@@ -136,6 +144,7 @@ class Queue(Leases["JobRow"]):
         without_text: WithoutText = "exclude",
         grid: str | None = None,
         actors: Mapping[str, Any] | None = None,
+        fused: str | None = None,
         job_id: str | None = None,
     ) -> str:
         """Add a job at the end of the queue; return its id, which its run will have too."""
@@ -156,6 +165,7 @@ class Queue(Leases["JobRow"]):
                 "without_text": without_text,
                 "grid": grid,
                 "actors": None if actors is None else json.dumps(dict(actors)),
+                "fused": fused,
                 "created": created,
                 "queued": created,
             }
