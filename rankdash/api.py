@@ -30,6 +30,7 @@ from rankdash.ranking.measured import WithoutText
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Conflict, Match, read_beside, sources_at, stem_of
 from rankdash.rerankers import SettingValue, create, get
+from rankdash.rerankers.defaults import with_model
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.runs import runner
@@ -143,16 +144,17 @@ def rerank(
     """Rerank the first `depth` candidates (None: all) of every query.
 
     reranker and settings: as `rankdash rerankers` lists them, such as "cross-encoder" and
-    model="cross-encoder/ms-marco-MiniLM-L6-v2". without_text: whether candidates without a text
-    are excluded, which leaves them in first-stage order below the others, or scored as "empty".
+    model="cross-encoder/ms-marco-MiniLM-L6-v2"; without a model, one that reads the texts is used.
+    without_text: whether candidates without a text are excluded, which leaves them in first-stage
+    order below the others, or scored as "empty".
 
     A query that fails stays in `Run.queries` with its reason and is no zero later. Raises
     SettingError for an unknown reranker or setting, UnavailableError where its model or package
     cannot be had.
     """
     expect(data=(data, Dataset), reranker=(reranker, str), depth=(depth, Integral, NONE))
-    made = create(reranker, settings)
     kind = get(reranker)
+    made = create(reranker, with_model(kind, settings, data))
     _warn([*misfit(made.settings, data.language)])
     run = runner.rerank(
         data,

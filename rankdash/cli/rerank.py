@@ -47,6 +47,7 @@ from rankdash.readers import sources_at
 from rankdash.reporting.exports.trec import run_bytes
 from rankdash.rerankers import Reranker, create
 from rankdash.rerankers.base import Detailed
+from rankdash.rerankers.defaults import with_model
 from rankdash.rerankers.neural import runtimes
 from rankdash.rerankers.neural.known_models import misfit
 from rankdash.rerankers.preparing import Step
@@ -60,7 +61,7 @@ from rankdash.runs.runner import rerank
 from rankdash.runs.shards import Shard, part_bytes
 from rankdash.runs.usage import Usage, usage
 from rankdash.words.queries import query_count
-from rankdash.words.rankings import unknown_tokens, without_text
+from rankdash.words.rankings import provenance, unknown_tokens, without_text
 
 _REPORT_SECONDS = 5.0
 _ONCE: dict[Step, str] = {
@@ -189,8 +190,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
     )
     shard = None if arguments.shard is None else Shard.parse(arguments.shard)
     kind = reranker_kind(arguments.reranker)
+    # Wrong settings are refused before the data are read.
     made = create(arguments.reranker, settings_of(arguments.settings))
-    settings = made.settings
     actors = _actors(arguments)
     target = target_of(arguments.out)
     spare_the_input(target, arguments.data)
@@ -214,6 +215,8 @@ def _rerank(arguments: argparse.Namespace) -> int:
         columns=columns_of(arguments.columns),
     )
     warn(loaded.report.warnings)
+    made = create(made.name, with_model(kind, settings_of(arguments.settings), loaded.dataset))
+    settings = made.settings
     warn(misfit(made.settings, loaded.dataset.language))
     own = None if shard is None else shard.queries(loaded.dataset)
     able = kind.able(made.settings)
@@ -352,7 +355,9 @@ def _told(run: Run, target: Path) -> bool:
     if run.measured is not None and run.measured.illiterate:
         said = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
         sys.stderr.write(f"warning: {said}\n")
-    sys.stderr.writelines(f"{line}\n" for line in (*_measured(run), *_used(run)))
+    weights = provenance(run.machine)
+    lines = (*([weights] if weights else []), *_measured(run), *_used(run))
+    sys.stderr.writelines(f"{line}\n" for line in lines)
     return complete
 
 

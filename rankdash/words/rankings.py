@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rankdash.dataset import FirstStage
 from rankdash.i18n import gettext as _
 from rankdash.i18n import ngettext, percent
@@ -33,6 +35,22 @@ def unknown_tokens(system: str, share: float) -> str:
         "reranking. Use a model that reads the language of the texts.",
         system=system,
         share=percent(share),
+    )
+
+
+def provenance(facts: Mapping[str, object]) -> str | None:
+    """Origin, package, hash and licence of packaged weights; None for another model.
+
+    facts: as `PackagedModel.provenance` names them, such as the record of a run.
+    """
+    if "model_package" not in facts:
+        return None
+    return _(
+        "Weights: {origin}, from the package {package}, SHA-256 {sha256}…, licence {licence}.",
+        origin=facts["model_origin"],
+        package=facts["model_package"],
+        sha256=str(facts["model_sha256"])[:12],
+        licence=facts["model_licence"],
     )
 
 

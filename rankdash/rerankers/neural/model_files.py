@@ -95,8 +95,8 @@ def local(model: str) -> Path | None:
     Raises UnavailableError, saying what to do, where it is neither, or the folder holds no model.
     Visitors of a server for others do not learn which of its folders exist.
     """
-    known = packaged.named(model)
-    if known is not None and packaged.is_preferred(known):
+    known = packaged.in_use(model)
+    if known is not None:
         return packaged.folder_of(known)
     folder = Path(model)
     # The home of an unknown user is no folder.
@@ -186,6 +186,19 @@ def digest(folder: Path) -> str:
         sha.update(name.encode())
         sha.update(bytes.fromhex(hashes[name]))
     return sha.hexdigest()
+
+
+def cached_tokenizer(model: str) -> Path | None:
+    """Return the file tokenizer.json of a model in a local folder or the Hugging Face cache; None
+    if it is not there. Asks no one."""
+    if is_shared() or not _HUB_NAME.fullmatch(model):
+        folder = Path(model)
+        found = folder / "tokenizer.json"
+        return found if not is_shared() and _is_folder(folder) and found.is_file() else None
+    import huggingface_hub as hub
+
+    path = hub.try_to_load_from_cache(model, "tokenizer.json")
+    return Path(path) if isinstance(path, str) else None
 
 
 def _is_folder(folder: Path) -> bool:
@@ -318,12 +331,14 @@ def _download(name: str) -> Path:
             "({reason}).",
             remedy="Give the folder of a downloaded model as the setting 'model', or copy the "
             "model into the Hugging Face cache ({cache}; HF_HOME moves it), or check the "
-            "connection. The bi-encoder {packaged!r} and BM25 need no network.",
+            "connection. BM25 and the packaged bi-encoders need no network: {english} for English, "
+            "{other} for other languages.",
             model=name,
             hub=hub.constants.ENDPOINT,
             reason=str(error) or type(error).__name__,
             cache=hub.constants.HF_HUB_CACHE,
-            packaged=PACKAGED,
+            english=PACKAGED,
+            other=packaged.MULTILINGUAL,
         ) from error
     _refuse_pickles(name, [file.rfilename for file in info.siblings or []])
     try:

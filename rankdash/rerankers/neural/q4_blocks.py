@@ -61,8 +61,9 @@ class Packed:
     tensors: dict[str, Array]
 
 
-def read(path: Path) -> Packed:
-    """Return the contents of a file. Raises ValueError or struct.error if it has another form."""
+def read(path: Path, *, tensors: bool = True) -> Packed:
+    """Return the contents of a file, without its tensors if they are not needed. Raises ValueError
+    or struct.error if it has another form."""
     file = _File(path.read_bytes())
     if file.data[:4] != b"E5S1" or file.numbers("4xI") != (1,):
         raise ValueError(path.name)
@@ -81,8 +82,9 @@ def read(path: Path) -> Packed:
     for _ in range(file.numbers("i4x")[0]):
         code, length = file.numbers("IB")
         characters[chr(code)] = "".join(map(chr, file.numbers(f"{length}I")))
-    tensors = dict(file.tensor(config) for _ in range(file.numbers("i")[0]))
-    return Packed(config, special, pieces, characters, tensors)
+    count = file.numbers("i")[0] if tensors else 0
+    weights = dict(file.tensor(config) for _ in range(count))
+    return Packed(config, special, pieces, characters, weights)
 
 
 class _File:

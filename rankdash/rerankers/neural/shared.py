@@ -99,6 +99,11 @@ class NeuralReranker:
         subwords = self._subwords()
         return math.nan if subwords is None else subwords.unknown_share(list(map(readable, texts)))
 
+    def _provenance(self) -> dict[str, str]:
+        """Origin and licence of packaged weights; empty for another model."""
+        known = packaged.in_use(str(self.settings["model"]))
+        return {} if known is None else known.provenance
+
     def _subwords(self) -> Subwords | None:
         """The tokens of the open model; None where they are not known."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers.neural import packaged
+from rankdash.rerankers.neural import model_files, packaged
 from rankdash.rerankers.neural.batches import Frame, Ids
 from rankdash.rerankers.neural.model_files import PACKAGED, unreadable, without
 from rankdash.rerankers.remote.estimates import text_tokens
@@ -138,11 +138,7 @@ class Subwords:
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Of the tokens of these texts, the share that the model does not know; NaN without any."""
         with self._lock:
-            unknown, found = self._source.unknown(), self._source.plain(texts)
-        total = sum(map(len, found))
-        if not total:
-            return math.nan
-        return 0.0 if unknown is None else sum(ids.count(unknown) for ids in found) / total
+            return _unknown_share(self._source, texts)
 
     def _keep(self, text: str, cut: Cut) -> None:
         self._kept[text] = cut
@@ -150,6 +146,35 @@ class Subwords:
         while self._size > _KEPT:
             _, gone = self._kept.popitem(last=False)
             self._size -= len(gone.ids) + 1
+
+
+def _unknown_share(source: TokenizerSource, texts: Sequence[str]) -> float:
+    unknown, found = source.unknown(), source.plain(texts)
+    total = sum(map(len, found))
+    if not total:
+        return math.nan
+    return 0.0 if unknown is None else sum(ids.count(unknown) for ids in found) / total
+
+
+def unknown_share(model: str, texts: Sequence[str]) -> float:
+    """Return the share in [0, 1] of the tokens of these texts that the tokenizer of a model does
+    not know; NaN if the tokenizer is not on this machine. Loads no model and asks no one.
+
+    model: as in the settings of a reranker.
+    """
+    try:
+        model_files.require_packages()
+        known = packaged.in_use(model)
+        file = None if known else model_files.cached_tokenizer(model)
+        if known is not None:
+            source = RawTokenizer(packaged.tokenizer(known))
+        elif file is not None:
+            source = RawTokenizer.from_file(file)
+        else:
+            return math.nan
+    except UnavailableError:
+        return math.nan
+    return _unknown_share(source, [text.encode("utf-8", "replace").decode() for text in texts])
 
 
 def _frame(source: TokenizerSource, *, pairs: bool) -> Frame:

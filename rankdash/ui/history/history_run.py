@@ -11,10 +11,12 @@ from rankdash.store.notes.pins import Pins
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history.history_view import Past
 from rankdash.ui.runs import run_note
+from rankdash.ui.runs.run_records import record
 from rankdash.ui.state import address
 from rankdash.ui.state.server import read_only, workspace
 from rankdash.ui.widgets import action_errors
-from rankdash.ui.widgets.text import name_safe
+from rankdash.ui.widgets.text import markdown_safe, name_safe
+from rankdash.words.rankings import provenance
 
 _PLACE = "history"
 
@@ -23,6 +25,8 @@ def draw(history: Past, system_id: str) -> None:
     with st.container(border=True):
         title, action = st.columns([3, 1], vertical_alignment="center")
         title.markdown(f"**{name_safe(history.name(system_id))}**")
+        if system_id != FIRST_STAGE and (weights := provenance(record(system_id).machine)):
+            st.caption(markdown_safe(weights, 400))
         if read_only():
             if system_id != FIRST_STAGE:
                 run_note.draw(system_id)

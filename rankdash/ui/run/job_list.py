@@ -128,11 +128,12 @@ def _offer_comparison(every: Sequence[JobRow]) -> None:
     if not seen or seen[-1] in watched:
         return
     stored = {row.id for row in workspace().runs()}
-    runs = [row.id for row in every if row.grid == seen[-1] and row.id in stored]
-    if len(runs) < 2:
+    variants = [row for row in every if row.grid == seen[-1] and row.id in stored]
+    runs = [each for row in variants for each in row.runs if each in stored]
+    if len(variants) < 2:
         return
     text, action = st.columns([5, 1], vertical_alignment="center")
-    text.success(ngettext("{n} variant is done.", "{n} variants are done.", len(runs)))
+    text.success(ngettext("{n} variant is done.", "{n} variants are done.", len(variants)))
     if action.button(_("Compare"), icon=":material/monitoring:", key=f"compare.{seen[-1]}"):
         seen.remove(seen[-1])
         address.choose("base", runs[0])
@@ -152,13 +153,14 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
             watched.clear()
         watched += [each for each in live if each not in watched]
         return
+    ended = [row for row in single if row.id in watched]
     stored = {row.id for row in workspace().runs()}
-    runs = [row for row in single if row.id in watched and row.id in stored]
+    runs = {each: name for row in ended for each, name in row.runs.items() if each in stored}
     if not runs:
         return
     text, action = st.columns([5, 1], vertical_alignment="center")
-    names = enumerated(markdown_safe(row.name, 60) for row in runs)
-    failed = sum(row.failed for row in runs)
+    names = enumerated(markdown_safe(name, 60) for name in runs.values())
+    failed = sum(row.failed for row in ended)
     if failed:
         lost = ngettext(
             "{n} query failed: select the run in the list to retry it.",
@@ -171,7 +173,7 @@ def _offer_overview(every: Sequence[JobRow]) -> None:
         text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
     if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
         watched.clear()
-        address.choose("system", [row.id for row in runs][: sidebar.MOST_COMPARED])
+        address.choose("system", list(runs)[: sidebar.MOST_COMPARED])
         view.go("overview")
 
 

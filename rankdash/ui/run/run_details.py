@@ -22,12 +22,13 @@ from rankdash.ui.widgets.signed_cells import signed_cells
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import failures
 from rankdash.words.latency import where_measured
-from rankdash.words.rankings import unknown_tokens, without_text
+from rankdash.words.rankings import provenance, unknown_tokens, without_text
 
 _LONGEST = 300
 # Told in sentences, so that the table need not repeat them.
 _IN_SENTENCES = (
     *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
+    *("model_package", "model_origin", "model_licence"),
     SHIPPED_WITH,
 )
 
@@ -104,6 +105,8 @@ def _computed(kept: Record, run: Run) -> Iterator[str]:
             yield _("It is set in the settings.")
         elif titles.get("device", "cpu") != "cpu":
             yield _("There is a graphics card, which auto prefers.")
+        if weights := provenance(titles):
+            yield weights
         if "note" in titles:
             yield titles["note"]
         if "rank_agreement" in titles:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -14,43 +14,31 @@ import numpy.typing as npt
 import streamlit as st
 
 from rankdash.errors import RankdashError
-from rankdash.i18n import duration, error_text, ngettext
+from rankdash.i18n import error_text, ngettext
 from rankdash.i18n import gettext as _
 from rankdash.ranking.measured import WithoutText
-from rankdash.ranking.ranking import SHIPPED_WITH
-from rankdash.rerankers import RerankerKind, kinds, problems
+from rankdash.rerankers import RerankerKind, defaults, kinds, problems
 from rankdash.rerankers.kinds.late_interaction import LateInteraction
 from rankdash.rerankers.neural.model_files import lacking_packages
+from rankdash.rerankers.neural.tokenizer import unknown_share
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.on_ray.settings import Actors
 from rankdash.runs.variants import DEPTH, Variant
-from rankdash.store import RunRow
 from rankdash.ui.run import cluster_form, job_list, run_estimate, timing_form, variants_form
-from rankdash.ui.runs import key_field, run_records, settings_form
+from rankdash.ui.run.run_estimate import FormPlan, Wish
+from rankdash.ui.runs import key_field, settings_form
 from rankdash.ui.state import pickers, stored
+from rankdash.ui.state.cache import cache
 from rankdash.ui.state.server import worker, workspace
 from rankdash.ui.widgets import action_errors, redraw
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
 
 _SEED = 7
-_FEWEST_MEASURED = 30
-# Runs that differ in one of these say nothing of each other's speed.
-_SAME_SPEED = ("model", "dialect", "base_url")
 
 Settings = Mapping[str, str | int | float | bool]
-
-
-@dataclass(frozen=True)
-class FormPlan:
-    """What a run would score. depth None: all candidates. sample None: all queries."""
-
-    depth: int | None
-    sample: int | None
-    queries: int
-    pairs: int
 
 
 def draw(dataset_id: str) -> None:
@@ -58,29 +46,33 @@ def draw(dataset_id: str) -> None:
         st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
     key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
     offered, lacking = _offered(), lacking_packages()
-    language = stored.dataset(dataset_id).language
-    readable = language == "latin"
+    share, preselected = partial(_unknown_share, dataset_id), _preselection(dataset_id)
     chosen = st.multiselect(
         _("Rerankers"),
         list(offered),
-        # A model for each language comes with rankdash.
-        default=["bm25" if lacking else "bi-encoder"],
+        default=["bm25"] if lacking else list(preselected.rerankers),
         placeholder=_("none"),
         # All would start paid services too.
         select_all=False,
         format_func=lambda name: _(offered[name].title),
         # What is chosen for one language is no choice for another.
-        key=pickers.in_words("run.rerankers" if readable else "run.rerankers.other_letters"),
+        key=pickers.in_words(
+            "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
+        ),
         persist_state="session",
     )
     if lacking and any(offered[name].models for name in chosen):
         st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
-    plan = _plan(dataset_id)
+    plan = _plan(dataset_id, preselected)
     settings, found, asked = {}, {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
             st.caption(_(offered[name].meaning))
-            settings[name] = settings_form.draw(offered[name], language)
+            settings[name] = settings_form.draw(
+                offered[name],
+                stored.dataset(dataset_id).language,
+                *([share] if offered[name].models else []),
+            )
             found[name] = key_field.draw(offered[name], settings[name], name)
             settings[name] |= found[name].settings
             asked[name] = variants_form.draw(offered[name], settings[name], plan.depth)
@@ -100,20 +92,30 @@ def draw(dataset_id: str) -> None:
         lambda latency: max(
             _timed(offered[name], settings[name], plan, latency) for name in chosen
         ),
-        _latency_seconds(chosen, settings),
+        run_estimate.latency_seconds(chosen, settings),
     )
     actors = cluster_form.draw()
     without_text = _without_text(dataset_id)
     wishes = [
-        _Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
+        Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
         for name in chosen
         for variant in asked[name]
     ]
-    _say_estimate(wishes)
+    fused = st.checkbox(
+        _("Also fuse each run with the first stage (RRF)"),
+        preselected.fused,
+        key=f"run.fused.{preselected.fused}",
+        persist_state="session",
+        help=_(
+            "Adds a second run for each reranker, at once and without running a model: reciprocal "
+            "rank fusion of its ranking and the first stage."
+        ),
+    )
+    run_estimate.say_total(dataset_id, wishes)
     for name in chosen:
         runs = [(variant.settings, variant.depth) for variant in asked[name]]
         run_estimate.say(dataset_id, offered[name], runs, plan.queries)
-    label = ngettext("Start {n} run", "Start {n} runs", len(wishes))
+    label = ngettext("Start {n} run", "Start {n} runs", len(wishes) * (2 if fused else 1))
     if st.button(
         label,
         type="primary",
@@ -127,15 +129,7 @@ def draw(dataset_id: str) -> None:
             redraw.hold()
             st.error(text, icon=":material/key_off:")
         if not no_key:
-            _start(dataset_id, wishes, timing, without_text, actors)
-
-
-@dataclass(frozen=True)
-class _Wish:
-    kind: RerankerKind
-    variant: Variant
-    keys: Mapping[str, str]
-    plan: FormPlan
+            _start(dataset_id, wishes, timing, without_text, actors, fused=fused)
 
 
 def _offered() -> dict[str, RerankerKind]:
@@ -145,7 +139,22 @@ def _offered() -> dict[str, RerankerKind]:
     return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
 
 
-def _plan(dataset_id: str) -> FormPlan:
+def _unknown_share(dataset_id: str, model: str) -> float:
+    """Of the tokens of the texts, the share that a model does not know, as far as is known."""
+    base = stored.stored(dataset_id)
+    return cache(
+        ("unknown share", base, model),
+        lambda: unknown_share(model, defaults.sample_texts(stored.dataset(base))),
+    )
+
+
+def _preselection(dataset_id: str) -> defaults.Preselection:
+    base = stored.stored(dataset_id)
+    share = partial(_unknown_share, base)
+    return cache(("preselection", base), lambda: defaults.preselection(stored.dataset(base), share))
+
+
+def _plan(dataset_id: str, preselected: defaults.Preselection) -> FormPlan:
     counts = _counts(dataset_id)
     deepest, queries = int(counts.max(initial=1)), len(counts)
     left, right = st.columns(2)
@@ -158,12 +167,13 @@ def _plan(dataset_id: str) -> FormPlan:
         persist_state="session",
         help=_("The rest keep their first-stage order below the reranked ones."),
     )
+    key = f"run.sample.{dataset_id}"
     sample = right.slider(
         _("Queries"),
         1,
         max(queries, 2),
-        queries,
-        key=f"run.sample.{dataset_id}",
+        preselected.queries,
+        key=key,
         persist_state="session",
         help=_(
             "Fewer queries are faster: a random sample, always the same one (seed {seed}). The "
@@ -171,6 +181,18 @@ def _plan(dataset_id: str) -> FormPlan:
             seed=_SEED,
         ),
     )
+    if sample < queries:
+
+        def take_all() -> None:
+            st.session_state[key] = queries
+
+        right.button(
+            ngettext("All {n} query", "All {n} queries", queries),
+            icon=":material/select_all:",
+            type="tertiary",
+            on_click=take_all,
+            key="run.sample.all",
+        )
     share = sample / queries if queries else 0.0
     return FormPlan(
         depth=depth if depth < deepest else None,
@@ -195,46 +217,6 @@ def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
     return np.diff(stored.dataset(dataset_id).candidates.offsets)
 
 
-def _say_estimate(wishes: Sequence[_Wish]) -> None:
-    if not wishes:
-        return
-    pairs = [wish.plan.pairs for wish in wishes]
-    parts = [
-        ngettext("{n} query", "{n} queries", wishes[0].plan.queries),
-        ngettext("about {n} pair for each reranker", "about {n} pairs for each reranker", pairs[0])
-        if len(set(pairs)) == 1
-        else ngettext("about {n} pair in all", "about {n} pairs in all", sum(pairs)),
-    ]
-    seconds = [
-        _measured_seconds(wish.kind.name, wish.variant.settings, wish.plan) for wish in wishes
-    ]
-    known = sum(value for value in seconds if value is not None)
-    if all(value is not None for value in seconds):
-        parts.append(_("about {time} on this machine", time=duration(known)))
-    elif known:
-        parts.append(
-            _(
-                "about {time} on this machine, plus the rerankers that have not run here",
-                time=duration(known),
-            )
-        )
-    elif any(_like(wish.kind.name, wish.variant.settings) for wish in wishes):
-        parts.append(_("time not known yet: too little has run here to estimate it"))
-    else:
-        parts.append(_("time not known yet: no reranker of this kind has run here"))
-    if not any(_calls_out(wish.kind, wish.variant.settings) for wish in wishes):
-        parts.append(_("$0: all of it runs on this machine"))
-    st.caption(" · ".join(parts))
-
-
-def _calls_out(kind: RerankerKind, settings: Settings) -> bool:
-    """Whether another machine is asked; with settings that cannot be read, maybe."""
-    try:
-        return kind.able(settings).needs_network
-    except RankdashError:
-        return True
-
-
 def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str) -> int:
     """How many queries are timed alone: all where they come one by one anyway, else a sample."""
     try:
@@ -244,39 +226,6 @@ def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str)
     if not together:
         return plan.queries
     return 0 if latency == "never" else min(Timing().sample, max(1, plan.queries // 2))
-
-
-def _like(kind: str, settings: Settings) -> list[RunRow]:
-    """The stored runs of that kind and model that were made here."""
-    return [
-        row
-        for row in workspace().runs()
-        if row.reranker == kind
-        and SHIPPED_WITH not in run_records.record(row.id).machine
-        and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
-    ]
-
-
-def _latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> float | None:
-    """Of the slowest of the chosen; None where one of them was never timed here."""
-    found = [
-        max((row.p50_ms for row in _like(name, settings[name]) if row.p50_ms > 0), default=None)
-        for name in chosen
-    ]
-    known = [latency / 1000 for latency in found if latency is not None]
-    return max(known) if len(known) == len(chosen) else None
-
-
-def _measured_seconds(kind: str, settings: Settings, plan: FormPlan) -> float | None:
-    """From the longest run of that kind and model in this workspace: its pairs a second, and its
-    start."""
-    measured = [row for row in _like(kind, settings) if row.pairs_per_second]
-    # A run of a dozen queries is mostly start: the longest tells the rate best.
-    longest = max(measured, key=lambda row: row.queries_done, default=None)
-    if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
-        return None
-    start = longest.load_ms / 1000 if math.isfinite(longest.load_ms) else 0.0
-    return start + plan.pairs / float(longest.pairs_per_second or 1.0)
 
 
 def _without_text(dataset_id: str) -> WithoutText:
@@ -303,10 +252,12 @@ def _without_text(dataset_id: str) -> WithoutText:
 
 def _start(
     dataset_id: str,
-    wishes: Sequence[_Wish],
+    wishes: Sequence[Wish],
     timing: Timing,
     without_text: WithoutText,
     actors: Actors | None = None,
+    *,
+    fused: bool = False,
 ) -> None:
     kinds_of = Counter(wish.kind.name for wish in wishes)
     grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
@@ -315,7 +266,7 @@ def _start(
         for wish in wishes:
             _check(wish)
         for wish in wishes:
-            job_id = jobs.new_id()
+            job_id, name = jobs.new_id(), _run_name(dataset_id, wish)
             if wish.keys:
                 worker().hand_over(job_id, wish.keys)
                 key_field.lend(wish.kind.name, job_id)
@@ -325,14 +276,17 @@ def _start(
                     dataset_id=dataset_id,
                     reranker=wish.kind.name,
                     settings=wish.variant.settings,
-                    name=_run_name(dataset_id, wish),
+                    name=name,
                     depth=wish.plan.depth,
                     sample=wish.plan.sample,
                     seed=_SEED,
                     timing=_timing_of(wish, timing) if wish.kind.name in grids else timing,
                     without_text=without_text,
                     grid=grids.get(wish.kind.name),
-                    actors=None if _calls_out(wish.kind, wish.variant.settings) else actors,
+                    actors=None
+                    if run_estimate.calls_out(wish.kind, wish.variant.settings)
+                    else actors,
+                    fused=_("{name} + first stage (RRF)", name=name) if fused else None,
                 ),
                 job_id,
             )
@@ -348,10 +302,10 @@ def _start(
     st.rerun()
 
 
-def _timing_of(wish: _Wish, timing: Timing) -> Timing:
+def _timing_of(wish: Wish, timing: Timing) -> Timing:
     """Of one variant: those that differ in speed alone share their scores, and all but the first
     would be without a latency. What another machine scores is not asked for twice."""
-    if timing.latency != "auto" or _calls_out(wish.kind, wish.variant.settings):
+    if timing.latency != "auto" or run_estimate.calls_out(wish.kind, wish.variant.settings):
         return timing
     return replace(timing, latency="always")
 
@@ -364,7 +318,7 @@ class _RefusedError(Exception):
         super().__init__()
 
 
-def _check(wish: _Wish) -> None:
+def _check(wish: Wish) -> None:
     try:
         jobs.check(wish.kind.name, wish.variant.settings)
     except RankdashError as error:
@@ -381,7 +335,7 @@ def _service_name(kind: RerankerKind, settings: Settings) -> str:
     return service.title if own or place is None else place.host
 
 
-def _run_name(dataset_id: str, wish: _Wish) -> str:
+def _run_name(dataset_id: str, wish: Wish) -> str:
     """The model or the kind, what makes this run special, and a number where the name is taken."""
     kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]

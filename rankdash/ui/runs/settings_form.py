@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
 from babel import Locale
 
-from rankdash.i18n import enumerated, finding_text, number, paragraph
+from rankdash.i18n import enumerated, finding_text, number, paragraph, percent
 from rankdash.i18n import gettext as _
 from rankdash.i18n import language as reader_language
+from rankdash.ranking.measured import TOO_MANY_UNKNOWN
 from rankdash.rerankers import Configured, SettingSpec
+from rankdash.rerankers.neural import packaged
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit
 from rankdash.ui.state import pickers
 from rankdash.ui.widgets.text import markdown_safe
 from rankdash.words import names
+from rankdash.words.rankings import provenance
 
 _A_ROW = 3
 _LINE_PIXELS = 26
 _COARSE_FROM = 100
 
 
-def draw(kind: Configured, language: str) -> dict[str, str | int | float | bool]:
+def draw(
+    kind: Configured, language: str, unknown_share: Callable[[str], float] = lambda model: math.nan
+) -> dict[str, str | int | float | bool]:
     """One widget per setting, three a row and longer texts below; returns name → value.
 
-    What suits nearly everyone as it is stays behind "More settings". language: of the queries; a
-    model that does not read it is no default, and is warned of.
+    What suits nearly everyone as it is stays behind "More settings". language: of the queries.
+    unknown_share: of the tokens of the texts, the share that a model does not know; NaN if that
+    cannot be told. A model that does not read the texts is no default, and is warned of.
     """
-    specs = [_fitting(spec, language) for spec in kind.settings]
+    specs = [_fitting(spec, language, unknown_share) for spec in kind.settings]
     # What is chosen for one language is no choice for another.
-    place = kind.name if language == "latin" else f"{kind.name}.{language}"
+    usual = language == "latin" and specs == list(kind.settings)
+    place = kind.name if usual else f"{kind.name}.{language}"
     values = _rows(place, [spec for spec in specs if not spec.advanced])
-    for warning in misfit(values, language):
-        text = paragraph([finding_text(warning), _(warning.remedy, **warning.params)])
-        st.warning(markdown_safe(text, 400), icon=":material/translate:")
+    model = str(values.get("model", ""))
+    _say_origin(model)
+    _caution(model, language, unknown_share(model))
     advanced = [spec for spec in specs if spec.advanced]
     if advanced:
         with st.expander(_("More settings"), key=f"more.{kind.name}"):
@@ -42,10 +50,31 @@ def draw(kind: Configured, language: str) -> dict[str, str | int | float | bool]
     return {spec.name: values[spec.name] for spec in kind.settings}
 
 
-def _fitting(spec: SettingSpec, queries: str) -> SettingSpec:
+def _say_origin(model: str) -> None:
+    known = packaged.in_use(model)
+    if known is not None and (line := provenance(known.provenance)):
+        st.caption(markdown_safe(line, 400))
+
+
+def _caution(model: str, language: str, share: float) -> None:
+    """One line about a model that does not read the texts, as far as that is known."""
+    if share > TOO_MANY_UNKNOWN:
+        text = _(
+            "{share} of the tokens of these texts are unknown to this model.", share=percent(share)
+        )
+        st.warning(text, icon=":material/translate:")
+        return
+    for warning in misfit({"model": model}, language):
+        text = paragraph([finding_text(warning), _(warning.remedy, **warning.params)])
+        st.warning(markdown_safe(text, 400), icon=":material/translate:")
+
+
+def _fitting(
+    spec: SettingSpec, language: str, unknown_share: Callable[[str], float]
+) -> SettingSpec:
     if spec.name != "model":
         return spec
-    return replace(spec, default=fitting(str(spec.default), queries))
+    return replace(spec, default=fitting(str(spec.default), language, unknown_share))
 
 
 def _rows(kind: str, specs: list[SettingSpec]) -> dict[str, str | int | float | bool]:
@@ -141,17 +170,18 @@ def _suggested(label: str, spec: SettingSpec, key: str) -> str:
     )
     known = next((model for model in known_models() if model.id == chosen), None)
     if known is not None:
-        st.caption(_(known.purpose))
-        st.caption(
-            _(
-                "{languages} · {millions} M parameters · {tokens} tokens · licence as stated on "
-                "its page, to be checked there: {licence}",
-                languages=_languages(known.languages),
-                millions=number(known.parameters / 1e6, 0),
-                tokens=number(known.max_length, 0),
-                licence=known.licence,
-            )
+        size = _(
+            "{languages} · {millions} M parameters · {tokens} tokens",
+            languages=_languages(known.languages),
+            millions=number(known.parameters / 1e6, 0),
+            tokens=number(known.max_length, 0),
         )
+        # The licence of a packaged model is in the line on its origin.
+        licence = _(
+            "licence as stated on its page, to be checked there: {licence}", licence=known.licence
+        )
+        st.caption(_(known.purpose))
+        st.caption(size if packaged.in_use(known.id) else f"{size} · {licence}")
     return str(chosen)
 
 

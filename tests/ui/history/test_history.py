@@ -12,6 +12,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers import kinds
 from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.rerankers.neural import packaged
 from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.pins import Pins
@@ -151,6 +152,17 @@ def test_looks_are_counted_and_a_correction_is_offered(app, several):
     assert "corrected for all 3 (Holm)" in said(app)
     assert (by_name(app)["p"].dropna() >= before.dropna()).all()
     assert by_name(app).loc["better", "p"] > before["better"]
+
+
+def test_a_selected_run_of_a_packaged_model_says_where_its_weights_come_from(
+    app, several, workspace
+):
+    known = packaged.MODELS[0]
+    old = workspace.run(several["old"])
+    workspace.save_run(replace(old, machine={**old.machine, **known.provenance}))
+    line = f"from the package {known.package} {known.released}, SHA-256 {known.sha256[:12]}"
+    assert line in said(opened(app, runs=several["old"])).replace("\\", "")
+    assert "Weights" not in said(opened(app, runs=several["better"]))
 
 
 def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(

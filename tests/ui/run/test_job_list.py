@@ -1,5 +1,6 @@
 """Jobs that ended while a person watched, and those that cannot go on here."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -45,6 +46,23 @@ def test_a_run_that_ended_is_said_with_the_way_to_what_it_changed(started, works
     assert not started.exception
     assert [each.value for each in started.title] == ["Overview"]
     assert started.query_params["system"] in (run.id, [run.id])
+
+
+def test_the_fusion_that_was_made_with_a_run_is_compared_too(run_form, workspace, stored):
+    run_form.checkbox(key="run.fused.False").set_value(True).run()
+    button(run_form, "Start 2 runs").click().run()
+    (job,) = jobs.list(workspace, stored)
+    assert (job.name, job.fused) == ("BM25", "BM25 + first stage (RRF)")
+    (run,) = workspace.runs(stored)
+    for run_id in job.runs:
+        workspace.save_run(replace(workspace.run(run.id), id=run_id))
+    change(workspace, "state", "done")
+    run_form.run()
+    assert [each.value.replace("\\", "") for each in run_form.success] == [
+        "Done: BM25, BM25 + first stage (RRF)."
+    ]
+    button(run_form, "Compare").click().run()
+    assert run_form.query_params["system"] == list(job.runs)
 
 
 def test_a_run_that_ended_before_anyone_watched_is_no_news(app, workspace, stored):
@@ -141,7 +159,10 @@ def runs(monkeypatch):
 
 
 def rows(grid: str | None = None, **states: str) -> list[SimpleNamespace]:
-    return [job(id=each, name=each, state=state, grid=grid) for each, state in states.items()]
+    return [
+        job(id=each, name=each, state=state, grid=grid, runs={each: each})
+        for each, state in states.items()
+    ]
 
 
 def test_single_runs_that_were_watched_are_offered_once_none_is_live(paper, session, runs):
@@ -169,7 +190,8 @@ def test_failed_queries_of_a_run_that_ended_are_a_warning_that_names_the_retry(
     drawn = paper(job_list)
     drawn.session_state = session
     job_list._offer_overview(rows(a="running"))
-    job_list._offer_overview([job(id="a", name="a", state="done", grid=None, failed=5)])
+    ended = job(id="a", name="a", state="done", grid=None, failed=5, runs={"a": "a"})
+    job_list._offer_overview([ended])
     assert drawn.of("success") == []
     assert drawn.of("warning") == [
         "Done: a. 5 queries failed: select the run in the list to retry them."

@@ -10,7 +10,7 @@ from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs.jobs import Timing
 from rankdash.runs.variants import DEPTH
 from rankdash.ui.run import run_form
-from rankdash.ui.run.run_form import FormPlan
+from rankdash.ui.run.run_estimate import FormPlan
 from rankdash.ui.runs import settings_form
 from rankdash.ui.widgets import action_errors
 

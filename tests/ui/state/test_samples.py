@@ -62,7 +62,7 @@ def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
     # What another machine took says nothing of this one.
-    assert "no reranker of this kind has run here" in texts(app)
+    assert "not measured on this machine yet" in texts(app)
 
 
 def test_what_was_deleted_does_not_come_back(workspace):
@@ -150,5 +150,9 @@ def test_a_model_of_english_is_no_default_for_another_language(app, opened, chin
     assert app.multiselect(key="run.rerankers.other_letters").value == ["bi-encoder"]
     (model,) = [box for box in app.selectbox if box.label == "Model"]
     assert model.value == "packaged/multilingual-e5-small"
+    # One start, two results.
+    assert [each.value for each in app.checkbox if each.key == "run.fused.True"] == [True]
+    assert "Start 2 runs" in [each.label for each in app.button]
     app.selectbox(key="address.data").set_value(opened).run()
-    assert app.multiselect(key="run.rerankers").value == ["bi-encoder"]
+    assert app.multiselect(key="run.rerankers").value == ["bi-encoder", "cross-encoder"]
+    assert [each.value for each in app.checkbox if each.key == "run.fused.False"] == [False]

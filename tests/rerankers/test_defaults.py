@@ -1,0 +1,115 @@
+"""What suits a data set if the user chooses nothing."""
+
+import math
+from itertools import count
+
+import pytest
+
+from rankdash.loading import load
+from rankdash.readers import Source
+from rankdash.rerankers import get
+from rankdash.rerankers.defaults import (
+    ALL_SECONDS,
+    LEAST_QUERIES,
+    SAMPLE_SECONDS,
+    Preselection,
+    Workload,
+    preselection,
+    sample_texts,
+    with_model,
+)
+from rankdash.rerankers.neural import packaged
+from rankdash.rerankers.neural.tokenizer import unknown_share
+
+E5 = packaged.MULTILINGUAL
+CROSS = "packaged/ms-marco-MiniLM-L12-v2"
+
+
+def data_of(query: str, document: str, queries: int = 3, documents: int = 4):
+    fresh = count()
+    rows = "query_id,query,doc_id,document,label,rank\n" + "".join(
+        f"q{q},{query} {q},d{next(fresh)},{document},{int(d == 1)},{d + 1}\n"
+        for q in range(queries)
+        for d in range(documents)
+    )
+    return load([Source("rows.csv", rows.encode())]).dataset
+
+
+def knows_all(_model: str) -> float:
+    return 0.0
+
+
+def test_english_starts_with_both_packaged_models_and_no_fusion():
+    found = preselection(data_of("return an item", "how to return"), knows_all)
+    assert found == Preselection(("bi-encoder", "cross-encoder"), False, 3)
+
+
+def test_other_scripts_start_with_the_multilingual_encoder_and_its_fusion():
+    data = data_of("如何退货", "退货说明")
+    found = preselection(data, knows_all)
+    assert found == Preselection(("bi-encoder",), True, 3)
+    assert with_model(get("bi-encoder"), {}, data)["model"] == E5
+
+
+def test_a_model_that_does_not_know_the_tokens_is_not_preselected():
+    """English queries over Chinese documents, and a script that no packaged model knows."""
+    data = data_of("return an item", "退货说明运费时间")
+    found = preselection(data, lambda model: 0.0 if model == E5 else 0.62)
+    assert found == Preselection(("bi-encoder",), True, 3)
+    assert preselection(data, lambda model: 0.1001).rerankers == ("bm25",)
+    assert not preselection(data, lambda model: 0.1001).fused
+    assert preselection(data, lambda model: 0.1).rerankers == ("bi-encoder", "cross-encoder")
+
+
+def test_tokens_that_a_packaged_model_does_not_know_are_counted_without_loading_it():
+    texts = sample_texts(data_of("return an item", "退货说明运费时间"))
+    assert unknown_share(CROSS, texts) > 0.1
+    assert unknown_share(E5, texts) < 0.1
+    assert unknown_share(CROSS, ["return an item"]) == 0
+    assert unknown_share(E5, ["𒀀𒀁𒀂 𒀀𒀁"]) > 0.1
+    assert math.isnan(unknown_share("nobody/has-this", texts))
+
+
+def test_the_default_model_of_a_reranker_reads_the_texts_and_a_set_one_stays():
+    data = data_of("return an item", "退货说明运费时间")
+    assert with_model(get("bi-encoder"), {}, data) == {"model": E5}
+    assert with_model(get("bi-encoder"), {"model": CROSS}, data) == {"model": CROSS}
+    assert with_model(get("bm25"), {"k1": 1.0}, data) == {"k1": 1.0}
+    english = data_of("return an item", "how to return")
+    assert with_model(get("cross-encoder"), {}, english) == {"model": CROSS}
+
+
+def test_the_sample_of_texts_is_spread_over_the_data_set():
+    texts = sample_texts(data_of("ask", "text", queries=250, documents=4))
+    assert len(texts) == 200
+    assert texts[0] == "ask 0" and texts[99] == "ask 249"
+
+
+def test_texts_that_take_long_are_sampled():
+    data = data_of("return an item", " ".join(["parcel"] * 400), queries=400, documents=10)
+    queries = preselection(data, knows_all).queries
+    work = Workload.of(data)
+
+    def seconds(chosen: int) -> float:
+        return sum(work.seconds(kind, chosen) for kind in ("bi-encoder", "cross-encoder"))
+
+    assert seconds(400) > ALL_SECONDS
+    assert LEAST_QUERIES <= queries < 400 and queries % 10 == 0
+    assert seconds(queries) <= SAMPLE_SECONDS < seconds(queries + 11)
+
+
+def test_a_few_queries_are_reranked_however_long_they_take():
+    data = data_of("return an item", " ".join(["parcel"] * 500), queries=40, documents=200)
+    assert preselection(data, knows_all).queries == LEAST_QUERIES
+
+
+@pytest.mark.parametrize(("kind", "tokens"), [("cross-encoder", 40 * 45), ("bi-encoder", 8 * 40)])
+def test_a_bi_encoder_reads_each_document_once(kind, tokens):
+    import numpy as np
+
+    work = Workload(np.array([10, 10, 10, 10]), 8, 5.0, 40.0)
+    extra = 0 if kind == "cross-encoder" else 4 * 5
+    rate = (40 * 45) / work.seconds("cross-encoder", 4)
+    assert work.seconds(kind, 4) * rate == pytest.approx(tokens + extra)
+    assert work.seconds("cross-encoder", 4, depth=5) * rate == pytest.approx(20 * 45)
+    assert work.seconds("bm25", 4) is None
