@@ -91,11 +91,12 @@ class Visit:
         return found
 
     def choose_reranker(self, title: str) -> None:
-        """That one, instead of the one offered."""
+        """That one, instead of the two that are preselected."""
         box = self.page.get_by_role("combobox", name="Rerankers")
-        box.click()
-        self.page.keyboard.press("Backspace")
-        self.settle()
+        for _ in range(2):
+            box.click()
+            self.page.keyboard.press("Backspace")
+            self.settle()
         box.click()
         self.page.get_by_role("option", name=title, exact=True).click()
         self.page.keyboard.press("Escape")

@@ -35,10 +35,7 @@ def choose(visit, field: str, *options: str) -> None:
 def test_new_kinds_run_and_stored_runs_are_combined(plugins, visit):
     visit.open("run")
     visit.sees(re.compile(r"broken\.py is not loaded"))
-    visit.page.get_by_role("combobox", name="Rerankers").click()
-    visit.page.keyboard.press("Backspace")
-    visit.settle()
-    choose(visit, "Rerankers", "Cascade")
+    visit.choose_reranker("Cascade")
     choose(visit, "First reranker", "Shortest first")
     choose(visit, "Second reranker", "BM25")
     visit.page.get_by_role("button", name="Start 1 run").click()

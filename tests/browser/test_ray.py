@@ -13,7 +13,7 @@ from rankdash.runs.on_ray.settings import LOCAL, VARIABLE
 from rankdash.store import Workspace
 
 from .conftest import free_port
-from .test_journeys import RUN_MS, run_first_offered
+from .test_journeys import RUN_MS, start_run
 
 PLUGIN = Path(__file__).parents[1] / "runs" / "ray_plugin.py"
 NAMED = re.compile("Score (with Ray|on the Ray cluster)")
@@ -47,7 +47,7 @@ def this_machine(monkeypatch):
 
 def test_without_an_address_no_cluster_is_offered(no_address, visit):
     visit.open("run")
-    expect(visit.page.get_by_role("button", name="Start 1 run")).to_be_visible()
+    expect(visit.page.get_by_role("button", name="Start 2 runs")).to_be_visible()
     expect(visit.page.get_by_text(NAMED)).to_have_count(0)
 
 
@@ -56,7 +56,7 @@ def test_a_cluster_that_cannot_be_had_is_said_with_a_remedy(silent_address, hash
     visit.choose_reranker("Hashing")
     visit.sees(NAMED).click()
     visit.settle()
-    run_first_offered(visit)
+    start_run(visit)
     if find_spec("ray") is None:
         visit.sees('Ray is not installed. Install it: pip install "rankdash[ray]"', timeout=RUN_MS)
     else:
@@ -75,13 +75,13 @@ def test_a_run_with_ray_is_the_run_without(this_machine, hashing, app, visit):
 
     visit.open("run")
     visit.choose_reranker("Hashing")
-    run_first_offered(visit)
+    start_run(visit)
     visit.until(lambda: ended(1))
     visit.sees(NAMED).click()
     visit.settle()
     for label in ("Actors", "CPUs of an actor"):
         visit.page.get_by_label(label, exact=True).fill("1")
-    run_first_offered(visit)
+    start_run(visit)
     visit.until(lambda: ended(2))
     rows = sorted(jobs.list(workspace), key=lambda row: row.created)
     assert [row.error for row in rows] == [None, None]
@@ -97,6 +97,6 @@ def test_gpus_that_are_not_there_are_said_with_a_remedy(this_machine, hashing, v
     visit.sees(NAMED).click()
     visit.settle()
     visit.page.get_by_label("GPUs of an actor", exact=True).fill("0.5")
-    run_first_offered(visit)
+    start_run(visit)
     visit.sees("The Ray cluster has no GPU. Leave out the GPUs of an actor", timeout=RUN_MS)
     expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()

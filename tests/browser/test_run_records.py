@@ -17,6 +17,7 @@ def start(visit) -> None:
 
 def test_a_second_run_takes_its_scores_from_the_first_until_they_are_cleared(visit, app):
     visit.open("run")
+    visit.choose_reranker("Bi-encoder")
     start(visit)
     visit.sees("p50 and p95: milliseconds for one query", timeout=MODEL_MS)
     start(visit)
