@@ -19,6 +19,7 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
 from rankdash.reporting.report import ALL, SECTIONS, Front, html
+from rankdash.rerankers.neural.packaged import MODELS
 from rankdash.store.notes.notes import Note
 from rankdash.study.costs import choices
 from rankdash.study.study import Study
@@ -31,6 +32,7 @@ from tests.surfaces.reading import Page
 QUERIES = [f"q{n:02}" for n in range(30)]
 FAILED, SKIPPED = ("q03", "q07"), ("q11",)
 DOCS = 8
+WEIGHTS = MODELS[1]
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
 
 
@@ -93,7 +95,7 @@ def study_of(text: str = "plain", *, timed: bool = True, **changes: object) -> S
     )
     run = Run(
         "run", f"mover {text}", data.id, ranking, "bi-encoder", queries,
-        settings={"model": text}, machine={"cpu": text},
+        settings={"model": text}, machine={"cpu": text, **WEIGHTS.provenance},
     )  # fmt: skip
     given: dict[str, object] = {
         "statistics": StatisticsSettings(resamples=500),
@@ -164,6 +166,14 @@ def test_every_section_is_there_in_order_with_its_heading(report):
     assert list(report.sections)[1:] == list(ALL)
     for section in SECTIONS:
         assert section.title in report.text(section.id)
+
+
+def test_the_origin_of_packaged_weights_is_in_the_report(report):
+    text = report.text("origin")
+    assert f"model_package: {WEIGHTS.package} {WEIGHTS.released}" in text
+    assert f"model_sha256: {WEIGHTS.sha256}" in text
+    assert f"model_origin: {WEIGHTS.origin}" in text
+    assert f"model_licence: {WEIGHTS.licence}" in text
 
 
 def test_means_and_changes_are_those_of_the_comparison(study, report):

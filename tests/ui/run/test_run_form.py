@@ -332,6 +332,27 @@ def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it
     assert jobs_of(server.workspace()) == ()
 
 
+def test_a_large_data_set_is_sampled_and_one_click_takes_all_queries(
+    app, stored, hand, workspace, monkeypatch
+):
+    for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):
+        monkeypatch.setattr(f"rankdash.rerankers.defaults.{name}", value)
+    app.query_params["data"] = stored
+    app.switch_page(RUN).run()
+    assert app.multiselect(key="run.rerankers").value == ["bi-encoder", "cross-encoder"]
+    assert said(app).count("on 4 of 16 queries · about 16 pairs for each reranker") == 1
+    (every,) = [button for button in app.button if button.label == "All 16 queries"]
+    every.click().run()
+    assert "16 queries · about 64 pairs for each reranker" in said(app)
+    assert "All 16 queries" not in [button.label for button in app.button]
+    (start_both,) = [button for button in app.button if button.label == "Start 2 runs"]
+    start_both.click().run()
+    assert not app.exception
+    assert [job.reranker for job in jobs_of(workspace)] == ["bi-encoder", "cross-encoder"]
+    assert [job.sample for job in jobs_of(workspace)] == [None, None]
+    assert [job.fused for job in jobs_of(workspace)] == [None, None]
+
+
 def test_what_becomes_of_candidates_without_a_text_is_asked_where_there_are_any(
     run_form, workspace
 ):
