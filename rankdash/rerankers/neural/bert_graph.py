@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.rerankers.neural import onnx_format
 from rankdash.rerankers.neural.export import (
     INPUTS,
     OPSET,
@@ -87,7 +88,7 @@ class BertGraph:
             tokens = self._vector(build, tokens)
         build.node("Identity", tokens, name="output")
         with weights_of(path).open("wb") as weights:
-            path.write_bytes(build.model(weights).SerializeToString())
+            path.write_bytes(build.model(weights))
         return math.nan
 
     def _encoded(self, build: _Build) -> str:
@@ -166,7 +167,7 @@ class BertGraph:
 class _Build:
     """The nodes of a graph so far; each method adds some and returns the name of their output."""
 
-    FLOAT = 1  # onnx.TensorProto.FLOAT
+    FLOAT = 1  # TensorProto.FLOAT
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         self._tensors = tensors
@@ -174,10 +175,8 @@ class _Build:
         self._values: dict[str, Array] = {}
 
     def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
         name = name or f"{kind.lower()}.{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
+        self._nodes.append(onnx_format.node(kind, inputs, name, **attributes))
         return name
 
     def tensor(self, name: str, *, turned: bool = False) -> str:
@@ -211,43 +210,22 @@ class _Build:
         sized = self.node("Mul", given, self.node("Add", inside, self.number(1.0)))
         return self.node("Mul", sized, self.number(0.5))
 
-    def model(self, weights: BinaryIO) -> Any:
-        from onnx import TensorProto, helper
-
-        shape = ["batch", "width"]
-        graph = helper.make_graph(
-            self._nodes,
-            "bert",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name in INPUTS],
-            [helper.make_tensor_value_info("output", TensorProto.FLOAT, None)],
-            [
-                _stored(name, np.asarray(value, order="C"), weights)
-                for name, value in self._values.items()
-            ],
-        )
-        opset = helper.make_opsetid("", OPSET)
-        # The version of its time, which runtimes older than the library onnx read too.
-        return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    def model(self, weights: BinaryIO) -> bytes:
+        stored = [
+            _stored(name, np.asarray(value, order="C"), weights)
+            for name, value in self._values.items()
+        ]
+        return onnx_format.model(self._nodes, INPUTS, "output", stored, OPSET)
 
 
 def _stored(name: str, value: Array, weights: BinaryIO) -> Any:
     """A tensor of the graph; the values of a large one go to the end of a file."""
-    from onnx import TensorProto, helper, numpy_helper
-
     if value.nbytes < _LARGE_BYTES:
-        return numpy_helper.from_array(value, name)
+        return onnx_format.tensor(name, value)
     weights.write(bytes(-weights.tell() % _PAGE_BYTES))
-    tensor = TensorProto(
-        name=name,
-        dims=value.shape,
-        data_type=helper.np_dtype_to_tensor_dtype(value.dtype),
-        data_location=TensorProto.EXTERNAL,
-    )
-    place = {"location": Path(weights.name).name, "offset": weights.tell(), "length": value.nbytes}
-    for key, told in place.items():
-        tensor.external_data.add(key=key, value=str(told))
+    made = onnx_format.tensor(name, value, (Path(weights.name).name, weights.tell()))
     weights.write(value.data)
-    return tensor
+    return made
 
 
 def _read(purpose: Purpose, folder: Path) -> BertGraph | None:

@@ -23,7 +23,7 @@ from rankdash.rerankers.neural import cached_folders, packaged
 
 PACKAGED = packaged.default_encoder()
 """The model of the rerankers that embed texts, if none is chosen."""
-_LIBRARIES = ("onnxruntime", "onnx", "tokenizers", "safetensors")
+_LIBRARIES = ("onnxruntime", "tokenizers", "safetensors")
 """What computes a model. What is not BERT as published needs PyTorch too: the extra `models`."""
 _PATIENCE_SECONDS = 6.0
 _READ_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]

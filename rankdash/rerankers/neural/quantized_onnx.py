@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rankdash.rerankers.neural import onnx_format
+
 Array = npt.NDArray[Any]
 
 _QUANTIZED, _SCALE, _ZERO = "_quantized", "_scale", "_zero_point"
@@ -23,9 +25,7 @@ def read_weights(path: Path) -> dict[str, Array]:
 
     Raises KeyError or ValueError if the graph is of another form.
     """
-    import onnx
-
-    graph = onnx.load(path).graph
+    graph = onnx_format.parsed(path.read_bytes()).graph
     values = dict(_values(graph))
     found = {
         name: value
@@ -47,12 +47,10 @@ def read_weights(path: Path) -> dict[str, Array]:
 
 def _values(graph: Any) -> Iterator[tuple[str, Array]]:
     """Yield the constants of a graph by their names."""
-    from onnx import numpy_helper
-
     for tensor in graph.initializer:
-        yield tensor.name, numpy_helper.to_array(tensor)
+        yield tensor.name, onnx_format.array(tensor)
     for node in graph.node:
         if node.op_type == "Constant":
             for attribute in node.attribute:
                 if attribute.name == "value":
-                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                    yield node.output[0], onnx_format.array(attribute.t)

@@ -24,7 +24,8 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Kind:
-    """exact: whether it ranks as float32 does, to the last document."""
+    """exact: whether it ranks as float32 does, to the last document. package: what it needs that
+    may be missing where models can be computed."""
 
     name: str
     exact: bool
@@ -41,7 +42,7 @@ KINDS = {
         Kind("torch-bf16", False, False, "torch"),
         Kind("torch-fp16", False, False, "torch"),
         Kind("openvino-bf16", False, True, "openvino"),
-        Kind("onnx-int8", False, True, "onnxruntime"),
+        Kind("onnx-int8", False, True, "onnx"),
     )
 }
 CHOICES = (AUTO, *KINDS)

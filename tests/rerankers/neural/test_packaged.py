@@ -170,8 +170,9 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
 
 def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
     code = (
-        "from rankdash.rerankers.neural import packaged; "
-        "print(packaged.folder_of(packaged.named('packaged/bge-small-en-v1.5')))"
+        "import sys; from rankdash.rerankers.neural import packaged; "
+        "folder = packaged.folder_of(packaged.named('packaged/bge-small-en-v1.5')); "
+        "print('onnx' in sys.modules or folder)"
     )
     both = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=os.environ)
