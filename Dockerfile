@@ -4,7 +4,7 @@ COPY . /src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /src
 
 FROM python:3.11-slim
-# [models] for the rerankers that compute a model.
+# [models] for models of the Hugging Face hub.
 ARG EXTRAS=""
 # Another index for packages: pip takes a torch with CUDA unless one offers it without.
 ARG PIP_EXTRA_INDEX_URL=""

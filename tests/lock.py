@@ -4,7 +4,7 @@
 
 writes `tests/requirements.lock`, which pip takes as constraints with `requirements.txt` and
 `tests/requirements.txt`; `tests/requirements.hashes`, the same with the SHA-256 of the files for
-CPython 3.11 on Linux with x86-64; and docs/licenses.md.
+CPython 3.11 on Linux with x86-64; and docs/licenses.md, with the packaged models.
 """
 
 import json
@@ -15,6 +15,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from rankdash.rerankers.neural.packaged import MODELS
 
 ROOT = Path(__file__).parents[1]
 LOCK, HASHES, LICENSES = (
@@ -83,9 +85,19 @@ def lock(found: dict[str, Distribution]) -> str:
 
 def licenses(found: dict[str, Distribution]) -> str:
     rows = "".join(f"| {n} | {public(made)} | {license_of(made)} |\n" for n, made in found.items())
+    models = "".join(
+        f"| {each.id} | {each.licence} | {each.origin} | {each.package} {each.released} "
+        f"| `{each.folder}/{each.weights}` | `{each.sha256}` |\n"
+        for each in MODELS
+    )
     return (
-        "# Licences\n\nThe packages that `tests/requirements.lock` names, those of the tests "
-        "included, and what each says of its licence. Written by `python -m tests.lock`.\n\n"
+        "# Licences\n\nWritten by `python -m tests.lock`.\n\n"
+        "## Models\n\nThe models whose weights rankdash reads from packages, where they were "
+        "published and under which licence, the file, and the SHA-256 that it must have.\n\n"
+        "| Model | Licence | Origin (Hugging Face hub) | Package | File | SHA-256 |\n"
+        f"|---|---|---|---|---|---|\n{models}\n"
+        "## Packages\n\nThe packages that `tests/requirements.lock` names, those of the tests "
+        "included, and what each says of its licence.\n\n"
         f"| Package | Version | Licence |\n|---|---|---|\n{rows}"
     )
 

