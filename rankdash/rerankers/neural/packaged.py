@@ -224,11 +224,11 @@ def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> Non
         # Of a full disk, a part of what writes says so in an error of the disk, a part in words.
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UnavailableError(
-            "The model {model} cannot be written to the cache in {folder}: {reason}",
+            "The model {model} cannot be written to the cache in {folder}: {reason}.",
             remedy="Make room or allow writing there, or choose another folder by RANKDASH_CACHE.",
             model=model.id,
             folder=str(target.parent),
-            reason=reason,
+            reason=reason.rstrip("."),
         ) from error
 
 
