@@ -156,7 +156,10 @@ def _serve(root: Path, _files: Path) -> None:
 
 
 def _end_when_done(queue: Queue) -> None:
-    while [row.state for row in queue.rows()] != ["done"]:
+    # A signal before the command handles it would be another kill.
+    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL or {
+        row.state for row in queue.rows()
+    } != {"done"}:
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGTERM)
 
