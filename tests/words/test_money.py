@@ -1,7 +1,7 @@
 """Amounts, prices and labels in words, each from both sides of where the words change."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import date, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +17,19 @@ from rankdash.words import assumptions, prices, queries, settings
 from rankdash.words.html import html_safe
 from rankdash.words.money import money
 
-TODAY = datetime.now(UTC).date()
+TODAY = date(2026, 11, 1)
+
+
+@pytest.fixture(autouse=True)
+def _today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test ends on another day than it began."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(*TODAY.timetuple()[:3], tzinfo=tz)
+
+    monkeypatch.setattr(prices, "datetime", Clock)
 
 
 @pytest.mark.parametrize(

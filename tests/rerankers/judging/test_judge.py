@@ -158,17 +158,17 @@ def test_any_other_form_is_no_grade_and_never_a_zero(make, server, text, why):
     [
         ({"status": 429}, "rate_limit", "answered 429"),
         ({"status": 500}, "server_error", "answered 500"),
-        ({"hang": 0.4}, "time_out", "no answer within"),
+        ({"hang": 60.0}, "time_out", "no answer within"),
         ({"html": True}, "unreadable", "is not JSON"),
         ({"status": 400, "text": "batch size too large"}, "refused", "answered 400"),
         ({"cut": True}, "no_connection", "connection was cut"),
     ],
 )
 def test_a_request_that_fails_is_told_by_kind(make, server, fault, kind, why):
-    # Only what hangs may take longer than the limit, however busy the machine is.
     judge = make(read_s=0.1 if "hang" in fault else 60.0)
-    # One that was answered before: the first failure may mean that nobody is there.
-    judge.grade(QUERY, DOCUMENT)
+    if "hang" not in fault:
+        # One that was answered before: the first failure may mean that nobody is there.
+        judge.grade(QUERY, DOCUMENT)
     server.fail(fault)
     answer = judge.grade(QUERY, DOCUMENT).answer
     assert answer.grade != answer.grade
