@@ -11,6 +11,10 @@ from rankdash.charts import style
 # The mean number of marks that a page draws smoothly as SVG.
 MOST_MARKS = 2000
 COLOUR = re.compile(r"#[0-9A-Fa-f]{6}|rgba?\([^)]*\)")
+BLUE, VERMILION = "#0072B2", "#D55E00"
+GAIN = re.compile("helped|risen|moved up|proven gain|counts for more|better than now")
+LOSS = re.compile("hurt|fallen|moved down|proven loss|counts for less|worse than now")
+COLOURED = ("deltas", "ladder", "margins", "segments", "tornado", "transitions", "waterfall")
 ALLOWED_TAGS = ("<b>", "</b>", "<br>", "<extra></extra>")
 
 
@@ -34,6 +38,18 @@ def drawn_strings(figure: go.Figure) -> Iterator[tuple[str, str]]:
         for name in ("text", "hovertext"):
             for text in trace[name] if trace[name] is not None else ():
                 yield name, str(text)
+
+
+def test_better_is_blue_and_worse_is_vermilion(figures: dict[str, go.Figure]):
+    seen = set()
+    for name, figure in figures.items():
+        for trace in figure.data:
+            colours = {text for _, text in strings(trace.to_plotly_json())}
+            for named, own, other in ((GAIN, BLUE, VERMILION), (LOSS, VERMILION, BLUE)):
+                if named.search(trace.name or "") and colours & {own, other}:
+                    assert other not in colours, (name, trace.name)
+                    seen.add((name.partition(",")[0], own))
+    assert seen == {(chart, colour) for chart in COLOURED for colour in (BLUE, VERMILION)}
 
 
 def test_plotly_knows_every_value_and_keeps_it(figures: dict[str, go.Figure]):

@@ -308,13 +308,25 @@ def test_it_is_written_in_chinese_and_leaves_the_language_of_others_alone(study)
     assert "What was found" in Read(html(study, Front(sections=("decision",)))).text("decision")
 
 
-def test_text_from_the_data_is_no_element_and_no_attribute(report):
+def test_text_from_the_data_is_no_element_and_no_attribute(study):
+    """Of two challengers there is a leaderboard."""
+
+    def compared(study: Study, name: str, front: Front) -> Read:
+        other = System("other", name, ranking=study.dataset.candidates)
+        systems = {**study.systems, "other": other}
+        two = dataclasses.replace(study, systems=systems, challengers=("run", "other"))
+        return Read(html(two, front))
+
     hostile = "</script><img src=x onerror=alert(1)> {0} %s **b** =1+1 \u202e"
-    read = Read(html(study_of(hostile), Front(title=hostile, note=hostile, logo=PNG)))
-    tags = [tag for tag, _ in read.elements if tag not in ("img", "div", "strong")]
-    assert tags == [tag for tag, _ in report.elements if tag not in ("img", "div", "strong")]
-    [logo] = read.attributes("img")
-    assert str(logo["src"]).startswith("data:image/png;base64,")
+    read = compared(study_of(hostile), hostile, Front(title=hostile, note=hostile, logo=PNG))
+    plain = compared(study, "plain", Front())
+    tags, expected = (
+        [tag for tag, _ in each.elements if tag not in ("img", "div", "strong")]
+        for each in (read, plain)
+    )
+    assert tags == expected
+    assert all(str(image["src"]).startswith("data:image/") for image in read.attributes("img"))
+    assert "data:image/png;base64," in str(read.attributes("img")[0]["src"])
     assert not [a for _, a in read.elements if any(name.startswith("on") for name in a)]
     assert "\u202e" not in read.text("queries")
     assert "onerror=alert(1)" in read.text("queries")

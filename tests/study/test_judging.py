@@ -175,9 +175,11 @@ def test_a_verdict_is_by_the_corrected_change(few, data) -> None:
     (found,) = verdicts(turned, judge).values()
     (before,) = verdicts(replace(study, challengers=(first,)), judge).values()
     assert found.three.corrected.mean == pytest.approx(-before.three.corrected.mean)
-    assert {before.kind, found.kind} in ({"worse", "better"}, {"worse", "small"}, {"unproven"})
-    small = replace(turned, statistics=replace(turned.statistics, worthwhile=9.0))
-    assert verdicts(small, judge)[study.baseline].kind in ("small", "unproven")
+    assert (before.kind, found.kind) == ("worse", "better")
+    share = found.three.corrected.mean / found.before
+    for worthwhile, kind in ((0.9 * share, "better"), (1.1 * share, "small")):
+        wanted = replace(turned, statistics=replace(turned.statistics, worthwhile=worthwhile))
+        assert verdicts(wanted, judge)[study.baseline].kind == kind
     described = replace(study, metric="judged")
     assert {each.kind for each in verdicts(described, judge).values()} == {"descriptive"}
 

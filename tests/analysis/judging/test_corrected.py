@@ -216,6 +216,16 @@ def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     assert found.people.error == pytest.approx(stats.sem(people[:20]))
     assert found.people.n == found.corrected.n == 20
     assert found.others == 56
+    # By hand: a query without a value is 0 beside the mean, so what is said of 24 is of 20 of them.
+    share = 20 / 24
+    change = np.nan_to_num(people[:24] - people[:20].mean())
+    spread = judge[:24] - judge[:24].mean()
+    weight = (change * spread).sum() / (spread**2).sum() / (1 + 24 / 56)
+    moved = weight * (judge[24:].mean() - judge[:24].mean()) / share
+    assert found.corrected.mean == pytest.approx(people[:20].mean() + moved)
+    rest, unseen = ((change - weight * spread) ** 2).sum(), 2 * (change**2).sum() / 19
+    tail = weight**2 * judge[24:].var(ddof=1) / 56 / share**2
+    assert found.corrected.error == pytest.approx(math.sqrt((rest + unseen) / 20 / 20 + tail))
 
 
 def test_a_mean_over_queries_with_a_value_is_held_where_some_have_none() -> None:

@@ -24,7 +24,7 @@ ROWS = [
 ]
 
 
-def test_better_and_worse_differ_in_side_colour_and_pattern():
+def test_better_and_worse_differ_in_side_and_pattern():
     figure = tornado.figure(ROWS, 40.0, INK, money=money)
     better, worse = figure.data
     # The widest assumption comes last, which is on top.
@@ -33,7 +33,6 @@ def test_better_and_worse_differ_in_side_colour_and_pattern():
     assert list(better.x) == [50.0, 110.0]
     assert list(worse.x) == [-30.0, -90.0]
     assert better.base == worse.base == 40.0
-    assert better.marker.color != worse.marker.color
     assert better.marker.pattern.shape != worse.marker.pattern.shape
     # A higher price is the worse end, and says so.
     assert list(worse.hovertext) == ["Price = $1.50: $10.00", "Gain = 5 %: $-50.00"]

@@ -44,10 +44,9 @@ def test_each_mark_knows_its_query():
     assert [point[0] for point in traces[SAME].customdata] == ["q2"]
 
 
-def test_hurt_and_helped_differ_in_colour_pattern_and_side():
+def test_hurt_and_helped_differ_in_pattern_and_side():
     traces = drawn(frame_of(0.3, -0.2))
     hurt, helped = traces[HURT], traces[HELPED]
-    assert hurt.marker.color != helped.marker.color
     assert hurt.marker.pattern.shape != helped.marker.pattern.shape
     assert max(hurt.y) < 0 < min(helped.y)
 

@@ -1,5 +1,6 @@
 """Labels: numbers as they are, words by a stated table, the rest refused by line."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
 from rankdash.readers import Source, WordsNeeded, read
-from rankdash.readers.parse.values import looks_like_ids
+from rankdash.readers.parse.values import looks_like_ids, words_in
 
 
 def rows(labels: list[str]) -> str:
@@ -132,6 +133,11 @@ def asked(parse, labels: list[str], **options: object) -> dict[str, float | None
         parse({"x": rows(labels)}, ask=True, **options)
     assert needed.value.file == "x"
     return {word.text: word.grade for word in needed.value.words}
+
+
+@pytest.mark.parametrize("words", ["ESCI", ["Exact", "Substitute", "Complement", "Irrelevant"]])
+def test_words_of_the_esci_task_have_its_gains(words):
+    assert [word.gain for word in words_in(np.array([*words], dtype=object))] == [1, 0.1, 0.01, 0]
 
 
 def test_a_person_is_asked_for_words_with_the_scale_filled_in(parse):

@@ -205,9 +205,11 @@ def test_a_base_url_with_a_path_is_taken_as_it_is(make, server, base, path):
     assert {seen for seen, _, _ in server.seen} == {path or "/api/v1/chat/completions"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_estimate_is_what_is_then_asked(make, server, kind):
-    settings = {"price_in": 3.0, "price_out": 5.0}
+@pytest.mark.parametrize(
+    ("kind", "more"), [*((kind, {}) for kind in KINDS), ("llm-listwise", {"shuffles": 2})]
+)
+def test_the_estimate_is_what_is_then_asked(make, server, kind, more):
+    settings = {"price_in": 3.0, "price_out": 5.0, **more}
     reranker = make(kind, **settings)
     requests = [ask(), ask(DOCUMENTS[:3]), ask(DOCUMENTS[:1])]
     checked = parse_settings(get(kind).settings, {"model": "m", **settings})
