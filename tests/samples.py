@@ -17,13 +17,13 @@ from rankdash.dataset import Dataset
 from rankdash.loading import load
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.readers import sources_from_path
-from rankdash.rerankers import add_plugins, create, get
+from rankdash.rerankers import create, get
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs import combining
 from rankdash.runs.combining import FIRST_STAGE, CombinedRun
 from rankdash.runs.plan import Timing
 from rankdash.runs.runner import rerank
-from rankdash.shipped import ASSETS, SAMPLES, runs_of
+from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
 
 TIMING = Timing(repeats=3)
@@ -36,7 +36,6 @@ class Rerank:
     name: str
     reranker: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    depth: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,17 +59,18 @@ SHIPPED = {
     "helpcentre": Shipped(
         "Help centre",
         (
-            Rerank("MiniLM", "bi-encoder"),
-            Fuse("First stage + MiniLM (RRF)", (FIRST_STAGE, "MiniLM")),
+            Rerank("bge-small", "bi-encoder", {"model": "packaged/bge-small-en-v1.5"}),
+            Rerank("MiniLM cross-encoder", "cross-encoder"),
+            Fuse("First stage + bge-small (RRF)", (FIRST_STAGE, "bge-small")),
             Rerank("BM25 without stemming", "bm25", {"language": "none"}),
         ),
     ),
     "helpcentre_zh": Shipped(
         "帮助中心",
         (
-            Rerank("USE 多语言", "universal-sentence-encoder"),
-            Fuse("初排 + USE（RRF）", (FIRST_STAGE, "USE 多语言")),
-            Rerank("USE，仅前 16 字", "universal-sentence-encoder", {"max_characters": "16"}),
+            Rerank("e5 多语言", "bi-encoder", {"model": "packaged/multilingual-e5-small"}),
+            Fuse("初排 + e5（RRF）", (FIRST_STAGE, "e5 多语言")),
+            Rerank("MiniLM（英文模型）", "bi-encoder", {"model": "all-MiniLM-L6-v2"}),
         ),
     ),
 }
@@ -96,7 +96,7 @@ def _made(dataset: Dataset, wish: Rerank | Fuse, made: Mapping[str, Run]) -> Run
     if isinstance(wish, Rerank):
         reranker = create(wish.reranker, wish.settings)
         able = get(wish.reranker).able(reranker.settings)
-        run = rerank(dataset, reranker, depth=wish.depth, capabilities=able, timing=TIMING)
+        run = rerank(dataset, reranker, capabilities=able, timing=TIMING)
         run = replace(run, name=wish.name)
     else:
         parts = [
@@ -117,7 +117,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", choices=list(SHIPPED), help="only this one")
     only = parser.parse_args().sample
-    add_plugins([str(ASSETS / "samples" / "universal_sentence_encoder.py")])
     for sample in SAMPLES.values():
         if sample.name in SHIPPED and only in (None, sample.name):
             make(sample)

