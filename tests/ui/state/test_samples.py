@@ -42,7 +42,7 @@ def test_the_first_page_is_a_finished_comparison(app, workspace):
     assert data_in(app) == samples.ids()["en"]
     assert in_address(app, "base") == [FIRST_STAGE]
     assert set(in_address(app, "system")) == set(names)
-    assert "MiniLM cross-encoder is better than First stage" in said
+    assert r"MiniLM cross\-encoder is better than First stage" in said
     (board,) = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
     assert re.search(r"BM25 without stemming</span><small>worse</small>", board)
     (caveats,) = [each.proto.body for each in app.get("html") if "rd-caveats" in each.proto.body]
