@@ -58,7 +58,7 @@ def run(rng: np.random.Generator, data: Dataset, name: str, rows: np.ndarray, fa
 
 
 def study() -> Study:
-    """Two systems and their combination, and queries without a value for every reason."""
+    """Two systems, one also fused with the first stage; queries without a value for each reason."""
     rng = np.random.default_rng(7)
     labels = pd.DataFrame(PAIRS, columns=["query_id", "doc_id"])
     labels["label"] = rng.choice([-1.0, 0, 0, 1, 3], len(PAIRS))
@@ -72,9 +72,9 @@ def study() -> Study:
         labels[(rng.random(len(PAIRS)) < 0.7) & (labels["query_id"] < "q22")],
         ranking(rng, first),
     )
-    one = run(rng, data, "one", first, "q03")
-    two = run(rng, data, "two", PAIRS[PAIRS[:, 0] != "q04"], "q05")
-    parts = [CombinedRun(each.name, each.ranking, each) for each in (one, two)]
+    one = run(rng, data, "one", PAIRS[PAIRS[:, 0] != "q04"], "q05")
+    two = run(rng, data, "two", first, "q03")
+    parts = [CombinedRun("first", data.candidates), CombinedRun(two.name, two.ranking, two)]
     both = fuse(data, parts, Fusion(), "both")
     return Study(
         data,
@@ -291,6 +291,6 @@ def test_every_field_and_argument_has_other_values():
     given = {each.name for each in fields(Study) if each.init} - UNCHANGED
     given |= {f"statistics.{each.name}" for each in fields(StatisticsSettings)}
     given |= {f"conventions.{each.name}" for each in fields(Conventions)}
-    assert set(changes(of)) == given, "Add a value of the field to STATISTICS, … or changes"
+    assert set(changes(of)) == given, "Add another value of the field"
     arguments = {each for *_part, own in parts() for each in own}
-    assert arguments == {*values(of), *NOT_ASKED}, "Add the argument to values"
+    assert arguments == {*values(of), *NOT_ASKED}, "Add values of the argument"
