@@ -101,7 +101,7 @@ class Judgements:
     def id(self) -> str:
         """A hash of the content, whatever the order of the rows."""
         rows = pd.util.hash_pandas_object(self.table, index=False).to_numpy(dtype=np.uint64)
-        content = (np.sort(rows).tobytes(), repr((self.name, self.scale)).encode())
+        content = (np.sort(rows).tobytes(), repr((self.name, self.scale, self.model)).encode())
         return hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
     @cached_property

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,6 +46,7 @@ def test_the_id_is_that_of_the_content() -> None:
     assert made(ROWS, scale=(0, 4)).id != found.id
     assert made([*ROWS[:2], ("q2", "d1", 1.0, "")]).id != found.id
     assert Judgements("Judge B", (0, 3), found.table).id != found.id
+    assert replace(found, model="gpt-4o").id != found.id
 
 
 def test_no_pairs_at_all() -> None:
