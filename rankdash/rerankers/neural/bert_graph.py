@@ -92,7 +92,8 @@ class BertGraph:
         return math.nan
 
     def _encoded(self, build: _Build) -> str:
-        """The embeddings, and the layers above them."""
+        """The embeddings, and the layers above them; the last one for the first token alone if
+        only that one is read."""
         place = "embeddings."
         words = build.node("Gather", build.tensor(f"{place}word_embeddings.weight"), "input_ids")
         kinds = build.node(
@@ -112,30 +113,36 @@ class BertGraph:
         absent = build.node("Sub", build.number(1.0), floats)
         far = build.node("Mul", absent, build.number(float(np.finfo(np.float32).min)))
         mask = build.node("Unsqueeze", far, build.ints(1, 2))
-        for layer in range(_layers(self.tensors)):
-            tokens = self._layer(build, tokens, mask, f"encoder.layer.{layer}.")
+        first_only = self.purpose == "pair" or (self.purpose == "text" and self.pooling == "cls")
+        layers = sum(name.endswith("intermediate.dense.bias") for name in self.tensors)
+        for layer in range(layers):
+            asking = tokens
+            if first_only and layer == layers - 1:
+                asking = build.node("Slice", tokens, build.ints(0), build.ints(1), build.ints(1))
+            tokens = self._layer(build, asking, tokens, mask, f"encoder.layer.{layer}.")
         return tokens
 
-    def _layer(self, build: _Build, tokens: str, mask: str, place: str) -> str:
+    def _layer(self, build: _Build, asking: str, tokens: str, mask: str, place: str) -> str:
+        """The outputs of a layer for the tokens `asking`, which attend to all tokens."""
         split = build.ints(0, 0, self.heads, -1)
 
-        def of_heads(name: str, *order: int) -> str:
-            linear = build.linear(tokens, f"{place}attention.self.{name}")
+        def of_heads(name: str, given: str, *order: int) -> str:
+            linear = build.linear(given, f"{place}attention.self.{name}")
             return build.node("Transpose", build.node("Reshape", linear, split), perm=order)
 
         width = self.tensors[f"{place}attention.self.query.weight"].shape[0] // self.heads
-        queries, keys = of_heads("query", 0, 2, 1, 3), of_heads("key", 0, 2, 3, 1)
+        queries, keys = of_heads("query", asking, 0, 2, 1, 3), of_heads("key", tokens, 0, 2, 3, 1)
         scores = build.node(
             "Div", build.node("MatMul", queries, keys), build.number(math.sqrt(width))
         )
         weights = build.node("Softmax", build.node("Add", scores, mask), axis=-1)
-        mixed = build.node("MatMul", weights, of_heads("value", 0, 2, 1, 3))
+        mixed = build.node("MatMul", weights, of_heads("value", tokens, 0, 2, 1, 3))
         joined = build.node(
             "Reshape", build.node("Transpose", mixed, perm=(0, 2, 1, 3)), build.ints(0, 0, -1)
         )
         said = build.linear(joined, f"{place}attention.output.dense")
         tokens = build.normed(
-            build.node("Add", said, tokens), f"{place}attention.output.LayerNorm", self.epsilon
+            build.node("Add", said, asking), f"{place}attention.output.LayerNorm", self.epsilon
         )
         wide = build.gelu(build.linear(tokens, f"{place}intermediate.dense"))
         narrow = build.linear(wide, f"{place}output.dense")
@@ -366,10 +373,6 @@ def _shapes(purpose: Purpose, config: Mapping[str, Any]) -> dict[str, tuple[int,
         linear(_HEAD[0], hidden, hidden)
         linear(_HEAD[1], hidden, 1)
     return shapes
-
-
-def _layers(tensors: Mapping[str, Array]) -> int:
-    return sum(name.endswith("intermediate.dense.bias") for name in tensors)
 
 
 _REQUIRED = object()

@@ -38,8 +38,6 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 Purpose = Literal["pair", "text", "tokens"]
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
-# Part of every key: a change of how models are exported makes old graphs go unused.
-_FORMAT = 2
 _GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "int8"
 OPSET = 17
 _PARITY_ROWS = 32
@@ -190,7 +188,7 @@ def keep(
 
 
 def _place(purpose: Purpose, weights: str) -> Path:
-    return cache_folder() / "models" / f"{purpose}-{_FORMAT}-{weights[:32]}"
+    return cache_folder() / "models" / f"{purpose}-{runtimes.GRAPHS}-{weights[:32]}"
 
 
 def _write_graph(module: Any, card: ModelCard, path: Path) -> None:

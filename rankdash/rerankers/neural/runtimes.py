@@ -49,6 +49,8 @@ CHOICES = (AUTO, *KINDS)
 
 # Scores of an exact runtime differ from one another's by rounding only.
 EXACT = "float32"
+# Version of exported graphs: a new one makes old graphs, and approximate scores by them, unused.
+GRAPHS = 3
 
 _CPU_TOKENS = 1024
 _CUDA_TOKENS = 32_768
@@ -77,7 +79,10 @@ class Runtime(Protocol):
 
 def precision(name: str) -> str:
     """What of a runtime changes scores: nothing among the exact ones."""
-    return EXACT if KINDS[name].exact else name
+    kind = KINDS[name]
+    if kind.exact:
+        return EXACT
+    return f"{name} {GRAPHS}" if kind.exported else name
 
 
 def installed(name: str) -> bool:

@@ -86,6 +86,35 @@ def test_the_tokens_of_a_text_are_those_of_pytorch(bi_folder, tmp_path):
     agrees("tokens", bi_folder, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("purpose", "mode", "alone"),
+    [("pair", "", True), ("text", "cls", True), ("text", "mean", False), ("tokens", "", False)],
+)
+def test_the_last_layer_computes_only_the_token_that_the_output_is_of(
+    cross_folder, bi_folder, tmp_path, purpose, mode, alone
+):
+    import onnx
+    import onnxruntime
+
+    folder = cross_folder if purpose == "pair" else bi_folder
+    if mode:
+        pooling = {f"pooling_mode_{mode}_token{'s' * (mode == 'mean')}": True}
+        folder = changed(folder, tmp_path, "1_Pooling/config.json", **{
+            "pooling_mode_mean_tokens": None, **pooling,
+        })  # fmt: skip
+    path = tmp_path / "model.onnx"
+    BertGraph.read(purpose, folder).write(path)
+    model = onnx.load(path, load_external_data=False)
+    inner = [node.output[0] for node in model.graph.node if node.op_type == "Erf"]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inner)
+    path.write_bytes(model.SerializeToString())
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    row = np.full((3, 7), 5, dtype=np.int64)
+    given = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
+    first, last = session.run(inner, given)
+    assert (first.shape[1], last.shape[1]) == (7, 1 if alone else 7)
+
+
 def kept(folder, weights):
     graph = BertGraph.read("pair", folder)
     return export.keep("pair", weights, graph.card, graph.tokenizer, graph.write)
