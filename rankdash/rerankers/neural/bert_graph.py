@@ -244,7 +244,7 @@ def _read(purpose: Purpose, folder: Path) -> BertGraph | None:
     if (sentences is None) is not (purpose == "pair"):
         return None
     pooling, normalized, longest = sentences or ("", False, None)
-    tokenizer, declared = _tokenizer(folder)
+    tokenizer, declared = _tokenizer(purpose, folder)
     positions = int(config["max_position_embeddings"])
     tensors = _tensors(folder, purpose, config)
     if tensors is None:
@@ -288,12 +288,12 @@ def _sentences(folder: Path) -> tuple[str, bool, int | None] | None:
     return pooling[only], types == _TYPES, first.get("max_seq_length")
 
 
-def _tokenizer(folder: Path) -> tuple[Any, int]:
+def _tokenizer(purpose: Purpose, folder: Path) -> tuple[Any, int]:
     """The tokenizer, and the longest input that it declares. Raises ValueError for one that is
     neither BERT's nor described by its file alone, and where its two files disagree."""
     told, own = _json(folder / "tokenizer_config.json"), _json(folder / "tokenizer.json")
-    if told["tokenizer_class"] == "PreTrainedTokenizerFast":
-        # Its file says all.
+    if told["tokenizer_class"] == "PreTrainedTokenizerFast" and purpose != "pair":
+        # Its file says all but the token types of pairs.
         return _read_tokenizer(folder), int(told["model_max_length"])
     normalizer = _NORMALIZER | {
         "handle_chinese_chars": told.get("tokenize_chinese_chars", True),

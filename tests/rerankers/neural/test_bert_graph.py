@@ -7,11 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
-from rankdash.rerankers.neural import export, open_model, runtimes
+from rankdash.rerankers.neural import export, open_model, packaged, runtimes
 from rankdash.rerankers.neural.batches import Batching, compute, compute_each
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.export import sample_rows
-from rankdash.rerankers.neural.model_files import locate
 
 PAIR = [
     *("a refund, Please", "the CAT naïve", "退款 an order", "[MASK] zzz [SEP]", ""),
@@ -37,7 +36,7 @@ def by_pytorch(purpose, folder):
 def agrees(purpose, folder, tmp_path, runtime="onnx"):
     graph = BertGraph.read(purpose, folder)
     model, module, card = by_pytorch(purpose, folder)
-    assert dataclasses.replace(graph.card, difference=0.0) == card
+    assert dataclasses.replace(graph.card, difference=0.0, inputs=card.inputs) == card
     backend = open_model._copied(model.tokenizer.backend_tokenizer)
     for text in PAIR:
         for pair in ((text,), (text, PAIR[0])):
@@ -46,10 +45,11 @@ def agrees(purpose, folder, tmp_path, runtime="onnx"):
     path = tmp_path / "model.onnx"
     assert np.isnan(graph.write(path))
     rows = sample_rows(card, graph.tokenizer.get_vocab_size(), 12, 60)
-    types = [(np.arange(len(row)) > len(row) // 2).astype(np.int64) for row in rows]
+    typed = "token_type_ids" in card.inputs
+    types = [(np.arange(len(row)) > len(row) // 2).astype(np.int64) * typed for row in rows]
     results = []
     for each in (
-        runtimes.open_exported(runtime, path, card.inputs),
+        runtimes.open_exported(runtime, path, graph.card.inputs),
         runtimes.Torch("torch", module, "cpu", card.inputs),
     ):
         how = each.forward, Batching(120, card.padding)
@@ -165,8 +165,10 @@ def test_a_graph_of_pytorch_has_its_weights_in_itself(cross_folder, tmp_path, mo
 
 
 @pytest.mark.model
-def test_the_packaged_model_gives_the_vectors_of_pytorch(tmp_path):
-    agrees("text", locate("all-MiniLM-L6-v2", "sentence-transformers"), tmp_path)
+@pytest.mark.parametrize("model", packaged.MODELS, ids=lambda model: model.id)
+def test_a_packaged_model_gives_the_scores_or_vectors_of_pytorch(model, tmp_path):
+    purpose = "pair" if "ms-marco" in model.id else "text"
+    agrees(purpose, packaged.folder_of(model), tmp_path)
 
 
 def test_weights_in_16_bits_are_those_in_32(cross_folder, tmp_path):
@@ -203,6 +205,8 @@ def test_prompts_and_lengths_are_those_that_pytorch_finds(bi_folder, tmp_path):
         ("config.json", {"layer_norm_eps": None}),
         ("tokenizer_config.json", {"do_lower_case": False}),
         ("tokenizer_config.json", {"tokenizer_class": "XLMRobertaTokenizer"}),
+        # PyTorch gives both texts of a pair one token type then, whatever tokenizer.json says.
+        ("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         ("tokenizer_config.json", {"model_input_names": ["input_ids"]}),
         ("tokenizer_config.json", {"model_max_length": None}),
         ("modules.json", {}),
