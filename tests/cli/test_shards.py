@@ -144,12 +144,14 @@ def test_parts_that_were_killed_and_started_again(run: Callable, data: Path, tmp
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(("reranker", "depth"), [("bi-encoder", 9), ("cross-encoder", 3)])
 def test_a_model_scores_alike_in_every_part(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reranker: str, depth: int
 ):
     """Each part is made on a machine of its own, which keeps no vectors of the others."""
-    exported = Path(os.environ["RANKDASH_CACHE"]) / "models"
-    exported.mkdir(parents=True, exist_ok=True)
+    machines = Path(os.environ["RANKDASH_CACHE"])
+    for name in ("models", "packaged"):
+        (machines / name).mkdir(parents=True, exist_ok=True)
     folder = tmp_path / "sample"
     folder.mkdir()
     for name in ("corpus.jsonl", "initial.trec", "qrels.tsv", "queries.jsonl"):
@@ -161,12 +163,13 @@ def test_a_model_scores_alike_in_every_part(
     def made(name: str, *options: str) -> Path:
         cache = tmp_path / f"cache-{name}"
         cache.mkdir()
-        # Every machine exports the same.
-        (cache / "models").symlink_to(exported)
+        # Every machine converts and exports the same.
+        for each in ("models", "packaged"):
+            (cache / each).symlink_to(machines / each)
         monkeypatch.setenv("RANKDASH_CACHE", str(cache))
         out = tmp_path / name
         done = run(
-            "rerank", "--data", folder, "--reranker", "bi-encoder", "--depth", "9",
+            "rerank", "--data", folder, "--reranker", reranker, "--depth", depth,
             *options, "--out", out,
         )  # fmt: skip
         assert done.code == 0, done.err

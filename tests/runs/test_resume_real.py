@@ -1,4 +1,5 @@
-"""2,000 pairs by the real MiniLM: the worker killed, the server restarted, nothing scored twice."""
+"""Real models, stopped and resumed, score nothing twice: 2,000 pairs by MiniLM, whose worker is
+killed, and the packaged cross-encoder."""
 
 import os
 import signal
@@ -15,6 +16,7 @@ from rankdash.runs.jobs import JobRequest, Timing, WorkerProcess
 from rankdash.runs.runner import rerank
 from rankdash.store import Workspace
 from rankdash.store.jobs.job_batches import read_parts
+from rankdash.store.score_cache import ScoreCache
 
 pytestmark = pytest.mark.model
 
@@ -87,3 +89,50 @@ def test_2000_pairs_survive_a_kill_and_a_server_restart(
     assert np.abs(a["score"] - b["score"]).max() < 1e-5
     assert broken.reading.read.tolist() == whole.reading.read.tolist()
     assert broken.queries["tokens"].equals(whole.queries["tokens"])
+
+
+class Scoring:
+    """A reranker whose texts of scored pairs are noted."""
+
+    def __init__(self, reranker):
+        self._reranker, self.pairs = reranker, []
+
+    def __getattr__(self, name):
+        return getattr(self._reranker, name)
+
+    def score(self, requests):
+        self.pairs += [(each.query, text) for each in requests for text in each.documents]
+        return self._reranker.score(requests)
+
+
+def test_the_packaged_cross_encoder_resumes_and_uses_the_score_cache(make_dataset, tmp_path):
+    dataset = make_dataset(queries=30, depth=2)
+    kind, cache = get("cross-encoder"), ScoreCache(tmp_path / "scores.sqlite")
+
+    def scored(**given):
+        reranker = Scoring(create(kind.name, {"runtime": "onnx"}))
+        capabilities, timing = kind.capabilities, Timing(latency="never")
+        run = rerank(dataset, reranker, capabilities=capabilities, timing=timing, **given)
+        return run, reranker.pairs
+
+    done = []
+
+    def stop(results):
+        done.extend(results)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scored(on_batch=stop)
+    assert 0 < len(done) < 30
+    resumed, pairs = scored(done=done, cache=cache)
+    queries = {text for text, _ in pairs}
+    assert len(queries) == 30 - len(done)
+    assert not queries & {f"ask {result.query_id}" for result in done}
+    whole, _ = scored()
+    orders = [run.ranking.frame()["doc_id"].tolist() for run in (resumed, whole)]
+    assert orders[0] == orders[1]
+    again, pairs = scored(cache=cache)
+    # The query of the first call, whose answer is thrown away, may be one that is not cached.
+    assert again.measured.cached_pairs == 2 * len(queries)
+    assert not queries & {text for text, _ in pairs}
+    assert again.ranking.frame()["doc_id"].tolist() == orders[0]

@@ -15,14 +15,17 @@ from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
 from rankdash.rerankers import create
 from rankdash.rerankers.base import Corpus, Request
-from rankdash.rerankers.neural import model_files, packaged
+from rankdash.rerankers.neural import model_files, packaged, runtimes
 from rankdash.rerankers.neural.bert_graph import BertGraph
+from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
-from tests.sets import ROOT
+from tests.sets import ROOT, SAMPLE, loaded
 
 CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
 CROSS, BGE, E5 = CONVERTED
+# Ten texts of the sample.
+TEXTS = loaded(SAMPLE.name).dataset.document_text().iloc[::20][:10]
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,63 @@ def test_the_weights_are_those_of_the_graph_in_8_bits(converted):
     (scored,) = reranker.score([asked(query, documents)])
     assert np.argsort(scored.scores).tolist() == np.argsort(expected).tolist()
     assert np.corrcoef(scored.scores, expected)[0, 1] > 0.999
+
+
+REQUESTS = [
+    Request(query, query, TEXTS.index.tolist(), TEXTS.tolist())
+    for query in ("how do I return a parcel", "pay with a gift card", "when is the shop open")
+]
+
+
+def opened(kind: str, model: str, **settings: object):
+    reranker = create(kind, {"model": model, "runtime": "onnx", **settings})
+    reranker.prepare(Corpus([], []))
+    return reranker
+
+
+@pytest.mark.model
+def test_the_packaged_cross_encoder_orders_pairs_as_each_alone_and_as_pytorch(
+    converted, monkeypatch
+):
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    slots, real = [], []
+    forward = runtimes.OnnxRuntime.forward
+
+    def counted(runtime, ids, mask, types):
+        slots.append(ids.size)
+        real.append(mask.sum())
+        return forward(runtime, ids, mask, types)
+
+    monkeypatch.setattr(runtimes.OnnxRuntime, "forward", counted)
+    together = [answer.scores for answer in opened("cross-encoder", CROSS.id).score(REQUESTS)]
+    assert sum(slots) <= 1.03 * sum(real)
+    assert max(slots) > 512
+    alone = opened("cross-encoder", CROSS.id, batch_tokens=1).score(REQUESTS)
+    library = CrossEncoder(str(converted(CROSS)), device="cpu", max_length=512)
+    for request, found, one in zip(REQUESTS, together, alone, strict=True):
+        pairs = [(request.query, text) for text in request.documents]
+        expected = library.predict(pairs, batch_size=8, activation_fn=torch.nn.Identity())
+        assert np.argsort(found).tolist() == np.argsort(one.scores).tolist()
+        assert np.argsort(found).tolist() == np.argsort(expected).tolist()
+        np.testing.assert_allclose(found, expected, atol=5e-5)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("kind", "model"), [("cross-encoder", CROSS), ("bi-encoder", BGE), ("bi-encoder", E5)]
+)
+def test_a_run_in_8_bits_records_its_agreement_with_32(converted, kind, model):
+    exact = opened(kind, model.id)
+    rounded = opened(kind, model.id, runtime="onnx-int8")
+    pairs = zip(rounded.score(REQUESTS), exact.score(REQUESTS), strict=True)
+    agreement = np.mean([rank_correlation(a.scores, b.scores) for a, b in pairs])
+    told = rounded.details()
+    assert told["rank_agreement"] == pytest.approx(agreement, abs=1e-4)
+    assert 0.8 < told["rank_agreement"] <= 1
+    assert told["agreement_pairs"] == sum(len(each.documents) for each in REQUESTS)
+    assert "rank_agreement" not in exact.details()
 
 
 def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
