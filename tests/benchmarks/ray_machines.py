@@ -11,6 +11,7 @@ was made goes when it ends.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.scoring import SAMPLE, make_model  # noqa: E402
+from tests.benchmarks.scoring import CROSS, SAMPLE, folder_of  # noqa: E402
 
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 NAMES = ("first", "second", "third")
@@ -189,7 +190,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made, machines():
         folder = Path(made)
         models = folder / "models"
-        settings = {"model": make_model(models / "own"), "runtime": "onnx", "max_length": 128}
+        model = shutil.copytree(folder_of(CROSS), models / "own")
+        settings = {"model": model, "runtime": "onnx", "max_length": 128}
         less = ("--depth", "10")
         whole, out = folder / "whole.trec", folder / "out.trec"
         done("third", folder, *command(whole, "cross-encoder", settings, *less))

@@ -1,10 +1,10 @@
 """A run on Ray against the same run in this process, and runs that are broken off.
 
 `python tests/benchmarks/ray_run.py overhead [--pairs N]`: N pairs of the shipped sample, found
-by BM25, by a cross-encoder of the size of ms-marco-MiniLM-L6-v2, in this process and by two actors
-of one thread each, by turns. Compared are CPU seconds of scoring once warm, of the driver and of
-all that Ray started, because other programs hardly change them; the wall is told beside it. Scores
-have to be equal but for the rounding of batches put together differently, and orders equal.
+by BM25, by the packaged cross-encoder, in this process and by two actors of one thread each, by
+turns. Compared are CPU seconds of scoring once warm, of the driver and of all that Ray started,
+because other programs hardly change them; the wall is told beside it. Scores have to be equal but
+for the rounding of batches put together differently, and orders equal.
 
 `python tests/benchmarks/ray_run.py deaths [--rounds N]`: a worker with a cluster of its own; by
 turns an actor, the raylet or the worker is killed (SIGKILL) at a random moment. Whatever stopped is
@@ -39,7 +39,7 @@ from rankdash.runs.on_ray.reranker import on_ray  # noqa: E402
 from rankdash.runs.on_ray.settings import LOCAL, VARIABLE, Actors  # noqa: E402
 from rankdash.runs.runner import rerank  # noqa: E402
 from rankdash.store import Workspace  # noqa: E402
-from tests.benchmarks.scoring import SAMPLE, make_model  # noqa: E402
+from tests.sets import SAMPLE  # noqa: E402
 
 GOAL = 0.15
 DEPTH = 80
@@ -53,20 +53,18 @@ def overhead(pairs: int, rounds: int, max_length: int) -> bool:
     dataset = load(sources_at(files), retrieval="bm25", retrieved=DEPTH).dataset
     spent: dict[str, list[float]] = {"in process": [], "two actors": []}
     found: dict[str, Run] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {"model": str(make_model(Path(folder) / "model")), "runtime": "onnx"}
-        settings["max_length"] = str(max_length)
-        for _ in range(rounds):
-            for name, each in spent.items():
-                run, cpu, wall = _scored(dataset, settings, name == "two actors", pairs)
-                count = int(run.queries["pairs"].sum())
-                each.append(cpu / count * 1e3)
-                found[name] = run
-                print(
-                    f"{name}: {count:,} pairs, CPU {cpu:.1f} s, wall {wall:.1f} s, load "
-                    f"{os.getloadavg()[0]:.1f}",
-                    flush=True,
-                )
+    settings = {"runtime": "onnx", "max_length": str(max_length)}
+    for _ in range(rounds):
+        for name, each in spent.items():
+            run, cpu, wall = _scored(dataset, settings, name == "two actors", pairs)
+            count = int(run.queries["pairs"].sum())
+            each.append(cpu / count * 1e3)
+            found[name] = run
+            print(
+                f"{name}: {count:,} pairs, CPU {cpu:.1f} s, wall {wall:.1f} s, load "
+                f"{os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
     one, two = ({**_lists(run)} for run in found.values())
     orders = sum(list(one[query]) == list(two[query]) for query in one)
     difference = max(abs(one[query][doc] - two[query][doc]) for query in one for doc in one[query])
