@@ -10,6 +10,7 @@ from rankdash.runs.combining import KIND as FUSION
 from rankdash.study import history as study_history
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.history import history_pair, history_run, history_table, history_view
+from rankdash.ui.runs.run_records import Record
 from rankdash.ui.state import address
 
 
@@ -248,6 +249,7 @@ def test_a_run_that_answered_is_pinned_or_unpinned_and_has_a_note(
     monkeypatch.setattr(history_run, "read_only", lambda: shown_only)
     monkeypatch.setattr(history_run.run_note, "draw", notes.append)
     monkeypatch.setattr(history_run.action_errors, "refused", lambda _place: None)
+    monkeypatch.setattr(history_run, "record", lambda _id: Record({}, None))
     made = SimpleNamespace(
         name=str.upper, pinned="pin", row=lambda _id: {"answered": answered},
         study=SimpleNamespace(stored_id="shop"),
