@@ -84,8 +84,8 @@ def sample_texts(data: Dataset) -> list[str]:
 
 
 def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
-    """Return the rerankers to start with: packaged models that know the tokens of the texts, or
-    BM25 if there is none.
+    """Return the rerankers to start with: installed packaged models that know the tokens of the
+    texts, or BM25 if there is none.
 
     share: of the tokens of the texts, the share in [0, 1] that a model does not know; NaN if that
         cannot be told.
@@ -94,7 +94,7 @@ def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
     chosen = tuple(
         kind
         for kind, model in models.items()
-        if packaged.in_use(model) and not share(model) > TOO_MANY_UNKNOWN
+        if packaged.in_use(model) and share(model) <= TOO_MANY_UNKNOWN
     )
     work = Workload.of(data)
 

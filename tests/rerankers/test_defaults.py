@@ -61,6 +61,13 @@ def test_a_model_that_does_not_know_the_tokens_is_not_preselected():
     assert preselection(data, lambda model: 0.1).rerankers == ("bi-encoder", "cross-encoder")
 
 
+def test_a_model_whose_package_is_not_installed_is_not_preselected(monkeypatch):
+    data = data_of("如何退货", "退货说明")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    found = preselection(data, lambda model: unknown_share(model, sample_texts(data)))
+    assert found == Preselection(("bm25",), False, 3)
+
+
 def test_tokens_that_a_packaged_model_does_not_know_are_counted_without_loading_it():
     texts = sample_texts(data_of("return an item", "退货说明运费时间"))
     assert unknown_share(CROSS, texts) > 0.1
