@@ -86,34 +86,28 @@ def test_an_unclosed_quotation_mark_is_told_by_the_line_where_it_opens(parse):
     assert (refused.value.file, refused.value.line) == ("x.csv", 3)
 
 
-def test_a_field_that_does_not_end_is_read_no_further_than_a_field_may_be_long(monkeypatch):
-    read_lines = []
-
-    def noted(text):
-        for line in lines(text):
-            read_lines.append(line)
-            yield line
-
-    lines = delimited._lines
-    monkeypatch.setattr(delimited, "_lines", noted)
+def test_a_field_that_does_not_end_is_read_no_further_than_a_field_may_be_long():
+    limit_elsewhere = csv.field_size_limit()
     limits = ReadLimits(field_chars=40)
     text = 'query,label\na,1\n"b' + "words\n" * 50
     with pytest.raises(LimitError, match="more than 40 characters") as refused:
         delimited.read(text, ",", "x", limits)
-    assert (refused.value.line, len(read_lines)) == (3, 10)
+    assert refused.value.line == 3
     # Where a mark may be a plain character, it is one.
     table = delimited.read(text.replace(",", "\t").replace("s\n", "s\t0\n"), "\t", "x", limits)
     assert (len(table), table.frame["query"][1]) == (51, '"bwords')
-    # As the module is used elsewhere.
-    assert csv.field_size_limit() == delimited._LARGEST_FIELD
+    assert csv.field_size_limit() == limit_elsewhere
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("size", [1, 3, 8, 1000])
-def test_lines_are_the_same_however_much_is_looked_at_together(monkeypatch, end, size):
-    monkeypatch.setattr(delimited, "_PIECE_CHARS", size)
-    text = end.join(["query,label", '"a' + end + 'b",1', "", "c,2", 'd,"3"'])
-    assert list(delimited._lines(text)) == list(io.StringIO(text, newline=""))
+def test_a_file_larger_than_a_block_is_read_whole_and_in_order(end):
+    """Longer than the text, and with more rows, than are read at once."""
+    queries = [f"q{n}{end}{'words ' * 5}" for n in range(50_003)]
+    text = end.join(["query,label", *(f'"{query}",{n}' for n, query in enumerate(queries))])
+    table = delimited.read(text, ",", "x", ReadLimits())
+    assert table.frame["query"].tolist() == queries
+    assert table.frame["label"].tolist() == [str(n) for n in range(len(queries))]
+    assert table.lines.tolist() == [2 * n for n in range(1, len(queries) + 1)]
 
 
 def test_quotes_escaped_by_a_backslash_are_read_and_told(parse, codes):
@@ -290,8 +284,9 @@ def test_two_names_make_a_separator_whatever_the_rows_hold(header, found):
 
 
 def test_a_sample_that_was_cut_counts_whole_rows_only():
-    assert delimited._sample_rows("a,b\nc,d\ne", ",", cut=True) == [["a", "b"], ["c", "d"]]
-    assert delimited._sample_rows("a,b\nc,d\ne", ",", cut=False)[-1] == ["e"]
+    rows = "one;two\nthree;four\n"
+    assert sniff(rows + "x" * 300_000 + ";five\n") == ";"
+    assert sniff(rows + "five\n") is None
 
 
 def test_cells_beyond_the_header_are_cut_only_where_all_are_empty(parse, found):
@@ -312,17 +307,17 @@ def test_rows_that_are_refused_count_as_rows_of_the_file(parse, most):
 
 
 @pytest.mark.parametrize(
-    ("first", "rows", "named"),
+    ("text", "named"),
     [
-        (["a", "2024"], [["b"], ["2023"]], False),
-        (["a", "2024"], [[], []], True),
-        (["d1", "some text"], [["d2", "d3"], ["x y", "z"]], False),
-        (["d1", "some text"], [["d1", "d3"], ["x y", "z"]], True),
+        ("a,2024\nb,2023\n", False),
+        ("a,2024\n", True),
+        ("d1,some text\nd2,x y\nd3,z\n", False),
+        ("d1,some text\nd1,x y\nd3,z\n", True),
     ],
     ids=["numbers below a number", "nothing below it", "an id of its own", "an id that repeats"],
 )
-def test_a_first_row_like_the_others_is_no_header(first, rows, named):
-    assert (delimited._header(first, rows) is not None) == named
+def test_a_first_row_like_the_others_is_no_header(text, named):
+    assert delimited.read(text, ",", "x", ReadLimits()).names == named
 
 
 @pytest.mark.parametrize(
@@ -374,10 +369,3 @@ def test_a_first_row_that_is_no_header_stays_a_row_where_marks_stand_in_it():
     assert table.frame.to_numpy().tolist() == [["q1", "d1", "1"], ["q1", "d2", "0"]]
     assert table.columns == ["column 1", "column 2", "column 3"]
     assert (table.lines.tolist(), table.names) == ([1, 2], False)
-
-
-def test_rows_are_kept_block_by_block(monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK", 2)
-    text = "query,label\n" + "".join(f'"q{n}",{n}\n' for n in range(5))
-    table = delimited.read(text, ",", "x", ReadLimits())
-    assert table.frame.to_numpy().tolist() == [[f"q{n}", str(n)] for n in range(5)]

@@ -14,12 +14,11 @@ from rankdash.readers.parse.limits import ReadLimits
     [
         ([1, 0, 2.5], True),
         ([1, "d"], False),
-        ((1, 0), False),
         ([0, 1] * MOST_GRADES, True),
     ],
 )
 def test_labels_are_a_list_of_numbers_of_which_few_differ(value, grades):
-    assert json_layouts._grades(value) == grades
+    assert json_layouts.matches(value) == grades
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def test_labels_are_a_list_of_numbers_of_which_few_differ(value, grades):
     ],
 )
 def test_a_pair_is_what_was_retrieved_and_what_is_relevant(value, pair):
-    assert json_layouts._is_pair(value) == pair
+    assert json_layouts.matches([value]) == pair
 
 
 @pytest.mark.parametrize(
@@ -94,6 +93,8 @@ def test_labels_by_query_are_those_of_documents_that_nobody_named_in_order(outer
         ({"query": ["a b"], "documents": ["x", "y"], "labels": [1, 0]}, False),
         ({"query": ["a", "b"], "documents": [{"id": 1}, {"id": 2}]}, False),
         ({"query": ["a", "b"]}, False),
+        ({"retrieved": [["d1"], ["d2"], ["d3"]]}, False),
+        ({"retrieved": [["d1"], ["d2"], ["d3"]], "queries": ["a", "b", "c"]}, True),
     ],
 )
 def test_which_objects_hold_an_entry_for_each_query(outer, matches):

@@ -6,6 +6,7 @@ import pytest
 
 from rankdash.errors import FormatError
 from rankdash.readers.formats import collection, json_layouts, nested, ranx
+from rankdash.readers.parse.limits import ReadLimits
 
 
 def entries(*records: dict) -> dict[str, str]:
@@ -35,32 +36,18 @@ def test_up_to_twelve_numbers_of_at_most_a_hundred_are_grades(grades, are):
 
 
 @pytest.mark.parametrize(
-    ("key", "field"), [("a7", "query_id"), ("two words", "query"), ("怎么退货", "query")]
-)
-def test_a_key_with_blanks_or_other_letters_is_the_text_of_its_query(key, field):
-    assert json_layouts._records_of({key: [0, 1]})[0][field] == key
-
-
-@pytest.mark.parametrize("beside", [{}, {"queries": ["a b", "c d"]}])
-def test_one_list_alone_is_no_table_of_lists(beside):
-    found = json_layouts._parallel({"retrieved": [["d1"], ["d2"]], **beside})
-    assert (found is not None) == bool(beside)
-
-
-@pytest.mark.parametrize(
     ("name", "text", "side"),
     [("pos", "NOUN", False), ("positive", "a text", True), ("pos", ["a text"], True)],
 )
 def test_a_word_under_pos_is_no_document(name, text, side):
-    assert nested._side(text, name) == side
+    assert nested.holds_lists([{"query": "a gift", name: text}]) == side
 
 
-@pytest.mark.parametrize(
-    ("scores", "each"), [([1, 2, None], True), ([1, 2], False), (["x"] * 3, False)]
-)
-def test_a_list_with_a_score_for_each_document_is_a_system(scores, each):
-    assert nested._scores_each("minilm_scores", scores, 3) == each
-    assert not nested._scores_each("minilm_scores", [], 0)
+@pytest.mark.parametrize(("scores", "systems"), [([1, 2, None], ["x"]), (["x"] * 3, [])])
+def test_a_list_with_a_score_for_each_document_is_a_system(parse, scores, systems):
+    entry = {"query": "a gift", "docs": ["a", "b", "c"], "labels": [1, 0, 0]}
+    parsed = parse(entries({**entry, "minilm_scores": scores}))
+    assert list(parsed.rankings) == systems
 
 
 @pytest.mark.parametrize("key", ["id", "query_id"])
@@ -132,7 +119,8 @@ def test_more_than_half_of_ranx_are_numbers_and_less_than_half_names(document, m
     ],
 )
 def test_grades_are_whole_and_few_and_repeat_where_they_have_a_point(values, are):
-    assert ranx._are_labels(values) == are
+    table = ranx.read(json.dumps({"q": dict(enumerate(values))}), "x", ReadLimits())
+    assert table.format == ("ranx qrels" if are else "ranx run")
 
 
 DATA = {"queries": {"q1": "a gift"}, "corpus": {"d1": "words", "d2": "more"}}

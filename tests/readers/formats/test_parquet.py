@@ -111,7 +111,8 @@ def test_two_columns_of_one_name_are_refused(parse):
     ],
 )
 def test_whole_numbers_that_a_float_holds_exactly_are_written_whole(largest, texts):
-    assert parquet._texts(pa.chunked_array([[largest, 1.0]])).to_pylist() == texts
+    data = written(pd.DataFrame({"label": [largest, 1.0]}))
+    assert parquet.read(data, "x", ReadLimits()).frame["label"].tolist() == texts
 
 
 @pytest.mark.parametrize(("limit", "most"), [("rows", 2), ("columns", 3), ("field_chars", 4)])

@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from rankdash.errors import DataError, FormatError
 from rankdash.loading import load
 from rankdash.readers import MappingNeeded, Source, read
-from rankdash.readers.formats import huggingface, quepid
+from rankdash.readers.formats import huggingface
 from rankdash.readers.parse.limits import ReadLimits
 
 
@@ -652,8 +651,14 @@ def test_arrow_beyond_the_limits_is_refused(parse):
         ([None, ""], True),
     ],
 )
-def test_a_column_of_few_whole_numbers_is_one_of_ratings(cells, ratings):
-    assert quepid._grades(np.array(cells, dtype=object)) == ratings
+def test_a_column_of_few_whole_numbers_is_one_of_ratings(parse, cells, ratings):
+    rows = [f"gift {at},d{at},1,{cell or ''}" for at, cell in enumerate(cells)]
+    files = {"x.csv": "\n".join(["query,docid,Ann,Bob", *rows])}
+    if ratings:
+        assert parse(files).formats["x.csv"].startswith("Quepid book")
+    else:
+        with pytest.raises(MappingNeeded):
+            parse(files)
 
 
 def test_rows_of_a_snapshot_without_a_name_are_one_snapshot(parse, codes):
@@ -680,10 +685,12 @@ def test_a_product_without_a_locale_keeps_its_id(parse):
 
 
 @pytest.mark.parametrize(("there", "missing"), [(2, 1), (3, 0)])
-def test_files_of_a_table_that_are_not_there_are_counted(there, missing):
-    names = [f"corpus/corpus-0000{at}-of-00003.parquet" for at in range(there)]
-    found = huggingface._missing_shards(names)
-    assert [finding.count for finding in found.values()] == ([missing] if missing else [])
+def test_files_of_a_table_that_are_not_there_are_counted(parse, there, missing):
+    names = [f"qrels/test-0000{at}-of-00003.parquet" for at in range(there)]
+    rows = [{"query-id": "q", "corpus-id": name, "score": 1} for name in names]
+    parsed = parse({name: parquet([row]) for name, row in zip(names, rows, strict=True)})
+    found = [each.count for each in parsed.findings if each.code == "missing_shards"]
+    assert found == ([missing] if missing else [])
 
 
 @pytest.mark.parametrize(
@@ -715,18 +722,20 @@ def test_a_document_of_rre_may_have_a_rating_in_place_of_a_gain(parse):
 
 
 @pytest.mark.parametrize(
-    ("file", "place"),
+    ("file", "test"),
     [
-        ("a/test-00000-of-00002.parquet", ("a", "test")),
-        ("a/Test-00000-of-00002.parquet", ("a", "test")),
-        ("a/TEST/0000.parquet", ("a", "test")),
-        ("a/test/data-00000-of-00002.arrow", ("a", "test")),
-        ("a/b/data-00000-of-00002.arrow", None),
-        ("a/test/corpus-00000-of-00002.parquet", None),
-        ("a/corpus-00000-of-00002.parquet", None),
-        ("a/b/0000.parquet", None),
-        ("a/test/rows.parquet", None),
+        ("a/test-00000-of-00002.parquet", True),
+        ("a/Test-00000-of-00002.parquet", True),
+        ("a/TEST/0000.parquet", True),
+        ("a/test/data-00000-of-00002.arrow", True),
+        ("a/b/data-00000-of-00002.arrow", False),
+        ("a/test/corpus-00000-of-00002.parquet", False),
+        ("a/corpus-00000-of-00002.parquet", False),
+        ("a/b/0000.parquet", False),
+        ("a/test/rows.parquet", False),
     ],
 )
-def test_the_folder_and_the_split_of_a_shard(file, place):
-    assert huggingface._place(file) == place
+def test_a_shard_of_the_split_test_sets_the_split_train_of_its_folder_aside(file, test):
+    train = "a/train-00000-of-00001.parquet"
+    aside, notes = huggingface.other_splits([file, train])
+    assert (aside, list(notes)) == (({train}, [file]) if test else (set(), []))

@@ -11,7 +11,6 @@ from rankdash.readers import ReadLimits, Source, read
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
 from rankdash.readers.parse.encoding import Decoded
-from rankdash.readers.parse.skipped_rows import Refusals
 
 RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
@@ -259,17 +258,23 @@ def test_q0_in_some_lines_makes_no_ranks_of_labels(parse):
 def test_ids_hold_blanks_where_four_fifths_of_the_lines_have_tabs(parse, tabbed, whole):
     lines = [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
     lines += [f"q 0 d{at} 1" for at in range(tabbed, 10)]
-    columns, _ = trec._uneven_columns("\n".join(lines), (4,), Refusals("x"))
+    table = trec.read(Decoded("\n".join(lines), "utf-8"), "qrels", "x", ReadLimits())
 
-    found = set(columns[2].to_pylist())
+    found = set(table.frame["doc_id"])
     assert found == ({f"doc {at}" for at in range(8)} if whole else {"d7", "d8", "d9"})
 
 
-def test_one_padded_line_makes_blanks_separate():
-    split = trec._splitter("q\t0\td1\t1\nq \t 0 \t d2 \t 1\n")
+@pytest.mark.parametrize(
+    ("text", "queries"),
+    [
+        ("q\t0\td1\t1\nq \t 0 \t d2 \t 1\n", ["q", "q"]),
+        ("q a\t0\td1\t1\n\n", ["q a"]),
+    ],
+)
+def test_one_padded_line_makes_blanks_separate(text, queries):
+    table = trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits())
 
-    assert split("q \t 0 \t d2 \t 1") == ["q", "0", "d2", "1"]
-    assert trec._splitter("q a\t0\td1\t1\n")("q a\t0\td1\t1") == ["q a", "0", "d1", "1"]
+    assert table.frame["query_id"].tolist() == queries
 
 
 @pytest.mark.parametrize("most", [3, 2])
@@ -298,7 +303,7 @@ def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
     ],
 )
 def test_a_line_of_a_run_has_numbers_where_they_belong(line, run):
-    assert trec._is_run(line.split()) == run
+    assert (shape_of(line) == "run") == run
 
 
 @pytest.mark.parametrize(
@@ -315,7 +320,7 @@ def test_a_line_of_a_run_has_numbers_where_they_belong(line, run):
     ],
 )
 def test_three_fields_are_two_short_ids_and_a_number(cells, plain):
-    assert trec._is_plain(cells) == plain
+    assert (shape_of("\t".join(cells)) == "plain") == plain
 
 
 @pytest.mark.parametrize(
@@ -332,7 +337,7 @@ def test_three_fields_are_two_short_ids_and_a_number(cells, plain):
     ],
 )
 def test_a_label_stands_behind_an_iteration(cells, qrels):
-    assert trec._is_qrels(cells.split()) == qrels
+    assert (shape_of(cells) == "qrels") == qrels
 
 
 @pytest.mark.parametrize("blank", [False, True])

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
 from rankdash.readers import Source, read
-from rankdash.readers.parse.encoding import (
-    _controls,
-    _like_gb18030,
-    _mostly_utf8,
-    _unmarked_utf16,
-    decode,
-)
+from rankdash.readers.parse.encoding import decode
 
 TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
 QUERIES = ["如何退货", "营业时间"]
@@ -111,29 +105,28 @@ def test_common_chinese_in_gb18030_comes_back(text):
         (b"\0a" * 19 + b"\0\0", "utf-16-be"),
         (b"\0a" * 18 + b"\0\0" * 2, None),
         (b"a\0bb", "utf-16-le"),
-        (b"a\0bbb" * 2, None),
+        (b"a\0bbb" * 2, "utf-8"),
+        # Four good characters of UTF-8 for a bad byte make broken UTF-8. The second byte of 丂 is
+        # that of @.
+        ("é".encode() * 3 + "丂".encode("gb18030"), "gb18030"),
+        ("é".encode() * 4 + "丂".encode("gb18030"), None),
+        # Half of the second bytes are high in Chinese.
+        ("的丂".encode("gb18030"), "gb18030"),
+        ("的丂丂".encode("gb18030"), None),
+        # More than a third of controls are no text.
+        (b"\0ab", "utf-8"),
+        (b"\0a", None),
+        (b"\t\n\x1b", "utf-8"),
     ],
 )
-def test_zeros_in_every_second_byte_alone_are_utf16(sample, encoding):
-    """More than a fifth of all bytes, and of the bytes between a twentieth of that at most."""
-    assert _unmarked_utf16(sample) == encoding
-
-
-@pytest.mark.parametrize(("good", "mostly"), [(4, True), (3, False)])
-def test_four_good_characters_for_a_bad_byte_make_broken_utf8(good, mostly):
-    assert _mostly_utf8("é".encode() * good + b"\xff abc") == mostly
-
-
-@pytest.mark.parametrize(("low", "chinese"), [(1, True), (2, False)])
-def test_half_of_the_second_bytes_are_high_in_chinese(low, chinese):
-    """The second byte of 丂 is that of @."""
-    data = ("的" + "丂" * low).encode("gb18030")
-    assert (data.count(b"@"), _like_gb18030(data)) == (low, chinese)
-
-
-@pytest.mark.parametrize(("text", "binary"), [("\0ab", False), ("\0a", True), ("\t\n\x1b", False)])
-def test_more_than_a_third_of_controls_are_no_text(text, binary):
-    assert _controls(text) == binary
+def test_an_encoding_is_told_by_its_bytes(sample, encoding):
+    """UTF-16 by zeros: more than a fifth of all bytes, and of the bytes between a twentieth of
+    that at most."""
+    if encoding is None:
+        with pytest.raises(FormatError):
+            decode(sample, "x")
+    else:
+        assert decode(sample, "x").encoding == encoding
 
 
 @pytest.mark.parametrize("places", [0, 1])
