@@ -1,6 +1,7 @@
 """What a killed server was given goes with the next start, and nothing else does."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,8 @@ sys.stdin.read()
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """Starts a process that was given a file. All folders are made in an empty one."""
+    shutil.rmtree(place.folder())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(place, "_own", [])
     started = []
 
     def start():
@@ -42,6 +43,7 @@ def server(tmp_path, monkeypatch):
     for process in started:
         with process:
             process.kill()
+    shutil.rmtree(place.folder())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
@@ -66,7 +68,8 @@ def test_what_rankdash_did_not_make_stays(server, tmp_path):
     (tmp_path / "rankdash-results").mkdir()
     (tmp_path / "rankdash-results" / "mine.csv").touch()
     (tmp_path / "rankdash-begun").mkdir()
-    (tmp_path / "rankdash-begun" / f"{place._MARK}.new").touch()
+    [mark] = {each.name for each in left.iterdir()} - {"upload"}
+    (tmp_path / "rankdash-begun" / f"{mark}.new").touch()
     kept = tmp_path / "elsewhere"
     left.rename(kept)
     (tmp_path / "rankdash-link").symlink_to(kept)

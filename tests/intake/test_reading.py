@@ -3,8 +3,10 @@
 import errno
 import hashlib
 import io
+import itertools
 import json
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,12 +26,13 @@ from rankdash.errors import (
     RefusedFilesError,
 )
 from rankdash.intake import __main__ as own
-from rankdash.intake import process
+from rankdash.intake import place, process
 from rankdash.intake.keeping import Kept, keep
 from rankdash.intake.messages import answer_of, outcome_of
 from rankdash.intake.process import ANSWER, PROGRESS, REQUEST
 from rankdash.intake.reading import (
     LARGE_BYTES,
+    Progress,
     Reading,
     claim,
     guessed,
@@ -74,6 +77,26 @@ def ask(tmp_path: Path, workspace: Workspace) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[process.Process]:
+    """The processes that are started; none waits before."""
+    found = []
+
+    def noted() -> process.Process:
+        found.append(made())
+        return found[-1]
+
+    process.take().kill()
+    made = process.Process
+    monkeypatch.setattr(process, "Process", noted)
+    return found
+
+
+def requests() -> list[Path]:
+    """The folders of what is asked of processes."""
+    return [each for each in place.folder().iterdir() if each.is_dir()]
+
+
 def test_from_twenty_megabytes_on_files_are_large_and_packed_ones_ten_times_sooner():
     half = b"x" * (LARGE_BYTES // 2)
     assert not is_large([Source("a.csv", half)])
@@ -101,13 +124,12 @@ def test_it_says_each_step_once_and_how_many_rows_were_read_before_they_are_join
     ask, monkeypatch
 ):
     said = []
-    write = own._Said._write
 
-    def noted(self, step, seconds_left):
-        said.append((step, sum(self._rows.values())))
-        write(self, step, seconds_left)
+    def noted(step, rows, seconds_left):
+        said.append((step, rows))
+        return Progress(step, rows, seconds_left)
 
-    monkeypatch.setattr(own._Said, "_write", noted)
+    monkeypatch.setattr(own, "Progress", noted)
     own.main(ask("shop.csv", ROWS))
     assert said == [("joining", 9), ("checking", 9), ("storing", 9)]
 
@@ -186,59 +208,55 @@ def test_errors_come_back_with_file_line_and_remedy():
 
 def test_the_process_reads_stores_and_leaves_no_folder(workspace):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())], name="Shop")
-    folder = reading._folder
+    assert len(requests()) == 1
     assert reading.result() == Kept(workspace.datasets()[0].id)
     assert workspace.datasets()[0].name == "Shop"
-    assert not reading.running and not folder.exists()
+    assert not reading.running and requests() == []
 
 
 def test_cancelling_ends_the_process_and_leaves_nothing(workspace):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
-    folder = reading._folder
     reading.cancel()
     assert reading.cancelled and not reading.running
-    assert not folder.exists()
+    assert requests() == []
     assert workspace.datasets() == []
     assert list((workspace.root / "datasets").glob("*")) == []
 
 
-def test_who_no_longer_waits_ends_the_process(workspace):
+def test_who_no_longer_waits_ends_the_process(workspace, started):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
-    folder, started = reading._folder, reading._process
+    assert [each.running for each in started] == [True]
     del reading
-    assert not started.running and not folder.exists()
+    assert [each.running for each in started] == [False] and requests() == []
 
 
-def test_a_process_that_dies_is_an_error_in_words(workspace):
+def test_a_process_that_dies_is_an_error_in_words(workspace, started):
     reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
-    reading._process._process.kill()
+    started[0].stop()
     with pytest.raises(DataError, match="maybe for lack of memory"):
         reading.result()
     assert workspace.datasets() == []
 
 
 def test_a_small_file_leaves_its_process_for_the_next_and_a_large_one_does_not(
-    workspace, monkeypatch
+    workspace, monkeypatch, started
 ):
     sources = [Source("shop.csv", ROWS.encode())]
-    first = Reading(workspace, sources)
-    first.result()
-    second = Reading(workspace, sources)
-    assert second._process is first._process
-    assert second.result().was_here
+    Reading(workspace, sources).result()
+    assert Reading(workspace, sources).result().was_here
+    assert [each.running for each in started] == [True]
 
     monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
-    third = Reading(workspace, sources)
-    third.result()
-    assert third._process is first._process and not third._process.running
+    Reading(workspace, sources).result()
+    assert [each.running for each in started] == [False]
 
 
-def test_after_a_look_at_large_files_a_process_waits_for_them(monkeypatch):
+def test_after_a_look_at_large_files_a_process_waits_for_them(monkeypatch, started):
     monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
-    process.take().kill()
     assert len(guessed([Source("shop.csv", ROWS.encode())], 1_000_000)) == 1
-    [waiting] = process._waiting
-    assert waiting.fresh
+    assert [each.fresh for each in started] == [False, True]
+    assert process.take() is started[1]
+    started[1].kill()
 
 
 def test_one_process_waits_however_often_it_is_asked_for():
@@ -252,12 +270,12 @@ def test_one_process_waits_however_often_it_is_asked_for():
     assert waiting.running and not other.running
 
 
-def test_a_process_that_waited_long_is_not_asked(monkeypatch):
+def test_a_process_that_waited_long_is_not_asked(monkeypatch, started):
     process.warm()
-    [stale] = process._waiting
-    monkeypatch.setattr(process, "_STALE_SECONDS", 0.0)
+    now = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now() + process.IDLE_SECONDS)
     other = process.take()
-    assert other is not stale and not stale.running
+    assert started[1] is other and not started[0].running
     other.kill()
 
 
@@ -273,14 +291,15 @@ def test_columns_are_guessed_in_the_process_as_here():
     assert guess.rows.equals(here.rows)
 
 
-def test_no_columns_are_guessed_where_the_process_dies_or_takes_too_long(monkeypatch):
+def test_no_columns_are_guessed_where_the_process_dies_or_takes_too_long(monkeypatch, started):
     sources = [Source("shop.csv", ROWS.encode())]
     process.warm()
-    process._waiting[0]._process.kill()
-    process._waiting[0]._process.wait()
+    started[0].stop()
     assert len(guessed(sources, 1_000_000)) == 1, "a dead one is not asked"
-    monkeypatch.setattr("rankdash.intake.reading._GUESS_SECONDS", 0.0)
-    assert guessed(sources, 1_000_000) == []
+    with monkeypatch.context() as slow:
+        seconds = itertools.count(time.monotonic(), 100)
+        slow.setattr(time, "monotonic", lambda: next(seconds))
+        assert guessed(sources, 1_000_000) == []
     monkeypatch.setenv("RANKDASH_MAX_ROWS", "many")
     assert guessed(sources, 1_000_000) == []
 
@@ -323,23 +342,17 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
-def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeypatch):
-    def limit():
-        [waiting] = process._waiting
-        limits = Path(f"/proc/{waiting._process.pid}/limits").read_text()
-        return next(line for line in limits.splitlines() if line.startswith("Max data size"))
-
+def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeypatch, started):
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "800_000_000")
-    process.take().kill()
-    tried([Source("shop.csv", ROWS.encode())])
-    before = limit()
     rows = "query,document,label\n" + "".join(f'"q{row}",d{row},1\n' for row in range(500_000))
+    sources = [Source("shop.csv", rows.encode())]
     with pytest.raises(LimitError, match="memory") as refused:
-        tried([Source("shop.csv", rows.encode())])
+        tried(sources)
     assert refused.value.file == "shop.csv"
     assert "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
     # What it reads next has all of the memory.
-    assert limit() == before
+    [guess] = guessed(sources, len(rows))
+    assert len(started) == 1 and len(guess.rows)
     process.take().kill()
 
 
