@@ -22,10 +22,10 @@ from rankdash.readers.parse.even import has_empty
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.parse.unpack import GZIP
 
-# What a piece may hold, of all files; so many files may be open at once.
-_PIECE_BYTES = 24_000_000
+PIECE_BYTES, BLOCK_BYTES = 24_000_000, 1 << 24
+"""The size of a piece, of all files, and of what is read at once."""
+# So many files may be open at once.
 _MOST_PIECES = 256
-_BLOCK_BYTES = 1 << 24
 _START = 1 << 16
 _FIELDS = {"qrels": (4,), "run": (5, 6)}
 _UNREADABLE = (OSError, EOFError, zlib.error)
@@ -44,7 +44,7 @@ def unpacked_size(path: Path) -> int:
             if not _is_packed(packed):
                 return size
             with gzip.open(packed) as file:
-                start = len(file.read(_BLOCK_BYTES))
+                start = len(file.read(BLOCK_BYTES))
             return round(size * start / max(1, min(size, packed.tell())))
     except _UNREADABLE:
         return 0
@@ -72,7 +72,7 @@ def _delimiter(start: str) -> str:
 
 def pieces_for(size: int) -> int:
     """Into how many pieces files of `size` bytes in all are split."""
-    return min(_MOST_PIECES, -(-size // _PIECE_BYTES))
+    return min(_MOST_PIECES, -(-size // PIECE_BYTES))
 
 
 def split(path: Path, folder: Path, pieces: int) -> Any:
@@ -137,7 +137,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def _read(file: gzip.GzipFile | io.BufferedReader) -> bytes:
     try:
-        return file.read(_BLOCK_BYTES)
+        return file.read(BLOCK_BYTES)
     except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
         raise UnevenError from problem
 

@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankdash.ranking import coded
 from rankdash.ranking.coded import (
     Coded,
     alike,
@@ -16,6 +15,9 @@ from rankdash.ranking.coded import (
     run_starts,
 )
 
+# Of so many first rows it is told whether ids come in runs; some ids that often are more.
+SAMPLE, MANY = 4096, 700
+
 
 def text(*ids: str | None) -> pa.Array:
     return pa.array(ids, type=pa.large_string())
@@ -23,27 +25,26 @@ def text(*ids: str | None) -> pa.Array:
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_ids_become_codes_in_the_order_of_first_appearance(monkeypatch, mixed, kind):
-    if mixed:
-        monkeypatch.setattr(coded, "_SAMPLE", 1)
-    ids = ["b", "b", None, None, "a", "b", "", "a", "a"]
+def test_ids_become_codes_in_the_order_of_first_appearance(mixed, kind):
+    times = MANY if mixed else 1
+    ids = ["b", "b", None, None, "a", "b", "", "a", "a"] * times
     found = Coded.of(pa.array(ids, type=kind))
-    assert found.codes.tolist() == [0, 0, -1, -1, 1, 0, 2, 1, 1]
+    assert found.codes.tolist() == [0, 0, -1, -1, 1, 0, 2, 1, 1] * times
     assert found.codes.dtype == np.int32
     assert found.texts.equals(text("b", "a", ""))
     assert found.objects().tolist() == ids
-    assert len(found) == 9
+    assert len(found) == 9 * times
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
 @pytest.mark.parametrize("cuts", [[], [0, 6], [1, 1, 4]])
-def test_ids_in_pieces_get_the_codes_of_ids_in_one_piece(monkeypatch, mixed, cuts):
-    monkeypatch.setattr("rankdash.ranking.coded._SAMPLE", 1 if mixed else 9)
-    ids = pa.array(["b", "b", "a", None, "b", "b"])
+def test_ids_in_pieces_get_the_codes_of_ids_in_one_piece(mixed, cuts):
+    times = MANY if mixed else 1
+    ids = pa.array(["b", "b", "a", None, "b", "b"] * times)
     ends = [*cuts, len(ids)]
     pieces = [ids.slice(start, end - start) for start, end in zip([0, *cuts], ends, strict=True)]
     found = Coded.of(pa.chunked_array(pieces))
-    assert found.codes.tolist() == [0, 0, 1, -1, 0, 0]
+    assert found.codes.tolist() == [0, 0, 1, -1, 0, 0] * times
     assert found.texts.to_pylist() == ["b", "a"]
     assert Coded.of(pa.chunked_array([], pa.string())).objects().tolist() == []
 
@@ -127,25 +128,25 @@ def test_runs_start_where_a_text_differs_from_the_one_before():
     assert run_starts(text()).tolist() == []
 
 
-def test_rows_come_in_runs_where_the_first_ones_have_four_of_each(monkeypatch):
-    monkeypatch.setattr(coded, "_SAMPLE", 8)
-    assert come_in_runs(text(*"abcdefgh")), "too few to tell"
-    assert come_in_runs(text(*"aaaabbbbc"))
-    assert not come_in_runs(text(*"aaabbbccc"))
-    assert come_in_runs(text(*"aaaabbbbcdefghijk")), "only the first rows are looked at"
+def test_rows_come_in_runs_where_the_first_ones_have_four_of_each():
+    apart = [str(n) for n in range(SAMPLE)]
+    runs = [str(n // 4) for n in range(SAMPLE)]
+    assert come_in_runs(text(*apart)), "too few to tell"
+    assert not come_in_runs(text(*apart, "x"))
+    assert come_in_runs(text(*runs, "x"))
+    assert not come_in_runs(text("x", *runs))
+    assert come_in_runs(text(*runs, *apart)), "only the first rows are looked at"
 
 
-@pytest.mark.parametrize("factor", [None, 0], ids=["hashes apart", "one hash"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_many_ids_are_told_apart_as_arrow_tells_them(monkeypatch, factor, kind):
-    monkeypatch.setattr(coded, "_SAMPLE", 8)
-    monkeypatch.setattr(coded, "_ROWS", 7)
-    if factor is not None:
-        monkeypatch.setattr(coded, "_FACTOR", np.uint64(factor))
-    odd = ["", "\0", "\0\0", "a", "a\0", "12345678", "12345678\0", "1234567", "文档", "é", "é"]
+def test_many_ids_are_told_apart_as_arrow_tells_them(kind):
+    """Among them two of the same hash, and more rows than are hashed at once."""
+    odd = ["cL0n95KDaaDPaaDp", "2et68tVktZ88Wu81"]
+    odd += ["", "\0", "\0\0", "a", "a\0", "12345678", "12345678\0", "1234567", "文档", "é", "é"]
     draw = np.random.default_rng(3)
     ids = [
-        (odd + [f"doc{n}" * (1 + n % 4) for n in range(40)])[at] for at in draw.integers(0, 51, 400)
+        (odd + [f"doc{n}" * (1 + n % 4) for n in range(40)])[at]
+        for at in draw.integers(0, 53, 20_000)
     ]
     cut = pa.array(["x", *ids], type=kind).slice(1)
     for given in (cut, pa.chunked_array([cut.slice(0, 13), cut.slice(13, 0), cut.slice(13)])):
@@ -154,10 +155,9 @@ def test_many_ids_are_told_apart_as_arrow_tells_them(monkeypatch, factor, kind):
         assert found.texts.to_pylist() == list(dict.fromkeys(ids))
 
 
-def test_ids_longer_than_are_hashed_are_told_apart_too(monkeypatch):
-    monkeypatch.setattr(coded, "_SAMPLE", 2)
-    ids = ["a" * 70 + end for end in "xyxzyx"]
-    assert Coded.of(pa.array(ids)).codes.tolist() == [0, 1, 0, 2, 1, 0]
+def test_ids_longer_than_are_hashed_are_told_apart_too():
+    ids = ["a" * 70 + end for end in "xyxzyx"] * MANY
+    assert Coded.of(pa.array(ids)).codes.tolist() == [0, 1, 0, 2, 1, 0] * MANY
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,10 +89,11 @@ def test_what_a_full_disk_holds_is_seen_exported_and_deleted(stored, python):
 
 
 def test_the_reserve_is_kept_where_there_is_room_for_it(workspace, monkeypatch):
-    file = workspace.root / folders._RESERVE
-    assert file.stat().st_size == folders._RESERVE_BYTES
+    (file,) = workspace.root.glob("*-reserve")
+    size = file.stat().st_size
+    assert size == 2_000_000
     folders.release_reserve(workspace.root)
-    little = shutil.disk_usage(workspace.root)._replace(free=folders._ROOM_FOR_RESERVE)
+    little = SimpleNamespace(free=10 * size)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _folder: little)
         Workspace.open(workspace.root)

@@ -29,8 +29,6 @@ def test_a_workspace_of_an_older_version_keeps_its_content(
     dataset = make_dataset()
     with monkeypatch.context() as older:
         older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        # The first version had no jobs, which today's sweep and delete ask about.
-        older.setattr(Workspace, "_sweep", lambda self: None)
         workspace = Workspace.open(tmp_path)
         workspace.save_dataset(dataset)
         workspace.save_run(make_run(dataset))

@@ -210,8 +210,15 @@ def test_servers_of_ones_own_that_were_asked_without_a_key_still_are(old):
 @pytest.mark.parametrize(("length", "hidden"), [(299, False), (300, True), (301, False)])
 def test_a_head_is_hidden_where_a_text_was_cut_and_nowhere_else(length, hidden):
     said = "v" * (length - 8) + " " + HEAD
-    kept = json.loads(redact_stored._in_json(refusal(said)))["params"]["said"]
-    assert kept == (said.removesuffix(HEAD) + "•••" if hidden else said)
+    with closing(sqlite3.connect(":memory:")) as db:
+        for table in ("jobs", "explanations"):
+            db.execute(f"CREATE TABLE {table} (id, problem)")
+        db.execute("INSERT INTO jobs VALUES (1, ?)", (refusal(said),))
+        redact_stored.clean_rows(db)
+        (problem,) = db.execute("SELECT problem FROM jobs").fetchone()
+    assert json.loads(problem)["params"]["said"] == (
+        said.removesuffix(HEAD) + "•••" if hidden else said
+    )
 
 
 @pytest.mark.parametrize("end", [".", " (after 5 attempts).", ""])

@@ -24,8 +24,8 @@ from rankdash.study.systems import FIRST_STAGE
 def in_pieces(monkeypatch: pytest.MonkeyPatch):
     """Some tens of queries a piece, and some lines a block."""
     monkeypatch.setattr(large, "LARGE_BYTES", 0)
-    monkeypatch.setattr(split, "_PIECE_BYTES", 20_000)
-    monkeypatch.setattr(split, "_BLOCK_BYTES", 3_000)
+    monkeypatch.setattr(split, "PIECE_BYTES", 20_000)
+    monkeypatch.setattr(split, "BLOCK_BYTES", 3_000)
 
 
 def lines_of(
@@ -137,7 +137,7 @@ def test_every_metric(
     paths = write(tmp_path, "labels first", labels, first)
     metric = registry[name]
     spec = f"{name}@5" if metric.has_cutoff else name
-    if name in large._SCALED:
+    if name in ("err", "map_graded", "map_graded_norm"):
         files = large.LargeFiles(paths[0], {"first": paths[1]}, "highest", None)
         assert large.evaluate_large(files, [parse_measure(spec)], Conventions()) is None
         return

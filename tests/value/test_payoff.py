@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rankdash.errors import DataError
-from rankdash.value import payoff
 from rankdash.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
 from rankdash.value.benefit import (
     deflection,
@@ -638,20 +637,3 @@ def test_the_published_formula_has_an_answer_below_one_and_none_where_it_overflo
         simple_roi(1e-320, 0.5, cost_per_search=1.0, **given)
     with pytest.raises(DataError, match="cost is 0"):
         simple_roi(0.5, 0.75, cost_per_search=1e-320, **given)
-
-
-@pytest.mark.parametrize(
-    ("figures", "amount"),
-    [
-        ((2.0, 1.0, 3.0), Amount(2.0, 1.0, 3.0)),
-        ((2.0, "never", "always"), Amount(2.0, "never", "always")),
-        (("no_gain", "no_gain", 3.0), Amount(None, "never", 3.0, "no_gain")),
-        (("no_gain", "never", "no_value"), Amount(None, None, None, "no_gain")),
-        (("no_cost", "no_cost", 3.0), Amount(None, None, 3.0, "no_cost")),
-        ((None, 1.0, None), Amount(None, 1.0, None, "unknown_gain")),
-    ],
-)
-def test_an_end_that_is_no_number_is_never_or_always_and_a_reason_says_it_for_the_whole(
-    figures, amount
-):
-    assert payoff._estimate(*figures) == amount

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.findings import Finding
 from rankdash.ranking.measured import Measured
 from rankdash.runs.usage import MeasuredLoad
@@ -77,9 +78,9 @@ def test_three_kinds_of_queries_are_named_and_the_others_counted(count, end):
 def test_a_kind_that_is_not_proven_says_so_and_a_derived_one_has_a_title():
     said = caveats.kinds(study(), [group("a", proven=False)])
     assert said == "topic “a” (7 queries, -0.200, not proven)"
-    (column, *_others) = caveats._DERIVED
+    column, title = DERIVED_SEGMENTS[0].name, DERIVED_SEGMENTS[0].title
     derived = caveats.kinds(study(), [group("x", column=column)])
-    assert derived.startswith(f"{caveats._DERIVED[column].title} “x”")
+    assert derived.startswith(f"{title} “x”")
     # A column of one's own may have the name of a derived one.
     own = study(dataset=SimpleNamespace(segments={column: ()}))
     assert caveats.kinds(own, [group("x", column=column)]).startswith(f"{column} “x”")

@@ -1,14 +1,14 @@
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rankdash import rerankers
 from rankdash.i18n import speaking
-from rankdash.rerankers.base import Scored
-from rankdash.runs import scoring
-from rankdash.words import failures
+from rankdash.rerankers.base import Request, Scored
+from rankdash.runs.scoring import ask
 from rankdash.words.failures import TEMPLATES, in_words
 
 PACKAGE = Path(rerankers.__file__).parents[1]
@@ -67,13 +67,16 @@ def test_a_reason_behind_the_name_of_a_run_is_known_too():
 
 
 def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
-    told = [
-        scoring._fault(Scored(np.zeros(4)), 5),
-        scoring._fault(Scored(np.full(5, np.nan)), 5),
-        scoring._miscounted([], 1),
-        scoring._miscounted([], 3),
-    ]
-    assert all(failures._known(reason) for reason in told), told
+    request = Request("q", "ask", ["a", "b"], ["x", "y"])
+    for given in (
+        [Scored(np.zeros(1))],
+        [Scored(np.full(2, np.nan))],
+        [],
+        [Scored(np.ones(2))] * 2,
+    ):
+        reranker = SimpleNamespace(score=lambda requests, given=given: given)
+        (answer,) = ask(reranker, [request], int, int).answers
+        assert answer.error and chinese(answer.error) != answer.error
 
 
 def test_every_template_is_still_said_somewhere():

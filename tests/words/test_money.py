@@ -155,17 +155,25 @@ def test_defaults_are_said_at_the_value_in_force_and_not_at_all_where_there_are_
     assert assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))) == ""
 
 
+def rows_of(choice: SimpleNamespace) -> list[tuple[str, str, str]]:
+    """The price and the load of a system, as the table of assumptions lists them."""
+    return assumptions.rows(Assumptions(), [choice], "USD", "Hit@10")[-2:]
+
+
 def test_a_price_is_listed_with_its_unit_or_as_the_sum_of_its_parts_or_not():
-    assert assumptions._priced(bill(listed("flat"))).startswith("$2.00 ")
-    assert assumptions._priced(bill()) == "–"
-    free = bill(parts=(("one", bill(listed("flat"))), ("two", bill(listed("flat")))))
-    assert assumptions._priced(free) == "$4.00"
+    def priced(own: Bill) -> str:
+        return rows_of(SimpleNamespace(name="mini", load=own.load, bill=own))[0][1]
+
+    assert priced(bill(listed("flat"))).startswith("$2.00 ")
+    assert priced(bill()) == "–"
+    both = bill(parts=(("one", bill(listed("flat"))), ("two", bill(listed("flat")))))
+    assert priced(both) == "$4.00"
 
 
 @pytest.mark.parametrize("estimated", [True, False])
 def test_what_a_search_sends_was_counted_or_estimated(estimated):
     load = MeasuredLoad(Load(10, 40, 90), estimated=estimated)
-    name, sent, how = assumptions._sent(SimpleNamespace(name="mini", load=load))
+    name, sent, how = rows_of(SimpleNamespace(name="mini", load=load, bill=bill()))[1]
     assert name == "What a search of mini sends"
     assert sent == "40 documents of 90 tokens, query of 10"
     assert how == (

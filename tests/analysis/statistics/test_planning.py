@@ -12,18 +12,12 @@ from scipy import optimize, stats
 from rankdash.analysis.statistics import planning
 from rankdash.analysis.statistics.inference import intervals, p_values
 from rankdash.analysis.statistics.planning import (
-    _KINDS,
     FEWEST_PLANNED,
     POWER,
-    _kinds,
-    _Queries,
-    _ranks,
-    _two_digits,
     plan,
     smallest_detectable,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.significance import paired_t_p, wilcoxon_p
 
 SETTINGS = StatisticsSettings(resamples=1_000)
 
@@ -225,21 +219,6 @@ def test_without_spread_no_change_is_said_to_be_detectable():
     assert math.isnan(smallest_detectable(np.array([0.1])))
 
 
-def test_equal_sizes_share_their_mean_rank():
-    """One change of 0.2; two of -0.5 and three of 0.5 are the second to the sixth."""
-    values = np.array([-0.5, 0.2, 0.5, 0.0])
-    assert _ranks(np.array([[2.0, 1.0, 3.0, 4.0]]), values).tolist() == [[4.0, 1.0, 4.0, 0.0]]
-
-
-@pytest.mark.parametrize(("values", "kept"), [(48, True), (49, False)])
-def test_up_to_48_different_changes_are_planned_with_as_they_are(values, kept):
-    differences = np.append(np.arange(1, values + 1) / 100, [0.01, 0.0])
-    kinds, counts = _kinds(differences)
-    assert (len(kinds) == values) == kept
-    assert counts.sum() == values + 1
-    assert kinds @ counts == pytest.approx(differences.sum())
-
-
 @pytest.mark.parametrize(
     ("queries", "gained", "more"),
     [
@@ -256,16 +235,6 @@ def test_a_hundred_thousand_more_or_ten_times_as_many_are_a_plan(queries, gained
     assert plan(differences, (mean - 0.01, mean + 0.01), test="t").likely == more
 
 
-def test_groups_of_neighbouring_changes_never_hold_gains_and_losses():
-    """As many changes as four for each group, and an odd number of them losses."""
-    losses = 2 * _KINDS + 1
-    changes = np.arange(-losses, 4 * _KINDS - losses + 1) / (8 * _KINDS)
-    means, sizes = _kinds(changes)
-    assert sizes[means < 0].sum() == losses
-    assert sizes[means > 0].sum() == 4 * _KINDS - losses
-    assert sizes @ means == pytest.approx(changes.sum())
-
-
 @pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.9, 0.5)])
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_the_smallest_detectable_difference_of_few_queries_is_that_of_the_t_distribution(
@@ -277,23 +246,6 @@ def test_the_smallest_detectable_difference_of_few_queries_is_that_of_the_t_dist
     found = smallest_detectable(differences, level=level, power=power)
     assert found == pytest.approx(expected)
     assert math.isnan(smallest_detectable(differences[:1], level=level, power=power))
-
-
-@pytest.mark.parametrize(("test", "p_of"), [("t", paired_t_p), ("wilcoxon", wilcoxon_p)])
-@pytest.mark.parametrize("times", [3, 8])
-def test_what_is_planned_for_has_the_p_of_the_verdict(test, p_of, times):
-    # With ties SciPy takes the normal distribution of ranks too, and flips no signs.
-    differences = np.tile([-0.5, -0.2, -0.2, 0.1, 0.3, 0.3, 0.3, 0.7, 0.0, 0.0], times)
-    queries = _Queries(differences, test, (0.95, 0.95), POWER, 1)
-    more = np.array([[0, 1, 2, 0, 1, 3], [0, 0, 0, 0, 0, 7]])
-    for row, p in zip(more, queries._p((queries._present + more).astype(float)), strict=True):
-        joined = np.append(differences, np.repeat(queries._values, row))
-        assert p == pytest.approx(p_of(joined), rel=1e-6)
-
-
-def test_a_plan_is_one_of_the_numbers_of_two_digits():
-    assert _two_digits(125).tolist() == [*range(1, 101), 110, 120]
-    assert _two_digits(100_000)[-2:].tolist() == [99_000, 100_000]
 
 
 def test_one_comparison_alone_is_not_corrected():

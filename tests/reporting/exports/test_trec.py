@@ -83,15 +83,16 @@ def test_labels_are_whole_numbers_where_they_are_and_else_written_to_the_last_di
 
 
 def test_what_is_broken_off_leaves_what_was_there(tmp_path: Path, monkeypatch):
-    def broken(ranking, tag):
-        yield "q Q0"
-        raise OSError("no room")
+    def broken(scores: np.ndarray) -> np.ndarray:
+        if scores[0] == 2.0:
+            raise OSError("no room")
+        return falling(scores)
 
-    monkeypatch.setattr(trec, "_lines", broken)
+    monkeypatch.setattr(trec, "falling", broken)
     path = tmp_path / "x.trec"
     path.write_text("before")
     with pytest.raises(OSError, match="no room"):
-        write_run(Ranking.from_lists([("q", ["d"], [1.0])]), path, "x")
+        write_run(Ranking.from_lists([("q", ["d"], [1.0]), ("r", ["d"], [2.0])]), path, "x")
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"x.trec": "before"}
 
 
