@@ -136,7 +136,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         if "status" in fault:
             text = fault.get("text", {"message": f"told to say {fault['status']}"})
-            self.send(text, fault["status"], fault.get("headers", {}))
+            if not isinstance(text, bytes):
+                text = json.dumps(text).encode()
+            headers = fault.get("headers", {})
+            self.send_bytes(text, fault["status"], "application/json", headers)
             return
         if "html" in fault:
             self.send_bytes(b"<html><body><h1>Bad gateway</h1></body></html>", 200, "text/html")

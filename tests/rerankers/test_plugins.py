@@ -23,12 +23,12 @@ def plug(tmp_path, monkeypatch):
         for path, text in zip(paths, contents.values(), strict=True):
             path.write_text(text, encoding="utf-8")
         monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(map(str, paths)))
-        rerankers._registry.cache_clear()
+        rerankers.add_plugins([])
         return paths
 
     yield named
     monkeypatch.undo()
-    rerankers._registry.cache_clear()
+    rerankers.add_plugins([])
 
 
 def test_the_example_of_the_docs_is_a_reranker_of_about_twenty_lines(plug):
@@ -78,7 +78,7 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, name
 
 def test_a_file_that_is_not_there_is_told(plug, tmp_path):
     plug()
-    rerankers._registry.cache_clear()
+    rerankers.add_plugins([])
     found = plugins.find([str(tmp_path / "gone.py")], [])
     assert str(found.problems[0]) == (
         f"The plugin {tmp_path / 'gone.py'} is not loaded: there is no such file. Repair it, or "

@@ -2,14 +2,16 @@
 
 import math
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
 from rankdash.errors import SettingError
-from rankdash.rerankers.remote import call_settings, client
+from rankdash.rerankers.remote import call_settings
 from rankdash.rerankers.remote.call_settings import Budget, Clock, Policy, check_url, each
-from rankdash.rerankers.remote.client import Client, Gate
+from rankdash.rerankers.remote.client import Client, Gate, GoneError, Reply
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
 from rankdash.rerankers.remote.keys import Place
 
@@ -19,14 +21,28 @@ class Time:
 
     def __init__(self, jitter: float = 0.0) -> None:
         self.at = 100.0
+        self.slept: list[float] = []
+        self.meanwhile: Callable[[], object] = lambda: None
         self.clock = Clock(lambda: self.at, self.sleep, lambda: jitter)
 
     def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
         self.at += seconds
 
 
-def made(jitter: float = 0.0, **policy: float) -> Client:
-    return Client(Place("", "http://127.0.0.1:9"), Policy(**policy), Time(jitter).clock)
+@pytest.fixture
+def asking(server):
+    """Make a function that asks the service once; it may fail beforehand, as `Server.fail` says."""
+
+    def made(*faults: dict, time: Time | None = None, **policy: float) -> Callable[[], Reply]:
+        client = Client(Place("", server.url), Policy(**policy), (time or Time()).clock)
+        body = {"query": "q", "texts": ["a"]}
+        server.fail(*faults)
+        return lambda: client.post("/rerank", body, client.budget(), lambda answer: {})
+
+    return made
 
 
 @pytest.mark.parametrize(
@@ -44,8 +60,22 @@ def made(jitter: float = 0.0, **policy: float) -> Client:
         ({}, None),
     ],
 )
-def test_a_service_asks_for_seconds_milliseconds_or_a_date(headers, seconds):
-    assert client._retry_after(headers) == seconds
+def test_a_service_asks_for_seconds_milliseconds_or_a_date_which_all_wait_for(
+    asking, headers, seconds
+):
+    """What it asks for holds up a request that is made meanwhile too."""
+    time = Time()
+    ask = asking({"status": 503, "headers": headers}, time=time)
+    time.meanwhile = ask
+    assert ask().call.retry_wait_s == (seconds or 0.25)
+    assert len(time.slept) == (1 if seconds is None else 2)
+
+
+def test_all_wait_where_there_is_no_quota(asking):
+    time = Time()
+    time.meanwhile = ask = asking({"status": 429}, time=time)
+    ask()
+    assert time.slept == [0.25, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -59,9 +89,9 @@ def test_a_service_asks_for_seconds_milliseconds_or_a_date(headers, seconds):
         ({"x-queue-time": "2"}, math.nan),
     ],
 )
-def test_the_first_of_the_headers_that_tell_a_time_holds(headers, taken):
-    found = client._milliseconds(headers, client._SERVER_TIME)
-    assert found == pytest.approx(taken, nan_ok=True)
+def test_the_first_of_the_headers_that_tell_a_time_holds(asking, headers, taken):
+    call = asking({"status": 200, "text": [], "headers": headers})().call
+    assert call.server_ms == pytest.approx(taken, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -79,25 +109,28 @@ def test_the_first_of_the_headers_that_tell_a_time_holds(headers, taken):
         ("plain", "plain"),
     ],
 )
-def test_an_error_is_the_message_in_it_or_its_text_without_marks(text, said):
-    assert client._said(text) == said
+def test_an_error_is_the_message_in_it_or_its_text_without_marks(asking, text, said):
+    reply = asking({"status": 500, "text": text.encode()}, retries=0)()
+    assert reply.error == f"the service answered 500: {said}"
 
 
 @pytest.mark.parametrize(
     ("asked", "jitter", "pauses"),
     [
-        (0.0, 0.0, [0.25, 0.5, 1, 2, 4, 8, 10, 10]),
-        (0.0, 1.0, [0.5, 1, 2, 4, 8, 16, 20, 20]),
+        (None, 0.0, [0.25, 0.5, 1, 2, 4, 8, 10, 10]),
+        (None, 1.0, [0.5, 1, 2, 4, 8, 16, 20, 20]),
         (7.0, 0.0, [7, 7]),
         (7.0, 1.0, [7.7, 7.7]),
         (60.0, 0.0, [60]),
         (3600.0, 1.0, [66]),
     ],
 )
-def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asked, jitter, pauses):
-    outcome = client._Outcome(503, pause=asked)
-    waits = [made(jitter)._pause(outcome, attempt) for attempt in range(1, len(pauses) + 1)]
-    assert waits == pytest.approx(pauses)
+def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asking, asked, jitter, pauses):
+    time = Time(jitter)
+    headers = {} if asked is None else {"retry-after": str(asked)}
+    faults = [{"status": 503, "headers": headers}] * len(pauses)
+    assert asking(*faults, time=time, retries=9)().error == ""
+    assert time.slept == pytest.approx(pauses)
 
 
 @pytest.mark.parametrize(
@@ -114,18 +147,25 @@ def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asked, jitter, pa
         (499, False, False),
     ],
 )
-def test_which_answers_are_worth_another_attempt_and_which_say_that_it_is_gone(status, again, gone):
-    asking = made()
-    asking._answered = True
-    outcome = asking._judge(status, {}, b"")
-    assert (outcome.pause == 0.0, outcome.gone) == (again, gone)
-    assert outcome.error == f"the service said {status}"
+def test_which_answers_are_worth_another_attempt_and_which_say_that_it_is_gone(
+    asking, status, again, gone
+):
+    """A service is gone after the fifth in a row."""
+    fault = {"status": status, "text": b""}
+    once, twice = (asking(retries=retries) for retries in (0, 1))
+    once(), twice()
+    asking(fault)
+    assert twice().call.attempts == (2 if again else 1)
+    asking(*[fault] * 5)
+    assert [once().error for _ in range(4)] == [f"the service said {status}"] * 4
+    with pytest.raises(GoneError) if gone else nullcontext():
+        once()
 
 
-@pytest.mark.parametrize("status", [200, 204, 299])
-def test_an_answer_is_read_whatever_kind_of_success_it_is(status):
-    outcome = made()._judge(status, {"X-A": "b"}, b"[1]")
-    assert (outcome.answer, outcome.headers, outcome.pause) == ([1], {"x-a": "b"}, None)
+@pytest.mark.parametrize("status", [200, 201, 299])
+def test_an_answer_is_read_whatever_kind_of_success_it_is(asking, status):
+    reply = asking({"status": status, "text": [1]})()
+    assert (reply.answer, reply.error, reply.call.attempts) == ([1], "", 1)
 
 
 def test_a_gate_spreads_what_it_lets_out_and_stays_closed_for_the_longest_wait():

@@ -20,10 +20,35 @@ BY_MEANING = Ranking.from_lists(
 )
 
 
+class Encoder:
+    """Retrieves `found`, or raises it; `asked` is what for."""
+
+    found, asked = BY_MEANING, ()
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def prepare(self, corpus):
+        assert list(corpus.doc_ids) == list(DOCUMENTS.index)
+
+    def retrieve(self, *asked):
+        Encoder.asked = asked
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
 @pytest.fixture
 def found(monkeypatch):
-    monkeypatch.setattr(retrieval, "_apart", lambda queries, documents, depth: BY_MEANING)
-    return lambda how: retrieval.retrieve(how, QUERIES, DOCUMENTS, 2)
+    """Retrieve in this process, where a model finds what `Encoder` says."""
+
+    def run(command, **how):
+        return SimpleNamespace(returncode=retrieval.main(command[3:]))
+
+    monkeypatch.setattr(retrieval, "require_packages", lambda: None)
+    monkeypatch.setattr(retrieval.bi_encoder, "BiEncoder", Encoder)
+    monkeypatch.setattr(retrieval.subprocess, "run", run)
+    return lambda how, depth=2: retrieval.retrieve(how, QUERIES, DOCUMENTS, depth)
 
 
 def test_by_words_a_query_that_shares_none_finds_nothing(found):
@@ -83,35 +108,20 @@ def test_why_a_model_could_not_retrieve_is_the_last_that_its_process_said(
     assert f"cannot retrieve here: {reason}" in str(refused.value)
 
 
-def test_the_process_of_a_model_is_given_the_texts_and_its_ranking_comes_back(monkeypatch):
-    given = []
-
-    def by_meaning(queries, documents, depth):
-        given.append((queries.to_dict(), documents.to_dict(), depth))
-        return BY_MEANING
-
-    def run(command, **how):
-        return SimpleNamespace(returncode=retrieval.main(command[3:]))
-
-    monkeypatch.setattr(retrieval, "require_packages", lambda: None)
-    monkeypatch.setattr(retrieval, "_by_meaning", by_meaning)
-    monkeypatch.setattr(retrieval.subprocess, "run", run)
-    found = retrieval.retrieve("bi-encoder", QUERIES, DOCUMENTS, 7)
-    assert given == [(QUERIES.to_dict(), DOCUMENTS.to_dict(), 7)]
-    assert found.frame().equals(BY_MEANING.frame())
+def test_the_process_of_a_model_is_given_the_texts_and_its_ranking_comes_back(found):
+    assert found("bi-encoder", 7).frame().equals(BY_MEANING.frame())
+    assert Encoder.asked == (QUERIES.to_dict(), DOCUMENTS.to_dict(), 7)
 
 
 def test_what_a_model_lacks_is_said_in_one_line_and_the_process_has_failed(
-    monkeypatch, tmp_path, capsys
+    found, monkeypatch, tmp_path, capsys
 ):
     for name, texts in (("queries", QUERIES), ("documents", DOCUMENTS)):
         table = pd.DataFrame({"id": list(texts.index), "text": list(texts)})
         table.to_parquet(tmp_path / f"{name}.parquet")
 
-    def by_meaning(queries, documents, depth):
-        raise UnavailableError("No model here.", remedy="Get one.")
-
-    monkeypatch.setattr(retrieval, "_by_meaning", by_meaning)
+    lacking = UnavailableError("No model here.", remedy="Get one.")
+    monkeypatch.setattr(Encoder, "found", lacking)
     assert retrieval.main([str(tmp_path), "2"]) == 1
     assert capsys.readouterr().err == "No model here. Get one.\n"
 
@@ -169,5 +179,5 @@ def test_whole_sets_reach_the_quality_of_the_given_first_stage(name):
 def test_of_equal_sums_the_order_by_meaning_stands(found, monkeypatch):
     """c is first by meaning, b by words."""
     by_meaning = Ranking.from_lists([("q", ["c", "d"], [0.9, 0.8])])
-    monkeypatch.setattr(retrieval, "_apart", lambda queries, documents, depth: by_meaning)
+    monkeypatch.setattr(Encoder, "found", by_meaning)
     assert found("fused").documents_of("q")[0] == ["c", "b"]

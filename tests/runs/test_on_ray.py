@@ -65,10 +65,10 @@ def address():
 @pytest.fixture(autouse=True)
 def hashing(monkeypatch):
     monkeypatch.setenv(plugins.VARIABLE, str(PLUGIN))
-    rerankers._registry.cache_clear()
+    rerankers.add_plugins([])
     yield
     monkeypatch.undo()
-    rerankers._registry.cache_clear()
+    rerankers.add_plugins([])
 
 
 def scored(dataset, address=None, actors=TWO, on_batch=lambda results: None, **settings):

@@ -36,7 +36,8 @@ Vectors = npt.NDArray[np.float32]
 # Characters of the documents that are encoded at a time: at most 150 MB of vectors of 384 numbers.
 # And how much of the vectors is kept for other queries.
 _CHUNK_CHARACTERS = 100_000
-_KEPT_BYTES = 256 << 20
+KEPT_BYTES = 256 << 20
+"""The size of the embeddings of documents that stay in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class LateInteraction(shared.NeuralReranker):
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
         self._encoder: _Encoder | None = None
-        self._documents = _Kept(_KEPT_BYTES)
+        self._documents = _Kept(KEPT_BYTES)
 
     def prepare(self, corpus: Corpus) -> None:
         """Open the model. Raises UnavailableError, within seconds where the hub is needed."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
 from rankdash.rerankers import Capabilities, Corpus, Request, RerankerKind, Scored, create, get
-from rankdash.rerankers.kinds.cascade import Cascade, kind
+from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
 from rankdash.rerankers.kinds.cascade import kind as cascade_of
 from rankdash.rerankers.remote.keys import Place
 from tests.rerankers.loopback import running
@@ -175,13 +175,9 @@ def test_one_stage_is_enough_to_need_something_and_both_have_to_promise_it():
 
 
 def test_settings_of_the_stages_from_lines_or_json():
-    made = create(
-        "cascade",
-        {"first_settings": "k1=1.5\n b = 0.5 ", "second_settings": '{"max_length": 64}', "top": 3},
-    )
-    assert made._first.settings["k1"] == 1.5
-    assert made._first.settings["b"] == 0.5
-    assert made._second.settings["max_length"] == 64
+    lines = create("bm25", nested_settings("k1=1.5\n b = 0.5 ", "first_settings"))
+    assert (lines.settings["k1"], lines.settings["b"]) == (1.5, 0.5)
+    assert nested_settings('{"max_length": 64}', "second_settings") == {"max_length": 64}
 
 
 @pytest.mark.parametrize(

@@ -566,18 +566,13 @@ def test_each_score_goes_to_its_document_or_to_none(answer, scores, fault):
         (500, "too many documents", False),
     ],
 )
-def test_fewer_documents_are_tried_where_there_were_too_many(make, status, said, too_large):
-    client = make()._client
-    client._answered = True
-    assert client._judge(status, {}, json.dumps({"message": said}).encode()).too_large == too_large
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "shared"),
-    [(429, {}, True), (503, {}, False), (503, {"Retry-After": "3"}, True)],
-)
-def test_all_wait_where_there_is_no_quota_or_the_service_asks_for_it(make, status, headers, shared):
-    assert make()._client._judge(status, headers, b"").shared == shared
+def test_fewer_documents_are_tried_where_there_were_too_many(make, server, status, said, too_large):
+    reranker = make(retries=0)
+    reranker.score([ask()])
+    server.fail({"status": status, "text": {"message": said}})
+    (scored,) = reranker.score([ask(DOCUMENTS[:2])])
+    assert (scored.error == "") == too_large
+    assert len(server.seen) == (4 if too_large else 2)
 
 
 @pytest.mark.parametrize(("asked", "begun"), [(29, True), (30, False)])
@@ -614,9 +609,7 @@ def test_the_turn_that_a_query_waits_for_is_not_in_its_time(make, hands):
     assert hands.slept == [30]
 
 
-@pytest.mark.parametrize(
-    ("length", "hidden"), [(keys._SHORTEST, True), (keys._SHORTEST - 1, False)]
-)
+@pytest.mark.parametrize(("length", "hidden"), [(4, True), (3, False)])
 def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
     key = "k" * length
     assert ("k" in keys.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]) != hidden

@@ -119,17 +119,33 @@ def test_torch_and_exported_graphs_agree(bi_folder):
     np.testing.assert_allclose(scores["torch"], scores["onnx"], atol=1e-5)
 
 
-def test_portions_and_what_is_kept_change_nothing(encoder, bi_folder, monkeypatch):
-    requests = [request(), request("the cat", DOCS[::-1], "p")]
-    expected = encoder.score(requests)
-    monkeypatch.setattr(late_interaction, "_CHUNK_CHARACTERS", 40)
-    monkeypatch.setattr(late_interaction, "_KEPT_BYTES", 3000)
+def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
+    """Each long text is a portion of its own; what is cut off it counts for its length alone."""
+    docs = [*DOCS, *(f"{text} {'card ' * 15_000}" for text in ("the cat", "return", "the cat"))]
+    requests = [request(docs=docs), request("the cat", docs[::-1], "p")]
+    expected = [made(bi_folder).score([request(each.query, [doc])])[0].scores[0]
+                for each in requests for doc in each.documents]  # fmt: skip
+    monkeypatch.setattr(late_interaction, "KEPT_BYTES", 3000)
     small = made(bi_folder)
     for _ in range(2):
-        for one, other in zip(small.score(requests), expected, strict=True):
-            np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
-    held = small._documents._held.values()
-    assert sum(tokens.vectors.nbytes for tokens in held) <= 3000
+        found = np.concatenate([scored.scores for scored in small.score(requests)])
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_of_the_documents_kept_those_used_last_stay(bi_folder, monkeypatch):
+    """There is room for three, of three tokens each."""
+    size = vectors(bi_folder, "cat").astype(np.float32).nbytes
+    monkeypatch.setattr(late_interaction, "KEPT_BYTES", 3 * size)
+    encoder = made(bi_folder)
+
+    def kept(*docs):
+        return encoder.score([request(docs=docs)])[0].tokens_computed == query
+
+    encoder.score([request(docs=["cat", "dog"])])
+    query = encoder.score([request(docs=["cat", "dog"])])[0].tokens_computed
+    assert not kept("sofa") and kept("dog", "cat", "sofa")
+    assert kept("cat") and not kept("sofa", "card")
+    assert kept("cat") and kept("sofa") and kept("card") and not kept("dog")
 
 
 def test_it_tells_that_the_model_was_not_trained_for_it(encoder):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import Call, Corpus, Request, create, get
+from rankdash.rerankers import Corpus, Request, create, get
 from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
-from rankdash.rerankers.kinds.llm_pointwise import _together, expected_grade, log_odds
+from rankdash.rerankers.kinds.llm_pointwise import expected_grade, log_odds
 from rankdash.rerankers.remote import chat, keys, prompts
 from rankdash.rerankers.settings import parse_settings
 from tests.rerankers.loopback import judge, score
@@ -521,10 +521,18 @@ def test_a_field_that_would_change_the_answer_itself_is_refused(field):
         create("llm-pointwise", {"extra": f'{{"{field}": 1}}'})
 
 
-def test_of_a_token_that_comes_twice_the_likelier_counts():
-    listed = [{"token": "yes", "logprob": value} for value in (-0.5, -2.0)]
-    choice = {"logprobs": {"content": [{"top_logprobs": listed}]}}
-    assert chat._top(choice) == {"yes": -0.5}
+def answer(*top, usage=None):
+    """What a service says that answers yes: its tokens with their logarithms, and its counts."""
+    listed = [{"token": token, "logprob": value} for token, value in top]
+    choice = {"message": {"content": "yes"}, "logprobs": {"content": [{"top_logprobs": listed}]}}
+    return {"status": 200, "text": {"choices": [choice], "usage": usage}}
+
+
+def test_of_a_token_that_comes_twice_the_likelier_counts(make, server):
+    likely, no, unlikely = ("yes", -0.5), ("no", -1.0), ("yes", -2.0)
+    server.fail(answer(likely, no), answer(likely, unlikely, no))
+    (scored,) = make("llm-pointwise", concurrency=1).score([ask(DOCUMENTS[:2])])
+    assert scored.scores[0] == scored.scores[1] > 0
 
 
 @pytest.mark.parametrize(
@@ -554,9 +562,9 @@ def test_a_thought_that_never_ends_is_no_answer(text, said):
 
 
 @pytest.mark.parametrize(("billed", "tokens"), [((3.0, 4.0), [3, 4]), ((3.0, None), None)])
-def test_tokens_are_known_where_each_call_tells_them(billed, tokens):
-    calls = [Call(0.0, 1.0, billed={} if n is None else {"prompt_tokens": n}) for n in billed]
-    found = _together([(1.0, chat.Said("yes", {}, call)) for call in calls])
+def test_tokens_are_known_where_each_call_tells_them(make, server, billed, tokens):
+    server.fail(*(answer(("yes", -0.5), usage=n and {"prompt_tokens": n}) for n in billed))
+    (found,) = make("llm-pointwise", concurrency=1).score([ask(DOCUMENTS[:2])])
     assert (None if found.tokens is None else found.tokens.tolist()) == tokens
 
 
@@ -572,11 +580,17 @@ def test_tokens_are_known_where_each_call_tells_them(billed, tokens):
         (None, {}),
     ],
 )
-def test_what_a_service_says_that_it_counted_is_kept_where_it_is_a_number(make, usage, billed):
-    free, dear = make("llm-pointwise"), make("llm-pointwise", price_in=5e5, price_out=1e6)
-    assert free._chat._billed({"usage": usage}) == billed
+def test_what_a_service_says_that_it_counted_is_kept_where_it_is_a_number(
+    make, server, usage, billed
+):
     paid = billed.get("prompt_tokens", 0) / 2 + billed.get("completion_tokens", 0)
-    assert dear._chat._billed({"usage": usage}) == billed | ({"dollars": paid} if paid else {})
+    for prices, more in (
+        ({}, {}),
+        ({"price_in": 5e5, "price_out": 1e6}, {"dollars": paid} if paid else {}),
+    ):
+        server.fail(answer(("yes", -0.5), usage=usage))
+        (scored,) = make("llm-pointwise", **prices).score([ask(DOCUMENTS[:1])])
+        assert scored.calls[0].billed == billed | more
 
 
 @pytest.mark.parametrize(

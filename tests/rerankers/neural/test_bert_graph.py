@@ -27,17 +27,18 @@ def changed(folder, to, file, **values):
     return copy
 
 
-def by_pytorch(purpose, folder):
-    """Model, module and card of a folder by PyTorch."""
-    loading = open_model._Loading(purpose, folder, "cpu", lambda model: None)
-    return loading.loaded("float32")
-
-
 def agrees(purpose, folder, tmp_path, runtime="onnx"):
     graph = BertGraph.read(purpose, folder)
-    model, module, card = by_pytorch(purpose, folder)
+    models = []
+    how = {"runtime": "torch", "device": "cpu", "max_length": 0, "batch_tokens": 0}
+    opened = open_model.open_model(purpose, folder, "", how, models.append)
+    card = opened.card
     assert dataclasses.replace(graph.card, difference=0.0, inputs=card.inputs) == card
-    backend = open_model._copied(model.tokenizer.backend_tokenizer)
+    from tokenizers import Tokenizer
+
+    backend = Tokenizer.from_str(models[0].tokenizer.backend_tokenizer.to_str())
+    backend.no_padding()
+    backend.no_truncation()
     for text in PAIR:
         for pair in ((text,), (text, PAIR[0])):
             one, other = graph.tokenizer.encode(*pair), backend.encode(*pair)
@@ -50,7 +51,7 @@ def agrees(purpose, folder, tmp_path, runtime="onnx"):
     results = []
     for each in (
         runtimes.open_exported(runtime, path, graph.card.inputs),
-        runtimes.Torch("torch", module, "cpu", card.inputs),
+        opened.runtime,
     ):
         how = each.forward, Batching(120, card.padding)
         if purpose == "tokens":

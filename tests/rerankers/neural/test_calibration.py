@@ -30,7 +30,7 @@ def test_what_was_measured_counts_on_the_machine_that_it_was_measured_on(tmp_pat
     measured = Calibration("torch", {"onnx": 1.0, "torch": 0.5})
     calibration.keep(tmp_path, measured)
     assert calibration.kept(tmp_path) == measured
-    file = tmp_path / calibration._FILE
+    file = tmp_path / "calibration.json"
     told = json.loads(file.read_text())
     file.write_text(json.dumps({**told, "machine": {**told["machine"], "threads": 999}}))
     assert calibration.kept(tmp_path) is None
@@ -97,15 +97,15 @@ def test_a_runtime_that_rounds_lengths_is_timed_with_its_padding():
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"machine": 1}'])
 def test_what_was_kept_and_cannot_be_read_is_measured_again(tmp_path, text):
-    (tmp_path / calibration._FILE).write_text(text)
+    (tmp_path / "calibration.json").write_text(text)
     assert calibration.kept(tmp_path) is None
     assert calibration.kept(tmp_path / "gone") is None
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_no_half_of_it(tmp_path):
-    (tmp_path / calibration._FILE).mkdir()
+    (tmp_path / "calibration.json").mkdir()
     calibration.keep(tmp_path, Calibration("onnx", {}))
-    assert [file.name for file in tmp_path.iterdir()] == [calibration._FILE]
+    assert [file.name for file in tmp_path.iterdir()] == ["calibration.json"]
     calibration.keep(tmp_path / "gone", Calibration("onnx", {}))
 
 

@@ -1,12 +1,10 @@
 """How many tokens texts have for a price, with and without a tokenizer."""
 
 import math
-import threading
 
 import pytest
 
 from rankdash.errors import UnavailableError
-from rankdash.rerankers.neural import tokenizer
 from rankdash.rerankers.neural.tokenizer import (
     RawTokenizer,
     SlowTokenizer,
@@ -45,20 +43,22 @@ def unigram():
     return RawTokenizer(made)
 
 
-class _Plain:
+class Plain:
     """What transformers' tokenizers in Python do, as far as it counts here."""
 
     unk_token_id = 0
 
-    def __call__(self, texts, **how):
+    def __call__(self, texts, second=None, **how):
         known = {"a": 1, "refund": 2}
-        return {"input_ids": [[known.get(word, 0) for word in text.split()] for text in texts]}
+        if isinstance(texts, str):
+            ids = [known.get(word, 0) for word in texts.split()]
+            return {"input_ids": ids, "token_type_ids": [0] * len(ids)}
+        return {"input_ids": [self(text)["input_ids"] for text in texts]}
 
 
-@pytest.mark.parametrize("source", [wordpiece, unigram, lambda: SlowTokenizer(_Plain())])
+@pytest.mark.parametrize("source", [wordpiece, unigram, lambda: SlowTokenizer(Plain())])
 def test_the_share_of_tokens_that_a_model_does_not_know(source):
-    subwords = Subwords.__new__(Subwords)
-    subwords._source, subwords._lock = source(), threading.Lock()
+    subwords = Subwords(source(), pairs=False)
     assert subwords.unknown_share(["a refund", "a refund a"]) == 0
     assert subwords.unknown_share(["a 货", "a refund"]) == 0.25
     assert subwords.unknown_share(["货 款", ""]) == 1
@@ -115,15 +115,15 @@ def test_a_text_is_cut_at_the_limit_and_asked_about_once():
     assert source.asked == ["abcd", "ab", "x"]
 
 
-def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room(monkeypatch):
-    monkeypatch.setattr(tokenizer, "_KEPT", 6)
+def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room():
+    """There is room for two million tokens, and each text takes its tokens and one more."""
+    a, b = "a" * 999_999, "b" * 999_999
     source = Letters()
     subwords = Subwords(source, pairs=False)
     source.asked.clear()
-    # Each takes its tokens and one more.
-    for texts in (["ab"], ["cd"], ["cd"], ["e"], ["cd"], ["ab"]):
-        assert [cut.full for cut in subwords.cut(texts, 9)] == [len(text) for text in texts]
-    assert source.asked == ["ab", "cd", "e", "ab"]
+    for text in (a, b, b, a, "e", b, a):
+        assert [cut.full for cut in subwords.cut([text], 10**6)] == [len(text)]
+    assert source.asked == [a, b, "e", a]
 
 
 @pytest.mark.parametrize(
