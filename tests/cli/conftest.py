@@ -2,7 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from rankdash import rerankers
 from rankdash.cli import main
+from rankdash.rerankers import plugins
 
 QRELS = """\
 q1 0 d1 2
@@ -57,11 +59,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A command that runs in this process takes plugins for good."""
-    monkeypatch.setattr(rerankers, "_named_files", [])
+    """A command takes plugins for as long as its process lives: here as long as the test."""
+
+    def add(files: Sequence[str]) -> None:
+        monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(files))
+        rerankers.add_plugins([])
+
+    monkeypatch.setattr("rankdash.cli.rerankers.add_plugins", add)
     yield
     monkeypatch.undo()
-    rerankers._registry.cache_clear()
+    rerankers.add_plugins([])
 
 
 @pytest.fixture

@@ -77,13 +77,10 @@ def test_rankings_of_different_queries_are_refused(run, files, tmp_path):
 
 
 @pytest.fixture
-def plugin(tmp_path, monkeypatch):
+def plugin(tmp_path, no_plugin_stays):
     path = tmp_path / "shortest.py"
     path.write_text(documented.plugin())
-    monkeypatch.setattr(rerankers, "_named_files", [])
-    yield path
-    monkeypatch.undo()
-    rerankers._registry.cache_clear()
+    return path
 
 
 def test_every_reranker_is_listed_with_its_settings(run, plugin):

@@ -19,6 +19,7 @@ from rankdash.cli import processes
 from rankdash.cli.processes import Front, listening
 from rankdash.errors import SettingError
 from rankdash.runs.relay import RelayedWorker, obey
+from rankdash.store import Workspace
 
 SERVER = """
 import json, os, socket, sys, threading
@@ -38,7 +39,8 @@ def answer(connection):
     if "/worker" in line:
         os.write(int(os.environ["_RANKDASH_WORKER_PIPE"]), b"\\n")
     if headers.get("upgrade"):
-        connection.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\n\\r\\n")
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\n"
+                           b"Pid: %d\\r\\n\\r\\n" % os.getpid())
         while piece := connection.recv(65536):
             connection.sendall(piece.upper())
         return
@@ -58,6 +60,8 @@ def answer(connection):
         connection.shutdown(socket.SHUT_WR)
 
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+with open(os.environ["PIDS"], "a") as pids:
+    pids.write(f"{os.getpid()}\\n")
 with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1]))) as listener:
     while True:
         threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
@@ -79,15 +83,18 @@ sys.exit(asyncio.run(until_stopped(front, listening("127.0.0.1", 0))))
 
 
 class Browser:
-    """Asks the front at a port; `cookie` as it was told."""
+    """Asks the front at a port, from an address; `cookie` as it was told."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
         self.port = port
+        self.address = address
         self.cookie = ""
 
     async def ask(self, path: str = "/", *lines: str, body: bytes = b"") -> tuple[str, dict]:
         """The head of the answer and what a server said; {} where it said nothing."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, local_addr=(self.address, 0)
+        )
         head = [f"POST {path} HTTP/1.1", "Host: here:1", f"Content-Length: {len(body)}", *lines]
         if self.cookie:
             head.append(f"Cookie: other=1; {self.cookie}; last=2")
@@ -105,12 +112,14 @@ class Browser:
 
 @pytest.fixture
 def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
-    """Runs a scenario with a browser beside a front of two servers; gives its exit code."""
-    script = tmp_path / "server.py"
-    script.write_text(SERVER)
+    """Runs a scenario with a browser beside a front of two servers, or without one until the front
+    ends; gives its exit code."""
+    (tmp_path / "server.py").write_text(SERVER)
+    pids = tmp_path / "pids"
+    monkeypatch.setenv("PIDS", str(pids))
     monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "home"))
 
-    def run(scenario: Callable, *, code: str = "server.py") -> int:
+    def run(scenario: Callable | None, *, code: str = "server.py") -> int:
         async def both() -> int:
             listener = listening("127.0.0.1", 0)
             port = listener.getsockname()[1]
@@ -122,16 +131,21 @@ def fronted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
             )
             ending = asyncio.create_task(front.serve(listener))
             try:
-                await scenario(Browser(port), front)
+                if scenario is not None:
+                    await scenario(Browser(port))
+                    front.end(0)
+                return await ending
             finally:
                 front.end(0)
-                found = await ending
-            assert all(each.process.returncode is not None for each in front._servers)
-            return found
+                await ending
 
         # A browser of another test may hold this thread's loop.
         with ThreadPoolExecutor(1) as own:
-            return own.submit(asyncio.run, both()).result()
+            found = own.submit(asyncio.run, both()).result()
+        for pid in pids.read_text().split() if pids.exists() else ():
+            with pytest.raises(ProcessLookupError):
+                os.kill(int(pid), 0)
+        return found
 
     return run
 
@@ -146,14 +160,16 @@ async def upgraded(browser: Browser, *lines: str) -> AsyncIterator[SimpleNamespa
     writer.close()
 
 
-async def all_up(front: Front) -> None:
-    while not all(server.port for server in front._servers):
-        await asyncio.sleep(0.02)
+async def all_up(browser: Browser) -> None:
+    """Until whoever comes while one server is busy gets another."""
+    async with upgraded(browser) as busy:
+        while f"Pid: {(await Browser(browser.port).ask())[1]['pid']}" in busy.head:
+            await asyncio.sleep(0.02)
 
 
 def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
-        await all_up(front)
+    async def scenario(browser: Browser) -> None:
+        await all_up(browser)
         answer, first = await browser.ask()
         assert "HttpOnly; SameSite=Lax" in answer and "Path=/tools;" in answer
         async with upgraded(browser, f"Cookie: {browser.cookie}"):
@@ -171,13 +187,24 @@ def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted
     assert fronted(scenario) == 0
 
 
-def test_a_request_reaches_its_server_as_it_was_but_for_the_end_of_the_connection(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
-        _, told = await browser.ask(
+@pytest.mark.parametrize(
+    ("address", "forwarded"),
+    [
+        ("127.0.0.1", {"x-forwarded-for": "192.0.2.7", "forwarded": "for=x"}),
+        # Who asks from another machine is said by the front alone.
+        ("127.0.0.2", {"x-forwarded-for": "127.0.0.2"}),
+    ],
+)
+def test_a_request_reaches_its_server_as_it_was_but_for_the_end_of_the_connection(
+    fronted, address, forwarded
+):
+    async def scenario(browser: Browser) -> None:
+        _, told = await Browser(browser.port, address).ask(
             "/a?b=1",
             "Connection: keep-alive",
             "Origin: http://here:1",
             "X-Forwarded-For: 192.0.2.7",
+            "forwarded: for=x",
         )
         assert told["line"] == "POST /a?b=1 HTTP/1.1"
         assert told["headers"] == {
@@ -185,21 +212,14 @@ def test_a_request_reaches_its_server_as_it_was_but_for_the_end_of_the_connectio
             "content-length": "0",
             "connection": "close",
             "origin": "http://here:1",
-            "x-forwarded-for": "192.0.2.7",
+            **forwarded,
         }
 
     fronted(scenario)
 
 
-def test_who_asks_from_another_machine_is_said_by_the_front_alone():
-    head = b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\nforwarded: for=x\r\n\r\n"
-    assert processes._forwarded(head, "192.0.2.7") == (
-        b"GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\nHost: a\r\n\r\n"
-    )
-
-
 def test_uploads_and_large_answers_go_through_whole(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
+    async def scenario(browser: Browser) -> None:
         _, told = await browser.ask("/large", body=b"u" * 5_000_000)
         assert (told["body"], len(told["more"])) == (5_000_000, 3_000_000)
         waiting = Browser(browser.port)
@@ -211,7 +231,7 @@ def test_uploads_and_large_answers_go_through_whole(fronted):
 
 
 def test_what_is_said_after_an_upgrade_goes_both_ways(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
+    async def scenario(browser: Browser) -> None:
         async with upgraded(browser) as socket:
             assert "101" in socket.head and "Set-Cookie: rankdash_process=" in socket.head
             for said in (b"a", b"b" * 300_000, b"c"):
@@ -222,21 +242,19 @@ def test_what_is_said_after_an_upgrade_goes_both_ways(fronted):
 
 
 def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted, capfd):
-    async def scenario(browser: Browser, front: Front) -> None:
-        await all_up(front)
+    async def scenario(browser: Browser) -> None:
+        await all_up(browser)
         _, first = await browser.ask()
         before = browser.cookie
         answer, _ = await browser.ask("/die")
         assert answer == ""
-        dead = front._servers[int(before[-1])]
-        while dead.port is not None:
-            await asyncio.sleep(0.01)
         _, second = await browser.ask()
         assert second["pid"] != first["pid"] and browser.cookie != before
-        await all_up(front)
-        browser.cookie = before
-        _, third = await browser.ask()
-        assert third["pid"] not in (first["pid"], second["pid"])
+        third = second
+        while third["pid"] == second["pid"]:
+            browser.cookie = before
+            _, third = await browser.ask()
+        assert third["pid"] != first["pid"]
 
     assert fronted(scenario) == 0
     assert "ended with exit code 3" in capfd.readouterr().err
@@ -245,27 +263,24 @@ def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted
 def test_servers_that_cannot_start_end_the_front(fronted, tmp_path, capfd):
     (tmp_path / "broken.py").write_text("raise SystemExit(7)")
 
-    async def scenario(browser: Browser, front: Front) -> None:
-        await front._ended.wait()
-        assert front._code == 1
-
-    fronted(scenario, code="broken.py")
+    assert fronted(None, code="broken.py") == 1
     assert "error: The servers cannot be started." in capfd.readouterr().err
 
 
 def test_a_head_without_end_is_refused(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
+    async def scenario(browser: Browser) -> None:
         answer, _ = await browser.ask("/", f"Long: {'x' * 200_000}")
         assert "431" in answer
 
     fronted(scenario)
 
 
-def test_one_worker_does_what_any_server_asks(fronted):
+def test_one_worker_does_what_any_server_asks(fronted, monkeypatch):
     asked = []
+    worker = SimpleNamespace(ensure=lambda: asked.append(1), stop=lambda: None)
+    monkeypatch.setattr(processes, "WorkerProcess", lambda _workspace: worker)
 
-    async def scenario(browser: Browser, front: Front) -> None:
-        front._worker = SimpleNamespace(ensure=lambda: asked.append(1), stop=lambda: None)
+    async def scenario(browser: Browser) -> None:
         await browser.ask("/worker")
         while not asked:
             await asyncio.sleep(0.01)
@@ -273,13 +288,18 @@ def test_one_worker_does_what_any_server_asks(fronted):
     fronted(scenario)
 
 
-def test_servers_are_in_the_session_of_the_worker_and_ctrl_c_is_not_for_them(fronted):
-    async def scenario(browser: Browser, front: Front) -> None:
-        await all_up(front)
-        front._worker.ensure()
-        servers = [server.process.pid for server in front._servers]
+def test_servers_are_in_the_session_of_the_worker_and_ctrl_c_is_not_for_them(
+    fronted, monkeypatch, tmp_path
+):
+    worker = processes.WorkerProcess(Workspace.open(tmp_path / "home"))
+    monkeypatch.setattr(processes, "WorkerProcess", lambda _workspace: worker)
+
+    async def scenario(browser: Browser) -> None:
+        await all_up(browser)
+        worker.ensure()
+        servers = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
         # Linux may share processors between sessions first, whatever the worker's priority.
-        assert {os.getsid(pid) for pid in (*servers, front._worker.pid)} == {os.getsid(0)}
+        assert {os.getsid(pid) for pid in (*servers, worker.pid)} == {os.getsid(0)}
         assert os.getpgrp() not in {os.getpgid(pid) for pid in servers}
 
     fronted(scenario)

@@ -2,13 +2,11 @@
 
 import json
 import shlex
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from rankdash import rerankers
 from rankdash.loading import load
 from rankdash.readers import sources_from_path
 from rankdash.store.workspace import HOME_VARIABLE, Workspace
@@ -38,11 +36,10 @@ def cut(name: str, keep: set[str]) -> str:
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_plugin_stays: None) -> Path:
     """A folder with all that the commands read."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
-    monkeypatch.setattr(rerankers, "_named_files", [])
     queries = (SAMPLE / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
     keep = {json.loads(line)["_id"] for line in queries}
     folder = tmp_path / "folder"
@@ -68,9 +65,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     loaded = load(sources_from_path(folder), name=folder.name)
     Workspace.open().save_dataset(loaded.dataset, report_json=loaded.report.to_json())
     Path("shortest.py").write_text(plugin())
-    yield tmp_path
-    monkeypatch.undo()
-    rerankers._registry.cache_clear()
+    return tmp_path
 
 
 @pytest.mark.model

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rankdash import __version__
 from rankdash.cli.main import main
-from rankdash.rerankers import create, get
+from rankdash.rerankers import Corpus, create, get
 from rankdash.runs.on_ray import cluster
 from rankdash.runs.on_ray.actor import Loaded
 from rankdash.runs.on_ray.reranker import OnRay
@@ -136,14 +137,31 @@ def test_another_version_that_reads_no_settings_of_this_one_is_said(
 
 
 def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch):
-    made = OnRay(create("bm25"), get("bm25"), "head:6379", Actors())
-    later = SimpleNamespace(remote=lambda: {"node": "second", "cpu": "slow", "rank_agreement": 0.9})
-    member = SimpleNamespace(ready=True, handle=SimpleNamespace(details=later))
-    monkeypatch.setattr(made, "_first", Loaded("", {"node": "first", "cpu": "fast"}))
-    monkeypatch.setattr(made, "_members", [member])
+    answers = {
+        "place": ("first", __version__),
+        "load": Loaded("", {"node": "first", "cpu": "fast"}),
+        "details": {"node": "second", "cpu": "slow", "rank_agreement": 0.9},
+    }
+    actor = SimpleNamespace(
+        **{
+            name: SimpleNamespace(remote=lambda *_, told=told: told)
+            for name, told in answers.items()
+        }
+    )
     ray = SimpleNamespace(
-        get=lambda told: told, __version__="2", exceptions=SimpleNamespace(RayError=RuntimeError)
+        get=lambda told: told,
+        put=lambda given: given,
+        wait=lambda given, **_: (given, []),
+        remote=lambda _kind: SimpleNamespace(
+            options=lambda **_: SimpleNamespace(remote=lambda *_: actor)
+        ),
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+        __version__="2",
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(cluster, "connect", lambda _address: None)
+    monkeypatch.setattr(cluster, "room", lambda *_: cluster.Room(1, 1, 0.0))
+    made = OnRay(create("bm25"), get("bm25"), "head:6379", Actors())
+    made.prepare(Corpus([], []))
     told = made.details()
     assert (told["node"], told["cpu"], told["rank_agreement"]) == ("first", "fast", 0.9)
