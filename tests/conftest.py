@@ -19,7 +19,7 @@ from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-from rankdash.rerankers.neural import load_model, runtimes, tokenizer
+from rankdash.rerankers.neural import load_model, runtimes
 from tests.sets import SETS
 
 # A shell ignores it in what it starts in the background, and so would all that tests start.
@@ -179,13 +179,10 @@ def _one_cache_of_models(
 
 
 @pytest.fixture
-def no_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after `pip install rankdash`, without the extra `models`."""
     for package in MODELS:
         monkeypatch.setitem(sys.modules, package, None)
-    tokenizer._default.cache_clear()
-    yield
-    tokenizer._default.cache_clear()
 
 
 @pytest.fixture(scope="session")

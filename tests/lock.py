@@ -25,7 +25,7 @@ LOCK, HASHES, LICENSES = (
     ROOT / "docs" / "licenses.md",
 )
 # Its builds for processors alone and for graphics cards have one version and two contents.
-_BUILDS = {"torch"}
+BUILDS = {"torch"}
 _HEAD = "# Written by `python -m tests.lock`.\n"
 # The classifiers of a licence begin with it.
 _CLASSIFIER = "License :: OSI Approved :: "
@@ -104,7 +104,7 @@ def licenses(found: dict[str, Distribution]) -> str:
 
 def hashes(found: dict[str, Distribution]) -> str:
     """With the hashes of the files that the index has for this machine."""
-    pins = [f"{name}=={public(made)}" for name, made in found.items() if name not in _BUILDS]
+    pins = [f"{name}=={public(made)}" for name, made in found.items() if name not in BUILDS]
     asked = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
     done = subprocess.run(
         [*asked, "--quiet", "--report", "-", *pins],

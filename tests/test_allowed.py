@@ -154,7 +154,6 @@ def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(
         client = Client(Place("", f"http://rerank.invalid:{port}"), Policy(), Clock())
         body = {"query": "a", "texts": ["a", "b"]}
         reply = client.post("/rerank", body, client.budget(), lambda _answer: {})
-        client._http.close()
     assert reply.error == ""
     ((path, headers, _body),) = server.seen
     sent = {name.lower(): value for name, value in headers.items()}

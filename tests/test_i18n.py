@@ -1,6 +1,8 @@
 """Numbers and times as a reader writes them; what does not exist is a dash."""
 
 import math
+import shutil
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 import streamlit as st
@@ -130,14 +132,15 @@ msgstr[2] "{n} plików z {name}"
 
 
 @pytest.fixture
-def polish(tmp_path, monkeypatch):
-    (tmp_path / "pl.po").write_text(POLISH, encoding="utf-8")
-    monkeypatch.setattr(i18n, "_FOLDER", tmp_path)
-    monkeypatch.setattr(i18n, "LANGUAGES", i18n._languages(tmp_path))
-    i18n._catalogue.cache_clear()
-    with i18n.speaking("pl"):
-        yield
-    i18n._catalogue.cache_clear()
+def polish(tmp_path):
+    """The module beside another folder of catalogues."""
+    (tmp_path / "locale").mkdir()
+    (tmp_path / "locale" / "pl.po").write_text(POLISH, encoding="utf-8")
+    spec = spec_from_file_location("polish", shutil.copy(i18n.__file__, tmp_path))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.speaking("pl"):
+        yield module
 
 
 @pytest.mark.parametrize(
@@ -145,15 +148,16 @@ def polish(tmp_path, monkeypatch):
     [(1, "1 plik"), (3, "3 pliki"), (5, "5 plików"), (12, "12 plików"), (0, "0 plików")],
 )
 def test_a_third_language_is_a_catalogue_with_the_rule_of_its_plurals(polish, n, said):
-    assert {code: i18n.language_name(code) for code in i18n.LANGUAGES} == {
+    assert {code: polish.language_name(code) for code in polish.LANGUAGES} == {
         "en": "English",
         "pl": "Polski",
     }
-    assert i18n.ngettext("{n} file of {name}", "{n} files of {name}", n, name="x") == f"{said} z x"
+    files = polish.ngettext("{n} file of {name}", "{n} files of {name}", n, name="x")
+    assert files == f"{said} z x"
 
 
 def test_what_a_catalogue_lacks_is_counted_in_english(polish):
-    assert [i18n.ngettext("{n} run", "{n} runs", n) for n in (1, 3)] == ["1 run", "3 runs"]
+    assert [polish.ngettext("{n} run", "{n} runs", n) for n in (1, 3)] == ["1 run", "3 runs"]
 
 
 @pytest.mark.parametrize(("code", "said"), [("en", "One. Two."), ("zh", "One.Two.")])

@@ -24,7 +24,7 @@ def test_what_has_hashes_is_what_is_locked():
         assert len(digest) == 64
         hashed[Requirement(pin).name] = pin
     locked = lock.LOCK.read_text(encoding="utf-8").splitlines()[1:]
-    built = {pin for pin in locked if Requirement(pin).name in lock._BUILDS}
+    built = {pin for pin in locked if Requirement(pin).name in lock.BUILDS}
     assert sorted([*hashed.values(), *built]) == sorted(locked)
 
 

@@ -10,6 +10,8 @@ and how the bill in the workspace compares with the server's own count.
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import sys
 import tempfile
 import threading
@@ -105,7 +107,7 @@ def trial(home: Path, pairs: int, kills: int) -> Outcome:
             worker = WorkerProcess(workspace)
             worker.ensure()
             _wait(rows, judge_id, (turn + 1) * pairs // (kills + 3))
-            worker._process.kill()
+            os.kill(worker.pid, signal.SIGKILL)
             worker.stop()
             rows.resume(judge_id)
         worker = WorkerProcess(workspace)

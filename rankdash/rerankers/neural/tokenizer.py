@@ -206,12 +206,14 @@ def _taken_apart(ids: list[int], types: list[int], starts: list[int], size: int)
     return Frame(tuple(ids[:first]), between, tuple(ids[end:]), tuple(kinds))
 
 
-@cache
+_from_file = cache(RawTokenizer.from_file)
+
+
 def _default() -> RawTokenizer:
     known = packaged.named(PACKAGED)
     if known is None or importlib.util.find_spec("tokenizers") is None:
         raise without(["tokenizers"])
-    return RawTokenizer.from_file(packaged.source_of(known) / "tokenizer.json")
+    return _from_file(packaged.source_of(known) / "tokenizer.json")
 
 
 def default_tokens(texts: Sequence[str]) -> list[float]:
