@@ -213,6 +213,14 @@ def test_blocks_take_about_a_second_and_follow_the_pace(make_dataset):
     assert sum(sizes) == 900
 
 
+def test_blocks_of_what_costs_no_time_double_up_to_the_largest(make_dataset):
+    dataset, sizes = make_dataset(queries=4000, documents=1, depth=1), []
+    options = {"timing": Timing(latency="never"), "capabilities": BLOCKS, "clock": int}
+    rerank(dataset, Model(), on_batch=lambda batch: sizes.append(len(batch)), **options)
+    assert sizes[:3] == [10, 20, 40]
+    assert (max(sizes), sum(sizes)) == (1024, 4000)
+
+
 def test_a_slow_model_gets_a_query_at_a_time(make_dataset):
     model = Model()
     model.answer = lambda request: (

@@ -4,15 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from rankdash.errors import SettingError
 from rankdash.runs import jobs, key_pipe, process
 from rankdash.runs.jobs import JobRequest
+from rankdash.store.jobs.leases import Owner
+from rankdash.store.jobs.queue import Queue
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,38 +169,72 @@ def test_the_log_does_not_grow_for_ever(workspace, worker):
     assert (workspace.root / "worker.log.1").stat().st_size > process.LOG_LIMIT_BYTES
 
 
+class Process:
+    """A worker that is never started: it ends once it has a `code`. written: to its pipe."""
+
+    # No process has it.
+    pid = 2**22 + 1
+
+    def __init__(self, command):
+        self.token = command[command.index("--token") + 1]
+        self.code, self.written, self.broken, self.stdin = None, [], False, self
+
+    def poll(self):
+        return self.code
+
+    def write(self, text):
+        if self.broken:
+            raise BrokenPipeError
+        self.written.append(text)
+
+    def flush(self):
+        self.written.append("flush")
+
+    def close(self):
+        self.written.append("close")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What is started instead of workers."""
+    made = []
+
+    def start(command, **how):
+        made.append(Process(command))
+        return made[-1]
+
+    monkeypatch.setattr(process.subprocess, "Popen", start)
+    return made
+
+
 @pytest.mark.parametrize(("more", "moved"), [(0, False), (1, True)])
-def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(workspace, monkeypatch, more, moved):
+def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(
+    workspace, started, monkeypatch, more, moved
+):
     monkeypatch.setattr(process, "LOG_LIMIT_BYTES", 10)
     log = workspace.root / process.LOG_NAME
     log.write_bytes(b"x" * (10 + more))
-    jobs.WorkerProcess(workspace)._limit_log()
+    jobs.WorkerProcess(workspace).ensure()
     assert log.with_suffix(".log.1").exists() == moved
     assert log.stat().st_size == (0 if moved else 10)
 
 
-def test_deaths_count_while_they_come_quickly_one_after_the_other(workspace):
-    worker = jobs.WorkerProcess(workspace)
-    dead = SimpleNamespace(stdin=None)
-    counted = []
-    for lived in (0.0, 0.0, process.QUICK_DEATH_SECONDS + 1, 0.0):
-        worker._started = time.monotonic() - lived
-        worker._bury(dead, 1)
-        counted.append(worker._quick_deaths)
-    assert counted == [1, 2, 0, 1]
-
-
-@pytest.fixture
-def dying(workspace, monkeypatch):
-    """A worker process that is never started, and what its queue is told."""
-    worker, told = jobs.WorkerProcess(workspace), []
-    queue = SimpleNamespace(
-        interrupt=lambda token, error=None: told.append(("interrupt", token, str(error))),
-        fail_waiting=lambda error: told.append(("fail", str(error))),
-    )
-    monkeypatch.setattr(worker, "_queue", queue)
-    worker._token = "token"
-    return worker, told
+def test_after_the_third_quick_death_in_a_row_what_waits_fails_and_one_more_start_is_tried(
+    workspace, started, submit, row, monkeypatch
+):
+    now = 0.0
+    monkeypatch.setattr(process.time, "monotonic", lambda: now)
+    worker, job_id, states = jobs.WorkerProcess(workspace), submit(), []
+    worker.ensure()
+    for lived in (0.0, 0.0, process.QUICK_DEATH_SECONDS, 0.0, 0.0, 0.0):
+        now += lived
+        started[-1].code = 1
+        worker.ensure()
+        states.append(row(job_id).state)
+    assert states == ["queued"] * 5 + ["failed"]
+    assert len(started) == 6, "none right after what waits has failed"
+    worker.ensure()
+    assert len(started) == 7
 
 
 @pytest.mark.parametrize(
@@ -213,56 +247,38 @@ def dying(workspace, monkeypatch):
         (1, None, "(exit code 1): no reason given"),
     ],
 )
-def test_how_a_worker_died_is_said_of_what_it_was_doing(workspace, dying, code, log, said):
-    worker, told = dying
-    if log is not None:
-        (workspace.root / process.LOG_NAME).write_text(log)
-    worker._bury(SimpleNamespace(stdin=None), code)
-    ((what, token, text),) = told
-    assert (what, token) == ("interrupt", "token")
-    assert said in text
-    assert str(workspace.root / process.LOG_NAME) in text
-
-
-def test_after_the_third_quick_death_what_waits_fails_and_one_more_start_is_tried(
-    dying, monkeypatch
+def test_how_a_worker_died_is_said_of_what_it_was_doing(
+    workspace, started, submit, row, code, log, said
 ):
-    worker, told = dying
-    starts = []
-
-    def start():
-        starts.append(time.monotonic())
-        worker._started = starts[-1]
-        worker._process = SimpleNamespace(stdin=None, pid=1, poll=lambda: 1)
-
-    monkeypatch.setattr(worker, "_start", start)
-    failed = []
-    for _ in range(6):
-        worker.ensure()
-        failed.append(sum(what == "fail" for what, *_ in told))
-    assert failed == [0, 0, 0, 1, 1, 1]
-    assert len(starts) == 5, "none right after what waits has failed"
+    worker, job_id = jobs.WorkerProcess(workspace), submit()
+    worker.ensure()
+    Queue(workspace).claim(Owner(started[0].token))
+    path = workspace.root / process.LOG_NAME
+    path.unlink() if log is None else path.write_text(log)
+    started[0].code = code
+    worker.ensure()
+    assert row(job_id).state == "interrupted"
+    assert said in row(job_id).message and str(path) in row(job_id).message
 
 
-def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(dying, monkeypatch):
-    worker, told = dying
-    written = []
-    monkeypatch.setattr(worker, "_start", lambda: written.append("start"))
-    pipe = SimpleNamespace(write=written.append, flush=lambda: written.append("flush"))
-    worker._process = SimpleNamespace(stdin=pipe, pid=7, poll=lambda: None)
-    assert worker.pid == 7
-    worker.hand_over("job", {"X_API_KEY": "k"})
-    assert written == [key_pipe.line("job", {"X_API_KEY": "k"}), "flush"]
+def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(
+    workspace, started, monkeypatch
+):
+    def gone(command, **how):
+        raise OSError
 
-    def broken(text):
-        raise BrokenPipeError
-
-    pipe.write = broken
-    worker.hand_over("job", {"X_API_KEY": "k"})
-    worker._process = None
-    worker.hand_over("job", {"X_API_KEY": "k"})
-    assert written[2:] == ["start"]
-    assert (worker.pid, told) == (None, [])
+    worker, key = jobs.WorkerProcess(workspace), {"X_API_KEY": "k"}
+    for broken in (False, False, True):
+        if started:
+            started[0].broken = broken
+        worker.hand_over("job", key)
+    (live,) = started
+    assert worker.pid == live.pid
+    assert live.written == [key_pipe.line("job", key), "flush"] * 2
+    live.code = 1
+    monkeypatch.setattr(process.subprocess, "Popen", gone)
+    worker.hand_over("job", key)
+    assert (worker.pid, live.written[4:]) == (None, ["close"])
 
 
 def test_a_key_as_long_as_a_pipe_takes_at_once_is_handed_over(workspace, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, create
 from rankdash.runs.plan import plan
-from rankdash.runs.results import QueryResult, _reading, assemble, results_from, to_row
+from rankdash.runs.results import QueryResult, assemble, results_from, to_row
 from rankdash.runs.resume import still_good
 
 
@@ -32,12 +32,6 @@ def counts(*values: int) -> np.ndarray:
 def test_tokens_of_which_some_are_unknown_have_no_sum(read, full, tokens, truncated):
     found = QueryResult("q", "done", read=counts(*read), full=counts(*full))
     assert [found.tokens, found.truncated] == pytest.approx([tokens, truncated], nan_ok=True)
-
-
-def test_a_reading_of_some_queries_is_one():
-    known, unknown = counts(2, 3), counts(-1)
-    assert _reading([unknown, known], [unknown, known]).read.tolist() == [-1, 2, 3]
-    assert _reading([unknown, unknown], [unknown, unknown]) is None
 
 
 CALL = Call(1.0, 1.5, attempts=2, retry_wait_s=0.25, status=200, billed={"units": 2.0}, note="cut")

@@ -327,6 +327,13 @@ def test_token_counts_follow_their_documents_into_the_ranking(make_dataset):
     assert run.reading.full.tolist() == [number + 7 for number in numbers]
 
 
+def test_the_tokens_of_some_queries_alone_are_kept_and_without_any_there_are_none(make_dataset):
+    dataset = make_dataset(queries=2, depth=2)
+    known = only("q1", lambda request: Scored(np.zeros(2), np.array([2, 3])))
+    assert rerank(dataset, Scripted(known)).reading.read.tolist() == [-1, -1, 2, 3]
+    assert rerank(dataset, Scripted()).reading is None
+
+
 def test_batches_last_about_a_second_and_cover_every_query_once(make_dataset):
     clock = Clock()
     batches = []

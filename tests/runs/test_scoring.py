@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from rankdash.rerankers import Call, Request, Scored
-from rankdash.runs import scoring
 from rankdash.runs.plan import plan
-from rankdash.runs.runner import FIRST_BLOCK, LARGEST_BLOCK, _Work
-from rankdash.runs.scoring import Asked, Meter, Requests
+from rankdash.runs.scoring import Asked, Meter, Requests, Scoring, ask
 from rankdash.store.score_cache import KeptScores
+from tests.runs.clock import Clock
 
 
 def asked_of(make_dataset, needs_text=True, rule="exclude", **made):
@@ -67,34 +66,29 @@ def test_of_a_long_text_the_beginning_is_shown(make_dataset):
 
 def calls(*spans):
     """(start, end, seconds waited in between) of each."""
-    return [Call(start, end, retry_wait_s=waited) for start, end, waited in spans]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "spans", "left"),
-    [
-        (5.0, [], 5.0),
-        (5.0, [(0, 5, 2)], 3.0),
-        (5.0, [(0, 2, 0), (2, 5, 1)], 4.0),
-        # Both waited at once: no less than the longest took without its own waits.
-        (5.0, [(0, 5, 3), (0, 5, 4)], 2.0),
-    ],
-)
-def test_waits_before_another_attempt_are_no_time_of_an_answer(seconds, spans, left):
-    assert scoring._without_waits(seconds, calls(*spans)) == left
+    return tuple(Call(start, end, retry_wait_s=waited) for start, end, waited in spans)
 
 
 @pytest.mark.parametrize(
     ("answer", "taken"),
     [
-        (Scored(np.ones(1), index_seconds=0.5), 1500.0),
-        (Scored(np.ones(1), index_seconds=3.0), 0.0),
+        (Scored(np.ones(1)), 5.0),
+        (Scored(np.ones(1), calls=calls((0, 5, 2))), 3.0),
+        (Scored(np.ones(1), calls=calls((0, 2, 0), (2, 5, 1))), 4.0),
+        # Both waited at once: no less than the longest took without its own waits.
+        (Scored(np.ones(1), calls=calls((0, 5, 3), (0, 5, 4))), 2.0),
+        (Scored(np.ones(1), index_seconds=0.5), 4.5),
+        (Scored(np.ones(1), index_seconds=6.0), 0.0),
         (Scored.failed(1, "no"), math.nan),
     ],
 )
-def test_a_latency_has_no_index_work_in_it_and_a_failure_none(answer, taken):
-    asked = Asked([], [answer], 2.0, 1.0)
-    assert scoring._latency_ms(asked) == pytest.approx(taken, nan_ok=True)
+def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(
+    make_dataset, answer, taken
+):
+    requests, clock = asked_of(make_dataset, queries=1, documents=1, depth=1), Clock()
+    reranker = SimpleNamespace(score=lambda requests: clock.pass_ms(5000) or [answer])
+    found = Scoring(reranker, requests, 1, True, clock, clock).alone("q0")
+    assert found.latency_ms / 1000 == pytest.approx(taken, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -110,21 +104,24 @@ def test_a_latency_has_no_index_work_in_it_and_a_failure_none(answer, taken):
     ],
 )
 def test_an_answer_is_usable_or_fails_in_words(answer, said):
-    found = scoring._usable(answer, 2)
+    request = Request("q", "ask", ["a", "b"], ["x", "y"])
+    (found,) = ask(SimpleNamespace(score=lambda requests: [answer]), [request], int, int).answers
     assert found.error == said
     assert (found is answer) == (said == "")
     assert np.isfinite(found.scores).all() == (said == "")
     assert len(found.scores) == 2
 
 
-def test_gaps_are_filled_in_order_and_what_was_kept_stays():
+def test_gaps_are_filled_in_order_and_what_was_kept_stays(make_dataset):
     kept = KeptScores(
         np.array([1.0, np.nan, 3.0, np.nan]),
         np.array([5, -1, 6, -1], dtype=np.int32),
         np.array([7, -1, 8, -1], dtype=np.int32),
     )
-    found = scoring._found(Scored(np.array([9.0, 8.0]), np.array([1, 2]), None))
-    merged = scoring._merged(kept, found)
+    requests = asked_of(make_dataset, queries=1, documents=4, depth=4)
+    answer = Scored(np.array([9.0, 8.0]), np.array([1, 2]), None)
+    reranker = SimpleNamespace(score=lambda requests: [answer])
+    merged = Scoring(reranker, requests, 1, True, int, int, kept={"q0": kept}).alone("q0")
     assert merged.scores.tolist() == [1, 9, 3, 8]
     assert merged.read.tolist() == [5, 1, 6, 2]
     assert merged.full.tolist() == [7, -1, 8, -1]
@@ -141,49 +138,3 @@ def test_a_meter_adds_what_was_answered_and_all_of_the_time():
     assert (meter.cpu_seconds, meter.index_seconds, meter.together) == (2.0, 0.5, 2)
     meter.add(Asked([three], [Scored(np.ones(3))], 1.0, 0.5), 1)
     assert (meter.pairs, math.isnan(meter.computed_tokens)) == (9, True)
-
-
-@pytest.mark.parametrize(
-    ("rate", "most", "least", "queries", "pairs"),
-    [
-        (math.inf, 4, 1, 4, 20),
-        (math.inf, 99, 1, 8, 40),
-        (12.0, 8, 1, 2, 10),
-        (15.0, 8, 1, 3, 15),
-        (1.0, 8, 1, 1, 5),
-        (1.0, 8, 3, 3, 15),
-        (math.inf, 2, 3, 3, 15),
-    ],
-)
-def test_a_block_takes_about_a_second_and_keeps_the_requests_under_way(
-    rate, most, least, queries, pairs
-):
-    work = _Work.__new__(_Work)
-    work._least, work._scoring = least, SimpleNamespace(missing=lambda query: 5)
-    names = [f"q{number}" for number in range(8)]
-    assert work._block(names, rate, most) == (names[:queries], pairs)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "seconds", "rate"), [(10, 4.0, 2.5), (0, 4.0, math.inf), (10, 0.0, math.inf)]
-)
-def test_the_first_block_goes_by_the_pace_of_what_was_timed(pairs, seconds, rate):
-    work = _Work.__new__(_Work)
-    work._scoring = SimpleNamespace(serial=Meter(pairs=pairs, seconds=seconds))
-    assert work._first_rate() == rate
-
-
-def test_blocks_of_what_costs_no_time_double_up_to_the_largest():
-    sizes = []
-    work = _Work.__new__(_Work)
-    work._least, work._cancelled, work._clock = 1, lambda: False, lambda: 0
-    work._cache, work._fingerprint = None, ""
-    work._todo = SimpleNamespace(together=[f"q{number}" for number in range(4000)])
-    work._scoring = SimpleNamespace(
-        missing=lambda query: 1, serial=Meter(), fresh=[],
-        together=lambda block: sizes.append(len(block)) or [],
-    )  # fmt: skip
-    assert list(work._in_blocks()) == [[]] * len(sizes)
-    assert sizes[:3] == [FIRST_BLOCK, 20, 40]
-    assert max(sizes) == LARGEST_BLOCK == 1024
-    assert sum(sizes) == 4000

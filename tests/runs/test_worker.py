@@ -354,6 +354,50 @@ def test_a_job_goes_on_by_the_runtime_that_it_began_with(
     assert run.settings["runtime"] == "auto"
 
 
+def test_loading_a_model_is_in_no_pace(workspace, submit, monkeypatch):
+    clock, told = [0.0], []
+
+    class Slow(Choosing):
+        def prepare(self, corpus):
+            super().prepare(corpus)
+            clock[0] += 30
+
+        def score(self, requests):
+            clock[0] += 1
+            return super().score(requests)
+
+    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(worker, "create", lambda name, settings: Slow(settings))
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(Queue, "progress", lambda self, job, owner, progress: told.append(progress))
+    me, _ = Owner(), submit(timing=Timing(repeats=1))
+    Attempt(workspace, me, Queue(workspace).claim(me), threading.Event()).run()
+    scored = [each for each in told if each.rate_pairs_s]
+    assert scored[0].pairs_done == 5
+    for each in scored:
+        assert each.rate_pairs_s == pytest.approx(5.0)
+        assert each.seconds_left == pytest.approx((each.pairs_total - each.pairs_done) / 5)
+
+
+@pytest.mark.parametrize(("works", "state"), [("q1", "done"), ("none", "failed")])
+def test_a_run_of_which_all_queries_failed_is_no_result(
+    workspace, submit, row, monkeypatch, works, state
+):
+    class Failing(Choosing):
+        def score(self, requests):
+            (request,) = requests
+            if request.query_id == works:
+                return super().score(requests)
+            return [Scored.failed(len(request.doc_ids), f"why {request.query_id}.")]
+
+    monkeypatch.setattr(worker, "create", lambda name, settings: Failing(settings))
+    me, job_id = Owner(), submit()
+    Attempt(workspace, me, Queue(workspace).claim(me), threading.Event()).run()
+    assert row(job_id).state == state
+    assert state == "done" or f"none of {QUERIES}. " in row(job_id).message
+    assert state == "done" or "because: why q0." in row(job_id).message
+
+
 def test_the_pace_is_that_of_the_latest_batches():
     pace = Pace()
     assert (pace.rate, pace.seconds_left(100)) == (None, None)
