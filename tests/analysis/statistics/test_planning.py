@@ -130,9 +130,13 @@ def test_a_larger_true_change_never_needs_more_queries(changes, n):
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
-def test_the_promise_is_that_of_the_chosen_test(test):
+@pytest.mark.parametrize(
+    "present",
+    [SHAPES["half of 100 changed, ndcg"], _with_zeros(60, (-0.1, 20), (0.3, 14))],
+    ids=["few ties", "ties"],
+)
+def test_the_promise_is_that_of_the_chosen_test(test, present):
     settings = dataclasses.replace(SETTINGS, test=test)
-    present = SHAPES["half of 100 changed, ndcg"]
     more = planned(present, settings).likely
     rng = np.random.default_rng(12)
     joined = np.vstack([np.tile(present[:, None], 600), rng.choice(present, (more, 600))])
