@@ -26,7 +26,7 @@ _NAMED = 3
 def add(parser: Parser) -> None:
     parser.description = (
         "Fuse rankings of the same queries and write a TREC run. Only queries that every ranking "
-        "has are written. Missing documents get the lowest rank."
+        "has are written. A ranking adds nothing to a document that it lacks."
     )
     parser.several(
         "--run",

@@ -286,7 +286,13 @@ def _corners(
         point, (x, y) = points[at], places[at]
         width = _LETTER * min(names.columns(point.name), size.name)
         boxes = {name: _box(x, y, width, *side) for name, side in _CORNERS.items()}
-        best = min(boxes, key=lambda name: _trouble(boxes[name], taken, size.across))
+        others = [y for x, y in places[:at] + places[at + 1 :] if abs(x - places[at][0]) < _OFF]
+        best = min(
+            boxes,
+            key=lambda name: (
+                _trouble(boxes[name], taken, size.across) + _mistaken(boxes[name], y, others)
+            ),
+        )
         taken.append(boxes[best])
         chosen[at] = best
     return [chosen[at] for at in range(len(points))]
@@ -312,6 +318,15 @@ def _trouble(box: _Box, taken: Sequence[_Box], across: float) -> float:
         * max(min(top, other[3]) - max(bottom, other[1]), 0.0)
         for other in taken
     )
+
+
+def _mistaken(box: _Box, own: float, others: Sequence[float]) -> float:
+    """The size of a name that is nearer to a mark above or below than to its own mark, in square
+    pixels; else 0. own, others: how high the marks are."""
+    left, bottom, right, top = box
+    middle = (bottom + top) / 2
+    nearer = any(abs(middle - each) < abs(middle - own) for each in others)
+    return (right - left) * (top - bottom) if nearer else 0.0
 
 
 def _state(point: FrontierPoint, target: float | None) -> str:

@@ -38,8 +38,8 @@ def _form(dataset_id: str) -> None:
     systems = stored.systems(dataset_id)
     st.caption(
         _(
-            "Makes one ranking of several without running a model. A document that one of them "
-            "lacks gets its lowest rank. A query that failed in one of them fails here."
+            "Makes one ranking of several without running a model. A ranking adds nothing to a "
+            "document that it lacks. A query that failed in one of them fails here."
         )
     )
     made = st.session_state.pop(_MADE, "")

@@ -174,6 +174,19 @@ def test_names_of_options_that_lie_close_take_different_corners():
     assert "left" not in corner["<b>No reranker</b>"]
 
 
+def test_of_two_marks_above_each_other_the_upper_has_its_name_above_the_lower():
+    crowded = [
+        point("First stage", 0.0, 0.666, True),
+        point("bge-small", 8.4, 0.748, True),
+        point("First stage + bge-small (RRF)", 8.4, 0.730, False),
+        point("MiniLM cross-encoder", 1262.0, 0.759, True),
+        point("BM25 without stemming", 0.046, 0.615, False),
+    ]
+    figure = frontier.figure(crowded, "NDCG@10", "ms", INK, size=frontier.BESIDE)
+    corner = {trace.y[0]: trace.textposition[0] for trace in named(figure).values()}
+    assert (corner[0.748].split()[0], corner[0.730].split()[0]) == ("top", "bottom")
+
+
 @pytest.mark.parametrize(("x", "most"), [(0.0, 9.0), (9.0, 9.0), (1.0, 30.0)])
 def test_marks_that_overlap_are_drawn_at_their_own_values_and_the_better_one_on_top(x, most):
     alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
