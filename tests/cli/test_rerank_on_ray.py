@@ -5,6 +5,7 @@ import sys
 from importlib.machinery import ModuleSpec
 from threading import Event, Thread
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -137,27 +138,12 @@ def test_another_version_that_reads_no_settings_of_this_one_is_said(
 
 
 def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch):
-    answers = {
-        "place": ("first", __version__),
-        "load": Loaded("", {"node": "first", "cpu": "fast"}),
-        "details": {"node": "second", "cpu": "slow", "rank_agreement": 0.9},
-    }
-    actor = SimpleNamespace(
-        **{
-            name: SimpleNamespace(remote=lambda *_, told=told: told)
-            for name, told in answers.items()
-        }
-    )
-    ray = SimpleNamespace(
-        get=lambda told: told,
-        put=lambda given: given,
-        wait=lambda given, **_: (given, []),
-        remote=lambda _kind: SimpleNamespace(
-            options=lambda **_: SimpleNamespace(remote=lambda *_: actor)
-        ),
-        exceptions=SimpleNamespace(RayError=RuntimeError),
-        __version__="2",
-    )
+    ray = MagicMock(__version__="2", get=lambda told: told, wait=lambda given, **_: (given, []))
+    ray.exceptions.RayError = RuntimeError
+    actor = ray.remote().options().remote()
+    actor.place.remote.return_value = ("first", __version__)
+    actor.load.remote.return_value = Loaded("", {"node": "first", "cpu": "fast"})
+    actor.details.remote.return_value = {"node": "second", "cpu": "slow", "rank_agreement": 0.9}
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(cluster, "connect", lambda _address: None)
     monkeypatch.setattr(cluster, "room", lambda *_: cluster.Room(1, 1, 0.0))

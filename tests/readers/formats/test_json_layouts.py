@@ -10,18 +10,6 @@ from rankdash.readers.parse.limits import ReadLimits
 
 
 @pytest.mark.parametrize(
-    ("value", "grades"),
-    [
-        ([1, 0, 2.5], True),
-        ([1, "d"], False),
-        ([0, 1] * MOST_GRADES, True),
-    ],
-)
-def test_labels_are_a_list_of_numbers_of_which_few_differ(value, grades):
-    assert json_layouts.matches(value) == grades
-
-
-@pytest.mark.parametrize(
     ("value", "pair"),
     [
         ([["d1", "d2"], ["d1"]], True),
@@ -85,6 +73,9 @@ def test_labels_by_query_are_those_of_documents_that_nobody_named_in_order(outer
         ({}, False),
         ([], False),
         ("x", False),
+        ([1, 0, 2.5], True),
+        ([1, "d"], False),
+        ([0, 1] * MOST_GRADES, True),
         ({"q1": [1, 0], "q2": "text"}, False),
         ({"q1": {"retrieved": ["d1"]}}, True),
         ({"q1": {"other": ["d1"]}}, False),

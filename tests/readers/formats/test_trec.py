@@ -288,56 +288,39 @@ def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
 
 
 @pytest.mark.parametrize(
-    ("line", "run"),
+    ("line", "shape"),
     [
-        ("q1 Q0 d1 1 2.5 x", True),
-        ("q1 any d1 1 2.5 x", True),
-        ("q1 Q0 d1 one 2.5 x", False),
-        ("q1 Q0 d1 1 high x", False),
-        ("q1 Q0 d1 1 2.5", True),
-        ("q1 q0 d1 one 2.5", True),
-        ("q1 0 d1 1 2.5", True),
-        ("q1 1 d1 1 2.5", False),
-        ("q1 Q0 d1 1 high", False),
-        ("q1 Q0 d1 1 2.5 x y", True),
+        ("q1 Q0 d1 1 2.5 x", "run"),
+        ("q1 any d1 1 2.5 x", "run"),
+        ("q1 Q0 d1 one 2.5 x", None),
+        ("q1 Q0 d1 1 high x", None),
+        ("q1 Q0 d1 1 2.5", "run"),
+        ("q1 q0 d1 one 2.5", "run"),
+        ("q1 0 d1 1 2.5", "run"),
+        ("q1 1 d1 1 2.5", None),
+        ("q1 Q0 d1 1 high", None),
+        ("q1 Q0 d1 1 2.5 x y", "run"),
+        ("q1 d1 1", "plain"),
+        (f"{'q' * 100} d1 1", "plain"),
+        (f"{'q' * 101} d1 1", None),
+        (f"q1 {'d' * 101} 1", None),
+        ("q1\td 1\t1", None),
+        ("文 d1 1", None),
+        ("q1 d1 one", None),
+        ("q1 d1 1 2", None),
+        ("q1 0 d1 1", "qrels"),
+        ("q1 12 d1 1", "qrels"),
+        ("q1 q1 d1 2.5", "qrels"),
+        ("q1 q1 d1 superb", None),
+        ("q1 0 d1 superb", "qrels"),
+        ("q1 7 d1 relevant", "qrels"),
+        ("q1 x d1 1", None),
+        ("q1 0 d1", None),
     ],
 )
-def test_a_line_of_a_run_has_numbers_where_they_belong(line, run):
-    assert (shape_of(line) == "run") == run
-
-
-@pytest.mark.parametrize(
-    ("cells", "plain"),
-    [
-        (["q1", "d1", "1"], True),
-        (["q" * 100, "d1", "1"], True),
-        (["q" * 101, "d1", "1"], False),
-        (["q1", "d" * 101, "1"], False),
-        (["q1", "d 1", "1"], False),
-        (["文", "d1", "1"], False),
-        (["q1", "d1", "one"], False),
-        (["q1", "d1", "1", "2"], False),
-    ],
-)
-def test_three_fields_are_two_short_ids_and_a_number(cells, plain):
-    assert (shape_of("\t".join(cells)) == "plain") == plain
-
-
-@pytest.mark.parametrize(
-    ("cells", "qrels"),
-    [
-        ("q1 0 d1 1", True),
-        ("q1 12 d1 1", True),
-        ("q1 q1 d1 2.5", True),
-        ("q1 q1 d1 superb", False),
-        ("q1 0 d1 superb", True),
-        ("q1 7 d1 relevant", True),
-        ("q1 x d1 1", False),
-        ("q1 0 d1", False),
-    ],
-)
-def test_a_label_stands_behind_an_iteration(cells, qrels):
-    assert (shape_of(cells) == "qrels") == qrels
+def test_a_line_has_the_fields_of_a_run_of_qrels_or_of_plain_labels(line, shape):
+    """Two short ids and a number are plain labels; a label of qrels stands behind an iteration."""
+    assert shape_of(line) == shape
 
 
 @pytest.mark.parametrize("blank", [False, True])
