@@ -129,11 +129,14 @@ def test_a_larger_true_change_never_needs_more_queries(changes, n):
         assert found.most is None or found.likely <= found.most
 
 
-@pytest.mark.parametrize("test", ["t", "wilcoxon"])
+FEW_TIES = SHAPES["half of 100 changed, ndcg"]
+TIES = _with_zeros(60, (-0.1, 20), (0.3, 14))
+RARE_GAINS = _with_zeros(306, (-0.002, 300), (0.1, 3), (1.0, 3))
+
+
 @pytest.mark.parametrize(
-    "present",
-    [SHAPES["half of 100 changed, ndcg"], _with_zeros(60, (-0.1, 20), (0.3, 14))],
-    ids=["few ties", "ties"],
+    ("test", "present"),
+    [("t", FEW_TIES), ("t", RARE_GAINS), ("wilcoxon", FEW_TIES), ("wilcoxon", TIES)],
 )
 def test_the_promise_is_that_of_the_chosen_test(test, present):
     settings = dataclasses.replace(SETTINGS, test=test)

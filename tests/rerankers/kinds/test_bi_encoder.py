@@ -208,11 +208,12 @@ def test_documents_are_encoded_once_for_all_runs_with_the_same_model(bi_folder):
 
 
 def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder):
-    requests = [Request("q", QUERY, ["a", "b"], ["order sofa sofa", "cat within cat days"])]
+    texts = ["order sofa sofa", "cat within cat days", "order sofa sofa"]
+    requests = [Request("q", QUERY, ["a", "b", "same"], texts)]
     first, again = (prepared(bi_folder).score(requests)[0] for _ in range(2))
     np.testing.assert_array_equal(first.tokens, again.tokens)
     query = again.tokens_computed
-    assert first.tokens_computed == query + (first.tokens - query).sum()
+    assert first.tokens_computed == query + (first.tokens - query)[:2].sum()
 
 
 def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranker, bi_folder):

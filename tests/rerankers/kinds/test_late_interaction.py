@@ -109,6 +109,8 @@ def test_tokens_read_and_uncut_are_counted(encoder, bi_folder):
     full = [len(tokenizer(text)["input_ids"]) for text in DOCS]
     assert found.full.tolist() == [query + size for size in full]
     assert found.tokens.tolist() == [query + min(size, 32) for size in full]
+    (found,) = encoder.score([request("refund " * 100)])
+    assert found.tokens.tolist() == [32 + min(size, 32) for size in full]
 
 
 def test_torch_and_exported_graphs_agree(bi_folder):
