@@ -444,12 +444,20 @@ MIXED_UP = "".join(
         {"a.trec": runs_of(3), "b.trec": runs_of(4)},
     ],
 )
-def test_labels_and_rankings_alone_are_checked_without_tables_as_with_them(files):
+def test_labels_and_rankings_alone_are_checked_without_tables_as_with_them(files, monkeypatch):
+    made = []
+    of_labels = Dataset.of_labels
+
+    def noted(name, labels, candidates, make, **also):
+        return of_labels(name, labels, candidates, lambda: made.append(name) or make(), **also)
+
+    monkeypatch.setattr(Dataset, "of_labels", noted)
     result = examine([Source(name, text.encode()) for name, text in files.items()])
     data = result.dataset
-    assert "_tables" not in vars(data)
+    assert made == []
 
     with_tables = Dataset("same", data.queries, data.documents, data.qrels, data.candidates)
+    assert made == [data.name]
     of_reading = [each for each in result.report.findings if each.file]
     again = check(with_tables, of_reading, result.rankings)
 
