@@ -9,7 +9,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "rankdash"
-# Folders and files whose tests are still to be rewritten.
+# Folders whose tests are still to be rewritten.
 OPEN = {"ui"}
 FOLDERS = sorted({file.relative_to(TESTS).parts[0] for file in TESTS.rglob("*.py")} - OPEN)
 # They belong to every named tuple.
