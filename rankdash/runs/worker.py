@@ -96,7 +96,8 @@ class Attempt:
     def _fused(self, run: Run, run_id: str, name: str) -> Run:
         dataset = self._workspace.dataset(self._job.dataset_id)
         first = CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
-        parts = [CombinedRun(run.name, run.ranking, run), first]
+        # Equal sums keep the order of the first: no model is needed to be as good as that.
+        parts = [first, CombinedRun(run.name, run.ranking, run)]
         return replace(fuse(dataset, parts, Fusion(), name), id=run_id)
 
     def _score(self) -> Run:

@@ -86,7 +86,7 @@ def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(
     assert sorted(each.id for each in workspace.runs()) == sorted([run_id, fused_id])
     run, fused = workspace.run(run_id), workspace.run(fused_id)
     assert (run.name, fused.name) == ("mini", "mini + first stage")
-    parts = [CombinedRun("mini", run.ranking, run), CombinedRun("", dataset.candidates)]
+    parts = [CombinedRun("", dataset.candidates), CombinedRun("mini", run.ranking, run)]
     expected = fuse(dataset, parts, Fusion(), "")
     assert fused.ranking.frame().equals(expected.ranking.frame())
     assert fused.left_out == expected.left_out

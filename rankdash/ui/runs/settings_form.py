@@ -60,9 +60,14 @@ def _caution(model: str, language: str, share: float) -> None:
     """One line about a model that does not read the texts, as far as that is known."""
     if share > TOO_MANY_UNKNOWN:
         text = _(
-            "{share} of the tokens of these texts are unknown to this model.", share=percent(share)
+            "{share} of the tokens of these texts are unknown to this model, so its ranking says "
+            "nothing about reranking.",
+            share=percent(share),
         )
-        st.warning(text, icon=":material/translate:")
+        better = fitting(model, language, lambda _model: share)
+        if better != model:
+            text = paragraph([text, _("Choose another, such as {better}.", better=better)])
+        st.warning(markdown_safe(text, 400), icon=":material/translate:")
         return
     for warning in misfit({"model": model}, language):
         text = paragraph([finding_text(warning), _(warning.remedy, **warning.params)])
