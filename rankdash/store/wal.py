@@ -64,9 +64,12 @@ def _is_damaged(file: Path) -> bool:
 
 def _index(index: Path) -> tuple[int, bytes]:
     """Return the number of committed frames, and the salts of their log; 0 if it is not known."""
-    done = subprocess.run(
-        [sys.executable, "-ISc", _READ, str(index)], capture_output=True, check=False
-    )
+    command = [sys.executable, "-ISc", _READ, str(index)]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError:
+        # Python lies where this user may not start it.
+        return 0, b""
     one, other = done.stdout[:_INDEX], done.stdout[_INDEX:]
     words = np.frombuffer(one, np.uint32)
     if len(one) < _INDEX or one != other or not _follows(words[:10], words[10:]):
