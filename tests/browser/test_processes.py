@@ -16,7 +16,7 @@ from tests.sets import SAMPLE
 from tests.stored import keep_sample
 
 from .conftest import PATIENCE_MS, ROOT, App, visiting
-from .test_journeys import RUN_MS, files_of, run_first_offered, upload
+from .test_journeys import RUN_MS, files_of, start_run, upload
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_session_an_upload_a_run_and_a_download_work_and_outlive_a_server(brow
     visit.until(lambda: sum(" serve " in said for said in children(app.process.pid).values()) == 2)
     visit.go("Run")
     visit.choose_reranker("BM25")
-    run_first_offered(visit)
+    start_run(visit)
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
     )

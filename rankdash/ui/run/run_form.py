@@ -63,7 +63,7 @@ def draw(dataset_id: str) -> None:
     )
     if lacking and any(offered[name].models for name in chosen):
         st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
-    plan = _plan(dataset_id, preselected)
+    plan = _plan(dataset_id, preselected, chosen)
     settings, found, asked = {}, {}, {}
     for name in chosen:
         with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
@@ -154,9 +154,11 @@ def _preselection(dataset_id: str) -> defaults.Preselection:
     return cache(("preselection", base), lambda: defaults.preselection(stored.dataset(base), share))
 
 
-def _plan(dataset_id: str, preselected: defaults.Preselection) -> FormPlan:
+def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[str]) -> FormPlan:
     counts = _counts(dataset_id)
     deepest, queries = int(counts.max(initial=1)), len(counts)
+    # A sample is for the models that it was preselected for: BM25 reads all queries at once.
+    sampled = preselected.queries < queries and not {*preselected.rerankers}.isdisjoint(chosen)
     left, right = st.columns(2)
     depth = left.slider(
         _("Depth: candidates reranked per query"),
@@ -167,12 +169,12 @@ def _plan(dataset_id: str, preselected: defaults.Preselection) -> FormPlan:
         persist_state="session",
         help=_("The rest keep their first-stage order below the reranked ones."),
     )
-    key = f"run.sample.{dataset_id}"
+    key = f"run.sample.{dataset_id}.{sampled}"
     sample = right.slider(
         _("Queries"),
         1,
         max(queries, 2),
-        preselected.queries,
+        preselected.queries if sampled else queries,
         key=key,
         persist_state="session",
         help=_(

@@ -341,6 +341,9 @@ def test_a_large_data_set_is_sampled_and_one_click_takes_all_queries(
     app.switch_page(RUN).run()
     assert app.multiselect(key="run.rerankers").value == ["bi-encoder", "cross-encoder"]
     assert said(app).count("on 4 of 16 queries · about 16 pairs for each reranker") == 1
+    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
+    assert "16 queries · about 64 pairs for each reranker" in said(app), "BM25 needs no sample"
+    app.multiselect(key="run.rerankers").set_value(["bi-encoder", "cross-encoder"]).run()
     (every,) = [button for button in app.button if button.label == "All 16 queries"]
     every.click().run()
     assert "16 queries · about 64 pairs for each reranker" in said(app)

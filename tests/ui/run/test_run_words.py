@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.errors import DataError
 from rankdash.ranking.measured import Measured
-from rankdash.rerankers.defaults import Workload
+from rankdash.rerankers.defaults import Preselection, Workload
 from rankdash.runs.jobs import Timing
 from rankdash.ui.run import (
     cache_panel,
@@ -145,7 +145,7 @@ def test_all_candidates_and_all_queries_are_no_limit(paper, monkeypatch, depth, 
         )
     ] * 2
     monkeypatch.setattr(run_form, "st", SimpleNamespace(columns=lambda _n: columns))
-    assert run_form._plan("shop", SimpleNamespace(queries=3)) == plan
+    assert run_form._plan("shop", Preselection(("bm25",), False, 3), ["bm25"]) == plan
     assert offered == ([] if sample == 4 else ["All 4 queries"])
 
 
