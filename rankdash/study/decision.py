@@ -28,6 +28,7 @@ from rankdash.value.assumptions import Assumption
 Step = Literal[
     "data",
     "label",
+    "rerank",
     "queries",
     "same_queries",
     "metric",
@@ -49,7 +50,8 @@ Step = Literal[
 ]
 """What to do next.
 
-label: label enough queries for a verdict. queries: the same, where some are labelled.
+label: label enough queries for a verdict. rerank: run the reranker on the labelled queries that a
+sample left out. queries: label enough queries for a verdict, where some are labelled.
 same_queries: compare systems that answer the same queries. metric: choose one of quality.
 settle: label more queries, as the verdict advises. judge: label the documents without a label.
 model: take one that knows the tokens. baseline: compare with the ranking of one's own search.
@@ -194,6 +196,9 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         for each in found.caveats
     )
     fewest = study.comparison.verdict(found.challenger, study.spec).fewest
+    undecided = kind in ("no_values", "too_few", "unproven") and found.headline is None
+    if undecided and (left := _not_run(study, found.challenger)):
+        return "rerank", left
     match kind:
         case "no_values":
             return "label", fewest
@@ -214,6 +219,17 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         case "unproven":
             return _unproven(study, found)
     return _of_a_gain(found), 0
+
+
+def _not_run(study: Study, challenger: str) -> int:
+    """Return how many labelled queries one of the two systems was not run on."""
+    left = {
+        query
+        for side in (study.baseline, challenger)
+        for query, state in study.excluded(side).items()
+        if state == "skipped"
+    }
+    return len(left & set(study.dataset.qrels["query_id"])) if left else 0
 
 
 def _unproven(study: Study, found: Decision) -> tuple[Step, int]:

@@ -141,6 +141,12 @@ def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) ->
                 "Label documents of at least {n} queries, then compare again.",
                 found.more,
             )
+        case "rerank":
+            return ngettext(
+                "Rerank {n} more labelled query, which was not run, then compare again.",
+                "Rerank {n} more labelled queries, which were not run, then compare again.",
+                found.more,
+            )
         case "queries":
             return ngettext(
                 "Label {n} more query: fewer give no verdict.",

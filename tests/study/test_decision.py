@@ -322,6 +322,25 @@ def test_the_number_of_queries_to_settle_it_is_that_of_the_verdict():
     assert more > 0
 
 
+@pytest.mark.parametrize(("labelled", "step"), [(40, "rerank"), (30, "settle")])
+def test_labelled_queries_that_were_not_run_are_run_before_others_are_labelled(labelled, step):
+    loaded = rows([3] * 40, labelled=dict.fromkeys(range(labelled, 40), 0))
+    made = run(rows([3] * 40), [1] * 3 + [3] * 37)
+    lost = [f"q{q}" for q in range(30, 40)]
+    states = np.where(made.queries["query_id"].isin(lost), "skipped", "done")
+    made = replace(
+        made, ranking=made.ranking.without(lost), queries=made.queries.assign(state=states)
+    )
+    of = study(loaded, made)
+    found = decided(of)
+    assert found.step == step
+    if step == "rerank":
+        assert found.more == 10
+        assert next_step(of, found) == (
+            "Rerank 10 more labelled queries, which were not run, then compare again."
+        )
+
+
 # From rank 2 to 1 in four queries and to 10 in five: -5 % of the mean.
 EVEN = [2] * 40, [1] * 4 + [10] * 5 + [2] * 31
 
