@@ -140,6 +140,11 @@ def decision(study: Study, challenger: str) -> Decision:
         step="trial",
     )
     step, more = _next(study, found)
+    # As many as are asked for, labelled already.
+    if step in ("label", "queries", "settle", "more") and 0 < more <= (
+        left := _not_run(study, challenger)
+    ):
+        step, more = "rerank", left
     return replace(found, step=step, more=more)
 
 
@@ -196,9 +201,6 @@ def _next(study: Study, found: Decision) -> tuple[Step, int]:
         for each in found.caveats
     )
     fewest = study.comparison.verdict(found.challenger, study.spec).fewest
-    undecided = kind in ("no_values", "too_few", "unproven") and found.headline is None
-    if undecided and (left := _not_run(study, found.challenger)):
-        return "rerank", left
     match kind:
         case "no_values":
             return "label", fewest

@@ -322,11 +322,12 @@ def test_the_number_of_queries_to_settle_it_is_that_of_the_verdict():
     assert more > 0
 
 
-@pytest.mark.parametrize(("labelled", "step"), [(40, "rerank"), (30, "settle")])
-def test_labelled_queries_that_were_not_run_are_run_before_others_are_labelled(labelled, step):
-    loaded = rows([3] * 40, labelled=dict.fromkeys(range(labelled, 40), 0))
-    made = run(rows([3] * 40), [1] * 3 + [3] * 37)
-    lost = [f"q{q}" for q in range(30, 40)]
+@pytest.mark.parametrize(("labelled", "step"), [(60, "rerank"), (21, "settle"), (20, "settle")])
+def test_labelled_queries_that_were_not_run_are_run_if_they_are_enough(labelled, step):
+    """Of 60 queries 20 were run; others than these are labelled, or hardly any."""
+    loaded = rows([3] * 60, labelled=dict.fromkeys(range(labelled, 60), 0))
+    made = run(rows([3] * 60), [1] * 4 + [3] * 56)
+    lost = [f"q{q}" for q in range(20, 60)]
     states = np.where(made.queries["query_id"].isin(lost), "skipped", "done")
     made = replace(
         made, ranking=made.ranking.without(lost), queries=made.queries.assign(state=states)
@@ -335,9 +336,9 @@ def test_labelled_queries_that_were_not_run_are_run_before_others_are_labelled(l
     found = decided(of)
     assert found.step == step
     if step == "rerank":
-        assert found.more == 10
+        assert found.more == 40
         assert next_step(of, found) == (
-            "Rerank 10 more labelled queries, which were not run, then compare again."
+            "Rerank 40 more labelled queries, which were not run, then compare again."
         )
 
 
