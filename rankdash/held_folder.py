@@ -1,5 +1,4 @@
-"""Folders of processes: a process holds its folders as long as it lives, and what killed processes
-left is removed."""
+"""Temporary folders of a process: locked until it ends, then removed by the next process."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ if sys.platform != "win32":
 
 
 def hold(folder: Path, mark: str) -> int | None:
-    """Lock a new file `mark` in a folder that this process made. Returns its descriptor, which
-    holds the lock until it is closed or the process ends; None if the system has no such locks.
+    """Lock a new file `mark` in a folder that this process made. Return its descriptor, which
+    holds the lock until it is closed or the process ends; None on Windows.
 
-    mark: a name that nothing else gives to a file. Raises OSError if the file cannot be written.
+    mark: the name of a file that only rankdash writes. Raises OSError if it cannot be written.
     """
     if sys.platform == "win32":
         return None
-    # It has its name once it is locked, so that nobody takes it for one that was left.
+    # Renamed after it is locked: a sweep at this moment must not find it unlocked.
     part = folder / f"{mark}.new"
     held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
@@ -35,7 +34,7 @@ def hold(folder: Path, mark: str) -> int | None:
 
 
 def sweep(folders: Iterable[Path], mark: str) -> None:
-    """Remove those folders that processes of this user held and that no process holds any more."""
+    """Remove the folders of this user whose file `mark` is not locked. Do nothing on Windows."""
     if sys.platform == "win32":
         return
     for folder in folders:

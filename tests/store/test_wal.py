@@ -25,15 +25,19 @@ with workspace.database.reading():
     os.kill(os.getpid(), 9)
 """
 
-DIE_WITHOUT_COMMIT = f"""{BEGIN}
-with workspace.database.reading():
-    workspace.set_setting("newest", "19")
+# More than the cache holds, so that frames reach the log before a commit that does not come.
+DIE_BEFORE_THE_COMMIT = """
     with workspace.database.writing() as db:
         db.execute("PRAGMA cache_size = 5")
         for number in range(50):
             db.execute("INSERT INTO settings (key, value) VALUES (?, ?)", (str(number), "x" * 4000))
         os.kill(os.getpid(), 9)
 """
+
+DIE_WITHOUT_COMMIT = f"""{BEGIN}
+with workspace.database.reading():
+    workspace.set_setting("newest", "19")
+{DIE_BEFORE_THE_COMMIT}"""
 
 # One more change to a log that begins anew, with older frames behind it.
 DIE_AFTER_RESTART = f"""{BEGIN}
@@ -46,14 +50,7 @@ with workspace.database.reading() as db:
 """
 
 DIE_BEFORE_THE_FIRST_COMMIT = DIE_AFTER_RESTART.replace(
-    '    workspace.set_setting("newest", "19")\n',
-    """
-    with workspace.database.writing() as db:
-        db.execute("PRAGMA cache_size = 5")
-        for number in range(50):
-            db.execute("INSERT INTO settings (key, value) VALUES (?, ?)", (str(number), "x" * 4000))
-        os.kill(os.getpid(), 9)
-""",
+    '    workspace.set_setting("newest", "19")\n', DIE_BEFORE_THE_COMMIT
 )
 
 # Commits of all sizes, rollbacks and checkpoints, until it is killed.
