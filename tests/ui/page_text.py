@@ -1,0 +1,143 @@
+"""What a page says, as text: each element on a line or more, in order, indented by what it is in.
+
+For approved outputs (`tests/approved.py`). Of a table it has the columns and the first rows, of a
+chart its titles, axes and traces with their first values, and of a control its label and value.
+"""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+
+# Rows of a table and values of a trace.
+ROWS = 12
+VALUES = 6
+BLOCKS = "br|/?(p|div|tr|li|ul|h[1-6]|table|section|details|summary)"
+
+
+def page_text(app: AppTest, sidebar: bool = False) -> str:
+    """All that the page says; with the sidebar above it if asked."""
+    blocks = [app.sidebar, app.main] if sidebar else [app.main]
+    return "\n".join(line for block in blocks for line in lines(block))
+
+
+def block_text(block: Any) -> str:
+    """What one block of a page says, such as an expander."""
+    return "\n".join(lines(block))
+
+
+def lines(block: Any, depth: int = 0) -> Iterator[str]:
+    for node in block.children.values():
+        inside = depth
+        # What only arranges has no line of its own.
+        for line in _said(node).split("\n"):
+            if line.strip():
+                inside = depth + 1
+                yield "  " * depth + line.rstrip()
+        if hasattr(node, "children"):
+            yield from lines(node, inside)
+
+
+def _said(node: Any) -> str:
+    kind, proto = node.type, getattr(node, "proto", None)
+    if hasattr(node, "children"):
+        label = getattr(node, "label", "")
+        return f"[{kind}] {label}" if label else ""
+    match kind:
+        case "html":
+            return tag_free(str(node.value))
+        case "markdown" | "caption" | "title" | "header" | "subheader" | "text" | "code":
+            return f"{'' if kind in ('markdown', 'caption') else f'[{kind}] '}{node.value}"
+        case "info" | "warning" | "error" | "success":
+            return f"[{kind}] {node.value}"
+        case "arrow_data_frame" | "arrow_table" | "dataframe" | "table":
+            return table_text(node.value)
+        case "plotly_chart":
+            return chart_text(json.loads(proto.spec))
+        case "metric":
+            return f"[metric] {node.label}: {node.value} {node.delta}".rstrip()
+        case "divider" | "empty" | "space" | "balloons":
+            return ""
+    label = str(getattr(node, "label", "") or getattr(proto, "label", ""))
+    value = getattr(node, "value", None)
+    shown = "" if value is None or value is False else f": {value}"
+    return f"[{kind}] {label}{shown}{_of_control(node)}"
+
+
+def _of_control(node: Any) -> str:
+    """The choices and the state of a control."""
+    said = []
+    options = getattr(node, "options", None)
+    if options:
+        shown = [str(each) for each in options[:ROWS]]
+        more = f" … {len(options)}" if len(options) > ROWS else ""
+        said.append(f" of {', '.join(shown)}{more}")
+    if getattr(node, "disabled", False):
+        said.append(" (disabled)")
+    return "".join(said)
+
+
+def tag_free(markup: str) -> str:
+    """The text of HTML: a line for each block, the cells of a row beside each other."""
+    text = re.sub(r"(?is)<(style|script)\b.*?</\1>", "", markup)
+    text = re.sub(r"(?i)</t[dh]>\s*<t[dh]\b[^>]*>", " | ", text)
+
+    text = re.sub(rf"(?i)<({BLOCKS})\b[^>]*>", "\n", text)
+    text = html.unescape(re.sub(r"<[^>]*>", " ", text))
+    found = (re.sub(r"[^\S\n]+", " ", line).strip() for line in text.split("\n"))
+    return "\n".join(line for line in found if line)
+
+
+def table_text(table: pd.DataFrame) -> str:
+    """The columns and the first rows of a table."""
+    frame = table.data if hasattr(table, "data") else table
+    rows = [" | ".join(map(str, frame.columns))]
+    rows += [" | ".join(map(_cell, row)) for row in frame.head(ROWS).itertuples(index=False)]
+    return "\n".join([f"[table] {len(frame)} rows", *(f"  {row}" for row in rows)])
+
+
+def chart_text(figure: dict[str, Any]) -> str:
+    """The titles, axes and traces of a chart."""
+    layout = figure.get("layout", {})
+    said = [f"[chart] {_title(layout)}".rstrip()]
+    for name in sorted(each for each in layout if re.fullmatch(r"[xy]axis\d*", each)):
+        axis = layout[name]
+        parts = [_title(axis), axis.get("type", ""), _values(axis.get("ticktext"))]
+        if any(parts):
+            said.append(f"  {name}: {' '.join(part for part in parts if part)}")
+    for trace in figure.get("data", []):
+        given = [f"{key} {_values(trace[key])}" for key in ("x", "y", "text") if key in trace]
+        name = trace.get("name") or ""
+        said.append(f"  {trace.get('type', 'scatter')} {name}: {'; '.join(given)}")
+    said += [
+        f"  note: {each['text']}" for each in layout.get("annotations", []) if each.get("text")
+    ]
+    return "\n".join(said)
+
+
+def _title(part: dict[str, Any]) -> str:
+    title = part.get("title", "")
+    return str(title.get("text", "") if isinstance(title, dict) else title)
+
+
+def _values(values: Any) -> str:
+    if values is None:
+        return ""
+    if isinstance(values, dict):
+        # Plotly sends arrays of numbers in a packed form.
+        values = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+    if not isinstance(values, list):
+        return _cell(values)
+    more = f", … {len(values)}" if len(values) > VALUES else ""
+    return ", ".join(map(_cell, values[:VALUES])) + more
+
+
+def _cell(value: object) -> str:
+    said = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "<image>" if said.startswith("data:image") else said
