@@ -6,166 +6,110 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import FormatError, LimitError
+from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, read
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
 from rankdash.readers.parse.encoding import Decoded
+from tests.readers.reading import limits, shown
 
 RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
 
 
-def test_qrels_and_a_run(parse):
-    parsed = parse({"labels": QRELS, "bm25.trec": RUN})
-
-    assert parsed.qrels["label"].tolist() == [2.0, 0.0, -1.0]
-    assert parsed.candidates.documents_of("q1")[0] == ["d1", "d2"]
-    assert parsed.candidates.ties == "trec"
-    assert parsed.formats == {"labels": "TREC qrels", "bm25.trec": "TREC run"}
+def test_qrels_and_runs_are_read_line_by_line(approved):
+    lines = [f"q1 Q0 d{i} {i} {20 - i} x" for i in range(1, 13)]
+    for at, line in ((4, "q1 Q0 d5 5 x"), (5, "q1 Q0 d6 6 NaN x"), (7, "q1 Q0 d8 8 inf x"),
+                     (9, "q1 Q0 d1 10 8 x"), (11, "q1 Q0 d12 last 7 x")):  # fmt: skip
+        lines[at] = line
+    blank = [f"q1 Q0 d{i} {i} {50 - i} x" for i in range(1, 10)]
+    blank[3] = "q1 Q0 d4 d4 4 46 x"
+    cut = {"x": "q1 0 d1 1\nq1 0 d2 1\nq1 0 d3\n"}
+    cases = {
+        "labels and a run": {"labels": QRELS, "bm25.trec": RUN},
+        "labels as words": {"q": "q1 0 d1 relevant\nq1 0 d2 irrelevant\n"},
+        "a rank against the score is told": {
+            "q": QRELS,
+            "run": "q1 Q0 d1 1 1.0 x\nq1 Q0 d2 2 5.0 x\nq2 Q0 d1 1 3.0 x\nq2 Q0 d2 2 3.0 x\n",
+        },
+        "a list stored worst first is none": {
+            "q": QRELS, "run": "q1 Q0 d1 2 1.0 x\nq1 Q0 d2 1 5.0 x\n"
+        },
+        "a run without a tag": {"q": QRELS, "run": RUN.replace(" bm25", "")},
+        "a run whose tag is long in one line only": {
+            "l": QRELS, "bm25.trec": "q1 Q0 d1 1 9.5\nq1 Q0 d2 2 8\nq2 Q0 d3 1 1e-3 a longer name\n"
+        },
+        "bad lines are refused and the others kept": {"q": QRELS, "run": "\n".join(["", *lines])},
+        "nothing but bad scores": {
+            "q": QRELS, "run": "".join(f"q1 Q0 d{i} {i} nan x\n" for i in range(9))
+        },
+        "a blank too many shifts nothing": {"q": QRELS, "run": "\n".join(blank)},
+        "ids may hold other white space": {"q": "q1 0 d\u3000one 1\nq1 0 d\u00a0two 0\n"},
+        "ids may hold blanks between tabs": {"q": "q 1\t0\tdoc one\t1\nq 1\t0\tdoc two\t0\n"},
+        "names in the first line make it a header": {
+            "q": "corpus-id\tquery-id\tscore\nd1\tq1\t2\nd2\tq1\t0\n"
+        },
+        "a header with blanks between": {"q": "query_id doc_id label\nq1 d1 2\nq1 d2 0\n"},
+        **{
+            f"three fields that count up to {most}": {
+                "q": "q1 0 d15 1\n",
+                "run": "".join(f"q{q}\td{q}{i}\t{i}\n" for q in (1, 2) for i in range(1, most + 1)),
+            }
+            for most in (2, 4, 5, 7)
+        },
+        **{
+            f"behind Q0 counting up to {most}": {
+                "q": "q1 0 other 1\n",
+                "run": "".join(f"q{q} Q0 d{q}{i} {i}\n" for q in (1, 2) for i in range(1, more)),
+            }
+            for most, more in ((1, 2), (2, 3))
+        },
+        "behind Q0 without scores and tag": {
+            "qrels": "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 1\n",
+            "run": "q1 Q0 d1 1\nq1 Q0 d2 2\nq2 Q0 d2 1\nq2 Q0 d1 2\n",
+        },
+        "labels behind Q0 stay labels": {"x": "q1 Q0 d1 1\nq1 Q0 d2 0\nq2 Q0 d1 2\nq2 Q0 d2 1\n"},
+        "Q0 in some lines makes no ranks": {"x": "q1 Q0 d1 1\nq1 0 d2 2\n"},
+        **{
+            f"labels {labels} are no ranks": {
+                "x": "".join(f"q1 d{at} {label}\n" for at, label in enumerate(labels.split()))
+            }
+            for labels in ("1 1 3 4 5", "0 2 3 4 5", "1 2 3 4 6")
+        },
+        "ties fall by document id, as trec_eval has it": {
+            "q": QRELS, "run": "".join(f"q1 Q0 d{i} {i} 1.0 x\n" for i in range(1, 12))
+        },
+        "refused lines count as rows: as many as allowed": (cut, limits(rows=3)),
+        "and one more": (cut, limits(rows=2)),
+    }  # fmt: skip
+    approved("readers/trec.en", shown(cases))
 
 
 @pytest.mark.parametrize("separator", ["\t", "  ", " \t ", "   "])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
 def test_any_white_space_separates(parse, separator, line_end):
-    def spread(text):
-        return text.replace(" ", separator).replace("\n", line_end)
-
-    parsed = parse({"a": spread(QRELS), "b": spread(RUN)})
-
-    assert parsed.candidates.documents_of("q1")[0] == ["d1", "d2"]
-    assert parsed.qrels["label"].tolist() == [2.0, 0.0, -1.0]
-
-
-def test_qrels_with_words_as_labels(parse, found):
-    parsed = parse({"q": "q1 0 d1 relevant\nq1 0 d2 irrelevant\n"})
-
-    assert parsed.qrels["label"].tolist() == [1.0, 0.0]
-    assert found(parsed, "word_labels")
+    plain, spread = (
+        parse({"a": change(QRELS), "b": change(RUN)})
+        for change in (
+            str,
+            lambda text: text.replace(" ", separator).replace("\n", line_end),
+        )
+    )
+    assert spread.qrels.equals(plain.qrels)
+    assert spread.candidates.frame().equals(plain.candidates.frame())
 
 
-def test_a_run_is_read_by_score_and_a_contradicting_rank_column_is_told(parse, found):
-    run = "q1 Q0 d1 1 1.0 x\nq1 Q0 d2 2 5.0 x\nq2 Q0 d1 1 3.0 x\nq2 Q0 d2 2 3.0 x\n"
-
-    parsed = parse({"q": QRELS, "run": run})
-
-    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
-    finding = found(parsed, "rank_against_score")
-    assert (finding.count, finding.params["queries"], finding.line) == (1, 2, 2)
-
-
-def test_a_list_stored_worst_first_is_told_from_a_contradiction(parse, codes):
-    run = "q1 Q0 d1 2 1.0 x\nq1 Q0 d2 1 5.0 x\n"
-
-    parsed = parse({"q": QRELS, "run": run})
-
-    assert parsed.candidates.documents_of("q1")[0] == ["d2", "d1"]
-    assert "rank_against_score" not in codes(parsed)
-
-
-def test_a_run_without_a_tag(parse):
-    run = RUN.replace(" bm25", "")
-
-    assert len(parse({"q": QRELS, "run": run}).candidates) == 3
-
-
-def test_bad_lines_are_refused_by_line_and_the_others_kept(parse, found):
-    lines = [f"q1 Q0 d{i} {i} {100 - i} x" for i in range(1, 31)]
-    lines[4] = "q1 Q0 d5 5 x"
-    lines[9] = "q1 Q0 d10 10 NaN x"
-    lines[14] = "q1 Q0 d15 15 inf x"
-    lines[19] = "q1 Q0 d1 20 80 x"
-    lines[24] = "q1 Q0 d25 last 75 x"
-    lines.insert(0, "")
-
-    parsed = parse({"q": QRELS, "run": "\n".join(lines)})
-
-    assert found(parsed, "field_count").line == 6
-    assert found(parsed, "bad_score").params["lines"] == "11, 16"
-    assert found(parsed, "ranked_twice").line == 21
-    assert found(parsed, "bad_rank").line == 26
-    assert len(parsed.candidates) == 25
-    assert parsed.candidates.documents_of("q1")[1][0] == 99.0
-
-
-def test_a_run_with_nothing_but_bad_scores_is_refused(parse):
-    run = "".join(f"q1 Q0 d{i} {i} nan x\n" for i in range(9))
-
-    with pytest.raises(FormatError, match="Rows that cannot be used: 9 of 9"):
-        parse({"q": QRELS, "run": run})
-
-
-def test_one_line_with_a_blank_too_many_shifts_nothing(parse, found):
-    lines = [f"q1 Q0 d{i} {i} {50 - i} x" for i in range(1, 20)]
-    lines[3] = "q1 Q0 d4 d4 4 46 x"
-
-    parsed = parse({"q": QRELS, "run": "\n".join(lines)})
-
-    assert found(parsed, "field_count").line == 4
-    assert parsed.candidates.documents_of("q1")[0][3] == "d5"
-
-
-def test_ids_may_hold_other_white_space_than_ascii(parse):
-    parsed = parse({"q": "q1 0 d\u3000one 1\nq1 0 d\u00a0two 0\n"})
-
-    assert parsed.documents["doc_id"].tolist() == ["d\u3000one", "d\u00a0two"]
-
-
-def test_ids_may_hold_spaces_in_a_tab_separated_file(parse):
-    parsed = parse({"q": "q 1\t0\tdoc one\t1\nq 1\t0\tdoc two\t0\n"})
-
-    assert parsed.documents["doc_id"].tolist() == ["doc one", "doc two"]
-
-
-def test_names_in_the_first_line_make_it_a_header_in_any_order(parse):
-    parsed = parse({"q": "corpus-id\tquery-id\tscore\nd1\tq1\t2\nd2\tq1\t0\n"})
-
-    assert parsed.qrels["query_id"].unique().tolist() == ["q1"]
-    assert parsed.qrels["label"].tolist() == [2.0, 0.0]
-
-
-def test_header_with_blanks_between(parse):
-    parsed = parse({"q": "query_id doc_id label\nq1 d1 2\nq1 d2 0\n"})
-
-    assert parsed.qrels["label"].tolist() == [2.0, 0.0]
-
-
-def test_three_fields_that_count_up_are_a_ranking(parse):
-    run = "".join(f"q{q}\td{q}{i}\t{i}\n" for q in range(3) for i in range(1, 8))
-
-    parsed = parse({"q": "q1 0 d15 1\n", "run": run})
-
-    assert parsed.candidates.documents_of("q1")[0][:2] == ["d11", "d12"]
-    assert parsed.qrels["doc_id"].tolist() == ["d15"]
-
-
-@pytest.mark.parametrize(("most", "ranks"), [(2, False), (4, False), (5, True)])
-def test_labels_may_happen_to_count_up_to_four(parse, most, ranks):
-    counted = "".join(f"q{q}\td{q}{i}\t{i}\n" for q in range(3) for i in range(1, most + 1))
-
-    parsed = parse({"q": "q1 0 other 1\n", "counted": counted})
-
-    assert len(parsed.qrels) == (1 if ranks else 1 + 3 * most)
-    assert (parsed.candidates is not None) == ranks
-
-
-@pytest.mark.parametrize(("most", "ranks"), [(1, False), (2, True)])
-def test_behind_q0_counting_up_to_two_is_a_ranking(parse, most, ranks):
-    counted = "".join(f"q{q} Q0 d{q}{i} {i}\n" for q in range(3) for i in range(1, most + 1))
-
-    parsed = parse({"q": "q1 0 other 1\n", "counted": counted})
-
-    assert len(parsed.qrels) == (1 if ranks else 1 + 3 * most)
-    assert (parsed.candidates is not None) == ranks
-
-
-def test_ties_are_settled_by_document_id_descending_as_trec_eval_does(parse):
-    run = "".join(f"q1 Q0 d{i} {i} 1.0 x\n" for i in range(1, 12))
-
-    parsed = parse({"q": QRELS, "run": run})
-
-    assert parsed.candidates.documents_of("q1")[0][:3] == ["d9", "d8", "d7"]
-    assert parsed.candidates.tied.all()
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("behind", ["two", "a b c", "# 1.5 of 2"])
+def test_text_behind_the_name_of_the_run_changes_nothing(parse, codes, behind, every):
+    lines = RUN.splitlines()
+    longer = "\n".join(
+        f"{line} {behind}" if at % every == 0 else line for at, line in enumerate(lines)
+    )
+    plain, parsed = (parse({"l": QRELS, "bm25.trec": text}) for text in (RUN, longer))
+    assert "field_count" not in codes(parsed)
+    assert parsed.formats["bm25.trec"] == "TREC run"
+    assert parsed.candidates.frame().equals(plain.candidates.frame())
 
 
 identity = st.text(st.sampled_from("aZ09_-./é文"), min_size=1, max_size=8)
@@ -202,20 +146,6 @@ def test_even_and_uneven_files_are_read_alike(parse):
     pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
 
 
-def test_a_run_without_scores_and_tag_is_a_ranking_and_no_labels(parse):
-    run = "q1 Q0 d1 1\nq1 Q0 d2 2\nq2 Q0 d2 1\nq2 Q0 d1 2\n"
-    parsed = parse({"qrels": "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 1\n", "run": run})
-
-    assert len(parsed.qrels) == 3
-    assert list(parsed.candidates.documents_of("q2")[0]) == ["d2", "d1"]
-
-
-def test_labels_behind_q0_stay_labels(parse):
-    parsed = parse({"qrels": "q1 Q0 d1 1\nq1 Q0 d2 0\nq2 Q0 d1 2\nq2 Q0 d2 1\n"})
-
-    assert sorted(parsed.qrels["label"]) == [0, 1, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "counts", "shape"),
     [
@@ -240,20 +170,6 @@ def test_two_names_make_a_header(header, shape):
     assert shape_of("\n".join([header, *["q1 d1 1"] * 9])) == shape
 
 
-@pytest.mark.parametrize("labels", [[1, 1, 3, 4, 5], [0, 2, 3, 4, 5], [1, 2, 3, 4, 6]])
-def test_labels_that_leave_out_or_repeat_a_place_are_no_ranks(parse, labels):
-    parsed = parse({"x": "".join(f"q1 d{at} {label}\n" for at, label in enumerate(labels))})
-
-    assert parsed.qrels["label"].tolist() == labels
-    assert parsed.candidates is None
-
-
-def test_q0_in_some_lines_makes_no_ranks_of_labels(parse):
-    parsed = parse({"x": "q1 Q0 d1 1\nq1 0 d2 2\n"})
-
-    assert parsed.qrels["label"].tolist() == [1, 2]
-
-
 @pytest.mark.parametrize(("tabbed", "whole"), [(8, True), (7, False)])
 def test_ids_hold_blanks_where_four_fifths_of_the_lines_have_tabs(parse, tabbed, whole):
     lines = [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
@@ -275,16 +191,6 @@ def test_one_padded_line_makes_blanks_separate(text, queries):
     table = trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits())
 
     assert table.frame["query_id"].tolist() == queries
-
-
-@pytest.mark.parametrize("most", [3, 2])
-def test_lines_that_are_refused_count_as_rows_of_the_file(parse, most):
-    files = {"x": "q1 0 d1 1\nq1 0 d2 1\nq1 0 d3\n"}
-    if most == 3:
-        assert len(parse(files, limits=ReadLimits(rows=most)).qrels) == 2
-    else:
-        with pytest.raises(LimitError, match="more than 2 rows"):
-            parse(files, limits=ReadLimits(rows=most))
 
 
 @pytest.mark.parametrize(
@@ -333,32 +239,3 @@ def test_lines_and_limits_are_the_same_of_even_and_uneven_files(blank):
         trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=1))
     with pytest.raises(LimitError, match="A field has"):
         trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(field_chars=3))
-
-
-@pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("behind", ["two", "a b c", "# 1.5 of 2"])
-def test_text_behind_the_name_of_the_run_changes_nothing(parse, codes, behind, every):
-    lines = RUN.splitlines()
-    longer = "\n".join(
-        f"{line} {behind}" if at % every == 0 else line for at, line in enumerate(lines)
-    )
-
-    plain, parsed = (parse({"l": QRELS, "bm25.trec": text}) for text in (RUN, longer))
-
-    assert "field_count" not in codes(parsed)
-    assert parsed.formats["bm25.trec"] == "TREC run"
-    for query in ("q1", "q2"):
-        documents, scores = parsed.candidates.documents_of(query)
-        assert (documents, scores.tolist()) == (
-            plain.candidates.documents_of(query)[0],
-            plain.candidates.documents_of(query)[1].tolist(),
-        )
-
-
-def test_a_run_without_a_name_in_most_lines_keeps_those_with_one(parse, codes):
-    run = "q1 Q0 d1 1 9.5\nq1 Q0 d2 2 8\nq2 Q0 d3 1 1e-3 a longer name\n"
-
-    parsed = parse({"l": QRELS, "bm25.trec": run})
-
-    assert "field_count" not in codes(parsed)
-    assert len(parsed.candidates) == 3

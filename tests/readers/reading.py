@@ -1,0 +1,149 @@
+"""What becomes of files, as a text: what was read of them, with each finding, or why they were
+refused. Tests compare it with what was approved; the name of a case says what it shows."""
+
+from collections.abc import Iterator, Mapping
+
+from rankdash.errors import DataError, LimitError, RefusedFilesError
+from rankdash.ranking.ranking import Ranking
+from rankdash.readers import (
+    BaselineNeeded,
+    MappingNeeded,
+    Parsed,
+    ReadLimits,
+    Source,
+    WordsNeeded,
+    read,
+)
+from tests.approved import table
+
+Files = Mapping[str, str | bytes]
+# Files alone, or with what is chosen of how they are read.
+Case = Files | tuple[Files, Mapping[str, object]]
+# Notes whose words the lines above them show.
+_SHOWN, _MADE = ("columns", "format"), ("made_query_id", "made_doc_id")
+
+
+def sources(files: Files) -> list[Source]:
+    return [
+        Source(name, data.encode() if isinstance(data, str) else data)
+        for name, data in files.items()
+    ]
+
+
+def shown(cases: Mapping[str, Case]) -> str:
+    """Each case by its name, and below it what becomes of its files; a remedy where it is first
+    given."""
+    remedies: set[str] = set()
+    return table((name, "\n".join(_told(case, remedies)) + "\n") for name, case in cases.items())
+
+
+def _told(case: Case, remedies: set[str]) -> Iterator[str]:
+    files, chosen = case if isinstance(case, tuple) else (case, {})
+    try:
+        yield from lines_of(read(sources(files), **chosen))
+    except DataError as error:
+        yield from _refusal(error, remedies)
+
+
+def limits(**of: int) -> Mapping[str, object]:
+    """What is chosen where a file may hold only so much."""
+    return {"limits": ReadLimits(**of)}
+
+
+def _refusal(error: DataError, remedies: set[str]) -> Iterator[str]:
+    if isinstance(error, MappingNeeded):
+        guess = ", ".join(f"{field} = {column}" for field, column in error.guess.items() if column)
+        yield f"asked for {error.missing} of {error.file}: {', '.join(error.columns)}"
+        yield f"guessed: {guess or 'nothing'}"
+    elif isinstance(error, WordsNeeded):
+        words = ", ".join(f"{word.text} = {_number(word.grade)}" for word in error.words)
+        yield f"asked for the words of {error.file}: {words}"
+    elif isinstance(error, BaselineNeeded):
+        yield f"asked for the search of today: {', '.join(error.rankings)}"
+    elif isinstance(error, RefusedFilesError):
+        for each in error.errors:
+            yield from _refusal(each, remedies)
+    else:
+        assert error.remedy, error
+        kind = "too large" if isinstance(error, LimitError) else "refused"
+        yield f"{kind}: {_of(error.where)}{error.message}"
+        if error.remedy not in remedies:
+            remedies.add(error.remedy)
+            yield f"remedy: {error.remedy.format(**error.params)}"
+
+
+def lines_of(parsed: Parsed) -> Iterator[str]:
+    formats: dict[str, list[str]] = {}
+    for file, found in parsed.formats.items():
+        formats.setdefault(found, []).append(file)
+    yield "; ".join(f"{', '.join(files)}: {found}" for found, files in formats.items())
+    labels: dict[str, list[str]] = {}
+    for query, doc, label in parsed.qrels.itertuples(index=False, name=None):
+        labels.setdefault(query, []).append(f"{doc} = {_number(label)}")
+    for row in parsed.queries.to_dict("records"):
+        query, text = row.pop("query_id"), row.pop("text")
+        kinds = [f"{name}: {value}" for name, value in row.items() if isinstance(value, str)]
+        yield " | ".join([_named(query, text), *kinds, ", ".join(labels.pop(query, []))])
+    assert not labels
+    texts = [
+        " | ".join([_named(row["doc_id"], row["text"]), *_words(row["title"])])
+        for row in parsed.documents.to_dict("records")
+    ]
+    told = parsed.documents[["title", "text"]].notna().any(axis=None)
+    yield f"documents: {'; '.join(texts)}" if told else f"{len(texts)} documents without texts"
+    labelled = set(parsed.qrels[["query_id", "doc_id"]].itertuples(index=False, name=None))
+    pairs = set(parsed.pairs.itertuples(index=False, name=None))
+    if parsed.candidates is not None:
+        yield f"first stage {parsed.candidates_name!r}: {_ranked(parsed.candidates)}"
+    elif pairs and pairs != labelled:
+        yield f"pairs: {', '.join(f'{query} {doc}' for query, doc in sorted(pairs))}"
+    if parsed.open_choice:
+        yield f"any may be the first stage: {', '.join(parsed.open_choice)}"
+    for name, ranking in parsed.rankings.items():
+        yield f"system {name!r}: {_ranked(ranking)}"
+    if made := [f"{each.code} x{each.count}" for each in parsed.findings if each.code in _MADE]:
+        yield f"note: {', '.join(made)}"
+    for each in parsed.findings:
+        if each.code not in (*_SHOWN, *_MADE):
+            params = ", ".join(
+                f"{name} {_short(value)}"
+                for name, value in each.params.items()
+                if name != "count" and value != ""
+            )
+            shown = "; ".join(map(_short, each.examples))
+            yield (
+                f"{each.severity}: {_of(each.where)}{each.code} x{each.count}"
+                + f" ({params})" * bool(params)
+                + f": {shown}" * bool(shown)
+            )
+
+
+def _of(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _named(identity: str, text: object) -> str:
+    return f"{_short(identity)} {text[:70]!r}" if isinstance(text, str) else _short(identity)
+
+
+def _words(text: object) -> list[str]:
+    return [repr(text)] if isinstance(text, str) and text else []
+
+
+def _short(value: object) -> str:
+    text = _number(value) if isinstance(value, float) else str(value)
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 90 else f"{text[:90]}…"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.12g}"
+
+
+def _ranked(ranking: Ranking) -> str:
+    lists = []
+    for query in ranking.query_ids[:5]:
+        docs, scores = ranking.documents_of(query)
+        some = zip(docs[:12], scores.tolist(), strict=False)
+        lists.append(f"{query}: {', '.join(f'{doc} {_number(score)}' for doc, score in some)}")
+    return f"{'; '.join(lists)} (ties: {ranking.ties})"
