@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 from tests.documented import plugin
 
+pytestmark = pytest.mark.thorough
+
 RUN_MS = 900_000
 
 

@@ -89,6 +89,7 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
         assert not re.search(r"\b(nan|inf|infinity|undefined)\b", page.inner_text(), re.IGNORECASE)
 
 
+@pytest.mark.thorough
 def test_a_year_in_chinese_as_a_file(visit, shop, tmp_path: Path):
     chinese = "currency=CNY&value_per_search=0.05"
     address = f"cost?data={shop}&metric=hit&k=1&per=year&lang=zh&part=scenarios"

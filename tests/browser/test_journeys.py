@@ -91,6 +91,7 @@ UPLOADED = {
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if name in UPLOADED])
+@pytest.mark.thorough
 def test_upload_a_set_read_the_check_report_and_run_bm25(visit, name):
     size, labels, judged, *said = UPLOADED[name]
     visit.open("data")
@@ -147,6 +148,7 @@ def test_hostile_text_stays_inert_everywhere(visit):
         assert visit.page.locator("a[href*='evil']").count() == 0
 
 
+@pytest.mark.thorough
 def test_a_cold_deep_link_shows_the_same_view_and_one_to_what_is_gone_falls_back(visit):
     visit.open()
     link = visit.page.url
@@ -162,6 +164,7 @@ def test_a_cold_deep_link_shows_the_same_view_and_one_to_what_is_gone_falls_back
     visit.sees("Help centre · First stage · NDCG@10")
 
 
+@pytest.mark.thorough
 def test_dark_mode_draws_charts_in_light_ink(dark_visit):
     dark_visit.open()
     dark_visit.page.reload()
@@ -174,6 +177,7 @@ def test_dark_mode_draws_charts_in_light_ink(dark_visit):
     assert min(red, green, blue) > 150
 
 
+@pytest.mark.thorough
 def test_a_deleted_sample_stays_deleted_and_every_page_has_its_empty_state(visit):
     visit.open("data")
     visit.page.get_by_role("button", name="Delete").click()
@@ -218,6 +222,7 @@ def slow_reranker(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("RANKDASH_PLUGINS", str(plugin))
 
 
+@pytest.mark.thorough
 def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
     visit.open("run")
     visit.choose_reranker("Slow")

@@ -13,6 +13,8 @@ from tests.marked import TURNED, Markup, fill
 
 from .conftest import PATIENCE_MS, new_page, serving, visiting
 
+pytestmark = pytest.mark.thorough
+
 # The name and address of a page, and the label of the button that saves a file of it.
 SAVES = {
     "report": ("report", "Make the report and save it"),

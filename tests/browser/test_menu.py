@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from .conftest import visiting
 from .test_sharing import fill
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def app(app_of_file):

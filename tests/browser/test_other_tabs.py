@@ -11,6 +11,8 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting
 
+pytestmark = pytest.mark.thorough
+
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d}\n"
     for q in range(40)

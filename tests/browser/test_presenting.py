@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from .conftest import serving, visiting
 
+pytestmark = pytest.mark.thorough
+
 # Few enough for two minutes with time to speak.
 MOST_CLICKS = 10
 

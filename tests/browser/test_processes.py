@@ -18,6 +18,8 @@ from tests.stored import keep_sample
 from .conftest import PATIENCE_MS, ROOT, App, visiting
 from .test_journeys import RUN_MS, files_of, start_run, upload
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def app(tmp_path: Path):

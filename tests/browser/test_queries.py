@@ -120,6 +120,7 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     assert opened(visit).startswith("how to return gift 6 ")
 
 
+@pytest.mark.thorough
 def test_the_next_query_shows_labels_that_were_corrected_in_another_window(visit, compared, app):
     visit.open(f"queries?data={compared}")
     visit.sees("1 of 8")
@@ -132,6 +133,7 @@ def test_the_next_query_shows_labels_that_were_corrected_in_another_window(visit
     visit.sees("1 label given or corrected")
 
 
+@pytest.mark.thorough
 def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
     visit.open(f"queries?data={compared}")
     visit.sees("Documents in the order of")
@@ -150,6 +152,7 @@ def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(v
     assert visit.strangers == []
 
 
+@pytest.mark.thorough
 def test_list_and_query_scroll_side_by_side_and_stand_below_each_other_in_a_narrow_window(
     visit, compared
 ):

@@ -13,6 +13,8 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import PATIENCE_MS, new_page, serving, visiting
 
+pytestmark = pytest.mark.thorough
+
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
     "![p](http://evil.invalid/a.png)"

@@ -15,6 +15,8 @@ from rankdash.store import Workspace
 from .conftest import free_port
 from .test_journeys import RUN_MS, start_run
 
+pytestmark = pytest.mark.thorough
+
 PLUGIN = Path(__file__).parents[1] / "runs" / "ray_plugin.py"
 NAMED = re.compile("Score (with Ray|on the Ray cluster)")
 

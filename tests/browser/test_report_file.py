@@ -18,6 +18,8 @@ from rankdash.reporting.report import SECTIONS
 
 from .conftest import PATIENCE_MS, new_page
 
+pytestmark = pytest.mark.thorough
+
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> "
     "![p](http://evil.invalid/a.png) =HYPERLINK(1) <svg onload=window.hacked=3> {{7*7}}"

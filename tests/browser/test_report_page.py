@@ -87,6 +87,7 @@ def test_a_report_is_chosen_named_saved_and_read_offline(browser, visit, tmp_pat
     expect(visit.page.get_by_role("checkbox", name="Kinds of queries")).not_to_be_checked()
 
 
+@pytest.mark.thorough
 def test_the_files_hold_the_numbers_that_the_overview_shows_and_charts_are_saved_as_svg(
     visit, tmp_path
 ):

@@ -3,9 +3,12 @@ model time, and clearing is asked for first."""
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
+
+pytestmark = pytest.mark.thorough
 
 # A model that is loaded for the first time, by a worker that gives way to everything else.
 MODEL_MS = 900_000

@@ -16,6 +16,8 @@ from rankdash.value.assumptions import Assumptions
 from tests.browser.conftest import App, Visit, serving, visiting
 from tests.stored import keep_lists, keep_rows
 
+pytestmark = pytest.mark.thorough
+
 PAGES = ("Overview", "Queries", "Rank shifts", "Latency", "Cost & ROI", "History", "Run", "Data")
 
 

@@ -14,6 +14,8 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting
 
+pytestmark = pytest.mark.thorough
+
 
 class Line:
     """The connection to the server, on which messages wait until they are let through."""

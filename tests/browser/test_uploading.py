@@ -40,6 +40,7 @@ def test_a_broken_file_and_a_bomb_are_refused_with_the_remedy_and_nothing_is_los
     expect(visit.page.get_by_text("Traceback")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_two_data_sets_of_one_name_are_told_apart(visit):
     visit.open("data")
     for number in (1, 2):
@@ -56,6 +57,7 @@ def test_two_data_sets_of_one_name_are_told_apart(visit):
     assert visit.page.url == link
 
 
+@pytest.mark.thorough
 def test_columns_are_asked_for_and_a_text_is_not_offered_as_the_label(visit):
     visit.open("data")
     table = (
@@ -79,6 +81,7 @@ def test_columns_are_asked_for_and_a_text_is_not_offered_as_the_label(visit):
     visit.sees("2 queries and 4 documents")
 
 
+@pytest.mark.thorough
 def test_a_large_file_is_read_when_the_server_no_longer_holds_it_and_after_a_question(visit):
     visit.open("data")
     text = "word " * 400

@@ -1,6 +1,9 @@
 """One reranker at several depths: started as one, watched as one, compared on Overview."""
 
+import pytest
 from playwright.sync_api import expect
+
+pytestmark = pytest.mark.thorough
 
 RUN_MS = 900_000
 

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
+import pytest
 from playwright.sync_api import expect
 
 from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart
@@ -14,6 +15,8 @@ from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.leases import Owner
 from tests.browser.conftest import serving, visiting
 from tests.stored import keep_rows
+
+pytestmark = pytest.mark.thorough
 
 HOSTILE = "<img src=x onerror='window.hacked=1'> ![pic](http://evil.invalid/a.png) "
 TEXTS = (f"{HOSTILE} You return a gift in the shop.", "退货需要小票", "Opening hours")
