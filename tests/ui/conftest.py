@@ -70,8 +70,13 @@ def stored(workspace: Workspace) -> str:
     return dataset_id
 
 
+@pytest.fixture(autouse=True)
+def _every_app_starts_quickly(quick_starts: None) -> None:
+    pass
+
+
 @pytest.fixture
-def app(workspace: Workspace, quick_starts: None, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     # However busy the machine is, small files are read within the rerun that asks for it.
     monkeypatch.setattr("rankdash.ui.data.uploads._AT_ONCE_SECONDS", float("inf"))
     return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)

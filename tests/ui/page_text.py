@@ -97,6 +97,8 @@ def tag_free(markup: str) -> str:
 def table_text(table: pd.DataFrame) -> str:
     """The columns and the first rows of a table."""
     frame = table.data if hasattr(table, "data") else table
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()
     rows = [" | ".join(map(str, frame.columns))]
     rows += [" | ".join(map(_cell, row)) for row in frame.head(ROWS).itertuples(index=False)]
     return "\n".join([f"[table] {len(frame)} rows", *(f"  {row}" for row in rows)])

@@ -30,13 +30,13 @@ _LONGEST_MS = 600_000
 def target() -> float:
     """The time that 95 % of queries should be answered in, chosen or typed, in milliseconds."""
     usual = {REAL_TIME: _("500 ms, real time"), BATCH: _("2,000 ms, batch")}
-    chosen = _target(address.one("target"))
+    chosen = whole_ms(address.one("target"))
     return float(
         pickers.pick_free(
             "target",
             st.selectbox,
-            read=_target,
-            write=_target,
+            read=whole_ms,
+            write=whole_ms,
             label=_("Target: 95% of queries within"),
             options=list(dict.fromkeys([*usual, chosen])),
             format_func=lambda value: usual.get(value, _("{ms} ms", ms=brief(float(value)))),
@@ -47,8 +47,9 @@ def target() -> float:
     )
 
 
-def _target(value: str | None) -> str:
-    """Whole milliseconds from what was typed or stands in the address; else the usual target."""
+def whole_ms(value: str | None) -> str:
+    """Return whole milliseconds from what was typed or stands in the address; else the usual
+    target."""
     digits = (value or "").removesuffix("ms").replace(",", "").strip()
     fits = digits.isascii() and digits.isdigit() and 0 < int(digits[:9]) <= _LONGEST_MS
     return str(int(digits)) if fits else REAL_TIME

@@ -150,7 +150,7 @@ def growth(study: Study, found: dict[str, Times]) -> None:
         )
     with beside:
         for cloud in clouds:
-            st.markdown(_line_in_words(study, cloud, against))
+            st.markdown(growth_sentence(study, cloud, against))
         if sum(len(cloud.points) for cloud in clouds) > latency_fit.MOST_MARKS:
             st.caption(
                 _(
@@ -166,7 +166,8 @@ def growth(study: Study, found: dict[str, Times]) -> None:
     )
 
 
-def _line_in_words(study: Study, cloud: latency_fit.Cloud, against: Against) -> str:
+def growth_sentence(study: Study, cloud: latency_fit.Cloud, against: Against) -> str:
+    """Return what a system's latency grows with, or why no line is drawn."""
     name, line = safe_name(study, cloud.system), cloud.fit
     if line is None:
         if len(cloud.points) < FEWEST_FITTED:

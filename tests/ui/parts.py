@@ -1,0 +1,73 @@
+"""A part of a page in an app of its own, with a study that needs no workspace."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from rankdash.dataset import Dataset
+from rankdash.loading import load
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.readers import Source
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+from tests.ui.page_text import page_text
+
+LANGUAGES = ("en", "zh")
+
+
+def _app(draw, language):
+    import streamlit as st
+
+    from rankdash.i18n import speaking
+    from rankdash.shipped import PAGES
+    from rankdash.ui.state import pickers
+
+    with speaking(language):
+        pickers.restore()
+        # Links lead to pages that the app knows.
+        st.navigation([st.Page(page) for page in PAGES.glob("*.py")], position="hidden")
+        draw()
+
+
+def drawn(
+    draw: Callable[[], object],
+    language: str = "en",
+    unfolded: Iterable[str] = (),
+    **params: str | Sequence[str],
+) -> AppTest:
+    """The app of what is drawn. unfolded: keys of the folded parts that are open. params: of the
+    address."""
+    app = AppTest.from_function(_app, default_timeout=300, args=(draw, language))
+    for name, value in params.items():
+        app.query_params[name] = value
+    for key in unfolded:
+        app.session_state[key] = True
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def said(draw: Callable[[], object], language: str = "en", **given: Any) -> str:
+    """What the part says. Of a chart its title alone: charts have tests of their own."""
+    text = page_text(drawn(draw, language, **given))
+    return re.sub(r"(?m)^( *)(\[chart\].*)(\n\1 .*)*", r"\1\2", text)
+
+
+def dataset_of(rows: str, name: str = "Shop") -> Dataset:
+    """rows: CSV with its head."""
+    return load([Source("rows.csv", rows.encode())], name=name).dataset
+
+
+def run_of(dataset: Dataset, name: str, lists: Mapping[str, Sequence[str]]) -> Run:
+    """A run with its lists: query → its documents."""
+    ranked = ((query, docs, [*range(len(docs), 0, -1)]) for query, docs in lists.items())
+    return run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), name)
+
+
+def study_of(dataset: Dataset, *runs: Run, **fields: Any) -> Study:
+    """The first stage against all runs."""
+    usual = {"baseline": FIRST_STAGE, "challengers": tuple(run.id for run in runs)}
+    return Study(dataset, systems_of(dataset, runs), **(usual | fields))
