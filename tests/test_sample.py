@@ -1,11 +1,11 @@
-"""The sample data set: what its NOTICE.md promises, read from the files as they are shipped."""
-
-from __future__ import annotations
+"""The sample data sets: what each NOTICE.md promises, read from the files as they are shipped."""
 
 import json
 import re
 import shlex
 import shutil
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,195 +22,262 @@ from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "assets" / "samples" / "helpcentre"
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
-FUSED, UNSTEMMED = "First stage + bge-small (RRF)", "BM25 without stemming"
 
 
-def rows(name: str) -> list[dict]:
-    with (FOLDER / name).open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+@dataclass(frozen=True)
+class Sample:
+    """A sample, and what its NOTICE.md calls its parts. counted: of passages, their lengths,
+    queries and labels. runs: before the table of runs. least: passages and queries. alike: the
+    largest share of three words (characters) that two passages have in common."""
+
+    folder: Path
+    type: str
+    no_answer: str
+    counted: tuple[str, str, str, str]
+    runs: str
+    least: tuple[int, int]
+    alike: float
+
+    def rows(self, name: str) -> pd.DataFrame:
+        lines = (self.folder / name).read_text(encoding="utf-8").splitlines()
+        return pd.json_normalize([json.loads(line) for line in lines])
+
+    @cached_property
+    def corpus(self) -> pd.DataFrame:
+        return self.rows("corpus.jsonl")
+
+    @cached_property
+    def queries(self) -> pd.DataFrame:
+        return self.rows("queries.jsonl")
+
+    @cached_property
+    def qrels(self) -> pd.DataFrame:
+        ids = {"query-id": str, "corpus-id": str}
+        frame = pd.read_csv(self.folder / "qrels.tsv", sep="\t", dtype=ids)
+        return frame.set_axis(["query_id", "doc_id", "label"], axis=1)
+
+    @cached_property
+    def first(self) -> pd.DataFrame:
+        return read_run(self.folder / "initial.trec")
+
+    @cached_property
+    def notice(self) -> str:
+        return (self.folder / "NOTICE.md").read_text(encoding="utf-8")
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        pattern = r"." if self.folder.name.endswith("zh") else r"\w+"
+        return [re.findall(pattern, text.lower()) for text in self.corpus["text"]]
+
+    def commands(self, folder: Path) -> list[list[str]]:
+        """The commands of the NOTICE, as arguments, writing into a folder."""
+        block = re.search(r"```bash\n(.*?)```", self.notice, re.DOTALL).group(1)
+        lines = [shlex.split(line)[1:] for line in block.splitlines()]
+        made = {name for line in lines for name in line if re.fullmatch(r"\w+\.trec", name)}
+        return [
+            [str(folder / word) if word in made else word.replace("assets/", f"{ROOT}/assets/")
+             for word in line]
+            for line in lines
+        ]  # fmt: skip
+
+
+EVERY = {
+    "en": Sample(
+        SAMPLES["en"],
+        "metadata.type",
+        "no answer",
+        ("{} passages in English", "({} to {} words)", "{} queries", "{:,} labels"),
+        "## How the runs are made",
+        (400, 160),
+        0.3,
+    ),
+    "zh": Sample(
+        SAMPLES["zh"],
+        "metadata.类型",
+        "无答案",
+        ("{} 个段落，正文", "正文 {} 至 {} 字", "{} 条查询", "{:,} 个标注"),
+        "## 附带的运行",
+        (200, 80),
+        0.4,
+    ),
+}
 
 
 def read_run(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, sep=" ", names=RUN_COLUMNS, dtype={"query_id": str, "doc_id": str})
 
 
-@pytest.fixture(scope="module")
-def corpus() -> pd.DataFrame:
-    return pd.DataFrame(rows("corpus.jsonl"))
+@pytest.fixture(scope="module", params=EVERY)
+def language(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def queries() -> pd.DataFrame:
-    return pd.json_normalize(rows("queries.jsonl"))
+def sample(language: str) -> Sample:
+    return EVERY[language]
 
 
 @pytest.fixture(scope="module")
-def qrels() -> pd.DataFrame:
-    frame = pd.read_csv(FOLDER / "qrels.tsv", sep="\t", dtype={"query-id": str, "corpus-id": str})
-    return frame.set_axis(["query_id", "doc_id", "label"], axis=1)
-
-
-@pytest.fixture(scope="module")
-def run() -> pd.DataFrame:
-    return read_run(FOLDER / "initial.trec")
-
-
-@pytest.fixture(scope="module")
-def notice() -> str:
-    return (FOLDER / "NOTICE.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def shipped(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Name → run, as they are in a workspace into which the sample was opened."""
     workspace = Workspace(tmp_path_factory.mktemp("shipped"))
-    sharing.bring_in(workspace, runs_of(FOLDER), "the sample")
-    return {row.name: workspace.run(row.id) for row in workspace.runs()}
+    sharing.bring_in(workspace, runs_of(sample.folder), "the sample")
+    (row,) = workspace.datasets()
+    assert row.source == "sample"
+    assert sharing.datasets_in(runs_of(sample.folder)) == [row.id]
+    # The files of the folder, read anew, are this very data set.
+    assert load(sources_from_path(sample.folder)).dataset.id == row.id
+    return {each.name: workspace.run(each.id) for each in workspace.runs()}
 
 
-def commands(notice: str, folder: Path) -> list[list[str]]:
-    """The commands of the NOTICE, as arguments, writing into a folder."""
-    block = re.search(r"```bash\n(.*?)```", notice, re.DOTALL).group(1)
-    lines = [shlex.split(line)[1:] for line in block.splitlines()]
-    made = {name for line in lines for name in line if re.fullmatch(r"\w+\.trec", name)}
-    return [
-        [str(folder / word) if word in made else word.replace("assets/", f"{ROOT}/assets/")
-         for word in line]
-        for line in lines
-    ]  # fmt: skip
+def test_passages_and_queries_are_many_and_distinct(sample):
+    assert (len(sample.corpus), len(sample.queries)) >= sample.least
+    for frame, columns in ((sample.corpus, ["_id", "title", "text"]), (sample.queries, ["_id"])):
+        assert all(frame[column].is_unique for column in columns)
+    assert sample.queries["text"].is_unique
+    assert all(len(words) >= 30 for words in sample.words)
 
 
-def test_passages_are_many_distinct_and_short(corpus):
-    assert len(corpus) >= 400
-    assert corpus["_id"].is_unique
-    assert not (corpus["title"].duplicated() | corpus["text"].duplicated()).any()
-    assert corpus["text"].str.split().str.len().between(30, 90).all()
-
-
-def test_passages_are_not_one_template_filled_in(corpus):
-    """No two share most of their three-word phrases."""
-    words = corpus["text"].str.lower().str.findall(r"\w+")
-    phrases = [set(zip(w, w[1:], w[2:], strict=False)) for w in words]
+def test_passages_are_not_one_template_filled_in(sample):
+    phrases = [set(zip(w, w[1:], w[2:], strict=False)) for w in sample.words]
     closest = max(
         len(one & other) / len(one | other)
         for place, one in enumerate(phrases)
         for other in phrases[:place]
     )
-    assert closest < 0.3
+    assert closest < sample.alike
 
 
-def test_the_sample_is_in_english_only(corpus, queries):
-    texts = pd.concat([corpus["title"], corpus["text"], queries["text"]])
-    assert not texts.str.contains(r"[\u4e00-\u9fff]", regex=True).any()
+def test_the_texts_are_in_their_language(language, sample):
+    texts = pd.concat([sample.corpus["title"], sample.corpus["text"], sample.queries["text"]])
+    chinese = texts.str.contains(r"[\u4e00-\u9fff]", regex=True)
+    assert chinese.mean() > 0.9 if language == "zh" else not chinese.any()
 
 
-def test_queries_are_enough_and_have_a_type(queries):
-    assert len(queries) >= 160
-    assert queries["_id"].is_unique
-    assert queries["text"].is_unique
-    assert queries["metadata.type"].value_counts().min() >= 10
-
-
-def test_labels_are_grades_of_known_pairs(corpus, queries, qrels):
+def test_labels_are_grades_of_known_pairs(sample):
+    qrels = sample.qrels
     assert not qrels.duplicated(["query_id", "doc_id"]).any()
     assert set(qrels["label"]) == {0, 1, 2, 3}
-    assert set(qrels["query_id"]) == set(queries["_id"])
-    assert set(qrels["doc_id"]) <= set(corpus["_id"])
+    assert set(qrels["query_id"]) == set(sample.queries["_id"])
+    assert set(qrels["doc_id"]) <= set(sample.corpus["_id"])
     assert qrels.groupby("query_id").size().min() >= 10
-    assert (qrels["label"] == 0).groupby(qrels["query_id"]).any().all(), (
-        "every query has a judged 0"
+    judged_0 = (qrels["label"] == 0).groupby(qrels["query_id"]).any()
+    assert judged_0.all()
+
+
+def test_a_few_queries_have_no_answer(sample):
+    best = sample.qrels.groupby("query_id")["label"].max()
+    queries = sample.queries
+    assert set(best[best <= 1].index) == set(
+        queries.loc[queries[sample.type] == sample.no_answer, "_id"]
     )
+    assert min((best == 0).sum(), (best == 1).sum()) >= 2
 
 
-def test_a_few_queries_have_no_answer(queries, qrels):
-    best = qrels.groupby("query_id")["label"].max()
-    unanswered = set(best[best <= 1].index)
-    assert unanswered == set(queries.loc[queries["metadata.type"] == "no answer", "_id"])
-    assert (best == 0).sum() >= 2
-    assert (best == 1).sum() >= 2
-
-
-def test_the_run_ranks_up_to_fifty_known_passages_without_ties(corpus, queries, run):
-    assert set(run["query_id"]) == set(queries["_id"])
-    assert set(run["doc_id"]) <= set(corpus["_id"])
+def test_the_first_stage_ranks_up_to_fifty_known_passages_without_ties(sample):
+    run = sample.first
+    assert set(run["query_id"]) == set(sample.queries["_id"])
+    assert set(run["doc_id"]) <= set(sample.corpus["_id"])
     assert not run.duplicated(["query_id", "doc_id"]).any()
-    assert set(run["tag"]) == {"bm25"}
     by_query = run.groupby("query_id")
     assert by_query.size().max() == 50
-    assert (by_query.size() == 50).sum() > len(queries) / 2
+    assert (by_query.size() == 50).sum() > len(sample.queries) / 2
     assert (by_query["score"].diff().dropna() < 0).all()
     assert (run["rank"] == by_query.cumcount() + 1).all()
 
 
-def test_the_top_ten_of_every_system_is_judged(qrels, run, shipped):
-    for ranked in (run, *(each.ranking.frame() for each in shipped.values())):
+def test_the_top_ten_of_every_system_is_judged(sample, shipped):
+    for ranked in (sample.first, *(each.ranking.frame() for each in shipped.values())):
         top = ranked[ranked["rank"] <= 10]
-        judged = top.merge(qrels, on=["query_id", "doc_id"], how="left")
+        judged = top.merge(sample.qrels, on=["query_id", "doc_id"], how="left")
         assert judged["label"].notna().all()
 
 
-def test_the_notice_names_the_runs_in_their_order(notice, shipped):
-    listed = notice.partition("## How the runs are made")[2]
+@pytest.mark.parametrize(
+    ("language", "answers"),
+    [
+        ("en", {"KV-300 E07": "tec-001", "KV-310 E07": "tec-003", "KV-420 E07": "tec-027",
+                "EM-450 shows E07": "tec-008"}),
+        ("zh", {"R20 Pro E03": "rob-002"}),
+        ("zh", {"RC-50 E1": "kit-002"}),
+    ],
+    indirect=["language"],
+)  # fmt: skip
+def test_the_same_code_on_another_model_is_judged_not_relevant(language, sample, answers):
+    asked = sample.queries.set_index("text")["_id"]
+    labels = sample.qrels.set_index(["query_id", "doc_id"])["label"]
+    others = {"R20 Pro E03": ["rob-001", "rob-003"], "RC-50 E1": ["kit-001", "kit-011"]}
+    for query, answer in answers.items():
+        assert labels[asked[query], answer] == 3
+        wrong = others.get(query, [each for each in answers.values() if each != answer])
+        given = [labels.get((asked[query], each)) for each in wrong]
+        assert 0 in given
+        assert not {1, 2, 3} & set(given)
+
+
+def test_the_notice_names_the_runs_in_their_order(sample, shipped):
+    listed = sample.notice.partition(sample.runs)[2]
     assert list(shipped) == re.findall(r"^\| (.+?) \| [^-]", listed, re.MULTILINE)[1:]
 
 
-def test_codes_are_told_apart(queries, qrels):
-    """The same error code on another model is judged, and is not relevant."""
-    asked = queries.set_index("text")["_id"]
-    labels = qrels.set_index(["query_id", "doc_id"])["label"]
-    models = {
-        "KV-300 E07": "tec-001",
-        "KV-310 E07": "tec-003",
-        "KV-420 E07": "tec-027",
-        "EM-450 shows E07": "tec-008",
-    }
-    for query, answer in models.items():
-        assert labels[asked[query], answer] == 3
-        others = [labels.get((asked[query], other)) for other in models.values() if other != answer]
-        assert 0 in others
-        assert not {1, 2, 3} & set(others)
+def test_the_notice_counts_what_is_there(sample):
+    passages, lengths, queries, labels = sample.counted
+    assert passages.format(len(sample.corpus)) in sample.notice
+    words = sample.corpus["text"].str
+    long = words.split().str.len() if "words" in lengths else words.len()
+    assert lengths.format(long.min(), long.max()) in sample.notice
+    assert queries.format(len(sample.queries)) in sample.notice
+    assert labels.format(len(sample.qrels)) in sample.notice
+    table = dict(re.findall(r"^\| ([^|]+) \| (\d+) \|", sample.notice, re.MULTILINE))
+    counts = dict(sample.queries[sample.type].value_counts())
+    assert {name: int(count) for name, count in table.items() if name in counts} == counts
 
 
-def test_the_notice_makes_the_first_stage_to_the_byte(tmp_path, monkeypatch, notice):
+def test_the_notice_makes_the_first_stage_to_the_byte(sample, tmp_path, monkeypatch):
     """The snippet in NOTICE.md, run on the files, gives the run that is shipped."""
-    pytest.importorskip("bm25s")
-    snippet = re.search(r"```python\n(.*?)```", notice, re.DOTALL).group(1)
-    copy = tmp_path / FOLDER.relative_to(ROOT)
-    shutil.copytree(FOLDER, copy)
+    snippet = re.search(r"```python\n(.*?)```", sample.notice, re.DOTALL).group(1)
+    copy = tmp_path / sample.folder.relative_to(ROOT)
+    shutil.copytree(sample.folder, copy)
     (copy / "initial.trec").unlink()
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "NOTICE.md", "exec"), {})
-    assert (copy / "initial.trec").read_bytes() == (FOLDER / "initial.trec").read_bytes()
+    assert (copy / "initial.trec").read_bytes() == (sample.folder / "initial.trec").read_bytes()
 
 
-def test_the_notice_makes_the_fused_run_to_the_byte(tmp_path, notice, shipped):
+def test_the_notice_makes_the_fused_run_to_the_byte(sample, tmp_path, shipped):
     """From the first stage and the run of the bi-encoder as it is shipped."""
-    _encoder, _cross, fuse, _unstemmed = commands(notice, tmp_path)
-    (tmp_path / "bge.trec").write_bytes(run_bytes(shipped["bge-small"].ranking, "bi-encoder"))
+    encoder, *_others = shipped.values()
+    (fuse,) = [each for each in sample.commands(tmp_path) if each[0] == "fuse"]
+    Path(fuse[fuse.index("--out") - 1]).write_bytes(run_bytes(encoder.ranking, "bi-encoder"))
     assert main(fuse) == 0
-    made = (tmp_path / "fused.trec").read_bytes()
-    assert made == run_bytes(shipped[FUSED].ranking, "fusion-rrf")
+    (fused,) = [run for name, run in shipped.items() if "RRF" in name]
+    assert Path(fuse[-1]).read_bytes() == run_bytes(fused.ranking, "fusion-rrf")
 
 
-def test_the_notice_makes_the_run_that_is_worse_to_the_byte(tmp_path, notice, shipped):
-    pytest.importorskip("bm25s")
-    *_others, unstemmed = commands(notice, tmp_path)
+@pytest.mark.parametrize("language", ["en"], indirect=True)
+def test_the_notice_makes_the_run_that_is_worse_to_the_byte(sample, tmp_path, shipped):
+    *_others, unstemmed = sample.commands(tmp_path)
     assert main(unstemmed) == 0
-    made = (tmp_path / "unstemmed.trec").read_bytes()
-    assert made == run_bytes(shipped[UNSTEMMED].ranking, "bm25")
+    kept = shipped["BM25 without stemming"].ranking
+    assert (tmp_path / "unstemmed.trec").read_bytes() == run_bytes(kept, "bm25")
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(("place", "name"), [(0, "bge-small"), (1, "MiniLM cross-encoder")])
-def test_the_notice_makes_the_scores_of_the_models(tmp_path, notice, shipped, place, name):
+@pytest.mark.parametrize(
+    ("language", "place", "name"),
+    [("en", 0, "bge-small"), ("en", 1, "MiniLM cross-encoder")],
+    indirect=["language"],
+)
+def test_the_notice_makes_the_scores_of_the_models(sample, tmp_path, shipped, place, name):
     """Of the first queries: the scores of one do not depend on the others."""
-    folder = tmp_path / FOLDER.name
-    shutil.copytree(FOLDER, folder)
-    first = (FOLDER / "initial.trec").read_text(encoding="utf-8").splitlines(keepends=True)[:200]
-    (folder / "initial.trec").write_text("".join(first), encoding="utf-8")
-    command = [word.replace(str(FOLDER), str(folder)) for word in commands(notice, tmp_path)[place]]
+    folder = tmp_path / sample.folder.name
+    shutil.copytree(sample.folder, folder)
+    lines = (folder / "initial.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "initial.trec").write_text("".join(lines[:200]), encoding="utf-8")
+    command = [
+        word.replace(str(sample.folder), str(folder)) for word in sample.commands(tmp_path)[place]
+    ]
     assert main(command) == 0
     made = read_run(Path(command[-1])).set_index(["query_id", "doc_id"])["score"]
     kept = shipped[name].ranking.frame().set_index(["query_id", "doc_id"])["score"]
@@ -218,34 +285,14 @@ def test_the_notice_makes_the_scores_of_the_models(tmp_path, notice, shipped, pl
     assert np.abs(made - kept[made.index]).max() < 1e-4
 
 
-@pytest.mark.parametrize("sample", [each for each in SAMPLES.values() if each.is_dir()])
-def test_a_shipped_workspace_file_holds_the_sample_and_finished_runs(tmp_path, sample):
-    assert runs_of(sample).stat().st_size < 3e6
-    workspace = Workspace(tmp_path)
-    sharing.bring_in(workspace, runs_of(sample), "the sample")
-    (row,) = workspace.datasets()
-    assert row.source == "sample"
-    assert sharing.datasets_in(runs_of(sample)) == [row.id]
-    # The files of the folder, read anew, are this very data set.
-    assert load(sources_from_path(sample)).dataset.id == row.id
-    runs = [workspace.run(each.id) for each in workspace.runs()]
-    assert len(runs) >= 3
-    for each in runs:
-        assert each.shipped
-        assert "failed" not in set(each.queries["state"])
-        assert each.created
-    timed = [each for each in runs if each.queries["latency_ms"].notna().any()]
+def test_a_shipped_workspace_file_holds_finished_runs(sample, shipped):
+    assert runs_of(sample.folder).stat().st_size < 3e6
+    assert len(shipped) >= 3
+    for run in shipped.values():
+        assert run.shipped
+        assert run.created
+        assert not run.left_out
+        assert "failed" not in set(run.queries["state"])
+    timed = [each for each in shipped.values() if each.queries["latency_ms"].notna().any()]
     assert timed
     assert all(each.machine["cpu"] and each.measured is not None for each in timed)
-
-
-def test_the_notice_counts_what_is_there(corpus, queries, qrels, notice):
-    assert f"{len(corpus)} passages in English" in notice
-    lengths = corpus["text"].str.split().str.len()
-    assert f"({lengths.min()} to {lengths.max()} words)" in notice
-    assert f"{len(queries)} queries" in notice
-    assert f"{len(qrels):,} labels" in notice
-    table = dict(re.findall(r"^\| ([a-z -]+) \| (\d+) \|", notice, re.MULTILINE))
-    assert {name: int(count) for name, count in table.items()} == dict(
-        queries["metadata.type"].value_counts()
-    )
