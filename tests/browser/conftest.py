@@ -166,17 +166,17 @@ def _on_sample(folder: Path) -> Iterator[App]:
         yield started
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    """On a workspace with the sample and none of the runs that come with it."""
-    with _on_sample(tmp_path) as started:
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """On a workspace with the sample and none of the runs that come with it; for all tests of a
+    file. A file whose tests see what another one stores takes `app_of_test` for it."""
+    with _on_sample(tmp_path_factory.mktemp("file")) as started:
         yield started
 
 
-@pytest.fixture(scope="module")
-def app_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """The same for all tests of a file, where none looks at what another one stores."""
-    with _on_sample(tmp_path_factory.mktemp("file")) as started:
+@pytest.fixture
+def app_of_test(tmp_path: Path) -> Iterator[App]:
+    with _on_sample(tmp_path) as started:
         yield started
 
 

@@ -14,6 +14,11 @@ RUN_MS = 900_000
 
 
 @pytest.fixture
+def app(app_of_test):
+    return app_of_test
+
+
+@pytest.fixture
 def plugins(tmp_path, monkeypatch):
     """The server starts with the example of the docs and a plugin that is broken."""
     good, broken = tmp_path / "shortest.py", tmp_path / "broken.py"

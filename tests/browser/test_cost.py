@@ -16,18 +16,6 @@ QUERIES, BEFORE, AFTER = 100, 72, 87
 
 
 @pytest.fixture(scope="module")
-def app(app_of_file):
-    return app_of_file
-
-
-@pytest.fixture(scope="module")
-def visit(browser, app):
-    """One tab for all tests of the file: each opens an address of its own in it."""
-    with visiting(browser, app) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def shop(app) -> str:
     """The published example: hit@1 rises from 0.72 to 0.87. The run has a name that is a formula,
     a link and markup at once. Returns the data set and the price of the run, for an address."""

@@ -13,6 +13,11 @@ from tests.sets import SETS
 RUN_MS = 900_000
 
 
+@pytest.fixture
+def app(app_of_test):
+    return app_of_test
+
+
 def files_of(folder: Path) -> list[Path]:
     return [
         folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv", "initial.trec")

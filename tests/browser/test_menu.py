@@ -12,18 +12,6 @@ pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
-def app(app_of_file):
-    return app_of_file
-
-
-@pytest.fixture(scope="module")
-def visit(browser, app):
-    """One tab for all tests of the file: each opens an address of its own in it."""
-    with visiting(browser, app) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def filled(app) -> tuple[str, str]:
     """The ids of a data set and of its run."""
     return fill(app.home)

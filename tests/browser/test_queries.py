@@ -9,8 +9,6 @@ from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import visiting
-
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script> '
     "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "
@@ -19,18 +17,6 @@ HOSTILE = (
 # In the heading of the column of the queries, in pixels.
 QUERY_COLUMN = {"x": 120, "y": 16}
 TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需要小票。", "Opening hours")
-
-
-@pytest.fixture(scope="module")
-def app(app_of_file):
-    return app_of_file
-
-
-@pytest.fixture(scope="module")
-def visit(browser, app):
-    """One tab for all tests of the file: each opens an address of its own in it."""
-    with visiting(browser, app) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def app(tmp_path_factory):
     """An app whose data set is hostile, with a run that turns every list around."""
     home = tmp_path_factory.mktemp("home")
     rows = [
@@ -42,18 +42,12 @@ def served(tmp_path_factory):
         yield app
 
 
-@pytest.fixture
-def visit(browser, served):
-    with visiting(browser, served) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module")
-def saved(browser, served, tmp_path_factory) -> dict[str, Path]:
+def saved(browser, app, tmp_path_factory) -> dict[str, Path]:
     """Language → the file of a query that was saved in it."""
     files = {}
     label = re.compile("Save this query as a file|将此查询存为文件")
-    with visiting(browser, served) as visit:
+    with visiting(browser, app) as visit:
         for language in ("en", "zh"):
             visit.open(f"queries?q=q2&lang={language}")
             with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
@@ -111,8 +105,8 @@ def test_a_query_is_saved_in_the_language_of_the_interface(saved):
     assert "各系统排在最前的文档" in text
 
 
-def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(served, visit):
-    store = Workspace.open(served.home)
+def test_a_tag_is_typed_a_label_corrected_and_every_page_says_so(app, visit):
+    store = Workspace.open(app.home)
     [row] = store.datasets()
     visit.open("queries?q=q1")
     visit.page.get_by_text("Tags, note and labels").click()

@@ -22,6 +22,11 @@ NAMED = re.compile("Score (with Ray|on the Ray cluster)")
 
 
 @pytest.fixture
+def app(app_of_test):
+    return app_of_test
+
+
+@pytest.fixture
 def hashing(tmp_path, monkeypatch):
     """A reranker whose scores are not kept from run to run."""
     plugin = tmp_path / "hashing.py"

@@ -14,13 +14,13 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import PATIENCE_MS, new_page, serving, visiting
+from .conftest import PATIENCE_MS, new_page, serving
 
 HOSTILE = "=HYPERLINK(1)</script><script>window.hacked=1</script> ![p](http://evil.invalid/a.png)"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def app(tmp_path_factory):
     """An app whose data set is hostile, with a run that turns most lists around."""
     home = tmp_path_factory.mktemp("home")
     rows = [
@@ -38,13 +38,6 @@ def served(tmp_path_factory):
     keep_lists(store, dataset_id, turned + kept, "turned", HOSTILE)
     with serving(home) as app:
         yield app
-
-
-@pytest.fixture(scope="module")
-def visit(browser, served):
-    """One tab for all tests of the file: each opens an address of its own in it."""
-    with visiting(browser, served) as opened:
-        yield opened
 
 
 def saved(visit, folder: Path, label: str, place: int = 0) -> Path:

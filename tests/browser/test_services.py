@@ -14,6 +14,11 @@ KEY, WRONG = "sk-typed-by-hand-4711", "sk-mistyped-0815"
 FIELD = "Key of the service, where it asks for one"
 
 
+@pytest.fixture
+def app(app_of_test):
+    return app_of_test
+
+
 def authorizations(server) -> set[str | None]:
     """What the requests had as their Authorization."""
     return {headers.get("Authorization") for _path, headers, _body in server.seen}

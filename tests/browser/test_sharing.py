@@ -21,6 +21,11 @@ pytestmark = pytest.mark.thorough
 PAGES = ("Overview", "Queries", "Rank shifts", "Latency", "Cost & ROI", "History", "Run", "Data")
 
 
+@pytest.fixture
+def app(app_of_test):
+    return app_of_test
+
+
 def fill(home: Path) -> tuple[str, str]:
     """A data set of 40 queries whose one run puts most relevant documents first."""
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(

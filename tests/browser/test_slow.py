@@ -12,7 +12,7 @@ from rankdash.store import Workspace
 from rankdash.store.notes.notes import Notes
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import serving, visiting
+from .conftest import serving
 
 pytestmark = pytest.mark.thorough
 
@@ -58,7 +58,7 @@ class Line:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory):
+def app(tmp_path_factory):
     """An app with a data set of 16 queries, and two runs."""
     home = tmp_path_factory.mktemp("home")
     rows = "query_id,query,doc_id,document,label,score\n" + "".join(
@@ -76,12 +76,6 @@ def shop(tmp_path_factory):
         keep_lists(store, dataset_id, lists, name)
     with serving(home) as started:
         yield started
-
-
-@pytest.fixture
-def visit(browser, shop):
-    with visiting(browser, shop) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -135,7 +129,7 @@ def test_sections_of_the_report_are_left_out_one_after_another(visit, line):
         expect(visit.page.get_by_role("checkbox").nth(place)).not_to_be_checked()
 
 
-def test_tags_are_typed_one_after_another(visit, line, shop):
+def test_tags_are_typed_one_after_another(visit, line, app):
     visit.open("queries?k=3")
     visit.page.get_by_text("Tags, note and labels").click()
     visit.settle()
@@ -148,7 +142,7 @@ def test_tags_are_typed_one_after_another(visit, line, shop):
         tags.press("Enter")
 
     quickly(visit, line, *(partial(tag, word) for word in ("alpha", "beta", "gamma")))
-    store = Workspace.open(shop.home)
+    store = Workspace.open(app.home)
 
     def stored() -> set[str]:
         return {tag for note in Notes(store).all(store.datasets()[0].id) for tag in note.tags}

@@ -7,20 +7,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import visiting
 from .test_journeys import upload
-
-
-@pytest.fixture(scope="module")
-def app(app_of_file):
-    return app_of_file
-
-
-@pytest.fixture(scope="module")
-def visit(browser, app):
-    """One tab for all tests of the file: each opens an address of its own in it."""
-    with visiting(browser, app) as opened:
-        yield opened
 
 
 def test_a_broken_file_and_a_bomb_are_refused_with_the_remedy_and_nothing_is_lost(visit):
