@@ -3,14 +3,17 @@ no downloaded weights."""
 
 from __future__ import annotations
 
+import functools
 import json
 import string
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import httpcore2
 import pytest
 
+from tests.rerankers.held_clock import HeldClock
 from tests.rerankers.loopback import Server, running
 
 WORDS = [
@@ -63,6 +66,15 @@ def _save_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
     BertForSequenceClassification(_config(num_labels=labels)).eval().save_pretrained(folder)
     _save_tokenizer(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """Each client would read all certificates of the machine, which takes 40 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(httpcore2.default_ssl_context)
+        patch.setattr(httpcore2, "default_ssl_context", once)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -127,3 +139,8 @@ def server(_running_server: Server) -> Server:
     """Services on this machine, as if nobody had asked them anything yet."""
     _running_server.forget()
     return _running_server
+
+
+@pytest.fixture
+def hands() -> HeldClock:
+    return HeldClock()

@@ -58,13 +58,14 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int = 0, key: str = "") -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.lock = threading.Lock()
+        self.lock, self.let_go = threading.Lock(), threading.Event()
         self.at_once = 0
         self.forget(key)
 
     def forget(self, key: str = "") -> None:
-        """Begin anew, with this key."""
-        self.key = key
+        """Begin anew, with this key; what hangs ends."""
+        self.let_go.set()
+        self.let_go, self.key = threading.Event(), key
         self.seen: list[tuple[str, dict, dict]] = []
         self.faults: deque[dict] = deque()
         self.fault_of = lambda body: {}
@@ -80,6 +81,12 @@ class Server(ThreadingHTTPServer):
     def fail(self, *faults: dict) -> None:
         """The next requests go wrong in these ways, one each."""
         self.faults.extend(faults)
+
+    def heard(self, requests: int) -> None:
+        """Wait for so many: a client that gave up may have gone before its request was read, and
+        the fault of that one must not meet the next."""
+        while len(self.seen) < requests:
+            time.sleep(0.01)
 
     def handle_error(self, request, client_address) -> None:
         """Clients that go away in the middle are what the tests want."""
@@ -113,20 +120,12 @@ class Handler(BaseHTTPRequestHandler):
         limit = time.monotonic() + 300
         while self.server.most_at_once < fault.get("together", 0) and time.monotonic() < limit:
             time.sleep(0.01)
-        time.sleep(fault.get("slow", 0.0) or fault.get("hang", 0.0))
-        if "cut" in fault:
+        self.server.let_go.wait(fault.get("hang", 0.0))
+        time.sleep(fault.get("slow", 0.0))
+        if "cut" in fault or "drip" in fault:
             # A length that is never reached, and the connection closes.
-            self.send_response(200)
-            self.send_header("Content-Length", "100000")
-            self.end_headers()
-            self.wfile.write(b'{"results": [')
-            self.close_connection = True
-            return
-        if "drip" in fault:
-            self.send_response(200)
-            self.send_header("Content-Length", "100000")
-            self.end_headers()
-            for _ in range(int(fault["drip"] / 0.05)):
+            self.send_bytes(b'{"results": [', 200, "application/json", length=100_000)
+            for _ in range(int(fault.get("drip", 0.0) / 0.05)):
                 self.wfile.write(b" ")
                 time.sleep(0.05)
             self.close_connection = True
@@ -136,16 +135,14 @@ class Handler(BaseHTTPRequestHandler):
             return
         if "status" in fault:
             text = fault.get("text", {"message": f"told to say {fault['status']}"})
-            if not isinstance(text, bytes):
-                text = json.dumps(text).encode()
-            headers = fault.get("headers", {})
-            self.send_bytes(text, fault["status"], "application/json", headers)
+            content = text if isinstance(text, bytes) else json.dumps(text).encode()
+            self.send_bytes(content, fault["status"], headers=fault.get("headers"))
             return
         if "html" in fault:
             self.send_bytes(b"<html><body><h1>Bad gateway</h1></body></html>", 200, "text/html")
             return
         if "huge" in fault:
-            self.send_bytes(b"[" + b" " * fault["huge"] + b"]", 200, "application/json")
+            self.send_bytes(b"[" + b" " * fault["huge"] + b"]", 200)
             return
         given = self.headers.get("Authorization", "")
         if self.server.key and given != f"Bearer {self.server.key}":
@@ -192,72 +189,54 @@ class Handler(BaseHTTPRequestHandler):
     def chat(self, body: dict) -> None:
         prompt = body["messages"][-1]["content"]
         text, top = self.server.reply(body) if self.server.reply else judge(prompt)
-        shown = body.get("logprobs") and self.server.logprobs and top
         tokens = sum(len(message["content"]) for message in body["messages"]) // 4
-        self.send(
-            {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": text},
-                        "logprobs": {
-                            "content": [
-                                {
-                                    "token": text,
-                                    "logprob": 0.0,
-                                    "top_logprobs": [
-                                        {"token": token, "logprob": value}
-                                        for token, value in top.items()
-                                    ],
-                                }
-                            ]
-                        }
-                        if shown
-                        else None,
-                    }
-                ],
-                "usage": {
-                    "prompt_tokens": tokens,
-                    "completion_tokens": len(text.split()),
-                    "total_tokens": tokens + len(text.split()),
-                }
-                if self.server.counts_tokens
-                else None,
-            },
-            200,
-            {"openai-processing-ms": "3"},
-        )
+        written = len(text.split())
+        listed = [{"token": token, "logprob": value} for token, value in top.items()]
+        shown = {"content": [{"token": text, "logprob": 0.0, "top_logprobs": listed}]}
+        usage = {
+            "prompt_tokens": tokens,
+            "completion_tokens": written,
+            "total_tokens": tokens + written,
+        }
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text},
+            "logprobs": shown if body.get("logprobs") and self.server.logprobs and top else None,
+        }
+        answer = {"choices": [choice], "usage": usage if self.server.counts_tokens else None}
+        self.send(answer, 200, {"openai-processing-ms": "3"})
 
     def send(self, answer: object, status: int = 200, headers: dict | None = None) -> None:
-        self.send_bytes(json.dumps(answer).encode(), status, "application/json", headers)
+        self.send_bytes(json.dumps(answer).encode(), status, headers=headers)
 
-    def send_bytes(self, content: bytes, status: int, kind: str, headers=None) -> None:
+    def send_bytes(
+        self, content: bytes, status: int, kind="application/json", headers=None, length=None
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(content) if length is None else length))
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
 
 
+# What a service with a fault makes of its last result, by the fault.
+SPOILED = {
+    "duplicate": lambda rows, key, _: dict(rows[0]),
+    "out_of_range": lambda rows, key, _: {**rows[-1], "index": 9999},
+    "no_index": lambda rows, key, _: {key: 1.0},
+    "nan": lambda rows, key, _: {**rows[-1], key: math.nan},
+    "digits": lambda rows, key, digits: {**rows[-1], key: 10 ** (digits - 1)},
+    "null": lambda rows, key, _: {**rows[-1], key: None},
+}
+
+
 def _spoiled(rows: list[dict], fault: dict, score_key: str) -> list[dict]:
-    """What a service with a fault makes of its results."""
-    if "short" in fault:
-        rows = rows[: -fault["short"]]
-    if "duplicate" in fault:
-        rows = [*rows[:-1], dict(rows[0])]
-    if "out_of_range" in fault:
-        rows = [*rows[:-1], {**rows[-1], "index": 9999}]
-    if "no_index" in fault:
-        rows = [*rows[:-1], {score_key: 1.0}]
-    if "nan" in fault:
-        rows = [*rows[:-1], {**rows[-1], score_key: math.nan}]
-    if "digits" in fault:
-        rows = [*rows[:-1], {**rows[-1], score_key: 10 ** (fault["digits"] - 1)}]
-    if "null" in fault:
-        rows = [*rows[:-1], {**rows[-1], score_key: None}]
+    rows = rows[: len(rows) - fault.get("short", 0)]
+    for name in SPOILED.keys() & fault:
+        rows = [*rows[:-1], SPOILED[name](rows, score_key, fault[name])]
     return rows
 
 
@@ -300,6 +279,7 @@ def running(port: int = 0, key: str = ""):
     try:
         yield server
     finally:
+        server.let_go.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -312,20 +292,9 @@ def main() -> None:
     parser.add_argument("--milliseconds", type=float, default=0.0, help="how long an answer takes")
     options = parser.parse_args()
     server = Server(options.port, options.key)
-    if options.milliseconds:
-        server.faults = _Always({"slow": options.milliseconds / 1000})
+    server.fault_of = lambda body: {"slow": options.milliseconds / 1000}
     print(f"Listening on {server.url}", flush=True)
     server.serve_forever()
-
-
-class _Always(deque):
-    """The same fault for every request."""
-
-    def popleft(self) -> dict:
-        return self[0]
-
-    def __init__(self, fault: dict) -> None:
-        super().__init__([fault])
 
 
 if __name__ == "__main__":

@@ -5,44 +5,36 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
-from rankdash.errors import SettingError
-from rankdash.rerankers.remote import call_settings
-from rankdash.rerankers.remote.call_settings import Budget, Clock, Policy, check_url, each
+from rankdash.errors import SettingError, UnavailableError
+from rankdash.rerankers.remote import call_settings, client
+from rankdash.rerankers.remote.call_settings import Budget, Policy, check_url, each
 from rankdash.rerankers.remote.client import Client, Gate, GoneError, Reply
 from rankdash.rerankers.remote.estimates import Estimate, text_tokens
 from rankdash.rerankers.remote.keys import Place
-
-
-class Time:
-    """A clock that moves when someone sleeps."""
-
-    def __init__(self, jitter: float = 0.0) -> None:
-        self.at = 100.0
-        self.slept: list[float] = []
-        self.meanwhile: Callable[[], object] = lambda: None
-        self.clock = Clock(lambda: self.at, self.sleep, lambda: jitter)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        meanwhile, self.meanwhile = self.meanwhile, lambda: None
-        meanwhile()
-        self.at += seconds
+from tests.rerankers.held_clock import HeldClock
 
 
 @pytest.fixture
-def asking(server):
+def asking(server, hands):
     """Make a function that asks the service once; it may fail beforehand, as `Server.fail` says."""
 
-    def made(*faults: dict, time: Time | None = None, **policy: float) -> Callable[[], Reply]:
-        client = Client(Place("", server.url), Policy(**policy), (time or Time()).clock)
+    def made(
+        *faults: dict, time: HeldClock = hands, url: str = server.url, **policy: float
+    ) -> Callable[[], Reply]:
+        made = Client(Place("", url), Policy(**policy), time.clock)
         body = {"query": "q", "texts": ["a"]}
         server.fail(*faults)
-        return lambda: client.post("/rerank", body, client.budget(), lambda answer: {})
+        return lambda: made.post("/rerank", body, made.budget(), lambda answer: {})
 
     return made
+
+
+# Pauses.
 
 
 @pytest.mark.parametrize(
@@ -55,27 +47,185 @@ def asking(server):
         ({"retry-after": "0"}, 0.0),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "nan"}, None),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:20:00 GMT"}, 0.0),
         ({}, None),
     ],
 )
 def test_a_service_asks_for_seconds_milliseconds_or_a_date_which_all_wait_for(
-    asking, headers, seconds
+    asking, hands, monkeypatch, headers, seconds
 ):
     """What it asks for holds up a request that is made meanwhile too."""
-    time = Time()
-    ask = asking({"status": 503, "headers": headers}, time=time)
-    time.meanwhile = ask
-    assert ask().call.retry_wait_s == (seconds or 0.25)
-    assert len(time.slept) == (1 if seconds is None else 2)
+    now = datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
+    monkeypatch.setattr(client, "datetime", SimpleNamespace(now=lambda zone: now))
+    hands.meanwhile = ask = asking({"status": 503, "headers": headers})
+    call = ask().call
+    assert call.retry_wait_s == (seconds or 0.25)
+    assert call.end - call.start == sum(hands.slept)
+    assert (call.attempts, len(hands.slept)) == (2, 1 if seconds is None else 2)
 
 
-def test_all_wait_where_there_is_no_quota(asking):
-    time = Time()
-    time.meanwhile = ask = asking({"status": 429}, time=time)
+def test_all_wait_where_there_is_no_quota(asking, hands):
+    hands.meanwhile = ask = asking({"status": 429})
     ask()
-    assert time.slept == [0.25, 0.25]
+    assert hands.slept == [0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("asked", "jitter", "pauses"),
+    [
+        (None, 0.0, [0.25, 0.5, 1, 2, 4, 8, 10, 10]),
+        (None, 1.0, [0.5, 1, 2, 4, 8, 16, 20, 20]),
+        (7.0, 0.0, [7, 7]),
+        (7.0, 1.0, [7.7, 7.7]),
+        (60.0, 0.0, [60]),
+        (3600.0, 1.0, [66]),
+    ],
+)
+def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asking, asked, jitter, pauses):
+    time = HeldClock(jitter)
+    headers = {} if asked is None else {"retry-after": str(asked)}
+    faults = [{"status": 503, "headers": headers}] * len(pauses)
+    assert asking(*faults, time=time, retries=9)().error == ""
+    assert time.slept == pytest.approx(pauses)
+
+
+@pytest.mark.parametrize(("asked", "begun"), [(29, True), (30, False), (40, False)])
+def test_a_pause_as_long_as_what_is_left_is_not_begun(asking, hands, asked, begun):
+    reply = asking({"status": 429, "headers": {"Retry-After": str(asked)}}, total_s=30)()
+    assert (reply.error == "") == begun
+    assert hands.slept == ([29] if begun else [])
+
+
+def test_a_gate_spreads_what_it_lets_out_and_stays_closed_for_the_longest_wait(hands):
+    gate = Gate(30, hands.clock)
+    assert [gate.enter() for _ in range(3)] == [0.0, 2.0, 2.0]
+    gate.close(9)
+    gate.close(5)
+    assert gate.enter() == 9.0
+    hands.sleep(60)
+    assert [gate.enter(), gate.enter()] == [0.0, 2.0], "what was not used is gone"
+    free = Gate(0, hands.clock)
+    free.close(20)
+    assert [free.enter(), free.enter()] == [20, 0]
+
+
+def test_a_budget_ends_and_may_be_extended(hands):
+    budget = Budget(5, hands.clock)
+    hands.sleep(3)
+    assert budget.left == 2
+    budget.extend(4)
+    assert budget.left == 6
+
+
+# What answers mean.
+
+
+def silent(*statuses):
+    return [({"status": status, "text": b""}, f"the service said {status}") for status in statuses]
+
+
+PASSING = [*silent(408, 409, 424, 425), ({"html": 1}, "the answer is not JSON: Bad gateway")]
+LEAVING = [*silent(429, 500, 599), ({"cut": 1}, "the connection was cut (")]
+LASTING = silent(400, 413, 499)
+
+
+@pytest.mark.parametrize(("fault", "said"), PASSING + LEAVING, ids=str)
+def test_what_may_pass_is_asked_again_and_the_first_that_fails_says_nothing_of_others(
+    asking, fault, said
+):
+    reply = asking(fault, fault, retries=1)()
+    assert reply.error.startswith(said) and reply.error.endswith("(after 2 attempts)")
+    assert asking(fault, retries=1)().call.attempts == 2
+
+
+@pytest.mark.parametrize(("fault", "said"), PASSING + LEAVING + LASTING, ids=str)
+def test_a_service_that_leaves_five_requests_in_a_row_is_gone(asking, server, fault, said):
+    ask = asking(retries=0)
+    ask()
+    asking(*[fault] * 5)
+    assert all(ask().error.startswith(said) for _ in range(4))
+    gone = pytest.raises(GoneError, match=r"keeps failing|cannot be reached")
+    with gone if (fault, said) in LEAVING else nullcontext() as caught:
+        ask()
+    if caught:
+        quota = caught.value.remedy.startswith("Check your quota there")
+        assert quota == (fault.get("status") == 429)
+    assert len(server.seen) == 6, "none is asked again"
+
+
+@pytest.mark.parametrize("fault", silent(400, 413, 499))
+def test_what_lasts_is_not_asked_again(asking, fault):
+    ask = asking(retries=1)
+    ask()
+    asking(fault[0])
+    assert ask().call.attempts == 1
+
+
+def test_an_answer_without_end_is_not_read(asking):
+    reply = asking({"huge": 33_000_000}, retries=1)()
+    assert (reply.error, reply.call.attempts) == ("the answer is far too long", 1)
+
+
+def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
+    """Four times nobody, once an answer that is no JSON, four times nobody, and then once more."""
+    ask = asking(retries=0)
+    ask()
+    asking(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
+    assert all(ask().error for _ in range(9))
+    with pytest.raises(GoneError, match="keeps failing"):
+        ask()
+
+
+def test_nobody_there_ends_it_at_once(asking):
+    with pytest.raises(GoneError, match=r"127\.0\.0\.1:9 cannot be reached: there is no"):
+        asking(url="http://127.0.0.1:9", retries=1)()
+
+
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize(
+    ("status", "said", "ends", "large"),
+    [
+        *((status, "no such *model*", True, False) for status in (401, 403, 404)),
+        *((status, "query must not be empty", None, False) for status in (400, 422)),
+        (400, "maximum context length is 512 tokens", False, False),
+        (400, "too many documents", False, True),
+        (422, "batch size 64 > 32", False, True),
+        (413, "no", False, True),
+    ],
+)
+def test_a_refusal_is_of_one_request_or_of_all(asking, server, answered, status, said, ends, large):
+    """None: of all where none was answered before. It is never tried again."""
+    ask = asking()
+    if answered:
+        ask()
+    asking({"status": status, "text": {"error": {"message": said}}})
+    if ends or (ends is None and not answered):
+        with pytest.raises(UnavailableError) as caught:
+            ask()
+        assert f"refused the request ({status}): {said}." in str(caught.value)
+    else:
+        reply = ask()
+        assert reply.error == f"the service answered {status}: {said}"
+        assert reply.too_large == large
+    assert len(server.seen) == 1 + answered
+
+
+def test_of_a_server_that_fails_too_many_documents_say_nothing(asking):
+    assert not asking({"status": 500, "text": "too many documents"}, retries=0)().too_large
+
+
+def test_a_redirect_is_not_followed(asking):
+    with pytest.raises(UnavailableError, match=r"sends on to http://elsewhere\.invalid/"):
+        asking({"redirect": "http://elsewhere.invalid/"})()
+
+
+@pytest.mark.parametrize("status", [200, 201, 299])
+def test_an_answer_is_read_whatever_kind_of_success_it_is(asking, status):
+    reply = asking({"status": status, "text": [1]})()
+    assert (reply.answer, reply.error, reply.call.attempts) == ([1], "", 1)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +242,8 @@ def test_all_wait_where_there_is_no_quota(asking):
 def test_the_first_of_the_headers_that_tell_a_time_holds(asking, headers, taken):
     call = asking({"status": 200, "text": [], "headers": headers})().call
     assert call.server_ms == pytest.approx(taken, nan_ok=True)
+    queued = 2.0 if "x-queue-time" in headers else math.nan
+    assert call.queue_ms == pytest.approx(queued, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -114,106 +266,46 @@ def test_an_error_is_the_message_in_it_or_its_text_without_marks(asking, text, s
     assert reply.error == f"the service answered 500: {said}"
 
 
-@pytest.mark.parametrize(
-    ("asked", "jitter", "pauses"),
-    [
-        (None, 0.0, [0.25, 0.5, 1, 2, 4, 8, 10, 10]),
-        (None, 1.0, [0.5, 1, 2, 4, 8, 16, 20, 20]),
-        (7.0, 0.0, [7, 7]),
-        (7.0, 1.0, [7.7, 7.7]),
-        (60.0, 0.0, [60]),
-        (3600.0, 1.0, [66]),
-    ],
-)
-def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asking, asked, jitter, pauses):
-    time = Time(jitter)
-    headers = {} if asked is None else {"retry-after": str(asked)}
-    faults = [{"status": 503, "headers": headers}] * len(pauses)
-    assert asking(*faults, time=time, retries=9)().error == ""
-    assert time.slept == pytest.approx(pauses)
+# Time-outs.
+
+
+def test_a_service_that_hangs_is_given_up_and_its_time_is_known(asking, server, hands):
+    hands.real = True
+    reply = asking({"hang": 600.0}, read_s=0.5)()
+    assert reply.error == "time-out: no answer within 0.5 s"
+    assert (reply.call.status, reply.call.attempts) == (0, 1)
+    assert reply.call.end - reply.call.start > 0.45
+    server.heard(1)
+
+
+def test_an_answer_that_drips_in_ends_with_the_time_of_the_query(asking, hands):
+    hands.step = 5.0
+    reply = asking({"drip": 60.0}, total_s=30)()
+    assert reply.error == "time-out: the time for this query was over"
+
+
+# What the kinds share.
 
 
 @pytest.mark.parametrize(
-    ("status", "again", "gone"),
-    [
-        (408, True, False),
-        (409, True, False),
-        (424, True, False),
-        (425, True, False),
-        (429, True, True),
-        (500, True, True),
-        (599, True, True),
-        (400, False, False),
-        (499, False, False),
-    ],
+    ("items", "at_once", "workers"),
+    [(0, 4, []), (1, 4, []), (5, 1, []), (5, 3, [3]), (3, 3, [3]), (2, 64, [2])],
 )
-def test_which_answers_are_worth_another_attempt_and_which_say_that_it_is_gone(
-    asking, status, again, gone
-):
-    """A service is gone after the fifth in a row."""
-    fault = {"status": status, "text": b""}
-    once, twice = (asking(retries=retries) for retries in (0, 1))
-    once(), twice()
-    asking(fault)
-    assert twice().call.attempts == (2 if again else 1)
-    asking(*[fault] * 5)
-    assert [once().error for _ in range(4)] == [f"the service said {status}"] * 4
-    with pytest.raises(GoneError) if gone else nullcontext():
-        once()
-
-
-@pytest.mark.parametrize("status", [200, 201, 299])
-def test_an_answer_is_read_whatever_kind_of_success_it_is(asking, status):
-    reply = asking({"status": status, "text": [1]})()
-    assert (reply.answer, reply.error, reply.call.attempts) == ([1], "", 1)
-
-
-def test_a_gate_spreads_what_it_lets_out_and_stays_closed_for_the_longest_wait():
-    time = Time()
-    gate = Gate(30, time.clock)
-    assert [gate.enter() for _ in range(3)] == [0.0, 2.0, 2.0]
-    gate.close(9)
-    gate.close(5)
-    assert gate.enter() == 9.0
-    time.sleep(60)
-    assert [gate.enter(), gate.enter()] == [0.0, 2.0], "what was not used is gone"
-
-
-def test_a_budget_ends_and_may_be_extended():
-    time = Time()
-    budget = Budget(5, time.clock)
-    time.sleep(3)
-    assert budget.left == 2
-    budget.extend(4)
-    assert budget.left == 6
-
-
-@pytest.mark.parametrize(("items", "at_once"), [(0, 4), (1, 4), (5, 1), (5, 3)])
-def test_everything_is_answered_in_order_and_so_much_at_once(items, at_once):
-    names = []
+def test_everything_is_answered_in_order_and_so_much_at_once(monkeypatch, items, at_once, workers):
+    names, made = [], []
 
     def double(item):
         names.append(threading.current_thread().name)
         return 2 * item
-
-    assert each(double, range(items), at_once) == [2 * item for item in range(items)]
-    apart = items > 1 and at_once > 1
-    assert all(name.startswith("rerank") == apart for name in names)
-
-
-@pytest.mark.parametrize(("items", "at_once", "workers"), [(5, 3, 3), (3, 3, 3), (2, 64, 2)])
-def test_no_more_are_under_way_than_allowed_and_than_there_are(
-    monkeypatch, items, at_once, workers
-):
-    made = []
 
     def pool(most, **options):
         made.append(most)
         return ThreadPoolExecutor(most, **options)
 
     monkeypatch.setattr(call_settings, "ThreadPoolExecutor", pool)
-    assert each(str, range(items), at_once) == [str(item) for item in range(items)]
-    assert made == [workers]
+    assert each(double, range(items), at_once) == [2 * item for item in range(items)]
+    assert made == workers
+    assert all(name.startswith("rerank") == bool(workers) for name in names)
 
 
 @pytest.mark.parametrize(
@@ -222,22 +314,15 @@ def test_no_more_are_under_way_than_allowed_and_than_there_are(
         (" https://x.com/v1// ", "https://x.com/v1"),
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         ("http://[::1]:1/", "http://[::1]:1"),
+        *((bad, None) for bad in ("http://x:0", "https:x", "ftp://x.com", "x.com", "https://")),
+        *((bad, None) for bad in ("file:///etc/passwd", "http://[::1", "http://x:99999")),
+        *((bad, None) for bad in ("http://user@x.com", "http://:word@x.com", "http://a:b@x.com")),
+        *((bad, None) for bad in ("https://x.com/#a", "https://x.com/?a=b")),
     ],
 )
-def test_an_address_loses_its_blanks_and_the_slash_at_its_end(url, kept):
-    assert check_url(url) == kept
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("http://x:0", "https:x", "ftp://x.com", "http://user@x.com", "http://:word@x.com"),
-        *("https://x.com/#a", "https://x.com/?a=b"),
-    ],
-)
-def test_what_is_no_plain_address_is_refused(url):
-    with pytest.raises(SettingError):
-        check_url(url)
+def test_plain_addresses_of_http_are_taken_without_blanks_and_the_slash_at_the_end(url, kept):
+    with pytest.raises(SettingError) if kept is None else nullcontext():
+        assert check_url(url) == kept
 
 
 @pytest.mark.parametrize(
@@ -247,7 +332,8 @@ def test_four_letters_are_a_token_and_three_tokens_four_characters(text, tokens)
     assert text_tokens(text) == tokens
 
 
-def test_estimates_add_up():
+def test_estimates_add_up_and_a_share_of_one_has_whole_calls():
     found = Estimate(2, 10.0, 1.0, 0.5) + Estimate(3, 20.0, 4.0, 0.25)
     assert found == Estimate(5, 30.0, 5.0, 0.75)
     assert math.isnan((Estimate(1, 1.0) + Estimate(1, 1.0, 0.0, 1.0)).dollars)
+    assert Estimate(5, 100.0, 8.0, 2.0).scaled(0.25) == Estimate(2, 25.0, 2.0, 0.5)

@@ -1,0 +1,33 @@
+"""A clock that the test holds, for all that waits or gives up."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from rankdash.rerankers.remote.call_settings import Clock
+
+
+class HeldClock:
+    """Time passes when someone sleeps, by `step` at each look, and by itself only if it is `real`.
+
+    slept: what was waited for. meanwhile: is called once, during the next sleep.
+    """
+
+    def __init__(self, jitter: float = 0.0) -> None:
+        self.slept: list[float] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.real, self.step = False, 0.0
+        self.clock = Clock(self.now, self.sleep, lambda: jitter)
+        self._ahead, self._lock = 100.0, threading.Lock()
+
+    def now(self) -> float:
+        self._ahead += self.step
+        return self._ahead + (time.perf_counter() if self.real else 0.0)
+
+    def sleep(self, seconds: float) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        with self._lock:
+            self.slept.append(seconds)
+        meanwhile()
+        with self._lock:
+            self._ahead += seconds
