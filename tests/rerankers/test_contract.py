@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Capabilities, Corpus, Request, create, kinds
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from tests.rerankers import models
 from tests.rerankers.loopback import running
 
 ROOT = Path(__file__).parents[2]
@@ -62,27 +64,19 @@ def make(request, loopback_url):
     of = NEURAL.get(request.param)
     model = None if of is None else request.getfixturevalue(of)
     free = {"base_url": loopback_url, "key_variable": "none"}
-    makers = {
-        "bm25": lambda: create("bm25"),
-        "bi-encoder": lambda: create("bi-encoder", {"model": str(model), "batch_tokens": 40}),
-        "cross-encoder": lambda: create("cross-encoder", {"model": str(model), "batch_tokens": 40}),
-        "late-interaction": lambda: create(
-            "late-interaction", {"model": str(model), "batch_tokens": 40}
-        ),
-        "cascade": lambda: create(
-            "cascade", {"second_settings": f"model={model}\nbatch_tokens=40", "top": 3}
-        ),
-        "endpoint": lambda: create("endpoint", free),
-        **{
-            name: lambda name=name: create(name, free | {"model": "any"})
-            for name in ("llm-pointwise", "llm-listwise", "llm-pairwise")
-        },
-        "precomputed": lambda: Precomputed(_ranking()),
+    neural = {"model": str(model), "batch_tokens": 40}
+    settings = {
+        "bm25": {},
+        **dict.fromkeys(("bi-encoder", "cross-encoder", "late-interaction"), neural),
+        "cascade": {"second_settings": f"model={model}\nbatch_tokens=40", "top": 3},
+        "endpoint": free,
+        **dict.fromkeys(("llm-pointwise", "llm-listwise", "llm-pairwise"), free | {"model": "any"}),
     }
-    assert set(makers) == {kind.name for kind in kinds()}
+    assert settings.keys() | {"precomputed"} == {kind.name for kind in kinds()}
 
     def prepared():
-        reranker = makers[request.param]()
+        own = settings.get(request.param)
+        reranker = Precomputed(_ranking()) if own is None else create(request.param, own)
         reranker.prepare(Corpus(list(DOCUMENTS), list(DOCUMENTS.values())))
         return reranker
 
@@ -101,6 +95,12 @@ def ask(query, docs=tuple(DOCUMENTS)):
 def test_it_names_its_kind_and_settings(reranker):
     kind = next(kind for kind in kinds() if kind.name == reranker.name)
     assert set(reranker.settings) == {spec.name for spec in kind.settings}
+
+
+@pytest.mark.parametrize("kind", ["bm25", "bi-encoder", "cross-encoder", "late-interaction"])
+def test_scoring_before_prepare_says_so(kind):
+    with pytest.raises(ScoringError, match=r"prepare\(\)"):
+        create(kind).score([ask("q1")])
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -144,6 +144,36 @@ def test_several_queries_at_once_equal_one_by_one(reranker):
 def test_the_same_request_twice_gets_the_same_scores(reranker):
     first, second = (reranker.score([ask("q1")])[0].scores for _ in range(2))
     np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "folder", "settings", "says"),
+    [
+        ("bi-encoder", "cross_folder", {}, "reranker cross-encoder"),
+        ("cross-encoder", "bi_folder", {}, "reranker bi-encoder"),
+        ("cross-encoder", "classifier_folder", {}, "3 scores for each pair"),
+        ("late-interaction", "cross_folder", {}, "no embeddings"),
+        ("cross-encoder", "cross_folder", {"device": "cuda"}, "auto or cpu"),
+    ],
+)
+@pytest.mark.model
+def test_a_model_of_another_kind_and_a_device_that_is_not_there_are_refused(
+    request, monkeypatch, kind, folder, settings, says
+):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(UnavailableError, match=says):
+        models.prepared(kind, request.getfixturevalue(folder), **settings)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", ["bi-encoder", "late-interaction"])
+def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder, kind):
+    texts = ["order sofa sofa", "cat within cat days", "order sofa sofa"]
+    reranker = models.prepared(kind, bi_folder)
+    first, again = (models.score(reranker, "cat", texts) for _ in range(2))
+    np.testing.assert_array_equal(first.tokens, again.tokens)
+    query = again.tokens_computed
+    assert first.tokens_computed == query + (first.tokens - query)[:2].sum()
 
 
 def test_nothing_asked_nothing_answered(reranker):

@@ -1,26 +1,14 @@
+import functools
 import shutil
 
 import numpy as np
 import pytest
 
-from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create
+from rankdash.rerankers import Request
+from tests.rerankers.models import DOCUMENTS, LONG, QUERY, score
+from tests.rerankers.models import prepared as of_kind
 
-QUERY = "get a refund for the order"
-DOCUMENTS = ["how to return an item", "delivery time", "", "card"]
-LONG = "the cat and the dog on the sofa " * 20
-
-
-def prepared(folder=None, **settings):
-    model = {} if folder is None else {"model": str(folder)}
-    reranker = create("bi-encoder", {**model, **settings})
-    reranker.prepare(Corpus([], []))
-    return reranker
-
-
-def score(reranker, query, documents):
-    names = [f"d{place}" for place in range(len(documents))]
-    return reranker.score([Request("q", query, names, documents)])[0]
+prepared = functools.partial(of_kind, "bi-encoder")
 
 
 def cosines(folder, query, documents):
@@ -39,28 +27,27 @@ def reranker(bi_folder):
 
 
 def test_scores_are_the_cosines_of_the_embeddings(reranker, bi_folder):
-    found = score(reranker, QUERY, [*DOCUMENTS, LONG]).scores
-    expected = cosines(bi_folder, QUERY, [*DOCUMENTS, LONG])
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    documents = [*DOCUMENTS, LONG, QUERY]
+    found = score(reranker, QUERY, documents).scores
+    np.testing.assert_allclose(found, cosines(bi_folder, QUERY, documents), atol=1e-5)
+    assert found.argmax() == 5 and found[5] == pytest.approx(1)
 
 
-def test_a_text_is_as_similar_to_itself_as_can_be(reranker):
-    scores = score(reranker, QUERY, [*DOCUMENTS, QUERY]).scores
-    assert scores[-1] == pytest.approx(1)
-    assert scores.argmax() == len(DOCUMENTS)
-
-
-def test_a_document_is_encoded_once_and_that_time_is_reported_apart(bi_folder):
-    reranker = prepared(bi_folder)
+def test_a_document_is_encoded_once_for_all_runs_and_that_time_is_reported_apart(bi_folder):
     requests = [
-        Request("q1", QUERY, ["a", "b"], ["return item", "cat"]),
-        Request("q2", "dog", ["b", "c"], ["cat", "card payment"]),
+        Request("q1", QUERY, ["a", "b"], ["kept card order", "cat time dog"]),
+        Request("q2", "dog", ["b", "c"], ["cat time dog", "card payment"]),
     ]
+    reranker = prepared(bi_folder)
     first = reranker.score(requests)
     assert all(scored.index_seconds > 0 for scored in first)
-    again = reranker.score(requests[::-1])
-    assert [scored.index_seconds for scored in again] == [0, 0]
-    np.testing.assert_allclose(again[1].scores, first[0].scores, atol=1e-6)
+    for other in (reranker, prepared(bi_folder)):
+        again = other.score(requests[::-1])[::-1]
+        assert [scored.index_seconds for scored in again] == [0, 0]
+        for one, same in zip(first, again, strict=True):
+            np.testing.assert_allclose(same.scores, one.scores, atol=1e-5)
+            np.testing.assert_array_equal(same.full, one.full)
+    assert prepared(bi_folder, document_prompt="card ").score(requests)[0].index_seconds > 0
 
 
 def test_tokens_and_cuts_are_counted(reranker):
@@ -72,28 +59,33 @@ def test_tokens_and_cuts_are_counted(reranker):
     assert (long_query.full > long_query.tokens).tolist() == [True]
 
 
-def test_max_length_may_exceed_what_the_model_declares_but_not_what_it_can_read(bi_folder):
-    assert score(prepared(bi_folder, max_length=48), "cat", [LONG]).tokens[0] == 48 + 3
-    assert score(prepared(bi_folder, max_length=9_999), "cat", [LONG]).tokens[0] == 64 + 3
+@pytest.mark.parametrize(("length", "read"), [(48, 48), (9_999, 64)])
+def test_max_length_may_exceed_what_the_model_declares_but_not_what_it_can_read(
+    bi_folder, length, read
+):
+    assert score(prepared(bi_folder, max_length=length), "cat", [LONG]).tokens[0] == read + 3
 
 
-def test_prompts_are_put_before_the_texts(bi_folder):
-    prompted = prepared(bi_folder, query_prompt="order ", document_prompt="card:")
-    scored = score(prompted, "refund", DOCUMENTS)
-    plain = score(prepared(bi_folder), "order refund", [f"card:{text}" for text in DOCUMENTS])
-    np.testing.assert_allclose(scored.scores, plain.scores, atol=1e-5)
-    np.testing.assert_array_equal(scored.tokens, plain.tokens)
-
-
-def test_prompts_that_the_model_declares_are_used_unless_others_are_given(bi_folder, tmp_path):
-    folder = shutil.copytree(bi_folder, tmp_path / "declared")
-    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "order "}}')
-    declared = score(prepared(folder), "refund", DOCUMENTS)
-    plain = score(prepared(bi_folder), "order refund", DOCUMENTS)
-    np.testing.assert_allclose(declared.scores, plain.scores, atol=1e-5)
-    np.testing.assert_array_equal(declared.tokens, plain.tokens)
-    given = score(prepared(folder, query_prompt="card "), "refund", DOCUMENTS)
-    assert np.abs(given.scores - plain.scores).max() > 1e-3
+def test_prompts_are_put_before_the_texts_those_of_the_model_unless_others_are_given(
+    bi_folder, tmp_path
+):
+    own = shutil.copytree(bi_folder, tmp_path / "declared")
+    (own / "config_sentence_transformers.json").write_text('{"prompts": {"query": "order "}}')
+    plain = prepared(bi_folder)
+    for folder, prompts, query, mark in (
+        (
+            bi_folder,
+            {"query_prompt": "order ", "document_prompt": "card:"},
+            "order refund",
+            "card:",
+        ),
+        (own, {}, "order refund", ""),
+        (own, {"query_prompt": "card "}, "card refund", ""),
+    ):
+        found = score(prepared(folder, **prompts), "refund", DOCUMENTS)
+        expected = score(plain, query, [f"{mark}{text}" for text in DOCUMENTS])
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
 
 
 @pytest.mark.model
@@ -112,16 +104,6 @@ def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
     scored = score(prepared(tmp_path / "static"), QUERY, [QUERY, "refund", LONG])
     assert scored.scores[0] == pytest.approx(1)
     assert scored.tokens is None and scored.full is None
-
-
-def test_a_cross_encoder_is_refused_and_the_other_kind_named(cross_folder):
-    with pytest.raises(UnavailableError, match="reranker cross-encoder"):
-        prepared(cross_folder)
-
-
-def test_scoring_before_prepare_says_so():
-    with pytest.raises(ScoringError, match=r"prepare\(\)"):
-        score(create("bi-encoder"), QUERY, DOCUMENTS)
 
 
 def test_a_vector_that_is_not_finite_fails_the_query(bi_folder, tmp_path):
@@ -194,26 +176,6 @@ def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(monkeypatch):
     monkeypatch.setattr(runtimes.OnnxRuntime, "forward", note)
     score(ready, "never asked", ["two unseen", "and three unseen"])
     assert max(widths) == 5
-
-
-def test_documents_are_encoded_once_for_all_runs_with_the_same_model(bi_folder):
-    requests = [Request("q", QUERY, ["a", "b"], ["kept card order", "cat time dog"])]
-    first = prepared(bi_folder).score(requests)[0]
-    again = prepared(bi_folder).score(requests)[0]
-    assert first.index_seconds > 0 == again.index_seconds
-    np.testing.assert_allclose(first.scores, again.scores, atol=1e-5)
-    np.testing.assert_array_equal(first.full, again.full)
-    prompted = prepared(bi_folder, document_prompt="card ").score(requests)[0]
-    assert prompted.index_seconds > 0
-
-
-def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder):
-    texts = ["order sofa sofa", "cat within cat days", "order sofa sofa"]
-    requests = [Request("q", QUERY, ["a", "b", "same"], texts)]
-    first, again = (prepared(bi_folder).score(requests)[0] for _ in range(2))
-    np.testing.assert_array_equal(first.tokens, again.tokens)
-    query = again.tokens_computed
-    assert first.tokens_computed == query + (first.tokens - query)[:2].sum()
 
 
 def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranker, bi_folder):

@@ -1,8 +1,8 @@
 """Two rerankers one after the other: what the second reads, how stages stay apart, what fails."""
 
+import itertools
 import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.errors import SettingError
-from rankdash.rerankers import Capabilities, Corpus, Request, RerankerKind, Scored, create, get
+from rankdash.rerankers import Capabilities, Corpus, Request, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
-from rankdash.rerankers.kinds.cascade import kind as cascade_of
 from rankdash.rerankers.remote.keys import Place
-from tests.rerankers.loopback import running
 
 
 class Fixed:
@@ -87,7 +85,7 @@ def test_stages_never_mix_whatever_the_scores(first, second, top):
     assert np.isfinite(found.scores).all()
     below = [found.scores[docs.index(doc)] for doc in before[top:]]
     steps = np.diff([min(found.scores[docs.index(doc)] for doc in best), *below])
-    equal = [False, *(one.known[a] == one.known[b] for a, b in pairwise(before[top:]))]
+    equal = [False, *(one.known[a] == one.known[b] for a, b in itertools.pairwise(before[top:]))]
     assert [step < 0 for step in steps] == [not same for same in equal[: len(steps)]]
 
 
@@ -109,16 +107,23 @@ def test_documents_that_a_stage_did_not_score_make_the_query_fail():
     assert found.error == "first stage: not every document was scored"
 
 
-def test_tokens_and_index_time_of_both_are_added_up():
-    (found,) = cascade(Fixed(FIRST, tokens=True), Fixed(SECOND, tokens=True)).score([request()])
-    assert found.tokens.tolist() == [10, 20, 20, 10]
-    assert found.full.tolist() == [11, 22, 22, 11]
+@pytest.mark.parametrize(
+    ("first", "second", "tokens", "computed"),
+    [
+        (True, True, [10, 20, 20, 10], 60),
+        (False, True, [0, 10, 10, 0], 20),
+        (True, False, [10, 10, 10, 10], 40),
+        (False, False, None, math.nan),
+    ],
+)
+def test_tokens_and_index_time_of_the_stages_are_added_up(first, second, tokens, computed):
+    stages = Fixed(FIRST, tokens=first), Fixed(SECOND, tokens=second)
+    (found,) = cascade(*stages).score([request()])
+    assert (None if found.tokens is None else found.tokens.tolist()) == tokens
+    if first and second:
+        assert found.full.tolist() == [11, 22, 22, 11]
+    assert found.tokens_computed == pytest.approx(computed, nan_ok=True)
     assert found.index_seconds == 0.5
-    (found,) = cascade(Fixed(FIRST), Fixed(SECOND, tokens=True)).score([request()])
-    assert found.tokens.tolist() == [0, 10, 10, 0]
-    (found,) = cascade(Fixed(FIRST, tokens=True), Fixed(SECOND)).score([request()])
-    assert found.tokens.tolist() == [10, 10, 10, 10]
-    assert cascade(Fixed(FIRST), Fixed(SECOND)).score([request()])[0].tokens is None
 
 
 def test_both_are_prepared_and_tell_what_they_did():
@@ -146,32 +151,33 @@ def test_what_the_stage_knows_that_knows_less_is_told():
 def test_one_stage_is_enough_to_need_something_and_both_have_to_promise_it():
     checked = []
 
-    def stage(name, one, **promises):
+    def stage(name, key, **promises):
         return replace(
-            get("bm25"), name=name, settings=(), varying=None,
-            capabilities=replace(get("bm25").capabilities, **promises),
-            check=lambda settings: checked.append(name), key=lambda settings: one,
+            get("bm25"), name=name, settings=(), varying=None, key=lambda settings: key,
+            capabilities=Capabilities(**promises), check=lambda settings: checked.append(name),
         )  # fmt: skip
 
     needs = ("needs_text", "needs_network", "across_queries")
-    kind = cascade_of(
+    both = kind(
         [
+            stage("plain", Place("", "http://a"), **dict.fromkeys(needs, False)),
             stage(
-                "plain", Place("", "http://a"), deterministic=True, **dict.fromkeys(needs, False)
-            ),
-            stage(
-                "other", Place("B", "http://b"), deterministic=False, **dict.fromkeys(needs, True)
+                "other",
+                Place("B", "http://b"),
+                deterministic=False,
+                **dict.fromkeys(needs, True),
             ),
         ]
     )
-    for first, second in (("plain", "other"), ("other", "plain")):
+    for first, second in itertools.product(("plain", "other"), repeat=2):
         given = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
-        able = kind.able(given)
-        assert all(getattr(able, name) for name in needs)
-        assert not able.deterministic
-        assert kind.key(given).variable == "B", "the other one needs no key"
-        kind.check(given)
-    assert checked == ["plain", "other", "other", "plain"]
+        able, plain = both.able(given), first == second == "plain"
+        assert [getattr(able, name) for name in needs] == [not plain] * 3
+        assert able.deterministic == plain
+        found = both.key(given)
+        assert found is None if plain else found.variable == "B", "the other one needs no key"
+        both.check(given)
+    assert checked == ["plain", "plain", "plain", "other", "other", "plain", "other", "other"]
 
 
 def test_settings_of_the_stages_from_lines_or_json():
@@ -185,92 +191,46 @@ def test_settings_of_the_stages_from_lines_or_json():
     [
         {"first": "cascade"},
         {"second": "precomputed"},
-        {"first_settings": "k1"},
-        {"first_settings": "{k1"},
-        {"first_settings": '{"k1": [1]}'},
+        *({"first_settings": text} for text in ("k1", "=5", "k1=1.5\nb", "{k1", '{"k1": [1]}')),
         {"first_settings": "k9=1"},
         {"second_settings": "max_length=-1"},
         {"top": 0},
     ],
 )
-def test_what_cannot_be_made_is_refused_at_once(wrong):
-    with pytest.raises(SettingError):
+def test_what_cannot_be_made_is_refused_at_once_and_what_cannot_be_read_is_shown(wrong):
+    with pytest.raises(SettingError) as refused:
         create("cascade", wrong)
-
-
-@pytest.mark.parametrize("text", ["=5", "k1=1.5\nb", '{"k1": [1]}', "{k1"])
-def test_settings_that_cannot_be_read_are_shown(text):
-    with pytest.raises(SettingError, match="'first_settings' cannot be read") as caught:
-        create("cascade", {"first_settings": text})
-    assert caught.value.params["text"] == text
+    text = wrong.get("first_settings", "k9")
+    if "k9" not in text:
+        assert "'first_settings' cannot be read" in str(refused.value)
+        assert refused.value.params["text"] == text
 
 
 def test_what_it_needs_hangs_on_its_stages(monkeypatch):
-    kind = get("cascade")
+    made = get("cascade")
     local = dict(create("cascade").settings)
-    assert not kind.able(local).needs_network
-    assert kind.key(local) is None
+    assert not made.able(local).needs_network
+    assert made.key(local) is None
     remote = local | {"second": "endpoint"}
-    assert kind.able(remote).needs_network
-    assert kind.key(remote).variable == "COHERE_API_KEY"
+    assert made.able(remote).needs_network
+    assert made.key(remote).variable == "COHERE_API_KEY"
     two = remote | {"first": "llm-pointwise"}
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
-    assert kind.key(two).variable == "COHERE_API_KEY", "the one that is not there is asked for"
-    assert not kind.able(remote).cacheable
+    assert made.key(two).variable == "COHERE_API_KEY", "the one that is not there is asked for"
+    assert not made.able(remote).cacheable
     requests = [request("abcdefgh")] * 3
-    assert kind.estimate(local, requests).calls == 0
-    assert kind.estimate(remote | {"top": 2}, requests).calls == 3
-    fewer = kind.estimate(remote | {"top": 2}, requests).tokens_in
-    assert fewer < kind.estimate(remote | {"top": 8}, requests).tokens_in
+    assert made.estimate(local, requests).calls == 0
+    assert made.estimate(remote | {"top": 2}, requests).calls == 3
+    fewer = made.estimate(remote | {"top": 2}, requests).tokens_in
+    assert fewer < made.estimate(remote | {"top": 8}, requests).tokens_in
 
 
-def test_a_service_gets_only_the_best_of_the_first():
-    with running() as server:
-        made = create(
-            "cascade",
-            {
-                "second": "endpoint",
-                "second_settings": f"base_url={server.url}\nkey_variable=none",
-                "top": 2,
-            },
-        )
-        texts = ["return a gift", "parking", "return", "hours"]
-        made.prepare(Corpus(list("abcd"), texts))
-        (found,) = made.score([Request("q", "return gift", list("abcd"), texts)])
+def test_a_service_gets_only_the_best_of_the_first(server):
+    asked = f"base_url={server.url}\nkey_variable=none"
+    made = create("cascade", {"second": "endpoint", "second_settings": asked, "top": 2})
+    texts = ["return a gift", "parking", "return", "hours"]
+    made.prepare(Corpus(list("abcd"), texts))
+    (found,) = made.score([Request("q", "return gift", list("abcd"), texts)])
     assert found.error == ""
     assert len(found.calls) == 1
     assert set(np.argsort(-found.scores)[:2].tolist()) == {0, 2}
-
-
-def a_kind(name, **capabilities):
-    return RerankerKind(name, name, name, (), Capabilities(**capabilities), lambda given: Fixed({}))
-
-
-@pytest.mark.parametrize(
-    ("name", "usual", "of_both"),
-    [
-        ("needs_network", False, True),
-        ("across_queries", False, True),
-        ("needs_text", False, True),
-        ("deterministic", True, False),
-    ],
-)
-def test_what_one_stage_needs_both_need_and_what_it_lacks_both_lack(name, usual, of_both):
-    members = [a_kind("one", **{name: usual}), a_kind("other", **{name: not usual})]
-    made = kind(members)
-    for first, second, value in (
-        ("one", "one", usual),
-        ("one", "other", of_both),
-        ("other", "one", of_both),
-    ):
-        settings = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
-        assert getattr(made.able(settings), name) == value
-
-
-@pytest.mark.parametrize(("first", "second", "tokens"), [(False, True, 20), (True, True, 60)])
-def test_the_tokens_computed_are_those_of_the_stages_that_read_any(first, second, tokens):
-    stages = Fixed(FIRST, tokens=first), Fixed(SECOND, tokens=second)
-    (found,) = cascade(*stages).score([request()])
-    assert found.tokens_computed == tokens
-    (silent,) = cascade(Fixed(FIRST), Fixed(SECOND)).score([request()])
-    assert math.isnan(silent.tokens_computed)

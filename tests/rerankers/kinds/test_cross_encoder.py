@@ -1,25 +1,14 @@
+import functools
 import shutil
 
 import numpy as np
 import pytest
 
-from rankdash.errors import ScoringError, UnavailableError
-from rankdash.rerankers import Corpus, Request, create
+from rankdash.errors import UnavailableError
+from tests.rerankers.models import DOCUMENTS, LONG, QUERY, score
+from tests.rerankers.models import prepared as of_kind
 
-QUERY = "get a refund for the order"
-DOCUMENTS = ["how to return an item", "delivery time", "", "card"]
-LONG = "the cat and the dog on the sofa " * 20
-
-
-def prepared(folder, **settings):
-    reranker = create("cross-encoder", {"model": str(folder), **settings})
-    reranker.prepare(Corpus([], []))
-    return reranker
-
-
-def score(reranker, query, documents):
-    names = [f"d{place}" for place in range(len(documents))]
-    return reranker.score([Request("q", query, names, documents)])[0]
+prepared = functools.partial(of_kind, "cross-encoder")
 
 
 def reference(folder, query, documents, max_length=64, dtype="float32"):
@@ -80,23 +69,12 @@ def test_a_query_that_leaves_no_room_is_cut_and_the_documents_still_count(rerank
     np.testing.assert_allclose(scored.scores, expected, atol=1e-6)
 
 
-def test_max_length_shortens_what_is_read(cross_folder):
-    reranker = prepared(cross_folder, max_length=16)
-    scored = score(reranker, QUERY, [LONG, "cat"])
-    assert scored.tokens.tolist() == [16, 10]
-    expected = reference(cross_folder, QUERY, [LONG, "cat"], max_length=16)
+@pytest.mark.parametrize(("length", "read"), [(16, 16), (0, 64), (100_000, 64)])
+def test_max_length_shortens_what_is_read_and_ends_where_the_model_does(cross_folder, length, read):
+    scored = score(prepared(cross_folder, max_length=length, batch_tokens=1), QUERY, [LONG, "cat"])
+    assert scored.tokens.tolist() == [read, 10]
+    expected = reference(cross_folder, QUERY, [LONG, "cat"], max_length=read)
     np.testing.assert_allclose(scored.scores, expected, atol=1e-5)
-
-
-def test_a_max_length_beyond_the_model_is_what_the_model_reads(cross_folder):
-    for asked in (0, 100_000):
-        assert score(prepared(cross_folder, max_length=asked), QUERY, [LONG]).tokens[0] == 64
-
-
-def test_the_size_of_batches_changes_nothing_but_speed(reranker, cross_folder):
-    documents = [*DOCUMENTS, LONG, "shipping days"]
-    one_by_one = score(prepared(cross_folder, batch_tokens=1), QUERY, documents).scores
-    np.testing.assert_allclose(score(reranker, QUERY, documents).scores, one_by_one, atol=1e-5)
 
 
 def test_weights_stored_in_16_bits_are_computed_in_32(cross_folder, tmp_path):
@@ -109,16 +87,6 @@ def test_weights_stored_in_16_bits_are_computed_in_32(cross_folder, tmp_path):
     np.testing.assert_allclose(found, exact, atol=1e-5)
     rough = score(prepared(half, runtime="torch-bf16"), QUERY, DOCUMENTS).scores
     assert np.abs(rough - exact).max() > 1e-4
-
-
-def test_a_model_with_several_classes_is_refused(classifier_folder):
-    with pytest.raises(UnavailableError, match="3 scores for each pair"):
-        prepared(classifier_folder)
-
-
-def test_a_model_without_a_score_is_refused_and_the_other_kind_named(bi_folder):
-    with pytest.raises(UnavailableError, match="reranker bi-encoder"):
-        prepared(bi_folder)
 
 
 def test_a_model_whose_output_was_never_trained_is_refused(cross_folder, tmp_path):
@@ -144,17 +112,3 @@ def test_a_score_that_is_not_finite_fails_the_query(cross_folder, tmp_path):
     scored = score(prepared(broken), QUERY, DOCUMENTS)
     assert scored.error == "Documents without a finite score from the model: 4 of 4."
     assert np.isnan(scored.scores).all()
-
-
-def test_scoring_before_prepare_says_so(cross_folder):
-    reranker = create("cross-encoder", {"model": str(cross_folder)})
-    with pytest.raises(ScoringError, match=r"prepare\(\)"):
-        score(reranker, QUERY, DOCUMENTS)
-
-
-def test_a_device_that_is_not_there_is_refused(cross_folder):
-    import torch
-
-    absent = "mps" if torch.cuda.is_available() else "cuda"
-    with pytest.raises(UnavailableError, match="auto or cpu"):
-        prepared(cross_folder, device=absent)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.kinds import late_interaction
 from rankdash.rerankers.kinds.late_interaction import max_sim, trained_for_it
+from tests.rerankers.models import ask, prepared
 
 QUERY = "how to get a refund for the order"
 DOCS = [
@@ -20,13 +19,11 @@ DOCS = [
 
 
 def request(query=QUERY, docs=DOCS, name="q"):
-    return Request(name, query, [f"d{n}" for n in range(len(docs))], docs)
+    return ask(query, docs, name)
 
 
 def made(model, **settings):
-    reranker = create("late-interaction", {"model": str(model), "batch_tokens": 40, **settings})
-    reranker.prepare(Corpus([], []))
-    return reranker
+    return prepared("late-interaction", model, batch_tokens=40, **settings)
 
 
 def vectors(folder, text, limit=32):
@@ -56,14 +53,6 @@ def encoder(bi_folder):
     return made(bi_folder)
 
 
-def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder):
-    encoder = made(bi_folder)
-    texts = ["order sofa sofa", "cat within cat days"]
-    first, again = (encoder.score([request(docs=texts)])[0] for _ in range(2))
-    query = again.tokens_computed
-    assert first.tokens_computed == query + (first.tokens - query).sum()
-
-
 def test_scores_are_those_of_the_definition(encoder, bi_folder):
     (found,) = encoder.score([request()])
     query = vectors(bi_folder, QUERY)
@@ -72,6 +61,8 @@ def test_scores_are_those_of_the_definition(encoder, bi_folder):
     assert found.scores.max() <= len(query) + 1e-6
     assert found.scores[0] == found.scores[5]
     assert found.index_seconds > 0
+    assert encoder.details()["trained_for_late_interaction"] is False
+    assert "experiment" in late_interaction.KIND.meaning
 
 
 def test_scores_are_those_of_sentence_transformers(encoder, bi_folder):
@@ -150,23 +141,12 @@ def test_of_the_documents_kept_those_used_last_stay(bi_folder, monkeypatch):
     assert kept("cat") and kept("sofa") and kept("card") and not kept("dog")
 
 
-def test_it_tells_that_the_model_was_not_trained_for_it(encoder):
-    encoder.score([request()])
-    assert encoder.details()["trained_for_late_interaction"] is False
-    assert "experiment" in late_interaction.KIND.meaning
-
-
 def test_an_approximate_runtime_tells_how_far_it_agrees(bi_folder):
     reranker = made(bi_folder, runtime="onnx-int8")
     reranker.score([request()])
     told = reranker.details()
     assert -1 <= told["rank_agreement"] <= 1
     assert reranker.fingerprint() != made(bi_folder).fingerprint()
-
-
-def test_a_cross_encoder_is_refused(cross_folder):
-    with pytest.raises(UnavailableError, match="no embeddings"):
-        made(cross_folder)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ from rankdash.errors import SettingError, UnavailableError
 from rankdash.rerankers import Corpus, Request, create, preparing
 from rankdash.rerankers.neural import calibration, runtimes
 from rankdash.rerankers.neural.bert_graph import BertGraph
-from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
-from rankdash.rerankers.neural.fidelity import Sample, rank_correlation
+from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
 from tests.sets import ROOT
@@ -263,13 +262,6 @@ def test_the_default_measures_once_and_keeps_its_choice(cross_folder, tmp_path, 
     assert again["calibration"] == first["calibration"]
 
 
-def test_pytorch_must_be_much_faster_to_be_worth_its_import():
-    assert calibration.choose({"onnx": 1.0, "torch": 0.8}) == "onnx"
-    assert calibration.choose({"onnx": 1.0, "torch": 0.5}) == "torch"
-    assert calibration.choose({"onnx": 1.0, "torch": 0.6, "openvino": 0.5}) == "openvino"
-    assert calibration.choose({"onnx": 1.0, "openvino": math.inf}) == "onnx"
-
-
 def test_a_runtime_that_is_not_installed_or_not_for_the_device_says_what_to_do(
     cross_folder, monkeypatch
 ):
@@ -341,78 +333,6 @@ def test_the_activation_of_a_model_is_named_and_never_applied(cross_folder, tmp_
     named = {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}
     (tmp_path / "config.json").write_text(json.dumps(named))
     assert activation(tmp_path) == "Identity"
-
-
-def test_agreement_is_over_some_pairs_of_the_first_queries_that_were_scored():
-    sample = Sample()
-    size = 100
-    for place in [0, 0, *range(30)]:
-        docs = [str(row) for row in range(size)]
-        sample.add(Request(f"q{place}", "", docs, docs), np.arange(size, dtype=float))
-    sample.add(Request("bad", "", ["a", "b"], ["", ""]), np.array([np.nan, np.nan]))
-    same = sample.measure(lambda request: np.array([float(doc) for doc in request.doc_ids]))
-    assert same == {"rank_agreement": 1.0, "agreement_pairs": 120}
-    opposite = sample.measure(lambda request: np.array([-float(doc) for doc in request.doc_ids]))
-    assert opposite["rank_agreement"] == -1.0
-    assert Sample().measure(lambda request: np.zeros(0)) == {}
-
-
-@given(st.lists(st.integers(-5, 5), min_size=2, max_size=20), st.randoms(use_true_random=False))
-def test_rank_correlation_is_spearman_s(first, random):
-    from scipy.stats import rankdata
-
-    second = random.sample(first, len(first))
-    ranks = [rankdata(first), rankdata(second)]
-    if len(set(first)) > 1:
-        expected = np.corrcoef(*ranks)[0, 1]
-        found = rank_correlation(np.array(first, float), np.array(second, float))
-        assert found == pytest.approx(expected)
-
-
-def kept(value):
-    return KeptEmbeddings(np.full(4, value, dtype=np.float32), int(value))
-
-
-def test_embeddings_outlive_the_process_and_a_broken_file_costs_only_itself(tmp_path):
-    Embeddings(tmp_path, "0" * 32).add(["a", "b"], [kept(1), kept(2)])
-    Embeddings(tmp_path, "0" * 32).add(["c"], [kept(3)])
-    (tmp_path / ("0" * 32) / f"{'b' * 32}.safetensors").write_bytes(b"no numbers")
-    found = Embeddings(tmp_path, "0" * 32)
-    assert found.of("b").vector.tolist() == [2] * 4 and found.of("c").full == 3
-    assert "d" not in found
-    assert "a" not in Embeddings(tmp_path, "other")
-
-
-def test_many_files_of_embeddings_become_one(tmp_path):
-    for value in range(30):
-        Embeddings(tmp_path, "0" * 32).add([str(value)], [kept(value)])
-    found = Embeddings(tmp_path, "0" * 32)
-    assert all(found.of(str(value)).full == value for value in range(30))
-    assert len(list((tmp_path / ("0" * 32)).iterdir())) < 20
-
-
-def test_embeddings_of_models_used_long_ago_make_room(tmp_path):
-    for place, name in enumerate(("0" * 32, "1" * 32)):
-        Embeddings(tmp_path, name, limit_bytes=10**9).add(["a"], [kept(1)])
-        os.utime(tmp_path / name, (place, place))
-    Embeddings(tmp_path, "2" * 32, limit_bytes=700).add(["a"], [kept(1)])
-    assert not (tmp_path / ("0" * 32)).exists()
-    assert "a" in Embeddings(tmp_path, "2" * 32)
-
-
-def test_what_a_person_keeps_among_the_embeddings_is_left_alone(tmp_path):
-    theirs = [
-        tmp_path / "my vectors" / "vectors.npy",
-        tmp_path / ("a" * 32) / "vectors.safetensors",
-        tmp_path / ("0" * 32) / "mine.safetensors",
-    ]
-    for file in theirs:
-        file.parent.mkdir()
-        file.write_bytes(b"of no model" * 100)
-        os.utime(file.parent, (0, 0))
-    Embeddings(tmp_path, "0" * 32, limit_bytes=10).add(["a"], [kept(1)])
-    Embeddings(tmp_path, "1" * 32, limit_bytes=10).add(["a"], [kept(1)])
-    assert all(file.exists() for file in theirs)
 
 
 @pytest.mark.parametrize(
