@@ -39,26 +39,29 @@ def knows_all(_model: str) -> float:
     return 0.0
 
 
-def test_english_starts_with_both_packaged_models_and_no_fusion():
-    found = preselection(data_of("return an item", "how to return"), knows_all)
-    assert found == Preselection(("bi-encoder", "cross-encoder"), False, 3)
+BOTH, ENCODER, LEXICAL = ("bi-encoder", "cross-encoder"), ("bi-encoder",), ("bm25",)
 
 
-def test_other_scripts_start_with_the_multilingual_encoder_and_its_fusion():
-    data = data_of("如何退货", "退货说明")
-    found = preselection(data, knows_all)
-    assert found == Preselection(("bi-encoder",), True, 3)
-    assert with_model(get("bi-encoder"), {}, data)["model"] == E5
-
-
-def test_a_model_that_does_not_know_the_tokens_is_not_preselected():
-    """English queries over Chinese documents, and a script that no packaged model knows."""
-    data = data_of("return an item", "退货说明运费时间")
-    found = preselection(data, lambda model: 0.0 if model == E5 else 0.62)
-    assert found == Preselection(("bi-encoder",), True, 3)
-    assert preselection(data, lambda model: 0.1001).rerankers == ("bm25",)
-    assert not preselection(data, lambda model: 0.1001).fused
-    assert preselection(data, lambda model: 0.1).rerankers == ("bi-encoder", "cross-encoder")
+@pytest.mark.parametrize(
+    ("query", "document", "unknown", "rerankers", "fused"),
+    [
+        ("return an item", "how to return", lambda model: 0.0, BOTH, False),
+        ("如何退货", "退货说明", lambda model: 0.0, ENCODER, True),
+        # English queries over Chinese documents, and a script that no packaged model knows.
+        (
+            "return an item",
+            "退货说明运费",
+            lambda model: 0.0 if model == E5 else 0.62,
+            ENCODER,
+            True,
+        ),
+        ("return an item", "退货说明运费", lambda model: 0.1001, LEXICAL, False),
+        ("return an item", "退货说明运费", lambda model: 0.1, BOTH, False),
+    ],
+)
+def test_models_that_know_the_tokens_are_preselected(query, document, unknown, rerankers, fused):
+    found = preselection(data_of(query, document), unknown)
+    assert found == Preselection(rerankers, fused, 3)
 
 
 def test_a_model_whose_package_is_not_installed_is_not_preselected(monkeypatch):
@@ -82,7 +85,8 @@ def test_the_default_model_of_a_reranker_reads_the_texts_and_a_set_one_stays():
     assert with_model(get("bi-encoder"), {}, data) == {"model": E5}
     assert with_model(get("bi-encoder"), {"model": CROSS}, data) == {"model": CROSS}
     assert with_model(get("bm25"), {"k1": 1.0}, data) == {"k1": 1.0}
-    english = data_of("return an item", "how to return")
+    chinese, english = data_of("如何退货", "退货"), data_of("return an item", "how to return")
+    assert with_model(get("bi-encoder"), {}, chinese) == {"model": E5}
     assert with_model(get("cross-encoder"), {}, english) == {"model": CROSS}
 
 

@@ -45,7 +45,8 @@ def test_another_model_is_a_setting_of_the_kind_that_its_name_tells(name, kind):
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("bm26", "bm25"), ("crossencoder", "cross-encoder"), ("cascad", "cascade")]
+    ("name", "near"),
+    [("bm26", "bm25"), ("bm52", "bm25"), ("crossencoder", "cross-encoder"), ("cascad", "cascade")],
 )
 def test_a_slip_is_corrected(name, near):
     assert f"Did you mean {near!r}?" in refused(name)

@@ -50,39 +50,53 @@ def test_the_example_of_the_docs_is_a_reranker_of_about_twenty_lines(plug):
     assert both.score([asked])[0].error == ""
 
 
-BROKEN = {
-    "syntax": ("def", "SyntaxError"),
-    "imports": ("import nothing_of_the_kind", "nothing_of_the_kind"),
-    "leaves": ("raise SystemExit(3)", "SystemExit"),
-    "empty": ("", "neither KIND nor KINDS"),
-    "other": ("KIND = 3", "RerankerKind is needed, not int"),
-    "taken": (plugin().replace('"shortest"', '"bm25"'), "'bm25' is taken"),
-    "reserved": (plugin().replace('"shortest"', '"fusion"'), "'fusion' is taken"),
-    "shouting": (plugin().replace('"shortest"', '"A B"'), "small letters"),
-    "default": (
-        plugin().replace("False", "7").replace('way round."', 'way round.", within=(0, 3)'),
-        "out of range",
-    ),
-}
+def named(name):
+    return plugin().replace('"shortest"', f'"{name}"')
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, name):
-    text, reason = BROKEN[name]
-    plug(**{name: text, "good": plugin()})
+BROKEN = [
+    ("def", "SyntaxError"),
+    ("import nothing_of_the_kind", "nothing_of_the_kind"),
+    ("raise SystemExit(3)", "SystemExit"),
+    ("raise ValueError('no\\nmore')", "ValueError: no."),
+    ("", "neither KIND nor KINDS"),
+    ("KIND = 3", "RerankerKind is needed, not int"),
+    (named("bm25"), "'bm25' is taken"),
+    (named("fusion"), "'fusion' is taken"),
+    (named("shortest"), "'shortest' is taken"),
+    *((named(name), f"the name {name!r} may have")
+      for name in ("A B", "a--b", "-a", "a_b", "a-", "Ab", "")),
+    (plugin().replace("False", "7").replace('way round."', 'way round.", within=(0, 3)'),
+     "out of range"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), BROKEN, ids=[reason for _, reason in BROKEN])
+def test_a_broken_plugin_is_named_with_the_reason_and_the_others_work(plug, text, reason):
+    before = {name for name in sys.modules if name.startswith("rankdash_plugin_")}
+    plug(good=plugin(), broken=text)
     assert {kind.name for kind in kinds()} == BUILT_IN | {"shortest"}
+    assert get("shortest").title == "Shortest first"
     (problem,) = problems()
-    assert f"{name}.py is not loaded" in str(problem)
+    assert "broken.py is not loaded" in str(problem)
     assert reason in str(problem)
+    after = {name for name in sys.modules if name.startswith("rankdash_plugin_")} - before
+    assert not any("broken" in name for name in after), "it leaves no module"
 
 
-def test_a_file_that_is_not_there_is_told(plug, tmp_path):
-    plug()
-    rerankers.add_plugins([])
-    found = plugins.find([str(tmp_path / "gone.py")], [])
-    assert str(found.problems[0]) == (
-        f"The plugin {tmp_path / 'gone.py'} is not loaded: there is no such file. Repair it, or "
-        "start rankdash without it."
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("gone.py", "there is no such file"),
+        ("plugin.txt", "it is no Python file; its name has to end in .py"),
+    ],
+)
+def test_what_is_no_file_of_python_is_told(tmp_path, name, reason):
+    (tmp_path / "plugin.txt").write_text(plugin())
+    (problem,) = plugins.find([str(tmp_path / name)], []).problems
+    assert str(problem) == (
+        f"The plugin {tmp_path / name} is not loaded: {reason}. Repair it, or start rankdash "
+        "without it."
     )
 
 
@@ -94,34 +108,11 @@ def test_a_file_may_offer_several_and_one_named_twice_is_loaded_once(plug):
     assert found.problems == ()
 
 
-@pytest.mark.parametrize("name", ["a--b", "-a", "a_b", "a-", "Ab", ""])
-def test_a_name_is_of_small_letters_digits_and_hyphens_between_them(plug, name):
-    (path,) = plug(named=plugin().replace('"shortest"', f'"{name}"'))
-    (problem,) = plugins.find([str(path)], []).problems
-    assert f"the name {name!r} may have" in str(problem)
-
-
-def test_a_file_of_another_kind_is_no_plugin_and_a_broken_one_leaves_no_module(tmp_path):
-    for name, text in (("plugin.txt", plugin()), ("broken.py", "raise ValueError('no\\nmore')")):
-        (tmp_path / name).write_text(text)
-    before = {name for name in sys.modules if name.startswith("rankdash_plugin_")}
-    found = plugins.find([str(tmp_path / "plugin.txt"), str(tmp_path / "broken.py")], [])
-    assert "its name has to end in .py" in str(found.problems[0])
-    assert "is not loaded: ValueError: no." in str(found.problems[1])
-    assert before == {name for name in sys.modules if name.startswith("rankdash_plugin_")}
-
-
 def test_files_are_named_in_the_environment_as_in_path(monkeypatch):
     monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(["a.py", "", " ", "b c.py"]))
     assert plugins.files_in_environment() == ["a.py", "b c.py"]
     monkeypatch.delenv(plugins.VARIABLE)
     assert plugins.files_in_environment() == []
-
-
-def test_two_plugins_of_one_name(plug):
-    plug(one=plugin(), two=plugin())
-    assert "'shortest' is taken" in str(problems()[0])
-    assert get("shortest").title == "Shortest first"
 
 
 def test_an_entry_point_of_an_installed_package(monkeypatch):
