@@ -3,13 +3,13 @@
 import gzip
 import io
 import json
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 import pytest
 
-from rankdash.readers import Parsed, Source, read
+from rankdash.readers import Parsed, read
+from tests.readers import reading
 
 _COLUMNS = ("query_id", "query", "doc_id", "document", "label")
 ROWS = [
@@ -60,14 +60,8 @@ def files(rows) -> dict[str, bytes]:
 def parse() -> Callable[..., Parsed]:
     """`parse({"name": content}, **options)`; content is text or bytes."""
 
-    def parse(contents: dict[str, str | bytes], **options: object) -> Parsed:
-        return read(
-            [
-                Source(name, data.encode() if isinstance(data, str) else data)
-                for name, data in contents.items()
-            ],
-            **options,
-        )
+    def parse(contents: reading.Files, **options: object) -> Parsed:
+        return read(reading.sources(contents), **options)
 
     return parse
 
@@ -78,15 +72,8 @@ def gz() -> Callable[[bytes], bytes]:
 
 
 @pytest.fixture
-def zipped() -> Callable[[dict[str, bytes]], bytes]:
-    def zipped(members: dict[str, bytes]) -> bytes:
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in members.items():
-                archive.writestr(name, data)
-        return packed.getvalue()
-
-    return zipped
+def zipped() -> Callable[[Mapping[str, bytes]], bytes]:
+    return reading.zipped
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """What becomes of files, as a text: what was read of them, with each finding, or why they were
 refused. Tests compare it with what was approved; the name of a case says what it shows."""
 
+import io
+import zipfile
 from collections.abc import Iterator, Mapping
 
-from rankdash.errors import DataError, LimitError, RefusedFilesError
+from rankdash.errors import DataError, LimitError, Phrase, RefusedFilesError
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import (
     BaselineNeeded,
@@ -19,6 +21,7 @@ from tests.approved import table
 Files = Mapping[str, str | bytes]
 # Files alone, or with what is chosen of how they are read.
 Case = Files | tuple[Files, Mapping[str, object]]
+_MOST = 12
 # Notes whose words the lines above them show.
 _SHOWN, _MADE = ("columns", "format"), ("made_query_id", "made_doc_id")
 
@@ -28,6 +31,14 @@ def sources(files: Files) -> list[Source]:
         Source(name, data.encode() if isinstance(data, str) else data)
         for name, data in files.items()
     ]
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
 
 
 def shown(cases: Mapping[str, Case]) -> str:
@@ -66,7 +77,12 @@ def _refusal(error: DataError, remedies: set[str]) -> Iterator[str]:
     else:
         assert error.remedy, error
         kind = "too large" if isinstance(error, LimitError) else "refused"
-        yield f"{kind}: {_of(error.where)}{error.message}"
+        # What a library says of a fault differs by its version.
+        params = {
+            name: "<reason>" if name == "problem" and not isinstance(value, Phrase) else value
+            for name, value in error.params.items()
+        }
+        yield f"{kind}: {_of(error.where)}{error.template.format(**params)}"
         if error.remedy not in remedies:
             remedies.add(error.remedy)
             yield f"remedy: {error.remedy.format(**error.params)}"
@@ -83,14 +99,14 @@ def lines_of(parsed: Parsed) -> Iterator[str]:
     for row in parsed.queries.to_dict("records"):
         query, text = row.pop("query_id"), row.pop("text")
         kinds = [f"{name}: {value}" for name, value in row.items() if isinstance(value, str)]
-        yield " | ".join([_named(query, text), *kinds, ", ".join(labels.pop(query, []))])
+        yield " | ".join([_named(query, text), *kinds, _some(labels.pop(query, []), ", ")])
     assert not labels
     texts = [
         " | ".join([_named(row["doc_id"], row["text"]), *_words(row["title"])])
         for row in parsed.documents.to_dict("records")
     ]
     told = parsed.documents[["title", "text"]].notna().any(axis=None)
-    yield f"documents: {'; '.join(texts)}" if told else f"{len(texts)} documents without texts"
+    yield f"documents: {_some(texts, '; ')}" if told else f"{len(texts)} documents without texts"
     labelled = set(parsed.qrels[["query_id", "doc_id"]].itertuples(index=False, name=None))
     pairs = set(parsed.pairs.itertuples(index=False, name=None))
     if parsed.candidates is not None:
@@ -118,6 +134,11 @@ def lines_of(parsed: Parsed) -> Iterator[str]:
             )
 
 
+def _some(texts: list[str], between: str) -> str:
+    more = f" … {len(texts)} in all" if len(texts) > _MOST else ""
+    return between.join(texts[:_MOST]) + more
+
+
 def _of(where: str) -> str:
     return f"{where}: " if where else ""
 
@@ -133,7 +154,7 @@ def _words(text: object) -> list[str]:
 def _short(value: object) -> str:
     text = _number(value) if isinstance(value, float) else str(value)
     text = text if text.isprintable() else repr(text)
-    return text if len(text) <= 90 else f"{text[:90]}…"
+    return text if len(text) <= 120 else f"{text[:120]}…"
 
 
 def _number(value: float | None) -> str:
@@ -144,6 +165,6 @@ def _ranked(ranking: Ranking) -> str:
     lists = []
     for query in ranking.query_ids[:5]:
         docs, scores = ranking.documents_of(query)
-        some = zip(docs[:12], scores.tolist(), strict=False)
+        some = zip(docs[:_MOST], scores.tolist(), strict=False)
         lists.append(f"{query}: {', '.join(f'{doc} {_number(score)}' for doc, score in some)}")
     return f"{'; '.join(lists)} (ties: {ranking.ties})"

@@ -1,38 +1,85 @@
-"""Where one shape of JSON ends and the next begins."""
+"""Where one shape of JSON ends and the next begins, and what a value becomes."""
 
 import json
+from types import ModuleType
 
 import pytest
 
-from rankdash.errors import FormatError
-from rankdash.readers.formats import collection, json_layouts, nested, ranx
+from rankdash.errors import LimitError
+from rankdash.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
+from rankdash.readers.parse.columns import MOST_GRADES
 from rankdash.readers.parse.limits import ReadLimits
+from tests.readers.reading import shown
 
-
-def entries(*records: dict) -> dict[str, str]:
-    return {"x.json": json.dumps(records)}
-
-
-def labels(parsed) -> dict[str, float]:
-    """Document (its text, where it has one) → label."""
-    texts = parsed.documents.set_index("doc_id")["text"].dropna()
-    pairs = zip(parsed.qrels["doc_id"], parsed.qrels["label"], strict=True)
-    return {texts.get(doc, doc): label for doc, label in pairs}
+WHOLE = {
+    "queries": {"q1": "a b", "q2": {"text": "c d"}},
+    "corpus": {"d1": "one", "d2": {"title": "Two", "text": "two"}},
+    "relevant_docs": {"q1": ["d1", "d2"], "q2": {"d2": 2, "d1": None}},
+    "notes": {"of": "no interest"},
+    "version": 1,
+}
+TURNS = [{"number": 1, "utterance": "a"}]
+SHAPES: list[tuple[ModuleType, bool, list[object]]] = [
+    # A pair is what was retrieved and what is relevant, a list of few numbers are grades.
+    (json_layouts, True, [
+        [[["d1", "d2"], ["d1"]]], [[["d1", "d2"], {"d1": 1}]], [[[111, 222], [222]]],
+        [1, 0, 2.5], [0, 1] * MOST_GRADES, [[0, 1], [100, 0]], [[0, 1], [-100, 0]],
+        [[0, 1], [*range(12)]], {"q1": {"retrieved": ["d1"]}},
+        {"query": ["a", "b"], "documents": [["x"], ["y"]]},
+        {"query": ["a", "b"], "documents": [["x"]]},
+        {"retrieved": [["d1"], ["d2"], ["d3"]], "queries": ["a", "b", "c"]},
+    ]),
+    (json_layouts, False, [
+        [[[1, 0], [0]]], [[["d1"], ["d1"], ["d2"]]], [[["d1"]]], [[["d1"], "d1"]],
+        [[["d1"], [1.5]]], [{"a": 1, "b": 2}], {}, [], "x", [1, "d"], [[0, 1], [101, 0]],
+        [[0, 1], [*range(13)]], [[0, 1], []], {"q1": [1, 0], "q2": "text"},
+        {"q1": {"other": ["d1"]}},
+        {"query": ["a b"], "documents": ["x", "y"], "labels": [1, 0]},
+        {"query": ["a", "b"], "documents": [{"id": 1}, {"id": 2}]},
+        {"query": ["a", "b"]}, {"retrieved": [["d1"], ["d2"], ["d3"]]},
+    ]),
+    # More than half of ranx are numbers, less than half names.
+    (ranx, True, [{"q": {"a": 1, "b": 2, "c": "x"}}, {"q": {"a": 1, "b": 1, "label": 1}}]),
+    (ranx, False, [{"q": {"a": 1, "b": "x"}}, {"q": {"a": True, "b": 1}},
+                   {"q": {"a": 1, "label": 1}}]),
+    # Texts stand beside what is relevant, which is said once.
+    (collection, True, [WHOLE, {**WHOLE, "queries": {}}]),
+    (collection, False, [
+        {**WHOLE, "queries": {}, "corpus": {}}, {**WHOLE, "relevant_docs": {}}, [WHOLE],
+        {**WHOLE, "relevant_docs": {"q1": "d1"}}, {**WHOLE, "qrels": {"q1": ["d1"]}},
+        {**WHOLE, "queries": {"q1": 1}}, {**WHOLE, "corpus": {"d1": "one", "d2": ["two"]}},
+    ]),
+    # Topics are a list in which one has a number and turns.
+    (cast, True, [
+        [{"number": 1, "turn": TURNS}], [{"number": 1, "turns": TURNS}],
+        ["not", "a topic", {"number": 1, "turn": TURNS}, {"number": 2}],
+    ]),
+    (cast, False, [
+        [{"turn": TURNS}], [{"number": 1, "turn": "left"}], ["number"], [],
+        {"number": 1, "turn": TURNS}, None,
+    ]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("grades", "are"),
+    ("reader", "matches", "value"),
+    [(reader, matches, value) for reader, matches, values in SHAPES for value in values],
+)
+def test_a_shape_is_told_from_its_neighbours(reader, matches, value):
+    assert reader.matches(value) == matches
+
+
+@pytest.mark.parametrize(
+    ("reader", "start", "may"),
     [
-        ([100, 0], True),
-        ([101, 0], False),
-        ([-100, 0], True),
-        (list(range(12)), True),
-        (list(range(13)), False),
-        ([], False),
+        *((json_layouts, start, True) for start in ("{", " [1", "[[1")),
+        *((json_layouts, start, False) for start in ("[ {", "[\n{")),
+        (collection, ' \n{"queries"', True),
+        (collection, "[{", False),
     ],
 )
-def test_up_to_twelve_numbers_of_at_most_a_hundred_are_grades(grades, are):
-    assert json_layouts.matches([[0, 1], grades]) == are
+def test_the_first_characters_rule_a_shape_out(reader, start, may):
+    assert reader.may_match(start) == may
 
 
 @pytest.mark.parametrize(
@@ -43,190 +90,108 @@ def test_a_word_under_pos_is_no_document(name, text, side):
     assert nested.holds_lists([{"query": "a gift", name: text}]) == side
 
 
-@pytest.mark.parametrize(("scores", "systems"), [([1, 2, None], ["x"]), (["x"] * 3, [])])
-def test_a_list_with_a_score_for_each_document_is_a_system(parse, scores, systems):
-    entry = {"query": "a gift", "docs": ["a", "b", "c"], "labels": [1, 0, 0]}
-    parsed = parse(entries({**entry, "minilm_scores": scores}))
-    assert list(parsed.rankings) == systems
+def test_texts_and_turns_are_read_under_the_ids_of_their_labels(approved):
+    throat = {
+        "number": 31, "title": "Throat cancer", "description": "A search about one illness.",
+        "turn": [{"number": 1, "raw_utterance": "What is throat cancer?"},
+                 {"number": 2, "raw_utterance": "Is it treatable?"}],
+    }  # fmt: skip
+    sharks = {"number": 32, "title": "Sharks",
+              "turn": [{"number": 1, "raw_utterance": "Tell me of sharks"}]}  # fmt: skip
+    rewritten = {
+        "number": "31",
+        "turn": [
+            {"number": "1-1", "participant": "User", "utterance": "What is throat cancer?"},
+            {"number": "1-2", "participant": "System", "response": "An illness."},
+            {"number": "1-3", "utterance": "Is it treatable?",
+             "manual_rewritten_utterance": "Is throat cancer treatable?"},
+        ],
+    }  # fmt: skip
+    said = ["raw_utterance", "utterance", "resolved_utterance", "manual_rewritten_utterance"]
+    all_said = [{"number": n, **{name: name for name in said[:n]}} for n in range(1, 5)]
+    odd = ["x", {"number": 3, "turn": ["y", {"number": 1, "utterance": ""}, *TURNS]}, 4]
+    numbered = [{"number": 1, "query": "a b", "document": "c d", "label": 1, "turn": "left"}]
 
+    def topics(value: object, *queries: str) -> dict[str, str]:
+        qrels = "".join(f"{query} 0 M1 2\n" for query in queries)
+        return {"topics.json": json.dumps(value, indent=1), "qrels.txt": qrels}
 
-@pytest.mark.parametrize("key", ["id", "query_id"])
-def test_a_query_given_as_an_object_has_its_own_id(parse, key):
-    parsed = parse(
-        entries({"query": {key: 7, "text": "gift"}, "docs": ["a", "b"], "labels": [1, 0]})
-    )
-    assert parsed.queries.iloc[0].to_dict() == {"query_id": "7", "text": "gift"}
+    def retrieved(run: object) -> dict[str, str]:
+        found = {"corpus": {"d1": "one"}, "qrels": {"q": ["d1"]}, "run": run}
+        return {"x.json": json.dumps(found)}
 
-
-@pytest.mark.parametrize(
-    ("retrieved", "relevant", "found"),
-    [
-        (["d3", "d1"], [0, 2], {"d3": 0, "d1": 2}),
-        ([3, 1], [0, 0], {"3": 0, "1": 0}),
-        ([3, 1], [1, 7], {"1": 1, "7": 1}),
-        (["d3", "d1"], "d9", {"d9": 1}),
-        (["two words", "word"], ["word"], {"word": 1}),
-    ],
-    ids=["grades", "grades beside numbers", "numbers as ids", "an id alone", "texts"],
-)
-def test_what_is_relevant_are_grades_ids_or_texts(parse, retrieved, relevant, found):
-    parsed = parse(entries({"query": "a gift", "retrieved": retrieved, "relevant": relevant}))
-    assert labels(parsed) == found
-
-
-def test_a_list_that_was_reranked_is_a_ranking_best_first(parse):
-    entry = {"query": "a gift", "retrieved": ["d1", "d2"], "reranked": ["d2", "d1"]}
-    parsed = parse(entries({**entry, "relevant": ["d1"]}))
-    (system,) = parsed.rankings.values()
-    (query,) = system.query_ids
-    assert parsed.candidates.documents_of(query)[0] == ["d1", "d2"]
-    assert system.documents_of(query)[0] == ["d2", "d1"]
-
-
-@pytest.mark.parametrize("given", [[1], [1, 0]])
-def test_grades_that_are_not_one_for_each_retrieved_document_are_refused(parse, found, given):
-    good = {"query": "a", "retrieved": ["d1", "d2"], "relevance": [0, 1]}
-    other = {"query": "b", "retrieved": ["d1", "d2"], "relevance": given}
-    parsed = parse(entries(good, good | {"query": "c"}, other))
-    assert len(parsed.qrels) == (6 if len(given) == 2 else 4)
-    if len(given) == 1:
-        assert found(parsed, "not_paired").count == 1
-
-
-@pytest.mark.parametrize(
-    ("document", "matches"),
-    [
-        ({"q": {"a": 1, "b": 2, "c": "x"}}, True),
-        ({"q": {"a": 1, "b": "x"}}, False),
-        ({"q": {"a": True, "b": 1}}, False),
-        ({"q": {"a": 1, "label": 1}}, False),
-        ({"q": {"a": 1, "b": 1, "label": 1}}, True),
-    ],
-)
-def test_more_than_half_of_ranx_are_numbers_and_less_than_half_names(document, matches):
-    assert ranx.matches(document) == matches
-
-
-@pytest.mark.parametrize(
-    ("values", "are"),
-    [
-        ([1.0, 1.0, 0.0, 0.0], True),
-        ([1.0, 1.0, 0.0], False),
-        ([2, 1, 0], True),
-        ([0.5, 0.5], False),
-        (list(range(12)), True),
-        (list(range(13)), False),
-    ],
-)
-def test_grades_are_whole_and_few_and_repeat_where_they_have_a_point(values, are):
-    table = ranx.read(json.dumps({"q": dict(enumerate(values))}), "x", ReadLimits())
-    assert table.format == ("ranx qrels" if are else "ranx run")
-
-
-DATA = {"queries": {"q1": "a gift"}, "corpus": {"d1": "words", "d2": "more"}}
-
-
-def test_a_whole_data_set_says_once_what_is_relevant():
-    relevant = {"relevant_docs": {"q1": ["d1"]}}
-    assert collection.matches({**DATA, **relevant})
-    assert not collection.matches({**DATA, **relevant, "qrels": {"q1": ["d2"]}})
-    assert not collection.matches(relevant)
-    assert not collection.matches({**DATA, "relevant_docs": {"q1": "d1"}})
-
-
-def test_a_grade_that_is_left_empty_is_none(parse, found):
-    data = {**DATA, "relevant_docs": {"q1": {"d1": 1, "d2": ""}}}
-    parsed = parse({"x.json": json.dumps(data)})
-    assert labels(parsed) == {"words": 1}
-    assert found(parsed, "no_label").count == 1
-
-
-@pytest.mark.parametrize(("label", "read"), [([1], True), ([2, 1], False)])
-def test_several_labels_of_one_document_are_none(parse, label, read):
-    rows = entries({"query": "a gift", "document": "some words", "label": label})
-    if read:
-        assert parse(rows).qrels["label"].tolist() == [1]
-    else:
-        with pytest.raises(FormatError, match="It holds: query, document, label"):
-            parse(rows)
-
-
-def test_metadata_takes_no_value_of_the_entry_away(parse):
-    entry = {"query": "a", "document": "b", "label": 1, "lang": "en"}
-    parsed = parse(entries({**entry, "metadata": {"lang": "de", "kind": "faq"}}))
-    assert parsed.queries.iloc[0].to_dict() == {
-        "query_id": "q1",
-        "text": "a",
-        "lang": "en",
-        "metadata lang": "de",
-        "kind": "faq",
-    }
-
-
-def test_of_several_lists_in_an_object_the_longest_holds_the_rows(parse):
-    rows = [{"query": "a", "document": text, "label": 1} for text in ("b", "c")]
-    parsed = parse({"x.json": json.dumps({"authors": [{"name": "n"}], "rows": rows})})
-    assert len(parsed.qrels) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[{"query": "a" "b"}]', "(not readable from line 1, column 16 on)."),
-        ('[{"query": "a"\n "b"}]', "(not readable from line 2, column 2 on)."),
-    ],
-)
-def test_a_break_is_told_by_its_line_and_column(parse, text, said):
-    with pytest.raises(FormatError) as refused:
-        parse({"x.json": text})
-    assert f"breaks in the entry that begins here {said} Nothing was read" in str(refused.value)
-    assert refused.value.line == 1
-
-
-def test_where_one_document_is_more_than_a_token_all_are_texts(parse):
-    entry = {"query": "a gift", "retrieved": ["two words", "word"], "relevant": ["word"]}
-    parsed = parse(entries(entry))
-    assert parsed.documents["text"].tolist() == ["two words", "word"]
-    tokens = parse(entries({**entry, "retrieved": ["words", "word"]}))
-    assert set(tokens.documents["doc_id"]) == {"words", "word"}
-    assert tokens.documents["text"].isna().all()
-
-
-def rank_llm(document: object) -> dict[str, str]:
-    """A line of rank_llm's JSON lines for each of two queries."""
-    lines = [
-        {
-            "query": {"text": "a gift", "qid": "31"},
-            "candidates": [
-                {"docid": "d9", "score": 9.5, "doc": document},
-                {"docid": "d1", "score": 8.25, "doc": {"contents": "more words"}},
-            ],
+    cases = {
+        "CAsT: each turn is a query": topics([throat, sharks], "31_1", "31_2", "32_1"),
+        "CAsT: what a user said, rewritten": topics([rewritten], "31_1-1", "31_1-3"),
+        "CAsT: what stands alone goes before what was said": topics(
+            [{"number": 1, "turns": all_said}], "1_1", "1_2", "1_3", "1_4"
+        ),
+        "CAsT: what is no topic or turn is passed over": topics(odd, "3_1"),
+        "CAsT: other numbered objects are rows": {"rows.json": json.dumps(numbered)},
+        "a table for each key that is known": {"x.json": json.dumps(WHOLE, indent=1)},
+        "lists that were retrieved have places": retrieved({"q": ["d1", "d2"]}),
+        "objects have scores": retrieved({"q": {"d1": 0.5, "d2": 2}}),
+        "a list beside them has none": retrieved({"q": ["d1"], "p": {"d2": 0.5}}),
+        "nothing retrieved is no table": retrieved({"q": []}),
+        **{
+            f"labels by query, of documents that nobody named: {value}": {"x": json.dumps(value)}
+            for value in (
+                {"q1": [1, 0], "q2": [0, 1]}, {"where is it": [1, 0], "退货": [0]}, [[1, 0], [0, 1]]
+            )
         },
-        {
-            "query": {"text": "a shop", "qid": 32},
-            "candidates": [{"docid": "d2", "score": 1.5, "doc": {"text": "hours"}}],
-        },
-    ]
-    return {"x.jsonl": "\n".join(map(json.dumps, lines)), "q.qrels": "31 0 d1 1\n32 0 d2 2\n"}
+    }  # fmt: skip
+    approved("readers/whole_sets.en", shown(cases))
 
 
-@pytest.mark.parametrize("name", ["segment", "text", "contents", "content", "body", "passage"])
-def test_lines_of_rank_llm_keep_the_ids_texts_and_order(parse, name):
-    parsed = parse(rank_llm({name: "some words", "title": "A title", "url": "u"}))
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        ("a", "a"),
+        (True, "true"),
+        (False, "false"),
+        (1, "1"),
+        (0.5, "0.5"),
+        (b"a\xff", "a\ufffd"),
+        (["a", None, 1], "a; 1"),
+        ([], ""),
+        ({"é": 1}, '{"é": 1}'),
+    ],
+)
+def test_a_value_is_a_text(value, text):
+    assert json_records.cell(value) == text
 
-    assert parsed.queries.to_dict("list") == {
-        "query_id": ["31", "32"],
-        "text": ["a gift", "a shop"],
-    }
-    rows = parsed.documents.set_index("doc_id")
-    assert rows["text"].to_dict() == {"d9": "some words", "d1": "more words", "d2": "hours"}
-    assert rows["title"]["d9"] == "A title"
-    assert parsed.candidates.documents_of("31")[0] == ["d9", "d1"]
-    assert parsed.qrels["doc_id"].tolist() == ["d1", "d2"]
+
+@pytest.mark.parametrize(
+    ("text", "name", "lines"),
+    [
+        ('{"a": 1}', "JSON", [1]),
+        ('\n{"a": 1}\n', "JSON", [2]),
+        ('{"a": 1}\n\n{"a": 2}', "JSON lines", [1, 3]),
+        ('[{"a": 1},\n{"a": 2}]', "JSON", [1, 2]),
+        ('{"few": [{"a": 1}],\n"many": [{"a": 2},\n{"a": 3}]}', "JSON", [2, 3]),
+        ('{"one": [{"a": 1}],\n"other": [{"a": 2}]}', "JSON", [1]),
+        ('{"none": [],\n"words": ["b", "c"], "all": [{"a": 2}]}', "JSON", [2]),
+        ('[{"number": 1, "turn":\n[{"utterance": "a"},\n{"number": 2, "utterance": "b"}]}]',
+         "TREC CAsT topics", [2, 3]),
+    ],
+)  # fmt: skip
+def test_rows_are_those_of_the_longest_list_and_know_their_lines(text, name, lines):
+    table = (cast if "turn" in text else json_records).read(text, "x", ReadLimits())
+    assert (table.format, table.lines.tolist()) == (name, lines)
 
 
-def test_a_document_whose_text_has_no_known_name_is_refused_not_read_as_json(parse, found):
-    parsed = parse(rank_llm({"inhalt": "some words", "url": "u"}))
-
-    assert found(parsed, "no_text").examples == ("{'text': 'a gift', 'qid': '31'}",)
-    assert not parsed.documents["text"].dropna().str.contains("{", regex=False).any()
+@pytest.mark.parametrize(
+    ("reader", "text", "limit", "most"),
+    [
+        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "rows", 2),
+        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "columns", 2),
+        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "field_chars", 4),
+        (collection, json.dumps(WHOLE), "rows", 4),
+        (cast, json.dumps([{"number": n, "turn": TURNS} for n in (1, 2)]), "rows", 2),
+    ],
+)
+def test_as_much_as_allowed_is_read(reader, text, limit, most):
+    reader.read(text, "x", ReadLimits(**{limit: most}))
+    with pytest.raises(LimitError, match="more than"):
+        reader.read(text, "x", ReadLimits(**{limit: most - 1}))

@@ -9,8 +9,9 @@ import pytest
 import rankdash as rd
 from rankdash.errors import FormatError
 from rankdash.loading import load
-from rankdash.readers import Source, read
+from rankdash.readers import Source
 from rankdash.readers.parse.skipped_rows import Refusals
+from tests.readers.reading import shown
 
 # Five questions of an FAQ. The search finds the answers of three among its first three, and those
 # of two not at all.
@@ -110,160 +111,75 @@ def test_a_label_without_a_rank_is_a_label_of_a_document_that_was_not_found(file
 
 def test_a_query_of_which_nothing_was_found_counts_as_zero():
     text = "query_id,doc_id,label,rank\nq1,a,1,1\nq2,b,1,\n"
-
     data = load([Source("x", text.encode())]).dataset
     with pytest.warns(UserWarning, match="q2"):
         assert _means(data)["hit@3"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "code"),
-    [("rank", "abc", "bad_rank"), ("rank", "1.5", "bad_rank"), ("score", "abc", "bad_score")],
-)
-def test_a_value_that_cannot_be_read_is_told_by_file_and_line(parse, found, column, value, code):
-    rows = f"query_id,doc_id,label,{column}\nq1,a,1,1\nq1,b,1,\nq1,c,0,{value}\nq1,d,1,2\n"
+def test_rows_with_values_missing_or_bad(approved):
+    def listed(columns: str, *rows: str) -> dict[str, str]:
+        return {"x": f"query_id,doc_id,{columns}\n" + "".join(f"{row}\n" for row in rows)}
 
-    parsed = parse({"x.csv": rows})
-
-    assert (found(parsed, code).file, found(parsed, code).line) == ("x.csv", 4)
-    assert parsed.qrels["doc_id"].tolist() == ["a", "b", "d"]
-
-
-def test_nothing_but_values_that_cannot_be_read_stop_the_file(parse):
-    with pytest.raises(FormatError, match="rank is not a whole number") as refused:
-        parse({"x.csv": "query_id,doc_id,label,rank\nq1,a,1,abc\nq1,b,0,def\n"})
-    assert (refused.value.file, refused.value.line) == ("x.csv", 2)
-
-
-def test_a_row_that_says_nothing_of_its_pair_is_refused(parse, found):
-    labelled = parse({"x": "query_id,doc_id,label,rank\nq1,a,1,1\nq1,b,,\n"})
-    ranked = parse({"q": "q1 0 a 1\n", "x": "query_id,doc_id,rank\nq1,a,1\nq1,b,\nq1,c,2\n"})
-
-    assert found(labelled, "no_label").line == 3
-    assert found(ranked, "bad_rank").line == 3
-
-
-def test_a_reranker_that_saw_only_the_first_documents_loses_no_other(parse):
-    rows = "query_id,doc_id,label,initial_score,pred_score\nq1,a,0,9,1\nq1,b,1,8,2\nq1,c,1,7,\n"
-
-    parsed = parse({"x.csv": rows})
-
-    assert parsed.candidates.documents_of("q1")[0] == ["a", "b", "c"]
-    assert [list(each.documents_of("q1")[0]) for each in parsed.rankings.values()] == [["b", "a"]]
-    assert len(parsed.qrels) == 3
-
-
-def test_a_reranked_document_that_nobody_judged_keeps_its_place(parse):
-    rows = "query_id,doc_id,label,pred_score\nq1,a,0,1\nq1,b,,3\nq1,c,1,2\n"
-
-    parsed = parse({"x.csv": rows})
-
-    assert parsed.candidates.documents_of("q1")[0] == ["b", "c", "a"]
-
-
-def test_a_column_of_ranks_without_any_is_no_ranking(parse):
-    parsed = parse({"x": "query,document,label,rank\na,b,1,\na,c,0,\n"})
-
-    assert parsed.candidates is None
-    assert len(parsed.qrels) == 2
-
-
-def test_ranks_order_where_scores_are_missing(parse):
-    rows = "query_id,doc_id,label,score,rank\nq1,a,1,0.5,2\nq1,b,0,,1\nq1,c,1,,\n"
-
-    assert parse({"x": rows}).candidates.documents_of("q1")[0] == ["b", "a"]
-
-
-@pytest.mark.parametrize(
-    ("ranks", "told"), [((1, 2, 3), 0), ((0, 1, 2), 0), ((2, 3), 1), ((1, 3), 1), ((1, 2, 4), 1)]
-)
-def test_ranks_that_leave_out_places_are_told(parse, ranks, told):
-    rows = "".join(f"q1,d{at},1,{rank}\n" for at, rank in enumerate(ranks))
-
-    parsed = parse({"x": f"query_id,doc_id,label,rank\n{rows}"})
-
-    assert sum(found.code == "rank_gaps" for found in parsed.findings) == told
-
-
-@pytest.mark.parametrize(("second", "told"), [(2.0, 0), (2.5, 1)])
-def test_equal_scores_contradict_no_rank(parse, second, told):
-    rows = f"q1,a,1,1,2.0\nq1,b,0,2,{second}\nq2,b,0,1,9\n"
-
-    parsed = parse({"x": f"query_id,doc_id,label,rank,score\n{rows}"})
-
-    assert sum(found.code == "rank_against_score" for found in parsed.findings) == told
-
-
-@pytest.mark.parametrize(("wide", "read"), [(1, True), (2, False)])
-def test_rows_of_another_width_count_among_those_refused(parse, wide, read):
-    """Of 2 rows 1 is refused, or 2 of 3."""
-    text = "query,document,label\na,b,1\n" + "a,b,c,1\n" * wide
-    if read:
-        assert len(parse({"x": text}).qrels) == 1
-    else:
-        with pytest.raises(FormatError, match="Rows that cannot be used: 2 of 3") as refused:
-            parse({"x": text})
-        assert refused.value.line == 3
-
-
-def test_rows_that_are_refused_are_neither_unjudged_candidates_nor_unranked(parse, found):
-    """The last two rows have no document: one has no label, the other no score."""
-    rows = "q1,a,1,3\nq1,b,,2\nq1,c,0,\nq1,,,1\nq1,,1,\n"
-
-    parsed = parse({"x": f"query_id,doc_id,label,score\n{rows}"})
-
-    assert found(parsed, "no_document").params["lines"] == "5, 6"
-    assert found(parsed, "unlabelled_rows").count == 1
-    assert found(parsed, "unranked_rows").count == 1
-
-
-def refused(rows: int) -> Refusals:
-    made = Refusals("x.csv")
-    made.add("bad_label", list(range(rows + 1, 1, -1)))
-    return made
-
-
-@pytest.mark.parametrize(("rows", "ends"), [(20, "21"), (21, "21 …")])
-def test_twenty_lines_are_named_and_dots_say_that_there_are_more(rows, ends):
-    (finding,) = refused(rows).findings()
-    assert finding.params["lines"] == ", ".join(map(str, range(2, 21))) + f", {ends}"
-    assert finding.line == 2
+    cases = {
+        **{
+            f"{column} {value!r} is refused": listed(
+                f"label,{column}", "q1,a,1,1", "q1,b,1,", f"q1,c,0,{value}", "q1,d,1,2"
+            )
+            for column, value in (("rank", "abc"), ("rank", "1.5"), ("score", "abc"))
+        },
+        "nothing but bad ranks": listed("label,rank", "q1,a,1,abc", "q1,b,0,def"),
+        "a row with neither label nor rank": listed("label,rank", "q1,a,1,1", "q1,b,,"),
+        "a row without a rank where no row has a label": {
+            "q": "q1 0 a 1\n", **listed("rank", "q1,a,1", "q1,b,", "q1,c,2")
+        },
+        "a reranker that saw only the first documents loses no other": listed(
+            "label,initial_score,pred_score", "q1,a,0,9,1", "q1,b,1,8,2", "q1,c,1,7,"
+        ),
+        "a reranked document that nobody judged keeps its place": listed(
+            "label,pred_score", "q1,a,0,1", "q1,b,,3", "q1,c,1,2"
+        ),
+        "a column of ranks without any": listed("label,rank", "q1,b,1,", "q1,c,0,"),
+        "ranks order where scores are missing": listed(
+            "label,score,rank", "q1,a,1,0.5,2", "q1,b,0,,1", "q1,c,1,,"
+        ),
+        **{
+            f"ranks {ranks}": listed(
+                "label,rank", *(f"q1,d{at},1,{rank}" for at, rank in enumerate(ranks.split()))
+            )
+            for ranks in ("1 2 3", "0 1 2", "2 3", "1 3", "1 2 4")
+        },
+        **{
+            f"ranks 1 and 2 with scores 2 and {second}": listed(
+                "label,rank,score", "q1,a,1,1,2.0", f"q1,b,0,2,{second}", "q2,b,0,1,9"
+            )
+            for second in (2.0, 2.5)
+        },
+        **{
+            f"{wide} of {wide + 1} rows of another width": {
+                "x": "query,document,label\na,b,1\n" + "a,b,c,1\n" * wide
+            }
+            for wide in (1, 2)
+        },
+        "rows that are refused are neither unjudged nor unranked": listed(
+            "label,score", "q1,a,1,3", "q1,b,,2", "q1,c,0,", "q1,,,1", "q1,,1,"
+        ),
+        **{
+            f"{count} rows are refused": listed(
+                "label", *(f"q,a{n},?" for n in range(count)), *(f"q,d{n},1" for n in range(22))
+            )
+            for count in (20, 21)
+        },
+    }  # fmt: skip
+    approved("readers/rows.en", shown(cases))
 
 
 def test_five_rows_are_shown_of_all_that_were_refused_for_one_reason():
-    """As two tables of one file may be refused for it."""
+    """As two tables of one file may be refused for it; in whatever order, the first is named."""
     made = Refusals("x.csv")
-    made.add("bad_label", [2, 3, 4], ["a", "b", "c"])
+    made.add("bad_label", [4, 3, 2], ["a", "b", "c"])
     made.add("bad_label", [5, 6, 7], ["d", "e", "f"])
     made.add("no_query", [8], ["g"])
     assert [each.examples for each in made.findings()] == [("a", "b", "c", "d", "e"), ("g",)]
-
-
-def test_the_first_line_is_named_in_whatever_order_rows_were_refused():
     with pytest.raises(FormatError) as stopped:
-        refused(3).stop_if_most(3)
+        made.stop_if_most(7)
     assert stopped.value.line == 2
-
-
-@pytest.mark.parametrize("word", ["cannot tell", "Cannot Tell", "cannot_tell", "无法判断"])
-def test_what_cannot_be_told_is_no_label_and_no_bad_row(word):
-    text = f"query_id,doc_id,label\nq1,d1,2\nq1,d2,{word}\nq1,d3,0\n"
-    parsed = read([Source("labels.csv", text.encode())])
-    assert parsed.qrels["doc_id"].tolist() == ["d1", "d3"]
-    codes = {(each.severity, each.code) for each in parsed.findings}
-    assert ("note", "cannot_tell") in codes
-    assert not any(severity == "warning" for severity, _ in codes)
-
-
-def test_draws_are_noticed_only_where_both_columns_are_filled():
-    head = "query_id,doc_id,label,draw,probability\n"
-    drawn = head + "q1,d1,2,1,0.25\nq1,d2,0,2,0.5\nq1,d3,1,,\n"
-    found = [each for each in read([Source("a.csv", drawn.encode())]).findings
-             if each.code == "labels_drawn"]  # fmt: skip
-    assert [(each.severity, each.count) for each in found] == [("warning", 2)]
-    # A row that is refused was not drawn either: its document is empty.
-    refused = read([Source("a.csv", (drawn + "q1,,1,4,0.5\n").encode())]).findings
-    assert [each.count for each in refused if each.code == "labels_drawn"] == [2]
-    for text in (head + "q1,d1,2,,\n", head.replace("draw,", "") + "q1,d1,2,0.5\n"):
-        codes = {each.code for each in read([Source("a.csv", text.encode())]).findings}
-        assert "labels_drawn" not in codes

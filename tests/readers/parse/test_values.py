@@ -1,4 +1,7 @@
-"""Labels: numbers as they are, words by a stated table, the rest refused by line."""
+"""Labels: numbers as they are, words by a stated table, the rest refused by line; of several people
+the one that they come to, and how far they agree."""
+
+import re
 
 import numpy as np
 import pandas as pd
@@ -6,13 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.errors import FormatError
-from rankdash.readers import Source, WordsNeeded, read
+from rankdash.readers import Source, read
+from rankdash.readers.parse.annotators import kappa, settle
 from rankdash.readers.parse.values import looks_like_ids, words_in
+from tests.readers.reading import shown
+
+NAN = float("nan")
 
 
-def rows(labels: list[str]) -> str:
-    return "query,document,label\n" + "".join(
+def rows(labels: list[str], names: str = "label") -> str:
+    return f"query,document,{names}\n" + "".join(
         f"a,text {i},{label}\n" for i, label in enumerate(labels)
     )
 
@@ -30,109 +36,102 @@ def rows(labels: list[str]) -> str:
         (["highly relevant", "partially relevant", "not relevant"], [2, 1, 0]),
         (["true", "FALSE"], [1, 0]),
         (["yes", "no"], [1, 0]),
+        (["yes", "no", "1", "0"], [1, 0, 1, 0]),
+        (["True", "False", "1", "0"], [1, 0, 1, 0]),
+        (["是", "否", "1", "0"], [1, 0, 1, 0]),
+        (["1", "yes"], [1, 1]),
         (["Perfect", "Excellent", "Good", "Fair", "Bad"], [4, 3, 2, 1, 0]),
         (["相关", "不相关"], [1, 0]),
         (["高度相关", "部分相关", "无关"], [2, 1, 0]),
         (["是", "否"], [1, 0]),
+        (["100", "10", "1", "0"], [100, 10, 1, 0]),
+        (["0.5", "0.25", "1", "0"], [0.5, 0.25, 1, 0]),
+        (["-1", "0", "2", "1"], [-1, 0, 2, 1]),
+        (["1e-3", "2.", "+1"], [0.001, 2, 1]),
     ],
 )
-def test_words_are_read_by_a_table_that_is_told(parse, found, words, values):
+def test_words_are_read_by_a_table_that_is_told_and_numbers_stay(
+    parse, codes, found, words, values
+):
     parsed = parse({"x": rows(words)})
-
     assert parsed.qrels["label"].tolist() == values
-    finding = found(parsed, "word_labels")
-    assert finding.severity == "warning"
-    assert f"{words[0]} = {values[0]:g}" in finding.text
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["100", "10", "1", "0"],
-        ["0.5", "0.25", "1", "0"],
-        ["-1", "0", "2", "1"],
-        ["1e-3", "2.", "+1"],
-    ],
-)
-def test_numbers_stay_what_they_are(parse, codes, labels):
-    parsed = parse({"x": rows(labels)})
-
-    assert parsed.qrels["label"].tolist() == [float(label) for label in labels]
-    assert "word_labels" not in codes(parsed)
+    told = [
+        f"{word} = {value:g}"
+        for word, value in zip(words, values, strict=True)
+        if not re.fullmatch(r"[-+.0-9e]+", word)
+    ]
+    if told:
+        assert found(parsed, "word_labels").severity == "warning"
+        assert all(each in found(parsed, "word_labels").text for each in told)
+    else:
+        assert "word_labels" not in codes(parsed)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
 def test_no_number_is_floored_or_rounded(labels):
     parsed = read([Source("x", rows([repr(label) for label in labels]).encode())])
-
     assert parsed.qrels["label"].tolist() == labels
 
 
-def test_unknown_words_are_refused_with_file_line_reason_and_remedy(parse, found):
-    parsed = parse({"x.csv": rows(["Exact", "Partial", "Quelque", "Exact", "Irrelevant"])})
+def test_what_is_no_label_is_refused_by_line_and_words_are_asked_for(approved):
+    def asked(labels: list[str]):
+        return {"x": rows(labels)}, {"ask": True}
 
-    finding = found(parsed, "bad_label")
-    assert (finding.file, finding.line, finding.examples) == ("x.csv", 4, ("a | text 2 | Quelque",))
-    assert "neither a number nor a known word" in finding.text
-    assert finding.remedy
-    assert len(parsed.qrels) == 4
-
-
-@pytest.mark.parametrize("word", ["good", "bad", "E", "yes", "relevant", "0,5", "1_000", "0x1"])
-def test_a_stray_word_among_numbers_is_no_grade(parse, found, word):
-    parsed = parse({"x": rows(["1", "0", "2", f'"{word}"'])})
-
-    assert found(parsed, "bad_label").line == 5
-
-
-def test_yes_and_no_among_other_grades_are_no_labels(parse, found):
-    assert found(parse({"x": rows(["1", "2", "0", "yes"])}), "bad_label").line == 5
-    assert parse({"x": rows(["1", "yes"])}).qrels["label"].tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("bad", ["nan", "NaN", "inf", "-inf", "1e999"])
-def test_labels_that_are_not_finite_are_refused(parse, found, bad):
-    parsed = parse({"x": rows(["1", bad, "0"])})
-
-    assert found(parsed, "bad_label").line == 3
-
-
-def test_an_empty_label_is_refused_by_line(parse, found):
-    assert found(parse({"x": rows(["1", "", " ", "0", "1"])}), "no_label").params["lines"] == "3, 4"
-
-
-def test_an_empty_label_beside_a_score_is_a_candidate_that_nobody_judged(parse, found):
-    text = "query,document,label,bm25\na,b,1,9\na,c,,8\na,d,0,7\n"
-
-    parsed = parse({"x": text})
-
-    assert len(parsed.candidates) == 3
-    assert len(parsed.qrels) == 2
-    assert found(parsed, "unlabelled_rows").severity == "note"
-
-
-def test_many_refused_lines_are_counted_and_the_first_twenty_named(parse, found):
-    parsed = parse({"x": rows(["1", "?"] * 30 + ["1"])})
-
-    finding = found(parsed, "bad_label")
-    assert finding.count == 30
-    assert finding.params["lines"].count(",") == 19
-    assert finding.params["lines"].endswith("41 …")
-
-
-@pytest.mark.parametrize(("yes", "no"), [("yes", "no"), ("True", "False"), ("是", "否")])
-def test_yes_and_no_among_ones_and_zeros_are_labels(parse, found, yes, no):
-    parsed = parse({"x": rows([yes, no, "1", "0"])})
-
-    assert parsed.qrels["label"].tolist() == [1, 0, 1, 0]
-    assert f"{yes} = 1" in found(parsed, "word_labels").text
-
-
-def asked(parse, labels: list[str], **options: object) -> dict[str, float | None]:
-    with pytest.raises(WordsNeeded) as needed:
-        parse({"x": rows(labels)}, ask=True, **options)
-    assert needed.value.file == "x"
-    return {word.text: word.grade for word in needed.value.words}
+    person = {"x": {"Exact": 1.0, "Partial": 0.5, "Meh": None}}
+    many = [f"g{letter}" for letter in "abcdefghijklm"]
+    told = {"x": {word: float(at) for at, word in enumerate(many)}}
+    letters = [f"word{chr(97 + n)}" for n in range(24)]
+    drawn = "query_id,doc_id,label,draw,probability\nq1,d1,2,1,0.25\nq1,d2,0,2,0.5\nq1,d3,1,,\n"
+    cases = {
+        "an unknown word": {"x": rows(["Exact", "Partial", "Quelque", "Exact", "Irrelevant"])},
+        **{
+            f"{word} among numbers": {"x": rows(["1", "0", "2", f'"{word}"'])}
+            for word in ("good", "bad", "E", "yes", "relevant", "0,5", "1_000", "0x1")
+        },
+        **{
+            f"{bad} is not finite": {"x": rows(["1", bad, "0"])}
+            for bad in ("nan", "NaN", "inf", "-inf", "1e999")
+        },
+        "empty labels": {"x": rows(["1", "", " ", "0", "1"])},
+        "an empty label beside a score": {
+            "x": "query,document,label,bm25\na,b,1,9\na,c,,8\na,d,0,7\n"
+        },
+        "just half of the rows are refused": {"x": rows(["1", "?"])},
+        "more than half are": {"x": rows(["1", "?", "?"])},
+        "of 30 lines twenty are named": {"x": rows(["1", "?"] * 30 + ["1"])},
+        **{
+            f"{word} is no label and no bad row": {"x": rows(["2", word, "0"])}
+            for word in ("cannot tell", "Cannot Tell", "cannot_tell", "无法判断")
+        },
+        "known words are asked for with their scale": asked(["Partial", "Exact", "Meh", "Exact"]),
+        "words with numbers": asked(["4-Excellent", "1-Bad"]),
+        "from the best to those without a grade": asked(
+            ["Meh", "Irrelevant", "Partial", "Exact", "Hm"] * 2
+        ),
+        **{
+            f"{', '.join(labels)} leave nothing open": asked(labels)
+            for labels in (["1", "0", "good"], ["yes", "no"], ["TRUE", "false"], ["1", "0"])
+        },
+        "unknown words that repeat": asked(["great", "awful"] * 2),
+        "words of which fewer than half repeat are texts": asked(["great", "awful", "great"]),
+        "answers are texts": asked(["an answer", "another answer"]),
+        "twenty words": asked(letters[:20] * 2),
+        "twenty-one are no grades": asked(letters[:21] * 2),
+        "many that do not repeat": asked(letters),
+        "what a person says counts": (
+            {"x": rows(["Partial", " Exact", "Meh", "Exact"])}, {"words": person, "ask": True}
+        ),
+        "of many words the first twelve are told": ({"x": rows(many)}, {"words": told}),
+        "words for a file that is not there": (
+            {"x": rows(["1", "0"])}, {"words": {"y": {"a": 1.0}}}
+        ),
+        "draws are noticed where both columns are filled, and the row was not refused": {
+            "a.csv": drawn + "q1,,1,4,0.5\n"
+        },
+        "draws without cells": {"a.csv": "query_id,doc_id,label,draw,probability\nq1,d1,2,,\n"},
+        "a probability alone": {"a.csv": "query_id,doc_id,label,probability\nq1,d1,2,0.5\n"},
+    }  # fmt: skip
+    approved("readers/labels.en", shown(cases))
 
 
 @pytest.mark.parametrize("words", ["ESCI", ["Exact", "Substitute", "Complement", "Irrelevant"]])
@@ -140,91 +139,88 @@ def test_words_of_the_esci_task_have_its_gains(words):
     assert [word.gain for word in words_in(np.array([*words], dtype=object))] == [1, 0.1, 0.01, 0]
 
 
-def test_a_person_is_asked_for_words_with_the_scale_filled_in(parse):
-    assert asked(parse, ["Partial", "Exact", "Meh", "Exact"]) == {
-        "Exact": 2,
-        "Partial": 1,
-        "Meh": None,
-    }
-    assert asked(parse, ["4-Excellent", "1-Bad"]) == {"4-Excellent": 4, "1-Bad": 1}
-
-
-def test_words_are_asked_for_from_the_best_to_those_without_a_grade(parse):
-    labels = ["Meh", "Irrelevant", "Partial", "Exact", "Hm"] * 2
-    assert list(asked(parse, labels).items()) == [
-        ("Exact", 2), ("Partial", 1), ("Irrelevant", 0), ("Meh", None), ("Hm", None),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "labels", [["1", "0", "good"], ["yes", "no"], ["TRUE", "false"], ["1", "0"]]
-)
-def test_nobody_is_asked_where_the_words_leave_nothing_open(parse, labels):
-    assert len(parse({"x": rows(labels)}, ask=True).qrels) >= 2
-
-
-def test_unknown_words_are_asked_for_where_they_repeat_as_grades_do(parse):
-    assert asked(parse, ["great", "awful"] * 2) == {"great": None, "awful": None}
-    with pytest.raises(FormatError, match="neither a number nor a known word"):
-        parse({"x": rows(["an answer", "another answer"])}, ask=True)
-
-
-@pytest.mark.parametrize(("words", "rows_of_each", "asks"), [(20, 2, True), (21, 2, False)])
-def test_more_than_twenty_words_are_no_grades(parse, words, rows_of_each, asks):
-    labels = [f"word{chr(97 + n)}" for n in range(words)] * rows_of_each
-    if asks:
-        assert len(asked(parse, labels)) == words
-    else:
-        with pytest.raises(FormatError, match="neither a number nor a known word"):
-            parse({"x": rows(labels)}, ask=True)
-
-
-def test_unknown_words_of_which_fewer_than_half_repeat_are_texts(parse):
-    with pytest.raises(FormatError, match="neither a number nor a known word"):
-        parse({"x": rows(["great", "awful", "great"])}, ask=True)
-
-
-@pytest.mark.parametrize(("bad", "kept"), [(1, True), (2, False)])
-def test_a_file_of_which_just_half_is_refused_is_read(parse, bad, kept):
-    labels = ["1", *"?" * bad]
-    if kept:
-        assert parse({"x": rows(labels)}).qrels["label"].tolist() == [1.0]
-    else:
-        with pytest.raises(FormatError, match="Rows that cannot be used: 2 of 3"):
-            parse({"x": rows(labels)})
-
-
-def test_nobody_is_asked_about_a_column_of_texts(parse):
-    with pytest.raises(FormatError, match="neither a number nor a known word"):
-        parse({"x": rows([f"word{chr(97 + n)}" for n in range(24)])}, ask=True)
-
-
-def test_what_a_person_says_of_words_counts_and_is_told(parse, found):
-    words = {"x": {"Exact": 1.0, "Partial": 0.5, "Meh": None}}
-    parsed = parse({"x": rows(["Partial", " Exact", "Meh", "Exact"])}, words=words, ask=True)
-
-    assert parsed.qrels["label"].tolist() == [0.5, 1, 1]
-    finding = found(parsed, "word_labels")
-    assert "Partial = 0.5" in finding.text
-    # Who answered needs no warning of the answer.
-    assert (finding.severity, finding.remedy) == ("note", "")
-    assert found(parsed, "bad_label").line == 4
-
-
-def test_words_for_a_file_that_is_not_there_are_refused(parse):
-    with pytest.raises(FormatError, match="not among the files"):
-        parse({"x": rows(["1", "0"])}, words={"y": {"a": 1.0}})
-
-
 @settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from("ABCDEF"), st.floats(-9, 9), min_size=1))
 def test_every_word_is_the_grade_it_was_given(words):
     labels = list(words) * 2
     parsed = read([Source("x", rows(labels).encode())], words={"x": words}, ask=True)
-
     assert parsed.qrels["label"].tolist() == [words[label] for label in labels]
 
 
 @pytest.mark.parametrize(("length", "ids"), [(100, True), (101, False)])
 def test_a_token_of_up_to_a_hundred_characters_is_an_id(length, ids):
     assert looks_like_ids(pd.Series(["q1", "7" * length, None, " "])) == ids
+
+
+def test_several_annotators_come_to_one_label(approved):
+    def two(*labels: str, names: str = "label_1,label_2"):
+        return {"x": rows(list(labels), names)}
+
+    mixed, alike = ("1,2", "0,0", "2,"), ("1,1", "0,0", "1,0")
+    # As the paper of Cohen has them: 0.4 exactly. One less in agreement is below.
+    paper = ["1,1"] * 20 + ["0,0"] * 14 + ["1,0"] * 5 + ["0,1"] * 10
+    cases = {
+        **{rule: (two(*mixed), {"annotators": rule}) for rule in ("majority", "mean", "median")},
+        **{
+            f"known by {names}": two(*alike, names=names)
+            for names in ("annotator A,annotator B", "Rater1,Rater2", "标注员1,标注员2")
+        },
+        "called by people": two("1,0", "0,0", names="label_anna,label_bob"),
+        "one column with a number": {"x": "query,document,label_1\na,b,1\na,c,0\n"},
+        "words": two("Exact,Partial", "Irrelevant,Irrelevant", "Exact,Exact"),
+        "a label beside them decides": two("1,1,0", "0,0,0", names="label_1,label_2,label"),
+        "of one mind everywhere": two("1,1", "1,1"),
+        "of no mind": two("1,0", "0,1", "1,1", "0,0"),
+        "a kappa of just 0.4 is enough": two("0,0", *paper),
+        "and less is not": two(*paper),
+        "twelve grades": two(*(f"{n},{n}" for n in range(12))),
+        "thirteen are none": two(*(f"{n},{n}" for n in range(13))),
+        "a cell that is no label": two("1,1", "0,inf", "2,2", "1,0"),
+    }  # fmt: skip
+    approved("readers/annotators.en", shown(cases))
+
+
+def test_kappa_of_the_published_examples():
+    # Cohen, 50 proposals: both yes 20, both no 15, yes and no 5, no and yes 10; κ = 0.4.
+    values = np.repeat([[1.0, 1], [0, 0], [1, 0], [0, 1]], [20, 15, 5, 10], axis=0)
+    assert kappa(values) == pytest.approx(0.4)
+    # Fleiss 1971 as worked on in textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
+    counts = [
+        (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+    ]  # fmt: skip
+    values = np.array([np.repeat(np.arange(5.0), row) for row in counts])
+    assert kappa(values) == pytest.approx(0.210, abs=5e-4)
+
+
+grades = st.sampled_from([0.0, 1.0, 2.0, NAN])
+tables = st.integers(2, 4).flatmap(
+    lambda raters: st.lists(
+        st.lists(grades, min_size=raters, max_size=raters), min_size=1, max_size=9
+    )
+)
+
+
+@given(tables)
+def test_kappa_is_at_most_one_and_one_only_where_all_agree(table):
+    values = np.array(table)
+    measured = kappa(values)
+    shared = values[np.isfinite(values).sum(axis=1) >= 2]
+    same = all(len(set(row[np.isfinite(row)])) == 1 for row in shared)
+    assert np.isnan(measured) or measured <= 1 + 1e-12
+    if not np.isnan(measured):
+        assert (measured == pytest.approx(1)) == same
+
+
+@given(tables)
+def test_the_settled_label_does_not_hang_on_the_order_of_annotators(table):
+    values = np.array(table)
+    for rule in ("majority", "mean"):
+        settled = settle(values, rule)
+        np.testing.assert_allclose(settled, settle(values[:, ::-1], rule))
+        np.testing.assert_array_equal(np.isnan(settled), np.isnan(values).all(axis=1))
+    votes = [
+        sorted(row[np.isfinite(row)], key=lambda g: (-list(row).count(g), g)) for row in values
+    ]
+    expected = [row[0] if row else NAN for row in votes]
+    np.testing.assert_array_equal(settle(values, "majority"), expected)
