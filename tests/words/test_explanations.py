@@ -1,16 +1,29 @@
-"""What happened to one query, in sentences: which one is said, of which documents, where lists end
-and where numbers have to be named."""
+"""What happened to one query, in words: which documents, where lists end, whose fault it is."""
 
 import math
-from types import SimpleNamespace
+import re
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash import rerankers
 from rankdash.analysis.reasons.contributions import Split
+from rankdash.analysis.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
 from rankdash.analysis.reasons.reasons import CODES
 from rankdash.analysis.reasons.statements import Statement
-from rankdash.metrics import parse_measure
+from rankdash.errors import DataError
+from rankdash.i18n import speaking
+from rankdash.metrics import Conventions, parse_measure
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.base import Request, Scored
+from rankdash.runs.scoring import ask
+from rankdash.study.queries import Blame, Missed
+from rankdash.study.study import Study
+from rankdash.study.systems import System
+from rankdash.words import queries
 from rankdash.words.explanations import (
     evidence_text,
     first_text,
@@ -18,172 +31,253 @@ from rankdash.words.explanations import (
     statement_text,
     without_result,
 )
+from rankdash.words.failures import TEMPLATES, in_words, kind_of_failure, problem, refused
+from rankdash.words.faults import fault_words, ground, place
+from rankdash.words.html import html_safe
 from rankdash.words.reasons import reason_meanings, reason_words
+from tests.study.best_or_worst import best_or_worst
 
 nan = math.nan
+PACKAGE = Path(rerankers.__file__).parents[1]
 
 
-def said(kind, *moves, amount=-0.25, k=5):
-    return statement_text(Statement(kind, ("",) * len(moves), moves, amount), k)
+def test_a_statement_says_its_share_first_and_a_cause_what_it_cost(texts):
+    def said(kind: str, *moves: tuple[float, float], k: int | None = 5) -> str:
+        return statement_text(Statement(kind, ("",) * len(moves), moves, -0.25), k)
+
+    kinds = ["entered", "left", "rose", "fell", "held", "first", "rest"]
+    gone, ways = (7.0, nan), {"one": 1, "two": 2}
+    cases = {
+        f"{kind}, {name}": said(kind, *[gone] * n) for kind in kinds for name, n in ways.items()
+    }
+    del cases["first, two"]
+    cases |= {f"{kind}, of whole lists": said(kind, gone, k=None) for kind in ("entered", "left")}
+    for kind in ("unjudged_above", "worse_above"):
+        cases[f"{kind}, one"] = said(kind, (nan, 2.0))
+        cases[f"{kind}, two"] = said(kind, (4.0, 1.0), (nan, 2.0))
+    for n in (4, 5, 6):
+        moves = [(float(at), at + 1.0) for at in range(1, n + 1)]
+        cases[f"{n} of which five are named, or four and the rest counted"] = said("fell", *moves)
+    cases["the first one moved"] = first_text(3.0, 1.0)
+    cases["a first one appeared"] = first_text(nan, 2.0)
+    texts("statements", cases)
 
 
-@pytest.mark.parametrize(
-    ("kind", "k", "sentence"),
-    [
-        ("entered", 5, "1 relevant document entered the top 5 (7 → not ranked)."),
-        ("entered", None, "1 relevant document is new in the list (7 → not ranked)."),
-        ("left", 5, "1 relevant document dropped out of the top 5 (7 → not ranked)."),
-        ("left", None, "1 relevant document is no longer in the list (7 → not ranked)."),
-        ("rose", 5, "1 relevant document rose (7 → not ranked)."),
-        ("fell", 5, "1 relevant document fell (7 → not ranked)."),
-        ("held", 5, "1 relevant document kept its rank and counts differently for what is above "
-                    "it."),
-        ("first", 5, "The list no longer has a relevant document; one was at rank 7."),
-        ("rest", 5, "1 further relevant document counts differently."),
-    ],
-)  # fmt: skip
-def test_a_statement_says_its_share_first(kind, k, sentence):
-    assert said(kind, (7.0, nan), k=k) == f"**-0.250** · {sentence}"
+def test_what_a_reason_rests_on_is_the_document_and_what_was_promoted_above_it(texts):
+    def said(reason: str, spec: str = "ndcg@5", after: float = 7.0, **more: object) -> list[str]:
+        usual = {"share": -0.5, "delta": -0.5, "counts": (1, 2, 0)} | more
+        row = {"reason": reason, "label": 2.0, "rank_before": 1.0, "rank_after": after}
+        row |= {"share": usual["share"], "margin": 0.004, "read": 100, "full": 1400}
+        row |= dict(zip(("worse", "unjudged", "other"), usual["counts"], strict=True))
+        found = Split("q", parse_measure(spec), 1.0, 1 + usual["delta"], pd.DataFrame())
+        return evidence_text(pd.Series(row), found, "A")
 
-
-@pytest.mark.parametrize(
-    ("kind", "what"),
-    [("unjudged_above", "without a label was"), ("worse_above", "labelled as not relevant was")],
-)
-def test_a_cause_is_no_share_and_says_how_much_higher_the_value_would_be(kind, what):
-    assert said(kind, (nan, 2.0)) == (
-        f"1 document {what} promoted above relevant ones (to 2). Without it the value would be "
-        "0.250 higher."
+    part = {"share": 0.25, "delta": 0.75}
+    texts(
+        "evidence",
+        {
+            "within k": said("buried", after=5.0),
+            "below k": said("buried", after=6.0),
+            "no longer ranked": said("buried", after=nan),
+            "no k": said("buried", "ndcg", after=6.0),
+            "below relevant ones": said("buried", counts=(0, 0, 3)),
+            "below none": said("buried", counts=(0, 0, 0)),
+            "a part of the change": said("rescued", **part),
+            "of a metric that looks at the first one": said("rescued", "mrr@5", **part),
+            "no document": said("idle", share=nan),
+            "a near-tie": said("near_tie"),
+            "a text cut": said("truncated"),
+        },
     )
-    assert "(to 1 and 2). Without them the value would be" in said(kind, (4.0, 1.0), (nan, 2.0))
 
 
-@pytest.mark.parametrize(
-    ("count", "listed"),
-    [
-        (4, "1 → 2, 2 → 3, 3 → 4, and 4 → 5"),
-        (5, "1 → 2, 2 → 3, 3 → 4, 4 → 5, and 5 → 6"),
-        (6, "1 → 2, 2 → 3, 3 → 4, 4 → 5, and 2 more"),
-    ],
-)
-def test_one_more_is_named_and_two_more_are_counted(count, listed):
-    moves = [(float(place), place + 1.0) for place in range(1, count + 1)]
-    assert said("fell", *moves) == f"**-0.250** · {count} relevant documents fell ({listed})."
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """Each query's documents with label 1 are d4 and d5."""
+    return best_or_worst(6, "ndcg@2", bool, bool, relevant=2)
 
 
-def test_where_the_first_relevant_document_was_and_is():
-    assert first_text(3.0, 1.0) == ("The first relevant document was at rank 3 and is at rank 1.")
-    assert first_text(nan, 2.0) == "A first relevant document appeared, at rank 2."
+def lacking(study: Study, *systems: str) -> Study:
+    """Without query q0 in the rankings of these systems."""
+    made = {}
+    for system in systems:
+        ranking = study.ranking(system).without(["q0"])
+        made[system] = System(system, study.name(system), ranking=ranking)
+    return replace(study, systems={**study.systems, **made})
 
 
-def evidence(reason, spec="ndcg@5", after=7.0, share=-0.5, delta=-0.5, counts=(1, 2, 0)):
-    row = pd.Series(
-        {"reason": reason, "share": share, "label": 2.0, "rank_before": 1.0, "rank_after": after}
-        | {"margin": 0.004, "read": 100, "full": 1400}
-        | dict(zip(("worse", "unjudged", "other"), counts, strict=True))
-    )
-    return evidence_text(row, Split("q", parse_measure(spec), 1.0, 1 + delta, pd.DataFrame()), "A")
-
-
-@pytest.mark.parametrize(
-    ("spec", "after", "start"),
-    [
-        ("ndcg@5", 5.0, "Promoted above it: "),
-        ("ndcg@5", 6.0, "In the top 5, promoted above it: "),
-        ("ndcg@5", nan, "In the top 5, promoted above it: "),
-        ("ndcg", 6.0, "Promoted above it: "),
-    ],
-)
-def test_what_was_promoted_is_that_of_the_first_k_where_the_document_left_them(spec, after, start):
-    own = "The document: “A”, label 2."
-    assert evidence("buried", spec, after) == [
-        own, f"{start}1 labelled as worse and 2 without a label."
-    ]  # fmt: skip
-    assert evidence("buried", spec, after, counts=(0, 0, 3)) == [own, f"{start}3 as relevant."]
-    assert evidence("buried", spec, after, counts=(0, 0, 0)) == [own]
-
-
-def test_a_document_that_is_not_the_whole_change_is_named_with_its_ranks_and_share():
-    assert evidence("rescued", share=0.25, delta=0.75) == [
-        "The largest contribution: “A”, label 2: rank 1 → 7, +0.250."
-    ]
-    assert evidence("rescued", "mrr@5", share=0.25, delta=0.75) == [first_text(1.0, 7.0)]
-    assert evidence("idle", share=nan) == []
-
-
-def test_what_a_near_tie_and_a_cut_text_rest_on_is_said_in_numbers():
-    assert evidence("near_tie")[1:] == [
-        "Its score and the one now at its former rank differ by 0.4% of the range of scores in "
-        "the list."
-    ]
-    assert evidence("truncated")[1:] == [
-        "The model read 100 of its 1,400 tokens.",
-        "In the top 5, promoted above it: 1 labelled as worse and 2 without a label.",
-    ]
-
-
-def of_study(reason, documents=(), spec="ndcg@2", ranked=("a", "b"), labels=(), out=None):
-    """What is said of query q, where the ranking `ranked` has it."""
+def test_the_reason_of_a_query_says_what_it_means_and_names_its_documents(study, texts):
     columns = ["doc_id", "label", "rank_before", "rank_after"]
-    study = SimpleNamespace(
-        baseline="a",
-        dataset_id="d",
-        once=lambda _name, make: make(),
-        conventions=SimpleNamespace(threshold=1.0),
-        dataset=SimpleNamespace(
-            qrels=pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
-            names_of=lambda ids: {each: f"text of {each}" for each in ids},
-        ),
-        name=str.upper,
-        excluded=lambda system: out or {},
-        ranking=lambda system: SimpleNamespace(positions={"q": 0} if system in ranked else {}),
-    )
-    row = pd.Series({"reason": reason, "doc_id": None}, name="q")
-    found = Split("q", parse_measure(spec), 0.0, 0.0, pd.DataFrame(documents, columns=columns))
-    meaning, *rest = reasoning(study, "b", row, found, str.upper)
-    assert meaning == reason_meanings()[reason]
-    return rest
+    (challenger,) = study.challengers
+    run = study.run(challenger)
+
+    def said(of: Study, reason: str, documents=(), doc_id: str | None = None) -> list[str]:
+        row = {"reason": reason, "doc_id": doc_id, "share": nan}
+        documents = pd.DataFrame(documents, columns=columns)
+        found = Split("q0", parse_measure("ndcg@2"), 0.0, 0.0, documents)
+        meaning, *rest = reasoning(of, challenger, pd.Series(row, name="q0"), found, str.upper)
+        assert meaning == reason_meanings()[reason]
+        return rest
+
+    lost = run.queries.assign(state="failed", reason="time-out")
+    lost_run = replace(run, ranking=Ranking.from_lists([]), queries=lost)
+    failed = System(challenger, "run", load=lambda: lost_run)
+    below = {
+        "the best label, then the nearest": [
+            ("d1", 1.0, 3.0, 9.0), ("d2", 2.0, 9.0, 8.0), ("d3", 2.0, nan, 7.0)],
+        # Within it on both sides, or of no worth, is not below.
+        "below the cutoff on one side is enough": [
+            ("d1", 3.0, 1.0, 2.0), ("d2", 1.0, 2.0, 3.0), ("d3", 0.0, 3.0, 3.0)],
+        "or on the other": [("d1", 3.0, 2.0, 1.0), ("d2", 1.0, 3.0, 2.0)],
+        "the nearest of equals": [("d1", 2.0, 9.0, 3.0), ("d2", 2.0, 4.0, 5.0)],
+    }  # fmt: skip
+    texts(
+        "reasoning",
+        {
+            "the baseline lacks it": said(lacking(study, study.baseline), "missing"),
+            "both lack it": said(lacking(study, study.baseline, challenger), "missing"),
+            "the challenger failed": said(
+                replace(study, systems={**study.systems, challenger: failed}), "failed"),
+            "skipped": without_result("A", "skipped"),
+            "labels from the threshold on": said(study, "no_relevant_candidate"),
+            "labels below it": said(
+                replace(study, conventions=Conventions(threshold=1.5)), "no_relevant_candidate"),
+        }
+        | {name: said(study, "below_cutoff", documents) for name, documents in below.items()}
+        | {"reasons": [(word, reason_meanings()[code]) for code, word in reason_words().items()]},
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("grades", "said"),
-    [
-        ((1.0, 0.5, 2.0), "2 relevant documents, but the first stage did not retrieve them."),
-        ((1.0, 0.5, 0.0), "1 relevant document, but the first stage did not retrieve it."),
-    ],
-)
-def test_what_was_not_retrieved_is_counted_from_the_threshold_on(grades, said):
-    labels = [("q", doc, grade) for doc, grade in zip("xyz", grades, strict=True)]
-    labels.append(("other", "x", 3.0))
-    assert of_study("no_relevant_candidate", labels=labels) == [f"Its labels name {said}"]
-
-
-def test_each_side_without_a_result_is_named():
-    assert of_study("missing", ranked=("b",)) == ["A does not rank it."]
-    assert of_study("missing", ranked=()) == ["A does not rank it.", "B does not rank it."]
-    assert of_study("failed", out={"q": "failed"}) == ["A failed on it.", "B failed on it."]
-    assert without_result("A", "skipped") == "A was not run on it."
-
-
-@pytest.mark.parametrize(
-    ("documents", "told"),
-    [
-        # The best label, then the nearest on either side.
-        ([("x", 1.0, 3.0, 9.0), ("y", 2.0, 9.0, 8.0), ("z", 2.0, nan, 7.0)],
-         ("Z", 2, "not ranked", 7)),
-        # Below the cutoff on one side is enough; within it on both, or of no worth, is not below.
-        ([("x", 3.0, 1.0, 2.0), ("y", 1.0, 2.0, 3.0), ("z", 0.0, 3.0, 3.0)], ("Y", 1, 2, 3)),
-        ([("x", 3.0, 2.0, 1.0), ("y", 1.0, 3.0, 2.0)], ("Y", 1, 3, 2)),
-        ([("x", 2.0, 9.0, 3.0), ("y", 2.0, 4.0, 5.0)], ("X", 2, 9, 3)),
-    ],
-)  # fmt: skip
-def test_the_best_document_below_the_cutoff_is_named_the_nearest_of_equals(documents, told):
-    name, label, before, after = told
-    assert of_study("below_cutoff", documents) == [
-        f"The nearest is “TEXT OF {name}”, label {label}: rank {before} → {after}."
-    ]
-
-
-def test_every_reason_has_a_word_and_a_meaning():
+def test_every_reason_and_every_fault_has_its_own_word():
     assert set(reason_words()) == set(reason_meanings()) == set(CODES)
     assert len(set(reason_words().values())) == len(set(reason_meanings().values())) == len(CODES)
+    assert set(fault_words()) == set(FAULTS)
+
+
+NOWHERE, FIRST, THIRD = Missed("a"), Missed("b", "first", 1), Missed("c", "dense", 3)
+
+
+def test_a_fault_splits_the_loss_and_says_what_the_largest_part_comes_from(texts):
+    lost = (0.2, 0.2, 0.4, 1.0)
+    cases = {
+        "not retrieved": (fault(*lost), (NOWHERE, NOWHERE), 0),
+        "another system has it": (fault(*lost), (FIRST,), 0),
+        "others have some": (fault(*lost), (THIRD, NOWHERE, FIRST), 0),
+        "below the depth": (fault(*lost), (), 0),
+        "a better order": (fault(0.2, 0.2, 1.0, 1.0), (), 0),
+        "labels": (fault(0.2, 0.9, 1.0, 1.0), (), 1),
+        "two labels": (fault(0.2, 0.9, 1.0, 1.0), (), 2),
+        "a part that would be written as nothing": (fault(0.2, 0.2, 0.9996, 1.0), (NOWHERE,), 0),
+        "a part that is just written": (fault(0.2, 0.2, 0.9994, 1.0), (NOWHERE,), 0),
+        "mixed": (fault(0.2, 0.5, 0.7, 1.0), (NOWHERE,), 3),
+        "nothing is lost": (fault(1.0, 1.0, 1.0, 1.0), (), 0),
+    }
+
+    def said(found: Fault, *given: object, relevant: int = 3) -> str:
+        return ground(Blame(found, relevant, *given), "NDCG@10", str.upper)
+
+    texts(
+        "faults",
+        {name: said(*given) for name, given in cases.items()}
+        | {
+            "nothing is labelled": said(LABELS_SAY_TOO_LITTLE, (), 0, relevant=0),
+            "nothing that is shown is": said(LABELS_SAY_TOO_LITTLE, (NOWHERE,), 0, relevant=1),
+            "where it is": [place(each, str.upper) for each in (NOWHERE, FIRST)],
+            "words": list(fault_words().values()),
+        },
+    )
+
+
+def test_queries_are_counted_and_a_label_of_0_is_a_label(texts):
+    counts = {"failed": 2, "missing": 1}
+    labels = [(each, queries.grade(each, 3.0), queries.label_words(each)) for each in (2.0, 0.0)]
+    words = [queries.outcome_words(), queries.state_words(), queries.count_words()]
+    texts(
+        "queries",
+        {
+            "excluded": [queries.left_out_text(counts), *queries.excluded(counts)],
+            "one excluded": queries.left_out_text({"failed": 1}),
+            "none excluded": queries.left_out_text({}),
+            "labels": [*labels, queries.grade(nan, 3.0), queries.label_words(None)],
+            "judged": [queries.judged_title(None), queries.judged_title(5)],
+            "metrics": [queries.metric_title(spec) for spec in ("ndcg@10", "map-graded")],
+            "counts": [queries.query_count(n) for n in (0, 1, 2, 2000)],
+            "words": [(key, word) for each in words for key, word in each.items()],
+        },
+    )
+
+
+def test_a_quote_in_a_name_ends_no_attribute_and_what_cannot_be_seen_is_dropped():
+    safe = html_safe("<a title='x' class=\"y\">&\x00\u202e\t")
+    assert safe == "&lt;a title=&#x27;x&#x27; class=&quot;y&quot;&gt;&amp;\t"
+    assert html_safe("a\tb") == "a\tb"
+
+
+REASONS = {
+    "no details": "no candidates",
+    "a name": "document 'd 7' has no text",
+    "a full stop": "The ranking does not contain this query.",
+    "counts": "Documents without a finite score from the model: 2 of 5.",
+    "as it was worded before": "The model gave no finite score for 2 of 5 documents.",
+    "within another": "requests that failed: 1 of 1: time-out: no answer within 1 s.",
+    "within two": "second stage: 2 of 9 requests failed: time-out: no answer within 30 seconds.",
+    "attempts at the end": "there is no connection (refused) (after 3 attempts)",
+    "an index": "documents with a score: 3 of 5: index 7 comes twice.",
+    "a quote": "answers that could not be read: 1 of 1: the model said 'maybe'.",
+    "brackets": "the service answered 503: over (and out)",
+    "of a run": "MiniLM: not in the sample",
+    "of a run, within others": (
+        "Fast: 2 of 9 requests failed: there is no connection (refused) (after 3 attempts)"
+    ),
+}
+UNKNOWN = [
+    *("KeyError: 'x'", "It is broken.", "", "{n}", "the service is"),
+    # What a service or a model says is no count.
+    *("index one comes twice", "the service answered badly: no", "the service said nothing"),
+    "first stage: " * 100_000 + "no answer in time",
+]
+
+
+def test_a_known_reason_is_said_in_the_language_in_force_and_any_other_as_it_is(texts):
+    kinds = ["rate_limit", "server_error", "time_out", "no_connection", "refused", "unreadable"]
+    kinds += ["no_text", "elsewhere", "not_asked", "any other"]
+    error = DataError("It failed: {reason}", remedy="Mend it.", reason=REASONS["counts"])
+    texts(
+        "failures",
+        {name: in_words(reason) for name, reason in REASONS.items()}
+        | {"kinds": [kind_of_failure(each) for each in kinds]}
+        | {"an error": problem(error), "a rate limit": [refused(1, 1), refused(300, 1200)]},
+    )
+    assert [in_words(reason) for reason in UNKNOWN] == UNKNOWN
+    with speaking("en"):
+        assert [in_words(each) for each in REASONS.values()] == [
+            each.rstrip(".") for each in REASONS.values()
+        ]
+
+
+def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
+    class Fixed:
+        def score(self, requests):
+            return self.given
+
+    request, reranker = Request("q", "ask", ["a", "b"], ["x", "y"]), Fixed()
+    one, none, two = Scored(np.zeros(1)), Scored(np.full(2, nan)), Scored(np.ones(2))
+    for reranker.given in ([one], [none], [], [two] * 2):
+        (answer,) = ask(reranker, [request], int, int).answers
+        with speaking("zh"):
+            assert answer.error and in_words(answer.error) != answer.error
+
+
+def test_every_template_is_still_said_somewhere():
+    """A sentence that is changed where it is said would stay English from then on."""
+    folders = [PACKAGE / folder for folder in ("rerankers", "runs", "readers", "store")]
+    source = "".join(file.read_text() for each in folders for file in each.rglob("*.py"))
+    gone = [
+        template
+        for template in TEMPLATES
+        if not all(
+            piece.strip(" (),") in source
+            for piece in re.split(r"\{\w+\}|first(?= stage)|second(?= stage)|1 query", template)
+        )
+    ]
+    assert gone == []

@@ -1,23 +1,31 @@
-"""Amounts, prices and labels in words, each from both sides of where the words change."""
+"""Amounts, prices and assumptions in words, each from both sides of where the words change."""
 
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from types import SimpleNamespace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from rankdash.runs.usage import MeasuredLoad
-from rankdash.settings import Setting
-from rankdash.study.pricing import Bill, Served
+from rankdash.study.costs import Choice
+from rankdash.study.pricing import Bill, Served, Waiting
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.billing import Load, Price
-from rankdash.value.price_list import STALE_DAYS, ListedPrice
-from rankdash.words import assumptions, prices, queries, settings
-from rankdash.words.html import html_safe
-from rankdash.words.money import money
+from rankdash.value.billing import UNITS, Load, Price
+from rankdash.value.payoff import Option, outcome
+from rankdash.value.price_list import (
+    STALE_DAYS,
+    ListedPrice,
+    parse_prices,
+    shipped,
+    to_json,
+    usual,
+)
+from rankdash.words import assumptions, prices
+from rankdash.words.money import money, symbol
 
 TODAY = date(2026, 11, 1)
+BY_NAME = {each.name: each for each in ASSUMPTIONS}
+BY_KEY = {each.key: each for each in shipped()}
 
 
 @pytest.fixture(autouse=True)
@@ -27,38 +35,21 @@ def _today(monkeypatch: pytest.MonkeyPatch) -> None:
     class Clock(datetime):
         @classmethod
         def now(cls, tz=None):
+            assert tz is UTC
             return cls(*TODAY.timetuple()[:3], tzinfo=tz)
 
     monkeypatch.setattr(prices, "datetime", Clock)
 
 
-@pytest.mark.parametrize(
-    ("amount", "said"),
-    [
-        (None, "–"),
-        (float("inf"), "–"),
-        (0.0, "$0.00"),
-        (-0.0, "$0.00"),
-        (0.001, "$0.001"),
-        (0.00123, "$0.0012"),
-        (0.5, "$0.50"),
-        (1.0, "$1.00"),
-        (999.99, "$999.99"),
-        (-999.994, "-$999.99"),
-        (1000.0, "$1,000"),
-        (1000.4, "$1,000"),
-        (1e15, "$1,000,000,000,000,000"),
-        (1.1e15, "> $1,000,000,000,000,000"),
-        (-1.1e15, "< -$1,000,000,000,000,000"),
-        (1e-12, "$0.00"),
-    ],
-)
-def test_an_amount_has_the_digits_that_say_something(amount, said):
-    assert money(amount, "USD") == said
+def test_an_amount_has_the_digits_that_say_something(texts):
+    amounts = [None, float("inf"), 0.0, -0.0, 1e-12, 0.001, 0.00123, 0.0123, 0.5, 0.999, 1.0]
+    amounts += [999.99, -999.994, 1000.0, 1000.4, -1234.5, 1e15, 1.1e15, -1.1e15]
+    rows = [(each, *(money(each, currency) for currency in ("USD", "JPY"))) for each in amounts]
+    texts("money", {"amounts": rows, "symbols": [symbol(each) for each in ("USD", "EUR", "CNY")]})
 
 
 def listed(unit: str = "search", age: int = 0, currency: str = "USD") -> ListedPrice:
-    price = Price(2.0, unit, currency)
+    price = Price(2.0, unit, currency, utilisation=0.3)
     return ListedPrice("own", "Ours", "", price, "our contract", TODAY - timedelta(days=age))
 
 
@@ -66,167 +57,111 @@ def bill(price: ListedPrice | None = None, *, estimated: bool = False, **more: o
     return Bill(price, MeasuredLoad(Load(10, 40, 90), estimated=estimated), "USD", **more)
 
 
-@pytest.mark.parametrize(
-    ("unit", "estimated", "age", "way", "marks"),
-    [
-        ("search", False, STALE_DAYS, None, []),
-        ("search", False, STALE_DAYS + 1, None, ["old price"]),
-        ("search", True, 0, None, ["tokens estimated"]),
-        ("tokens", True, 0, None, ["tokens estimated"]),
+def hour(way: str, *given: object, **more: object) -> Bill:
+    return bill(listed("hour"), served=Served(12.345, way, *given), **more)
+
+
+def priced(own: Bill | None, load: MeasuredLoad) -> Choice:
+    option = Option("mini", 0.001, None)
+    came = outcome(option, Assumptions())
+    return Choice(option, came, "run", own, load, Waiting(None, None))
+
+
+def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
+    old, none = bill(listed(age=STALE_DAYS + 1)), bill(lack="price")
+    flat = bill(listed("flat"))
+    bills = {
+        "as old as may be": bill(listed(age=STALE_DAYS)),
+        "a day older": old,
+        "tokens estimated, by the search": bill(listed(), estimated=True),
+        "tokens estimated, by the token": bill(listed("tokens"), estimated=True),
         # What is paid by the hour or by the search costs the same whatever is sent.
-        ("flat", True, 0, None, []),
-        ("hour", True, 0, "concurrent", []),
-        ("hour", False, 0, "listed", ["assumed searches per second"]),
-        ("hour", False, 0, "batches", ["throughput of batches"]),
-        ("hour", False, 0, "alone", ["throughput of one query at a time"]),
-    ],
-)
-def test_a_price_is_marked_where_it_is_to_be_checked(unit, estimated, age, way, marks):
-    served = None if way is None else Served(5.0, way)
-    assert prices.marks(bill(listed(unit, age), estimated=estimated, served=served)) == marks
+        "tokens estimated, flat": bill(listed("flat"), estimated=True),
+        "an hour with several clients": hour("concurrent", 4, "AMD EPYC", estimated=True),
+        "an hour as listed": hour("listed"),
+        "an hour of batches": hour("batches"),
+        "an hour alone": hour("alone"),
+        "an hour of a busy machine": hour("alone", 0, "", True),
+        "whole machines": hour("listed", traffic=1e5),
+        "another currency": bill(listed(currency="EUR"), rate=1.25),
+        "the same currency at a rate": bill(listed(), rate=1.0),
+        "no exchange rate": bill(listed(currency="EUR"), rate=None, lack="rate"),
+        "no price": none,
+        "an example": bill(BY_KEY["own"]),
+        "an example that was chosen": bill(BY_KEY["own"], chosen=True),
+        "a sum": bill(parts=(("one", flat), ("two", flat))),
+        "the marks of its parts once": bill(parts=(("one", old), ("two", old))),
+        "a part without a price": bill(parts=(("one", flat), ("two", none)), lack="parts"),
+    }
+    lacks = ["", "price", "throughput", "tokens", "rate", "parts"]
+    rates = [(unit, prices.rate(Price(2.0, unit))) for unit in UNITS]
 
+    def said(own: Bill) -> list[object]:
+        row = assumptions.rows(Assumptions(), [priced(own, own.load)], "USD", "Hit@10")[-2]
+        return [
+            (prices.of(own), *prices.marks(own)),
+            " · ".join(prices.notes(own)),
+            row[1],
+        ]
 
-def test_the_marks_of_a_sum_are_those_of_its_parts_each_once():
-    old = bill(listed(age=STALE_DAYS + 1))
-    both = bill(parts=(("one", old), ("two", old)))
-    assert prices.marks(both) == ["sum of its parts", "old price"]
-    assert prices.of(both) == "sum of its parts"
-    assert prices.marks(bill(lack="price")) == []
-    assert prices.of(bill(lack="price")) == "no price given"
-    assert prices.of(old) == "Ours: $2.00/1,000 units"
-
-
-def test_the_notes_of_a_price_name_source_age_rate_and_what_is_lacking():
-    source = f"our contract, {TODAY.isoformat()}"
-    assert prices.notes(bill(listed(), rate=1.0)) == [source]
-    euro = bill(listed(currency="EUR"), rate=1.25)
-    assert prices.notes(euro) == [source, "1 EUR = 1.25 USD, as typed"]
-    unknown = bill(listed(currency="EUR"), rate=None, lack="rate")
-    assert prices.notes(unknown) == [source, "no exchange rate"]
-    stale = prices.notes(bill(listed(age=STALE_DAYS + 1)))
-    assert stale[1] == f"⚠ older than {STALE_DAYS} days: check it"
-    both = prices.notes(bill(parts=(("one", bill(listed())), ("two", bill(lack="price")))))
-    assert both == [f"one: {source}", "two: no price given"]
-
-
-def test_how_a_machine_was_measured_stands_with_its_clients_and_its_processor():
-    hour = replace(listed("hour"), price=Price(2.0, "hour", utilisation=0.3))
-    served = Served(12.345, "concurrent", 4, "AMD EPYC")
-    assert prices.notes(bill(hour, served=served))[1] == (
-        "at 12.3 searches per second and 30% use, measured with 4 at once (AMD EPYC)"
-    )
-    alone = prices.notes(bill(hour, served=Served(5.0, "alone")))[1]
-    assert alone.endswith("measured one query at a time (a machine that was not recorded)")
-    assert "as the price list says" in prices.notes(bill(hour, served=Served(5.0, "listed")))[1]
-
-
-BY_NAME = {each.name: each for each in ASSUMPTIONS}
-
-
-@pytest.mark.parametrize(
-    ("name", "amount", "said"),
-    [
-        ("traffic_share", 0.5, "50.0%"),
-        ("value_per_search", 0.02, "$0.02"),
-        ("elasticity", 1.5, "1.5%"),
-        ("latency_target_ms", 500.0, "500 ms"),
-    ],
-)
-def test_an_assumption_is_written_by_its_unit(name, amount, said):
-    assert assumptions.value(BY_NAME[name], amount, "USD") == said
-    assert "money" not in assumptions.unit(BY_NAME[name], "USD")
-
-
-def test_a_unit_is_said_where_the_title_does_not_say_it():
-    assert assumptions.unit(BY_NAME["traffic_share"], "USD") == ""
-    assert assumptions.unit(BY_NAME["latency_target_ms"], "USD") == "ms"
-    assert assumptions.unit(BY_NAME["value_per_search"], "EUR") == "€"
-    alike = SimpleNamespace(unit="Searches", title="searches")
-    assert assumptions.unit(alike, "USD") == ""
-
-
-def test_defaults_are_said_at_the_value_in_force_and_not_at_all_where_there_are_none():
-    found = SimpleNamespace(
-        assumptions=Assumptions(traffic_share=0.5), currency="USD",
-        defaults=(BY_NAME["traffic_share"],),
-    )  # fmt: skip
-    said = assumptions.defaults(found)
-    assert said.startswith("At their defaults: ") and said.endswith(" (50.0%).")
-    assert assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))) == ""
-
-
-def rows_of(choice: SimpleNamespace) -> list[tuple[str, str, str]]:
-    """The price and the load of a system, as the table of assumptions lists them."""
-    return assumptions.rows(Assumptions(), [choice], "USD", "Hit@10")[-2:]
-
-
-def test_a_price_is_listed_with_its_unit_or_as_the_sum_of_its_parts_or_not():
-    def priced(own: Bill) -> str:
-        return rows_of(SimpleNamespace(name="mini", load=own.load, bill=own))[0][1]
-
-    assert priced(bill(listed("flat"))).startswith("$2.00 ")
-    assert priced(bill()) == "–"
-    both = bill(parts=(("one", bill(listed("flat"))), ("two", bill(listed("flat")))))
-    assert priced(both) == "$4.00"
-
-
-@pytest.mark.parametrize("estimated", [True, False])
-def test_what_a_search_sends_was_counted_or_estimated(estimated):
-    load = MeasuredLoad(Load(10, 40, 90), estimated=estimated)
-    name, sent, how = rows_of(SimpleNamespace(name="mini", load=load, bill=bill()))[1]
-    assert name == "What a search of mini sends"
-    assert sent == "40 documents of 90 tokens, query of 10"
-    assert how == (
-        "tokens estimated: this run counted none" if estimated else "tokens counted by the run"
+    texts(
+        "prices",
+        {name: said(own) for name, own in bills.items()}
+        | {"lacks": [prices.lack(bill(lack=each)) for each in lacks], "rates": rates},
     )
 
 
-# Queries, labels and settings.
-
-
-def test_excluded_queries_are_summed_and_named():
-    counts = {"failed": 2, "missing": 1}
-    assert queries.left_out_text(counts).startswith("3 queries are excluded on both sides")
-    assert queries.left_out_text(counts).endswith(": failed (2), not ranked (1).")
-    assert queries.left_out_text({}) == ""
-    assert queries.excluded(counts) == ["2 excluded (failed)", "1 excluded (not ranked)"]
+def test_an_assumption_is_written_by_its_unit_with_its_value_in_force(texts):
+    given = Assumptions(traffic_share=0.5)
+    counted = MeasuredLoad(Load(10, 40, 90), estimated=False)
+    loads = {
+        "counted": counted,
+        "estimated": replace(counted, estimated=True),
+        "one document": MeasuredLoad(Load(10, 1, 90), estimated=False),
+        "no texts": MeasuredLoad(Load(10, 40, float("nan")), estimated=True),
+    }
+    options = {name: priced(bill(listed()), each) for name, each in loads.items()}
+    texts(
+        "assumptions",
+        {
+            "rows": assumptions.rows(given, [priced(None, counted)], "EUR", "Hit@10"),
+            "units": [(each.name, assumptions.unit(each, "EUR")) for each in ASSUMPTIONS],
+            "an amount": assumptions.value(BY_NAME["value_per_search"], 0.02, "USD"),
+            "a percentage": assumptions.value(BY_NAME["elasticity"], 1.5, "USD"),
+            "defaults": assumptions.defaults(Money(given, given=frozenset({"searches_per_day"}))),
+            "all set": assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))),
+        }
+        | {
+            f"what a search sends, {name}": assumptions.rows(given, [each], "USD", "Hit@10")[-1]
+            for name, each in options.items()
+        },
+    )
 
 
 @pytest.mark.parametrize(
-    ("label", "said", "words"),
-    [(2.0, "2 of 3", "2"), (0.0, "0 of 3", "0"), (float("nan"), "not judged", None)],
+    ("place", "key"),
+    [("cpu", "own-cpu"), ("gpu", "own-gpu"), ("service", "own"), ("llm", "template-model")],
 )
-def test_a_label_of_0_is_a_label(label, said, words):
-    assert queries.grade(label, 3.0) == said
-    assert queries.label_words(None if words is None else label) == words or words is None
-    assert queries.label_words(None) == "not judged"
-    assert (queries.judged_title(None), queries.judged_title(5)) == ("Judged", "Judged@5")
+def test_a_reranker_is_priced_by_what_it_runs_on(place, key):
+    assert usual(place, BY_KEY) == BY_KEY[key]
+    assert usual(place, {}) is None
 
 
-def setting(default: object, **more: object) -> Setting:
-    return Setting(default, "X", "", **({"name": "x", "unset": "taken from the labels"} | more))
+@pytest.mark.parametrize("key", BY_KEY)
+def test_one_cell_makes_an_example_no_price_of_ones_own(key):
+    example = BY_KEY[key]
+    dearer = replace(example.price, amount=9.0)
+    changes = {"price": dearer, "source": "our contract", "as_of": date(2026, 12, 1)}
+    for name, value in (changes | {"provider": "Us", "key": "mine"}).items():
+        assert replace(example, **{name: value}).example
+    assert example.example
+    assert not replace(example, price=dearer, source="our contract").example
 
 
-@pytest.mark.parametrize(
-    ("default", "numbers", "options"),
-    [
-        (True, (), {"False": "no", "True": "yes"}),
-        (1.0, (3.0, 0.5), {"0.5": "0.5", "1": "1", "3": "3"}),
-        (None, (2.0,), {"auto": "taken from the labels", "2": "2"}),
-        (5, (10, 5), {"5": "5", "10": "10"}),
-    ],
-)
-def test_the_options_of_a_setting_begin_with_what_goes_without_saying(default, numbers, options):
-    found = settings.options_of(setting(default), numbers)
-    assert list(found.items()) == list(options.items())
-    assert settings.options_of(setting(None, choices={"a": "A"}), ()) == {"a": "A"}
-
-
-def test_a_setting_in_force_is_said_though_it_is_not_offered():
-    rules = SimpleNamespace(x=0.25)
-    assert settings.in_words([setting(1.0)], rules) == [("X", "0.25")]
-
-
-def test_a_quote_in_a_name_ends_no_attribute_and_what_cannot_be_seen_is_dropped():
-    safe = html_safe("<a title='x' class=\"y\">&\x00\u202e\t")
-    assert safe == "&lt;a title=&#x27;x&#x27; class=&quot;y&quot;&gt;&amp;\t"
+def test_a_list_of_an_earlier_version_loses_the_throughput_that_nobody_measured():
+    old = [replace(each, price=replace(each.price, searches_per_second=20.0)) for each in shipped()]
+    assert parse_prices(to_json(old).encode(), "saved") == tuple(
+        new if new.price.unit == "hour" else was for new, was in zip(shipped(), old, strict=True)
+    )
+    own = replace(old[-1], source="our invoice")
+    assert parse_prices(to_json([own]).encode(), "saved") == (own,)
