@@ -260,6 +260,7 @@ def test_a_ceiling_is_said_of_the_documents_that_it_is_of(texts, monkeypatch):
         "the candidates down to a depth hold a part": labelled(shallow, "d5", "d4"),
         "they hold everything": labelled(shallow, "d4"),
         "uploaded runs, each with its own list": uploaded,
+        "a list of everything, and one of nothing": labelled(uploaded, "d5"),
         "a reranked and an uploaded run": ceilings("reranked", "dense"),
     }
     said = {name: headroom.notes(each, str.upper) for name, each in cases.items()}
@@ -296,6 +297,9 @@ def test_a_light_says_what_is_wrong_and_what_to_do(texts):
         "no labels": report(labels=0),
         "no texts": report(chars=None),
         "many rows are refused": report(refused),
+        "what is wrong comes before what is to be looked at": report(
+            warning("ties"), warning("none_in_top"), warning("rank_gaps")
+        ),
     }
     counts = [label_count(n, of) for n, of in ((1, 0), (325, 0), (325, 3307))]
     texts(
