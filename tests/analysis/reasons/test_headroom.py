@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
-from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, registry
 from rankdash.ranking.ranking import Ranking
+from tests.results import results, shown
 
 DOCS = "abcde"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
@@ -32,49 +32,75 @@ def qrels(**labels: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
-def split(first, before, after, labels, spec, depth=None, **conventions):
+def split(first, before, after, labels, spec, depth=None, left_out=None, own=False, **conventions):
     rules = Conventions(**conventions)
-    ours, theirs = (evaluate(judge(each, labels, rules), [spec], rules) for each in (before, after))
-    return headroom(ours, theirs, limits(judge(first, labels, rules), spec, rules, depth))
+    ours, theirs = (judge(each, labels, rules) for each in (before, after))
+    best = limits(judge(first, labels, rules), spec, rules, depth, own=own)
+    values = evaluate(ours, [spec], rules), evaluate(theirs, [spec], rules, left_out or {})
+    return headroom(*values, best)
 
 
-def test_a_loss_is_split_between_retriever_and_reranker():
-    labels = qrels(q={"a": 1, "x": 1, "b": 0})
-    found = split(ranking(q="bca"), ranking(q="bca"), ranking(q="bac"), labels, "map")
-    row = found.queries.iloc[0]
-    assert row["baseline"] == pytest.approx(1 / 6)
-    assert row["challenger"] == pytest.approx(1 / 4)
-    assert row["ceiling"] == pytest.approx(1 / 2), "x is not among the candidates"
-    assert row["retriever"] == pytest.approx(1 / 2)
-    assert row["to_win"] == pytest.approx(1 / 4)
-    assert row["won"] == pytest.approx(1 / 12)
-    assert found.share_won == pytest.approx((1 / 12) / (1 / 2 - 1 / 6))
-    assert found.recall_ceiling == pytest.approx(1 / 2)
+def told(first, before, after, labels, spec, *rest, **rules):
+    """The means, and below them the queries. Lists and labels of query q, or of several."""
+    lists = (ranking(**({"q": each} if isinstance(each, str) else each))
+             for each in (first, before, after))  # fmt: skip
+    many = labels if isinstance(next(iter(labels.values())), dict) else {"q": labels}
+    found = split(*lists, qrels(**many), spec, *rest, **rules)
+    means = {name: getattr(found, name) for name in (
+        "n", "left_out", "depth", "own", "share_won", "recall_ceiling", "ceiling", "perfect",
+        "retriever", "to_win", "won",
+    )}  # fmt: skip
+    rows = "".join(f"\n  {shown(row.dropna())}" for _, row in found.queries.iterrows())
+    return shown(means) + rows
 
 
-def test_what_is_found_is_no_share_of_nothing():
-    """A query without a relevant document counts 0 in a mean when asked, and finds no share."""
-    labels = qrels(q={"a": 1, "x": 1}, none={"a": 0})
-    lists = ranking(q="ab", none="ab")
-    for rule in ("skip", "count"):
-        found = split(lists, lists, lists, labels, "ndcg@5", no_relevant=rule)
-        assert found.recall_ceiling == pytest.approx(1 / 2)
+A, AX, BC = {"a": 1}, {"a": 1, "x": 1}, {"b": 1, "c": 1}
+TWO_LISTS = {"q": "ab", "r": "ba"}
+CASES = {
+    "a loss split between both, x is no candidate": lambda: told(
+        "bca", "bca", "bac", {"a": 1, "x": 1, "b": 0}, "map"
+    ),
+    # Without a relevant document a query counts 0 in a mean when asked, and finds no share.
+    **{
+        f"recall of nothing, {rule}": lambda rule=rule: told(
+            *[{"q": "ab", "none": "ab"}] * 3, {"q": AX, "none": {"a": 0}}, "ndcg@5",
+            no_relevant=rule,
+        )
+        for rule in ("skip", "count")
+    },
+    "a metric that cannot reach 1": lambda: told("ba", "ba", "ab", {"a": 1, "b": 0}, "precision@5"),
+    **{
+        f"reordered to depth {depth}": lambda depth=depth: told(
+            "abc", "abc", "abc", {"c": 1}, "mrr", depth
+        )
+        for depth in (None, 2, 3)
+    },
+    **{
+        f"two at depth {depth} of 3": lambda depth=depth: told(*["abc"] * 3, BC, "mrr", depth)
+        for depth in (1, 2, 3, 4)
+    },
+    "a query that failed": lambda: told(*[TWO_LISTS] * 3, {"q": A, "r": A}, "mrr", None,
+                                        {"r": "failed"}),
+    "nothing to win": lambda: told("ab", "ab", "ba", A, "mrr"),
+    # Its own list has neither c nor x.
+    "only the baseline ranks it": lambda: told(
+        "ab", "ca", "ab", {"a": 1, "c": 1, "x": 1}, "recall", own=True
+    ),
+    **{
+        f"the shorter list {after}": lambda after=after: told("abc", "abc", after, A, "precision")
+        for after in ("a", "abc", "bc")
+    },
+    "a shorter list of the baseline": lambda: told("abc", "a", "abc", A, "precision"),
+    "three are relevant, of which the list of two has one": lambda: told(
+        "ab", "ab", "ab", {"a": 1, "x": 1, "y": 1}, "precision"
+    ),
+    "without queries": lambda: told("ab", "ab", "ab", {"a": 0}, "mrr"),
+    "no headroom of labels": lambda: told("a", "a", "a", A, "judged@10"),
+}  # fmt: skip
 
 
-def test_the_retriever_is_not_blamed_for_a_metric_that_cannot_reach_one():
-    labels = qrels(q={"a": 1, "b": 0})
-    found = split(ranking(q="ba"), ranking(q="ba"), ranking(q="ab"), labels, "precision@5")
-    assert found.perfect == pytest.approx(0.2)
-    assert found.retriever == 0
-    assert found.to_win == 0
-
-
-def test_a_depth_limits_what_the_ceiling_may_reorder():
-    labels = qrels(q={"c": 1})
-    lists = ranking(q="abc")
-    assert split(lists, lists, lists, labels, "mrr").ceiling == 1
-    assert split(lists, lists, lists, labels, "mrr", depth=2).ceiling == pytest.approx(1 / 3)
-    assert split(lists, lists, lists, labels, "mrr", depth=3).ceiling == 1
+def test_the_perfect_value_is_split_by_whose_part_it_is(approved):
+    approved("analysis/headroom", results(CASES))
 
 
 def test_limits_are_laid_beside_their_queries_in_whatever_order_they_come():
@@ -117,20 +143,6 @@ def test_the_best_order_is_kept_with_its_lists_and_not_longer():
     assert kept() is None
 
 
-def test_a_query_that_failed_has_no_split_and_is_counted():
-    labels = qrels(q={"a": 1}, r={"a": 1})
-    lists = ranking(q="ab", r="ba")
-    rules = Conventions()
-    judged = judge(lists, labels, rules)
-    before = evaluate(judged, ["mrr"], rules)
-    after = evaluate(judged, ["mrr"], rules, {"r": "failed"})
-    found = headroom(before, after, limits(judged, "mrr", rules))
-    assert (found.n, found.left_out, found.ceiling) == (1, {"failed": 1}, 1)
-    row = found.queries.set_index("query_id").loc["r"]
-    assert row["state"] == "failed"
-    assert row[[*SHARES, "ceiling", "perfect"]].isna().all()
-
-
 @pytest.mark.parametrize(
     "rules", [{}, {"mrr_none": "skip"}, {"missing": "skip"}, {"queries": "both"}]
 )
@@ -141,74 +153,6 @@ def test_the_ceiling_is_of_every_labelled_query_whatever_counts_in_a_mean(rules)
     found = limits(judge(ranking(q="ab", none="ab"), labels, conventions), "mrr", conventions)
     assert dict(zip(found.query_ids, found.ceiling, strict=True)) == {"q": 1, "none": 0, "gone": 0}
     assert (found.perfect == 1).all()
-
-
-def test_there_is_no_share_where_there_was_nothing_to_win():
-    labels = qrels(q={"a": 1})
-    lists = ranking(q="ab")
-    found = split(lists, lists, ranking(q="ba"), labels, "mrr")
-    assert found.won == pytest.approx(-1 / 2)
-    assert found.share_won is None
-
-
-def test_a_relevant_document_that_only_the_baseline_ranks_is_lost_by_retrieval():
-    labels = qrels(q={"a": 1, "c": 1, "x": 1})
-    sides = ranking(q="ca"), ranking(q="ab")
-    rules = Conventions()
-    ours, theirs = (evaluate(judge(each, labels, rules), ["recall"], rules) for each in sides)
-    own = limits(judge(sides[1], labels, rules), "recall", rules, own=True)
-    found = headroom(ours, theirs, own)
-    assert found.own
-    assert (found.ceiling, found.to_win, found.won) == pytest.approx((1 / 3, 0, -1 / 3))
-    assert found.retriever == pytest.approx(2 / 3), "its list has neither c nor x"
-    assert found.recall_ceiling == pytest.approx(1 / 3)
-    assert found.share_won is None
-
-
-@pytest.mark.parametrize(("after", "to_win"), [("a", 0), ("abc", 0), ("bc", 1 / 3)])
-def test_a_shorter_list_of_the_candidates_does_not_pass_the_ceiling_of_whole_lists(after, to_win):
-    labels = qrels(q={"a": 1})
-    found = split(ranking(q="abc"), ranking(q="abc"), ranking(q=after), labels, "precision")
-    row = found.queries.iloc[0]
-    assert (row["to_win"], row["retriever"]) == pytest.approx((to_win, 0))
-
-
-def test_a_shorter_list_of_the_baseline_is_no_order_of_the_whole_list():
-    labels = qrels(q={"a": 1})
-    found = split(ranking(q="abc"), ranking(q="a"), ranking(q="abc"), labels, "precision")
-    row = found.queries.iloc[0]
-    assert (row["ceiling"], row["to_win"], row["won"]) == pytest.approx((1 / 3, 0, -2 / 3))
-
-
-def test_no_list_is_more_precise_than_one_of_relevant_documents_alone():
-    """Three are relevant, of which the list of two holds one."""
-    labels = qrels(q={"a": 1, "x": 1, "y": 1})
-    lists = ranking(q="ab")
-    found = split(lists, lists, lists, labels, "precision")
-    assert (found.ceiling, found.perfect, found.retriever) == pytest.approx((0.5, 1, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("depth", "said", "recall"), [(1, 1, 0), (2, 2, 1 / 2), (3, None, 1), (4, None, 1)]
-)
-def test_what_may_be_reordered_ends_at_the_depth_unless_no_list_is_longer(depth, said, recall):
-    labels = qrels(q={"b": 1, "c": 1})
-    lists = ranking(q="abc")
-    found = split(lists, lists, lists, labels, "mrr", depth=depth)
-    assert (found.depth, found.recall_ceiling, found.own) == (said, recall, False)
-
-
-def test_without_queries_nothing_is_claimed():
-    labels = qrels(q={"a": 0})
-    lists = ranking(q="ab")
-    found = split(lists, lists, lists, labels, "mrr")
-    assert (found.n, found.share_won, found.recall_ceiling) == (0, None, None)
-
-
-def test_a_measure_of_the_labels_has_no_headroom():
-    labels = qrels(q={"a": 1})
-    with pytest.raises(SpecError, match="no potential gain"):
-        split(ranking(q="a"), ranking(q="a"), ranking(q="a"), labels, "judged@10")
 
 
 labels_of_a_query = st.dictionaries(

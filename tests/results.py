@@ -1,0 +1,56 @@
+"""Cases as text for approved outputs: what a function returned or refused, in six digits.
+
+A case is a value, or a function without arguments that returns one. Its name says why it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.errors import RankdashError
+from tests.approved import table
+
+Cases = Mapping[str, object | Callable[[], object]]
+
+
+def results(cases: Cases, of: Callable[[Any], object] = lambda found: found) -> str:
+    """of: what is shown of each."""
+    return table((name, result(case, of)) for name, case in cases.items())
+
+
+def result(case: object, of: Callable[[Any], object]) -> str:
+    try:
+        return shown(of(case() if callable(case) else case))
+    except (RankdashError, ValueError) as refused:
+        file = getattr(refused, "file", None)
+        return f"{type(refused).__name__}{f' in {file}' if file else ''}: {refused}"
+
+
+def shown(value: object) -> str:
+    """A value in one line, a table in one for each row."""
+    if isinstance(value, float | np.floating):
+        # What is left of 0 by rounding differs between processors.
+        return f"{0.0 if abs(value) < 1e-13 else value:.6g}"
+    if isinstance(value, np.generic):
+        return shown(value.item())
+    if isinstance(value, pd.DataFrame):
+        rows = value.to_dict("records")
+        return "\n".join(map(shown, rows)) or f"no rows: {', '.join(map(str, value))}"
+    if isinstance(value, pd.Series | Mapping):
+        return ", ".join(f"{_plain(key)}={shown(each)}" for key, each in value.items()) or "nothing"
+    if is_dataclass(value):
+        own = {each.name: getattr(value, each.name) for each in fields(value)}
+        return f"{type(value).__name__}({shown(own)})"
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray | pd.Index):
+        several = sorted(value) if isinstance(value, set | frozenset) else value
+        return f"[{', '.join(map(shown, several))}]"
+    return str(value)
+
+
+def _plain(key: object) -> str:
+    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
