@@ -23,7 +23,7 @@ def results(cases: Cases, of: Callable[[Any], object] = lambda found: found) -> 
     return table((name, result(case, of)) for name, case in cases.items())
 
 
-def result(case: object, of: Callable[[Any], object]) -> str:
+def result(case: object, of: Callable[[Any], object] = lambda found: found) -> str:
     try:
         return shown(of(case() if callable(case) else case))
     except (RankdashError, ValueError) as refused:
