@@ -27,6 +27,7 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.token_lengths import token_lengths
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
+from tests.results import results
 
 PLAIN_T = StatisticsSettings(interval="t")
 times = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=60)
@@ -38,11 +39,159 @@ def table(ms, pairs=10.0, state="done") -> pd.DataFrame:
     return frame.assign(pairs=pairs, state=state)
 
 
-def test_the_curve_by_hand_counts_equal_times_as_one_step():
-    curve = ecdf(latencies(table([30.0, 10.0, math.nan, 10.0, 20.0])))
-    assert curve["ms"].tolist() == [10.0, 20.0, 30.0]
-    assert curve["share"].tolist() == [0.5, 0.75, 1.0]
-    assert ecdf(np.zeros(0)).empty
+def run_of(queries: pd.DataFrame, calls: pd.DataFrame | None = None, **measured) -> Run:
+    return Run(
+        id="r", name="r", dataset_id="d", ranking=Ranking.from_lists([]), reranker="endpoint",
+        queries=queries, calls=calls, measured=Measured(**measured),
+    )  # fmt: skip
+
+
+def target(within: int, late: int = 0, level: float = 0.95, timed_out: int = 0):
+    """10 ms, of queries that took 9 or 11."""
+    ms = np.array([*[9.0] * within, *[11.0] * late])
+    return on_target(ms, 10.0, level=level, timed_out=timed_out)
+
+
+def read_of(read: list[int], full: list[int]):
+    reading = Reading(*(np.array(each, dtype=np.int32) for each in (read, full)))
+    found = token_lengths(reading)
+    if found is None:
+        return None
+    numbers = {name: getattr(found, name) for name in ("pairs", "cut", "limit", "unread", "p50")}
+    return numbers, found.table[found.table[["whole", "cut"]].any(axis=1)]
+
+
+def up_to(longest: int):
+    """Bins of 10 tokens end at 300, where 99 % of the lengths do; beyond is one without an end."""
+    lengths = np.arange(1, longest + 1, dtype=np.int32)
+    return token_lengths(Reading(lengths, lengths)).table.tail(2)
+
+
+def states(ms: list[float], *named: str) -> pd.DataFrame:
+    return table(ms).assign(state=named)
+
+
+def repeated(times: dict[str, tuple[float, ...]]):
+    return repeats_deviation(run_of(table([1.0]), repeated_ms=times))
+
+
+def fitted(x: np.ndarray, ms: np.ndarray, seed: int = 0):
+    return fit(np.asarray(x, dtype=float), np.asarray(ms, dtype=float), seed=seed)
+
+
+CALLS = ["query_id", "attempts", "retry_wait_ms", "ms", "error"]
+LATE = pd.DataFrame(
+    [
+        ("q0", 1, 0.0, 50.0, ""),
+        ("q1", 3, 250.0, 400.0, ""),
+        ("q2", 1, 0.0, 20.0, "the service said 500"),
+        ("q3", 2, 100.0, 30_000.0, "time-out: no answer within 30 seconds"),
+        ("q3", 1, 0.0, 1_000.0, "time-out: the time for this query was over"),
+    ],
+    columns=CALLS,
+)
+# A query that was answered after a time-out was not late.
+ANSWERED = pd.DataFrame(
+    [
+        ("q0", 1, 0.0, 900.0, "time-out: no answer"),
+        ("q0", 1, 0.0, 10.0, ""),
+        ("q1", 2, 5.0, 20.0, "refused after a time-out"),
+    ],
+    columns=CALLS,
+)
+SERVED = pd.DataFrame(
+    [
+        ("q0", 100.0, 0.0, 60.0, 10.0, ""),
+        ("q1", 500.0, 380.0, 70.0, math.nan, ""),
+        ("q2", 9000.0, 0.0, math.nan, math.nan, "time-out"),
+    ],
+    columns=["query_id", "ms", "retry_wait_ms", "server_ms", "queue_ms", "error"],
+)
+FIVE = states([10.0, *[math.nan] * 4], "done", "done", "failed", "failed", "skipped")
+TWO = states([10.0, math.nan], "done", "failed")
+BEFORE = table([10.0, 20.0, 40.0, 1.0, 2.0, 3.0, math.nan])
+AFTER = table([20.0, 40.0, 80.0, 2.0, 4.0, 6.0, 5.0]).iloc[::-1]
+NO_TIME = (table([0.0, 10.0, 10.0, 20.0]), table([5.0, 0.0, 40.0, 20.0]))
+MANY = np.arange(600.0)
+CASES = {
+    "equal times are one step": lambda: ecdf(latencies(table([30.0, 10.0, math.nan, 10.0, 20.0]))),
+    "no curve": lambda: ecdf(np.zeros(0)),
+    # 59 of 59 is the least that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510.
+    **{
+        f"in time: {within}, late: {late}, level {level}": lambda each=(within, late, level): (
+            target(*each)
+        )
+        for within, late, level in (
+            (59, 0, 0.95), (58, 0, 0.95), (0, 5, 0.95), (17, 2, 0.95), (45, 0, 0.9), (44, 0, 0.9),
+            # Nothing is said where there is no p95.
+            (0, 0, 0.95), (0, 1, 0.95), (4, 0, 0.95), (0, 4, 0.95),
+        )
+    },
+    "just in time": lambda: on_target(np.full(5, 10.0), 10.0),
+    "two of five timed out": lambda: target(3, timed_out=2),
+    "what timed out is not in time": lambda: target(59, timed_out=9),
+    # 19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest.
+    **{
+        f"too few to be sure, the slowest at {slowest}": lambda slowest=slowest: on_target(
+            np.array([*[9.0] * 19, slowest]), 500.0
+        )
+        for slowest in (9_000.0, 11_000.0)
+    },
+    "too few points": lambda: fitted(*[np.arange(FEWEST_FITTED - 1)] * 2),
+    "one depth": lambda: fitted(np.full(50, 100.0), np.arange(50)),
+    "two depths": lambda: fitted(np.arange(12) % 2, 2 * (np.arange(12) % 2)),
+    "three depths": lambda: fitted(np.arange(12) % 3, 2 * (np.arange(12) % 3)),
+    "gaps": lambda: fitted(np.arange(30), np.where(np.arange(30) % 3 > 0, np.nan, 1.0)),
+    "as many points as may be": lambda: (fitted(MANY, MANY, 1), fitted(MANY, MANY, 2)),
+    # Trap 12: by position q1 would be compared with q0.
+    "a ratio of the same queries": lambda: paired_ratio(BEFORE, AFTER, PLAIN_T),
+    "of another number of documents": lambda: paired_ratio(
+        BEFORE, table([1.0], pairs=5.0), PLAIN_T
+    ),
+    "of none measured": lambda: paired_ratio(BEFORE[6:], AFTER, PLAIN_T),
+    "of one query": lambda: paired_ratio(BEFORE[:1], AFTER, PLAIN_T),
+    "what took no time has no ratio": lambda: paired_ratio(
+        NO_TIME[0], NO_TIME[1].assign(pairs=[1, 1, 10.0, 99]), PLAIN_T
+    ),
+    # Trap 10: a failed call is no latency of 0.
+    "apart": lambda: apart(run_of(FIVE, LATE, cached_pairs=7)),
+    "their latencies": lambda: latencies(FIVE),
+    "without calls": lambda: apart(run_of(FIVE)),
+    "answered after a time-out": lambda: apart(run_of(TWO, ANSWERED)),
+    "not measured": lambda: apart(replace(run_of(TWO), measured=None)),
+    "the network and the model": lambda: call_parts(run_of(table([1.0]), SERVED)),
+    "a silent server": lambda: call_parts(
+        run_of(table([1.0]), SERVED.assign(server_ms=math.nan))
+    ),
+    "only time-outs": lambda: call_parts(run_of(table([1.0]), SERVED[2:])),
+    "no calls": lambda: call_parts(run_of(table([1.0]))),
+    "lengths": lambda: read_of([100, 512, 512, -1, 40], [100, 512, 1024, -1, 40]),
+    "no lengths": lambda: read_of([-1], [-1]),
+    "lengths up to 299": lambda: up_to(299),
+    "lengths up to 300": lambda: up_to(300),
+    "six times, one unknown": lambda: summarize(table([10.0, 20.0, 30.0, 40.0, 50.0, np.nan])),
+    **{
+        f"a handful of {n}": lambda n=n: summarize(table(np.arange(1.0, n + 1)))
+        for n in (1, 2, 4, 5)
+    },
+    # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
+    "ten": lambda: summarize(table(np.arange(1.0, 11.0))),
+    "ten at 80 %": lambda: summarize(table(np.arange(1.0, 11.0)), 0.8),
+    "999 have no 99th percentile": lambda: summarize(table(np.arange(999.0))),
+    "1000 have one": lambda: summarize(table(np.arange(1000.0))),
+    "nothing measured is not zero": lambda: summarize(table([np.nan])),
+    **{
+        f"repeats of {times}": lambda times=times: repeated(times)
+        for times in ({"a": (1.0, 3.0), "b": (500.0,), "c": (2.0, 6.0)}, {}, {"b": (500.0,)})
+    },
+    "repeats of nothing measured": lambda: repeats_deviation(
+        replace(run_of(table([1.0])), measured=None)
+    ),
+}  # fmt: skip
+
+
+def test_every_number_by_hand(approved):
+    approved("analysis/latency", results(CASES))
 
 
 @given(times, st.integers(2, 20))
@@ -56,41 +205,6 @@ def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
     assert curve["share"].iloc[-1] == 1
     if len(set(values)) > 1:
         assert curve["ms"].iloc[0] == ordered[0]
-
-
-def test_the_target_is_met_only_where_the_queries_prove_it():
-    """59 of 59 is the least that proves 95 %: 0.95^59 = 0.0485, 0.95^58 = 0.0510."""
-    assert on_target(np.full(59, 9.0), 10.0).kind == "meets"
-    assert on_target(np.full(58, 9.0), 10.0).kind == "likely"
-    assert on_target(np.full(5, 11.0), 10.0).kind == "misses"
-    assert on_target(np.array([*[9.0] * 17, 11.0, 11.0]), 10.0).kind == "unlikely"
-    assert on_target(np.full(45, 9.0), 10.0, level=0.9).kind == "meets"
-    assert on_target(np.full(44, 9.0), 10.0, level=0.9).kind == "likely"
-    found = on_target(np.full(5, 10.0), 10.0)
-    assert (found.within, found.n, found.kind) == (5, 5, "likely")
-    assert on_target(np.full(3, 10.0), 10.0, timed_out=2).n == 5
-
-
-@pytest.mark.parametrize("n", [0, 1, 4])
-def test_nothing_is_said_of_a_target_where_there_is_no_p95(n):
-    assert on_target(np.full(n, 11.0), 10.0) is None
-    assert on_target(np.full(n, 9.0), 10.0) is None
-
-
-@pytest.mark.parametrize(("slowest", "kind"), [(9_000.0, "likely"), (11_000.0, "unlikely")])
-def test_too_few_queries_to_be_sure_go_by_the_quantile_that_is_shown(slowest, kind):
-    """19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest."""
-    ordered = np.array([*[9.0] * 19, slowest])
-    found = on_target(ordered, 500.0)
-    assert (found.within, found.kind) == (19, kind)
-    assert (np.quantile(ordered, 0.95) <= 500.0) is np.bool_(kind == "likely")
-
-
-def test_a_query_that_timed_out_is_not_in_time():
-    ordered = np.full(59, 9.0)
-    found = on_target(ordered, 10.0, timed_out=9)
-    assert (found.within, found.n) == (59, 68)
-    assert found.kind == "misses"
 
 
 @given(
@@ -116,33 +230,12 @@ def test_a_line_is_found_whatever_a_few_points_do(slope, intercept):
     assert (found.n, found.first, found.last) == (40, 0, 39)
 
 
-def test_no_line_through_too_few_points_or_one_depth():
-    few = np.arange(float(FEWEST_FITTED - 1))
-    assert fit(few, few) is None
-    assert fit(np.full(50, 100.0), np.arange(50.0)) is None
-    gaps = np.where(np.arange(30) % 3 > 0, np.nan, 1.0)
-    assert fit(np.arange(30.0), gaps).n == 10
-
-
 def test_many_points_are_drawn_from_and_the_draw_repeats():
     x = np.arange(5000.0)
     noisy = 3 * x + np.random.default_rng(1).normal(0, 50, len(x))
     assert fit(x, noisy) == fit(x, noisy)
     assert fit(x, noisy).n == 600
     assert fit(x, noisy).slope == pytest.approx(3, abs=0.02)
-
-
-def test_a_ratio_is_of_the_same_queries_joined_by_id():
-    """Trap 12: by position q1 would be compared with q0."""
-    before = table([10.0, 20.0, 40.0, 1.0, 2.0, 3.0, math.nan])
-    after = table([20.0, 40.0, 80.0, 2.0, 4.0, 6.0, 5.0]).iloc[::-1]
-    found = paired_ratio(before, after, PLAIN_T)
-    assert found.ratio == pytest.approx(2.0)
-    assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
-    assert (found.n, found.unlike) == (6, 0)
-    assert paired_ratio(before, table([1.0], pairs=5.0), PLAIN_T).unlike == 1
-    assert paired_ratio(before[6:], after, PLAIN_T) is None
-    assert math.isnan(paired_ratio(before[:1], after, PLAIN_T).low)
 
 
 @pytest.mark.parametrize("n", [6, 40])
@@ -171,66 +264,6 @@ def test_turned_around_the_ratio_is_its_inverse(values):
         assert there.low * back.high == pytest.approx(1)
 
 
-def run_of(queries: pd.DataFrame, calls: pd.DataFrame | None = None, **measured) -> Run:
-    return Run(
-        id="r", name="r", dataset_id="d", ranking=Ranking.from_lists([]), reranker="endpoint",
-        queries=queries, calls=calls, measured=Measured(**measured),
-    )  # fmt: skip
-
-
-def test_what_failed_was_late_or_retried_is_apart_and_no_latency():
-    """Trap 10: a failed call is no latency of 0."""
-    queries = table([10.0, math.nan, math.nan, math.nan, math.nan])
-    queries["state"] = ["done", "done", "failed", "failed", "skipped"]
-    calls = pd.DataFrame(
-        [
-            ("q0", 1, 0.0, 50.0, ""),
-            ("q1", 3, 250.0, 400.0, ""),
-            ("q2", 1, 0.0, 20.0, "the service said 500"),
-            ("q3", 2, 100.0, 30_000.0, "time-out: no answer within 30 seconds"),
-            ("q3", 1, 0.0, 1_000.0, "time-out: the time for this query was over"),
-        ],
-        columns=["query_id", "attempts", "retry_wait_ms", "ms", "error"],
-    )
-    found = apart(run_of(queries, calls, cached_pairs=7))
-    assert (found.timed, found.untimed, found.failed, found.timed_out) == (1, 1, 1, 1)
-    assert (found.skipped, found.retried, found.cached_pairs) == (1, 2, 7)
-    assert (found.retry_wait_ms, found.limit_ms) == (350.0, 30_000.0)
-    assert latencies(queries).tolist() == [10.0]
-    alone = apart(run_of(queries))
-    assert (alone.failed, alone.timed_out, alone.retried) == (2, 0, 0)
-
-
-def test_time_in_the_network_is_told_from_the_time_in_the_model():
-    calls = pd.DataFrame(
-        [
-            ("q0", 100.0, 0.0, 60.0, 10.0, ""),
-            ("q1", 500.0, 380.0, 70.0, math.nan, ""),
-            ("q2", 9000.0, 0.0, math.nan, math.nan, "time-out"),
-        ],
-        columns=["query_id", "ms", "retry_wait_ms", "server_ms", "queue_ms", "error"],
-    )
-    found = call_parts(run_of(table([1.0]), calls))
-    assert (found.calls, found.whole, found.server) == (2, 110.0, 65.0)
-    assert (found.queue, found.rest) == (10.0, 40.0)
-    silent = call_parts(run_of(table([1.0]), calls.assign(server_ms=math.nan)))
-    assert math.isnan(silent.rest)
-    assert call_parts(run_of(table([1.0]), calls[2:])) is None
-    assert call_parts(run_of(table([1.0]))) is None
-
-
-def test_lengths_by_hand():
-    read, full = np.array([100, 512, 512, -1, 40]), np.array([100, 512, 1024, -1, 40])
-    found = token_lengths(Reading(read.astype(np.int32), full.astype(np.int32)))
-    assert (found.pairs, found.cut, found.limit) == (4, 1, 512)
-    assert found.unread == pytest.approx(512 / 1676)
-    assert found.p50 == 306
-    assert found.table["cut"].sum() == 1
-    cut = found.table[found.table["cut"] > 0].iloc[0]
-    assert cut["start"] <= 1024 < cut["stop"]
-    assert token_lengths(Reading(np.array([-1], np.int32), np.array([-1], np.int32))) is None
-
-
 @given(st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 500)), min_size=1, max_size=80))
 def test_every_pair_is_in_the_bin_of_its_length(pairs):
     full = np.array([sum(each) for each in pairs], dtype=np.int32)
@@ -244,43 +277,6 @@ def test_every_pair_is_in_the_bin_of_its_length(pairs):
         assert row.cut == (inside & (full > read)).sum()
         assert row.whole == (inside & (full == read)).sum()
     assert found.limit is None or found.limit < full.max()
-
-
-def test_quantiles():
-    summary = summarize(table([10.0, 20.0, 30.0, 40.0, 50.0, np.nan]))
-    assert summary.n == 5
-    assert summary.p50 == pytest.approx(30.0)
-    assert summary.p90 == pytest.approx(46.0)
-    assert summary.p95 == pytest.approx(48.0)
-    assert (summary.mean, summary.deviation) == (30.0, pytest.approx(250**0.5))
-
-
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_a_handful_of_latencies_has_no_95th_percentile(n):
-    summary = summarize(table(np.arange(1.0, n + 1)))
-    assert (summary.n, summary.p50, summary.mean) == (n, (n + 1) / 2, (n + 1) / 2)
-    assert (summary.p90, summary.p95, summary.p99) == (None, None, None)
-    assert np.isnan(summary.p95_interval).all()
-    assert math.isnan(summary.deviation) == (n == 1)
-
-
-def test_an_interval_is_as_wide_as_its_confidence_asks_for():
-    # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
-    ten = table(np.arange(1.0, 11.0))
-    assert summarize(ten).p50_interval == (2.0, 9.0)
-    assert summarize(ten, 0.8).p50_interval == (3.0, 8.0)
-
-
-def test_no_99th_percentile_from_less_than_1000_latencies():
-    assert summarize(table(np.arange(999.0))).p99 is None
-    assert summarize(table(np.arange(1000.0))).p99 == pytest.approx(989.01)
-
-
-def test_nothing_measured_is_not_zero():
-    summary = summarize(table([np.nan]))
-    assert summary.n == 0
-    assert (summary.p90, summary.p95, summary.p99) == (None, None, None)
-    assert all(math.isnan(v) for v in (summary.p50, summary.mean, *summary.p50_interval))
 
 
 @given(st.lists(st.floats(0.001, 1e6), min_size=5, max_size=50))
@@ -311,60 +307,3 @@ def test_an_interval_holds_the_true_quantile_19_times_in_20():
     low, high = summarize(table([1.0, 2.0, 3.0, 4.0, 5.0])).p95_interval
     assert low == 4.0
     assert math.isnan(high)
-
-
-def test_how_much_repeats_differ_is_within_a_query_and_of_those_timed_several_times():
-    repeated = {"a": (1.0, 3.0), "b": (500.0,), "c": (2.0, 6.0)}
-    assert repeats_deviation(run_of(table([1.0]), repeated_ms=repeated)) == pytest.approx(5**0.5)
-    for none in ({}, {"b": (500.0,)}):
-        assert math.isnan(repeats_deviation(run_of(table([1.0]), repeated_ms=none)))
-    assert math.isnan(repeats_deviation(replace(run_of(table([1.0])), measured=None)))
-
-
-def test_a_query_that_was_answered_after_a_time_out_was_not_late():
-    queries = table([10.0, math.nan])
-    queries["state"] = ["done", "failed"]
-    calls = pd.DataFrame(
-        [
-            ("q0", 1, 0.0, 900.0, "time-out: no answer"),
-            ("q0", 1, 0.0, 10.0, ""),
-            ("q1", 2, 5.0, 20.0, "refused after a time-out"),
-        ],
-        columns=["query_id", "attempts", "retry_wait_ms", "ms", "error"],
-    )
-    found = apart(run_of(queries, calls))
-    assert (found.timed, found.failed, found.timed_out, found.retried) == (1, 1, 0, 1)
-    assert math.isnan(found.limit_ms)
-    bare = apart(replace(run_of(queries), measured=None))
-    assert (bare.cached_pairs, bare.failed) == (0, 1)
-
-
-@pytest.mark.parametrize(("values", "fits"), [(2, False), (3, True)])
-def test_a_line_needs_three_different_numbers_of_documents(values, fits):
-    x = np.arange(12.0) % values
-    assert (fit(x, 2 * x) is not None) == fits
-
-
-def test_a_line_goes_through_as_many_points_as_may_be_without_a_draw():
-    x = np.arange(600.0)
-    assert fit(x, x, seed=1) == fit(x, x, seed=2)
-    assert (fit(x, x).n, fit(x, x).first, fit(x, x).last) == (600, 0, 599)
-
-
-def test_a_query_that_took_no_time_has_no_ratio():
-    before, after = table([0.0, 10.0, 10.0, 20.0]), table([5.0, 0.0, 40.0, 20.0])
-    found = paired_ratio(before, after.assign(pairs=[1, 1, before["pairs"][2], 99]), PLAIN_T)
-    assert (found.n, found.ratio, found.unlike) == (2, pytest.approx(2.0), 1)
-
-
-@pytest.mark.parametrize(("longest", "beyond"), [(299, 0), (300, 1)])
-def test_the_longest_texts_are_gathered_in_a_last_bin_without_an_end(longest, beyond):
-    """Bins of 10 tokens end at 300, where 99 % of the lengths do."""
-    full = np.arange(1, longest + 1, dtype=np.int32)
-    found = token_lengths(Reading(full, full)).table
-    assert np.isinf(found["stop"]).sum() == beyond
-    assert (found["start"].iloc[-1], found["whole"].iloc[-1]) == (
-        300 if beyond else 290,
-        (10, 1)[beyond],
-    )
-    assert found["whole"].sum() == longest

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import fields
 
 import pandas as pd
 import pytest
@@ -14,12 +15,12 @@ from rankdash.analysis.labels.labelling import (
 )
 from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError
 from rankdash.loading import load
 from rankdash.metrics import judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.spreadsheet import csv_bytes
+from tests.results import results
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
 HOSTILE = (
@@ -79,30 +80,47 @@ def small() -> tuple[Dataset, UnjudgedComparison]:
     return made, UnjudgedComparison(sides[0], sides[1], "ndcg@10")
 
 
-def test_the_label_that_could_move_the_difference_most_comes_first():
-    made, comparison = small()
-    frame = to_label(made, comparison, ("BM25", "MiniLM"))
-    assert frame["moves"].is_monotonic_decreasing
-    assert (frame["moves"] == frame["effect"].abs()).all()
-    first = frame.iloc[0]
-    assert (first["query_id"], first["doc_id"]) == ("p", "u")
-    assert (first["rank in BM25"], first["rank in MiniLM"]) == (1, 4)
-    assert first["effect"] < 0, "it stands on top of the baseline"
-    assert first["query"] == "first question"
-    assert frame["label"].isna().all()
-    assert len(to_label(made, comparison, ("a", "b"), most=2)) == 2
+def listed(names=("BM25", "MiniLM"), **rules) -> pd.DataFrame:
+    return to_label(*small(), names, **rules)
 
 
-def test_a_long_document_is_cut_and_shown_as_cut():
-    made, comparison = small()
-    frame = to_label(made, comparison, ("a", "b"), snippet=10)
-    assert frame["document"].iloc[0] == "text of ut"[:9].rstrip() + "…"
+def merged(rows: object, **rules) -> tuple[object, ...]:
+    made, _ = small()
+    if not isinstance(rows, pd.DataFrame):
+        rows = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+    found = merge_labels(made, rows, **rules)
+    assert len(made.qrels) == 2, "the first is left alone"
+    counts = {each.name: getattr(found, each.name) for each in fields(found)}
+    same = counts.pop("dataset").id == made.id
+    assert found.dataset.candidates is made.candidates
+    return counts, "the same set" if same else "another set", found.dataset.qrels
 
 
-def test_a_system_called_like_another_has_a_column_of_its_own():
-    made, comparison = small()
-    frame = to_label(made, comparison, ("same", "same"))
-    assert list(frame.columns[-2:]) == ["rank in same", "rank in same (2)"]
+NEW = [("p", "a", 1.0), ("q", "b", 1.0), ("p", "v", 2.0)]
+CASES = {
+    "the label that could move the difference most comes first": listed,
+    "two, with a long document cut, of systems with one name": lambda: listed(
+        ("same", "same"), most=2, snippet=10
+    ),
+    **{
+        f"where labels differ: {rule}": lambda rule=rule: merged(NEW, conflict=rule)
+        for rule in CONFLICTS
+    },
+    "rows still empty": lambda: merged(listed()),
+    "ids that the set lacks": lambda: merged(
+        [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)]
+    ),
+    "no id that the set has": lambda: merged([("x", "y", 1.0)]),
+    "two labels of a pair": lambda: merged([("p", "u", 1.0), ("p", "u", 2.0)]),
+    "a word": lambda: merged([("p", "u", "maybe")]),
+    "infinite": lambda: merged([("p", "u", float("inf"))]),
+    "no labels": lambda: merged(pd.DataFrame({"query_id": ["p"], "doc_id": ["u"]})),
+    "a file of labels": lambda: merged(read([Source("more.qrels", b"p 0 u 2\nq 0 w 0\n")]).qrels),
+}
+
+
+def test_what_to_label_and_what_becomes_of_labels(approved):
+    approved("analysis/to_label", results(CASES))
 
 
 @pytest.mark.parametrize("write", [csv_bytes, to_label_jsonl])
@@ -180,76 +198,6 @@ def test_labels_close_the_bounds():
     bounds = UnjudgedComparison(sides[0], sides[1], "ndcg@10").bounds()
     assert bounds.unjudged == 0
     assert bounds.lowest == bounds.delta == bounds.highest
-
-
-def test_a_merge_makes_another_data_set_and_leaves_the_first_alone():
-    made, _ = small()
-    merged = merge_labels(made, pd.DataFrame({"query_id": ["p"], "doc_id": ["u"], "label": [1]}))
-    assert merged.dataset.id != made.id
-    assert len(made.qrels) == 2
-    assert len(merged.dataset.qrels) == 3
-    assert merged.dataset.candidates is made.candidates
-
-
-NEW = pd.DataFrame(
-    {"query_id": ["p", "q", "p"], "doc_id": ["a", "b", "v"], "label": [1.0, 1.0, 2.0]}
-)
-
-
-@pytest.mark.parametrize(
-    ("conflict", "label", "changed", "kept"),
-    [("new", 1, 1, 0), ("highest", 2, 0, 1), ("lowest", 1, 1, 0), ("keep", 2, 0, 1)],
-)
-def test_a_label_that_differs_is_settled_by_the_rule_and_counted(conflict, label, changed, kept):
-    made, _ = small()
-    merged = merge_labels(made, NEW, conflict=conflict)
-    assert conflict in CONFLICTS
-    assert (merged.added, merged.same) == (1, 1)
-    assert (merged.changed, merged.kept) == (changed, kept)
-    labels = merged.dataset.qrels.set_index(["query_id", "doc_id"])["label"]
-    assert labels["p", "a"] == label
-
-
-def test_rows_still_empty_change_nothing():
-    made, comparison = small()
-    merged = merge_labels(made, to_label(made, comparison, ("a", "b")))
-    assert merged.dataset.id == made.id
-    assert merged.added == 0
-
-
-def test_ids_that_the_data_set_does_not_have_are_left_aside_and_counted():
-    made, _ = small()
-    rows = [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)]
-    merged = merge_labels(made, pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]))
-    assert (merged.added, merged.unknown) == (1, 2)
-    assert merged.examples == (("p", "nowhere"), ("nobody", "u"))
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([("x", "y", 1.0)], "data set: none of 1; the first"),
-        ([("p", "u", 1.0), ("p", "u", 2.0)], "two different new labels: 1;"),
-        ([("p", "u", "maybe")], "not a number: 'maybe'"),
-        ([("p", "u", float("inf"))], "not a number"),
-    ],
-)
-def test_labels_that_cannot_be_merged_are_refused_in_words(rows, message):
-    made, _ = small()
-    with pytest.raises(DataError, match=message):
-        merge_labels(made, pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]))
-
-
-def test_a_table_without_labels_is_refused():
-    made, _ = small()
-    with pytest.raises(DataError, match="lacks label"):
-        merge_labels(made, pd.DataFrame({"query_id": ["p"], "doc_id": ["u"]}))
-
-
-def test_labels_read_from_a_plain_qrels_file_merge_too():
-    made, _ = small()
-    qrels = read([Source("more.qrels", b"p 0 u 2\nq 0 w 0\n")]).qrels
-    assert merge_labels(made, qrels).added == 2
 
 
 def test_a_to_label_file_on_its_own_is_a_data_set_once_labels_are_in_it():

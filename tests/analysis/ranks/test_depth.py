@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from rankdash.analysis.ranks.depth import Cuts, depth_curve, depths_for, latency_at
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.errors import DataError
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
+from tests.results import results
 
 
 def lists(rng: np.random.Generator, queries: int, longest: int) -> dict[str, list[str]]:
@@ -58,51 +58,6 @@ def test_every_depth_is_what_a_run_of_that_depth_gives(seed: int, depth: int):
     cut = Cuts(deep, first).at(depth)
     for query, docs in reranked(found, scores, depth).items():
         assert cut.documents_of(query)[0] == docs
-
-
-def test_what_is_below_the_cut_has_no_score_and_so_no_tie():
-    cuts = Cuts(
-        Ranking.from_lists([("q", ["b", "c", "a"], [1.0, 1.0, 0.5])]),
-        Ranking.from_lists([("q", ["a", "b", "c"], [3.0, 2.0, 1.0])]),
-    )
-    docs, scores = cuts.at(1).documents_of("q")
-    assert docs == ["a", "b", "c"]
-    np.testing.assert_array_equal(scores, [0.5, np.nan, np.nan])
-    assert [cuts.at(depth).tied.tolist() for depth in (1, 2, 3)] == [[False], [False], [True]]
-
-
-def test_a_run_over_other_documents_holds_no_shallower_runs():
-    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
-    for docs in (["a", "c"], ["a"]):
-        other = Ranking.from_lists([("q", docs, [1.0] * len(docs))])
-        with pytest.raises(DataError, match="shallower"):
-            Cuts(other, first)
-
-
-def test_a_run_over_a_query_that_has_no_candidates_holds_no_shallower_runs():
-    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
-    more = Ranking.from_lists([("q", ["b", "a"], [2.0, 1.0]), ("r", ["a", "b"], [2.0, 1.0])])
-    for deep, candidates in ((more, first), (first, Ranking.from_lists([]))):
-        with pytest.raises(DataError, match="shallower"):
-            Cuts(deep, candidates)
-    # A query that was left out of the run is in no shallower one either.
-    assert Cuts(first, more).at(1).documents_of("r")[0] == []
-
-
-def test_the_deepest_is_the_longest_list():
-    lists = [("q", ["a"], [1.0]), ("r", ["a", "b", "c"], [3.0, 2.0, 1.0])]
-    assert Cuts(Ranking.from_lists(lists), Ranking.from_lists(lists[::-1])).deepest == 3
-    assert Cuts(Ranking.from_lists([]), Ranking.from_lists(lists)).deepest == 0
-
-
-def test_a_curve_of_no_query_is_refused():
-    first = Ranking.from_lists([("q", ["a", "b"], [2.0, 1.0])])
-    qrels = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "label": [1.0]})
-    with pytest.raises(DataError, match="No query has a value at every depth"):
-        depth_curve(
-            Cuts(first, first), first, qrels, "mrr", Conventions(), (1, 2), {"q": "failed"},
-            full_gain_proven=False,
-        )  # fmt: skip
 
 
 @pytest.fixture
@@ -161,18 +116,6 @@ def test_a_depth_that_chance_may_have_put_behind_is_enough():
     assert curve.enough == 5
 
 
-def test_where_nothing_is_gained_not_reranking_is_enough():
-    found = lists(np.random.default_rng(0), 40, 30)
-    first = in_order(found)
-    qrels = pd.DataFrame([(q, docs[0], 1.0) for q, docs in found.items()])
-    qrels.columns = ["query_id", "doc_id", "label"]
-    deep = in_order({q: docs[::-1] for q, docs in found.items()})
-    curve = depth_curve(
-        Cuts(deep, first), first, qrels, "ndcg@10", Conventions(), (5, 30), full_gain_proven=False
-    )
-    assert (curve.best, curve.most, curve.enough) == (0, None, 0)
-
-
 def _lifting(count: int, deeper: int = 0, queries: int = 40) -> tuple[Cuts, Ranking, pd.DataFrame]:
     """The documents of `count` of them rise to the top from the second place, and those
     of `deeper` more from the eighth; the others stay second."""
@@ -185,47 +128,6 @@ def _lifting(count: int, deeper: int = 0, queries: int = 40) -> tuple[Cuts, Rank
     lifted = {(f"q{place}", good[f"q{place}"]): 5.0 for place in range(count + deeper)}
     deep = ranking(reranked(found, scores | lifted, 20), scores | lifted)
     return Cuts(deep, ranking(found, scores)), ranking(found, scores), qrels
-
-
-def _enough(parts: tuple[Cuts, Ranking, pd.DataFrame], full: bool, **rules: object) -> int:
-    cuts, first, qrels = parts
-    curve = depth_curve(
-        cuts, first, qrels, "hit@1", Conventions(), (5, 10, 20), None,
-        StatisticsSettings(**rules), full_gain_proven=full,
-    )  # fmt: skip
-    return curve.enough
-
-
-@pytest.mark.parametrize(
-    ("count", "rules", "enough"),
-    [
-        # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared.
-        (5, {"correction": "none"}, 0),
-        (6, {"correction": "none"}, 5),
-        (6, {}, 0),
-        (7, {}, 5),
-        (7, {"level": 0.99}, 0),
-        # A p of exactly what the level leaves is significant.
-        (5, {"correction": "none", "level": 0.9375}, 5),
-    ],
-)
-def test_a_depth_is_recommended_where_its_gain_is_proven_after_correction(count, rules, enough):
-    assert _enough(_lifting(count), full=False, **rules) == enough
-
-
-def test_the_full_depth_has_the_proof_of_its_verdict():
-    # Of one challenger the p of six is 0.03: what a stricter correction says of it does not count,
-    # nor of a shallower depth that does the same. One that does less has to prove it.
-    assert _enough(_lifting(6), full=True) == 5
-    assert _enough(_lifting(5, 1), full=True) == 10
-    assert _enough(_lifting(0), full=False) == 0
-    # And a correction for many systems counts, where the depths alone would ask for less.
-    cuts, first, qrels = _lifting(8)
-    for proven in (False, True):
-        curve = depth_curve(
-            cuts, first, qrels, "hit@1", Conventions(), (20,), full_gain_proven=proven
-        )
-        assert curve.enough == (20 if proven else 0)
 
 
 def test_the_last_digits_of_a_sum_are_no_gain():
@@ -263,61 +165,86 @@ def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():
     assert curve.table["gain_proven"].tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize(("deeper", "enough"), [(5, 5), (8, 10)])
-def test_a_shallower_depth_is_enough_unless_it_is_proven_to_be_behind(deeper, enough):
-    assert _enough(_lifting(12, deeper), full=True) == enough
+def _curve(
+    count: int, deeper: int = 0, queries: int = 40, depths=(5, 10, 20), spec="hit@1", failed=None,
+    *, full: bool = True, **rules: object,
+) -> dict[str, object]:  # fmt: skip
+    cuts, first, qrels = _lifting(count, deeper, queries)
+    found = depth_curve(
+        cuts, first, qrels, spec, Conventions(), depths, failed, StatisticsSettings(**rules),
+        full_gain_proven=full,
+    )  # fmt: skip
+    proven = found.table["gain_proven"].tolist()
+    names = ("queries", "best", "most", "enough")
+    return {name: getattr(found, name) for name in names} | {"gains proven": proven}
 
 
-# Nine of 13 is less than nine tenths of ten of 13, by the last digit.
-@pytest.mark.parametrize("queries", [40, 13])
-@pytest.mark.parametrize(("deeper", "most"), [(1, 5), (2, 10)])
-def test_nine_tenths_of_the_best_gain_are_most_of_it(deeper, most, queries):
-    """Ten queries are gained, of which 9 or 8 already at depth 5."""
-    cuts, first, qrels = _lifting(10 - deeper, deeper, queries)
-    curve = depth_curve(
-        cuts, first, qrels, "hit@1", Conventions(), (5, 10, 20), full_gain_proven=True
-    )
-    assert (curve.best, curve.most) == (10, most)
+def _lists(**lists: str) -> Ranking:
+    return in_order({query: list(docs) for query, docs in lists.items()})
 
 
-def test_where_nothing_was_reranked_no_depth_is_one():
-    cuts, first, qrels = _lifting(0)
-    curve = depth_curve(cuts, first, qrels, "mrr", Conventions(), (), full_gain_proven=False)
-    assert curve.table["depth"].tolist() == [0]
-    assert not curve.table["gain_proven"].any()
-    assert (curve.best, curve.most, curve.enough, curve.queries) == (0, None, 0, 40)
+def _cut(deep: Ranking, first: Ranking, depth: int = 1):
+    cuts = Cuts(deep, first)
+    cut = cuts.at(depth)
+    return cuts.deepest, {query: cut.documents_of(query) for query in first.query_ids}, cut.tied
 
 
-def test_failed_queries_take_no_part(curve_parts):
-    cuts, first, qrels = curve_parts
-    curve = depth_curve(
-        cuts,
-        first,
-        qrels,
-        "ndcg@10",
-        Conventions(),
-        (5,),
-        {"q0": "failed", "q1": "failed"},
-        full_gain_proven=False,
-    )
-    assert curve.queries == 78
-
-
-def test_depths_end_with_what_was_reranked():
-    assert depths_for(50, None) == (5, 10, 20, 30, 50)
-    assert depths_for(50, 25) == (5, 10, 20, 25)
-    assert depths_for(12, 25) == (5, 10, 12)
-    assert depths_for(3, None) == (3,)
-    assert depths_for(0, None) == ()
-
-
-def test_latency_shrinks_with_the_documents_and_is_unknown_where_unmeasured():
-    rows = pd.DataFrame({"latency_ms": [100.0, 50.0, np.nan], "pairs": [100.0, 25.0, 100.0]})
-    assert latency_at(rows, 50, 1.0) == 50.0
-    assert latency_at(rows, 10, 1.0) == 20.0
+NONE, TIED = Ranking.from_lists([]), Ranking.from_lists([("q", ["b", "c", "a"], [1.0, 1.0, 0.5])])
+AB, ALSO_R = _lists(q="ab"), _lists(q="ba", r="ab")
+ROWS = pd.DataFrame({"latency_ms": [100.0, 50.0, np.nan], "pairs": [100.0, 25.0, 100.0]})
+NOTHING = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
+HUNDRED = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
+CASES = {
+    # What is below the cut has no score and so no tie.
+    **{f"cut at {depth}": lambda depth=depth: _cut(TIED, _lists(q="abc"), depth)
+       for depth in (1, 2, 3)},
+    "other documents": lambda: _cut(_lists(q="ac"), AB),
+    "fewer documents": lambda: _cut(_lists(q="a"), AB),
+    "a query without candidates": lambda: _cut(ALSO_R, AB),
+    "no candidates": lambda: _cut(AB, NONE),
+    "a query that was left out is in no shallower run": lambda: _cut(AB, ALSO_R),
+    "the longest list": lambda: _cut(_lists(q="a", r="abc"), _lists(r="abc", q="a")),
+    "an empty run": lambda: _cut(NONE, AB),
+    # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared. A p of
+    # exactly what the level leaves is significant.
+    **{
+        f"{count} are helped, {rules}": lambda count=count, rules=rules: _curve(
+            count, full=False, **rules
+        )
+        for count, rules in ((5, {"correction": "none"}), (6, {"correction": "none"}), (6, {}),
+                             (7, {}), (7, {"level": 0.99}),
+                             (5, {"correction": "none", "level": 0.9375}))
+    },
+    # Of one challenger the p of six is 0.03: what a stricter correction says of it does not count,
+    # nor of a shallower depth that does the same. One that does less has to prove it.
+    "the full depth has the proof of its verdict": lambda: _curve(6),
+    "a shallower one that does less": lambda: _curve(5, 1),
+    "nobody is helped": lambda: _curve(0, full=False),
+    # A correction for many systems counts, where the depths alone would ask for less.
+    **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
+       for full in (False, True)},
+    **{f"twelve, and {deeper} deeper": lambda deeper=deeper: _curve(12, deeper)
+       for deeper in (5, 8)},
+    # Nine of 13 is less than nine tenths of ten of 13, by the last digit.
+    **{
+        f"ten of {n}, {deeper} of them deeper": lambda n=n, d=deeper: _curve(10 - d, d, n)
+        for n in (40, 13) for deeper in (1, 2)
+    },
+    "nothing was reranked": lambda: _curve(0, depths=(), spec="mrr", full=False),
+    "two failed": lambda: _curve(9, failed={"q0": "failed", "q1": "failed"}),
+    "all failed": lambda: _curve(9, failed={f"q{n}": "failed" for n in range(40)}),
+    **{
+        f"depths of {longest}, reranked {to}": depths_for(longest, to)
+        for longest, to in ((50, None), (50, 25), (12, 25), (3, None), (0, None))
+    },
+    "the time of 50": lambda: latency_at(ROWS, 50, 1.0),
+    "the time of 10": lambda: latency_at(ROWS, 10, 1.0),
     # A query without documents took its time with nothing that could shrink.
-    nothing = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
-    assert latency_at(pd.concat([rows, nothing]), 50, 1.0) == 50.0
-    assert np.isnan(latency_at(rows.iloc[2:], 50))
-    hundred = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
-    assert latency_at(hundred, 10) == pytest.approx(96.0)
+    "beside a query without documents": lambda: latency_at(pd.concat([ROWS, NOTHING]), 50, 1.0),
+    "unmeasured": lambda: latency_at(ROWS.iloc[2:], 50),
+    "the 95th of a hundred": lambda: latency_at(HUNDRED, 10),
+}  # fmt: skip
+
+
+def test_each_depth_what_is_enough_and_how_long_it_takes(approved):
+    approved("analysis/depth", results(CASES))

@@ -11,6 +11,7 @@ from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, TOLERANCE, Skipping,
 from rankdash.analysis.ranks.skipping import skipping as skipping_of
 from rankdash.analysis.statistics.inference import intervals
 from rankdash.analysis.statistics.settings import StatisticsSettings
+from tests.results import results
 
 SETTINGS = StatisticsSettings(resamples=1000)
 
@@ -77,15 +78,6 @@ def test_a_telling_margin_lets_about_half_of_the_queries_be_skipped():
     assert found.held_out.share == pytest.approx(found.rule.share, abs=0.05)
 
 
-def test_the_rule_is_the_one_that_skips_most_within_the_tolerance():
-    found = skipping(*telling(), SETTINGS)
-    good = found.curve[found.curve["low"] >= -found.tolerance]
-    assert found.rule.share == good["share"].max()
-    assert found.tolerance == pytest.approx(0.01 * found.reranked)
-    generous = skipping(*telling(), SETTINGS, tolerance=0.2)
-    assert generous.rule.share > found.rule.share
-
-
 @pytest.mark.parametrize("tolerance", [0.01, 0.02, 0.05, 0.1])
 def test_twice_the_tolerance_allows_a_rule_that_skips_more(tolerance):
     """The gain falls steadily with the margin, so that each rule costs a little more."""
@@ -126,29 +118,6 @@ def test_a_margin_that_says_nothing_is_not_said_to_help():
     )
 
 
-def test_a_rule_found_in_noise_costs_more_on_queries_it_was_not_chosen_on():
-    """Of many tries on noise the best-looking one is partly luck, as other queries show."""
-    worse = []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        found = skipping(*made(rng.normal(0, 0.3, 100), rng.random(100)), SETTINGS, tolerance=0.1)
-        chosen = found.rule.change if found.rule else 0.0
-        worse.append(chosen - found.held_out.change)
-    assert np.mean(worse) > 0
-
-
-def test_held_out_queries_are_judged_by_rules_chosen_without_them():
-    pairs, margin = telling(100)
-    found = skipping(pairs, margin, SETTINGS)
-    folds = np.random.default_rng(SETTINGS.seed).permutation(100) % FOLDS
-    # Whatever becomes of one fold's queries changes nothing about which of them are skipped.
-    changed = pairs.copy()
-    changed.loc[folds == 0, "delta"] -= 5.0
-    again = skipping(changed, margin, SETTINGS)
-    assert again.held_out.change != found.held_out.change
-    assert found.held_out == skipping(pairs, margin, SETTINGS).held_out
-
-
 @pytest.mark.parametrize("tolerance", [0, 0.02, 0.1, 0.3, 0.8])
 @pytest.mark.parametrize("seed", [SETTINGS.seed, 7])
 @pytest.mark.parametrize("drawn", [telling, silent])
@@ -179,22 +148,6 @@ def test_at_most_forty_rules_skip_about_equally_more_each(n):
     assert np.ptp(np.diff(skipped)) <= 1
 
 
-def test_where_reranking_does_harm_everything_may_be_skipped():
-    rng = np.random.default_rng(4)
-    found = skipping(*made(rng.normal(-0.1, 0.02, 200), rng.random(200)), SETTINGS)
-    assert found.rule.share == 1
-    assert found.rule.change > 0
-    assert found.holds
-
-
-def test_where_nothing_can_be_skipped_there_is_no_rule():
-    rng = np.random.default_rng(4)
-    found = skipping(*made(rng.normal(0.3, 0.02, 200), rng.random(200)), SETTINGS)
-    assert found.rule is None
-    assert found.held_out.share == 0
-    assert found.held_out.change == 0
-
-
 @pytest.mark.parametrize(("helped", "helps"), [(5, False), (7, True)])
 def test_a_margin_is_a_guide_where_its_p_is_significant_too(helped, helps):
     """The least decided queries are helped, the others do not change: an interval above 0 already
@@ -209,33 +162,6 @@ def test_a_margin_is_a_guide_where_its_p_is_significant_too(helped, helps):
     assert looser.margin_helps
 
 
-def test_a_margin_that_is_surely_worse_than_chance_is_no_guide():
-    """Those that are helped are the most decided ones."""
-    delta = np.zeros(60)
-    delta[-7:] = 1.0
-    found = skipping(*made(delta, np.arange(60.0)), SETTINGS)
-    assert found.advantage_high < 0
-    assert found.advantage_p <= 0.05
-    assert not found.margin_helps
-
-
-def test_a_query_without_a_margin_is_always_reranked_and_one_without_a_pair_is_not_counted():
-    pairs, margin = telling(60)
-    margin.iloc[:10] = math.nan
-    pairs.loc[50:, ["after", "delta"]] = math.nan
-    found = skipping(pairs, margin, SETTINGS)
-    assert (found.n, found.no_margin) == (50, 10)
-    assert found.curve["skipped"].max() == 40
-
-
-@pytest.mark.parametrize("n", [0, 1, 4, FEWEST - 1])
-def test_with_few_queries_no_rule_is_chosen(n):
-    found = skipping(*telling(n), SETTINGS)
-    assert found.rule is None
-    assert found.held_out is None
-    assert not found.holds
-
-
 def test_twenty_queries_are_enough_for_a_rule():
     found = [skipping(*telling(FEWEST, seed=seed), SETTINGS) for seed in range(8)]
     assert FEWEST == 20
@@ -243,49 +169,57 @@ def test_twenty_queries_are_enough_for_a_rule():
     assert sum(each.rule is not None for each in found) >= 5
 
 
-def test_margins_that_are_all_alike_skip_all_or_nothing():
-    found = skipping(*made(np.full(50, 0.1), np.full(50, 0.25)), SETTINGS)
-    assert found.curve["share"].tolist() == [0, 1]
-    assert not found.margin_helps
+def gaining(mean: float) -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    rng = np.random.default_rng(4)
+    return made(rng.normal(mean, 0.02, 200), rng.random(200))
 
 
-def run_rows(n: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "query_id": [f"q{place}" for place in range(n)],
-            "state": "done",
-            "latency_ms": np.arange(1.0, n + 1),
-            "pairs": 10.0,
-        }
-    )
+def with_gaps() -> tuple[pd.DataFrame, "pd.Series[float]"]:
+    """Ten queries without a margin, and ten without a pair."""
+    pairs, margin = telling(60)
+    margin.iloc[:10] = math.nan
+    pairs.loc[50:, ["after", "delta"]] = math.nan
+    return pairs, margin
 
 
-def test_a_rule_saves_the_calls_and_the_time_of_what_it_skips():
-    margin = pd.Series([0.9, 0.1, 0.8, 0.2], index=["q0", "q1", "q2", "q3"])
-    found = saving(run_rows(4), margin, 0.5)
-    assert (found.n, found.share, found.pairs, found.timed) == (4, 0.5, 0.5, 4)
-    assert (found.mean_before, found.mean_after) == (2.5, 1.5)
-    assert math.isnan(saving(run_rows(4).assign(pairs=0.0), margin, 0.5).pairs)
-    assert found.p95_before == pytest.approx(np.quantile([1, 2, 3, 4], 0.95))
-    assert found.p95_after == pytest.approx(np.quantile([0, 2, 0, 4], 0.95))
+def run_rows(*latencies: float, state: str = "done", pairs: float = 10.0) -> pd.DataFrame:
+    """The last query in another state."""
+    frame = pd.DataFrame({"latency_ms": latencies, "pairs": pairs, "state": "done"})
+    frame.insert(0, "query_id", [f"q{place}" for place in range(len(latencies))])
+    frame.loc[len(frame) - 1, "state"] = state
+    return frame
 
 
-def test_a_failed_query_is_no_call_and_an_unmeasured_one_no_zero():
-    rows = run_rows(4)
-    rows.loc[0, ["state", "latency_ms"]] = ["failed", math.nan]
-    rows.loc[1, "latency_ms"] = math.nan
-    margin = pd.Series([0.9, 0.1, 0.8, 0.2], index=["q0", "q1", "q2", "q3"])
-    found = saving(rows, margin, 0.5)
-    assert (found.n, found.timed) == (3, 2)
-    assert found.share == pytest.approx(1 / 3)
-    assert found.mean_before == 3.5
-    unmeasured = saving(rows.assign(latency_ms=math.nan), margin, 0.5)
-    assert math.isnan(unmeasured.mean_before)
-    assert math.isnan(unmeasured.p95_after)
+# The first and the third are skipped.
+MARGIN = pd.Series([0.9, 0.1, 0.8, 0.2, 0.9], index=["q0", "q1", "q2", "q3", "q4"])
+NAN = math.nan
+SKIPPED = {
+    "reranking does harm": lambda: gaining(-0.1),
+    "nothing can be skipped": lambda: gaining(0.3),
+    "without a margin a query is reranked, without a pair not counted": with_gaps,
+    **{f"{n} queries": lambda n=n: telling(n) for n in (0, 1, 4, FEWEST - 1)},
+    "margins that are all alike": lambda: made(np.full(50, 0.1), np.full(50, 0.25)),
+    # Surely worse than chance: those that are helped are the most decided ones.
+    "no guide": lambda: made(np.repeat([0.0, 1.0], [53, 7]), np.arange(60.0)),
+}
+SAVED = {
+    "of four": lambda: run_rows(1.0, 2.0, 3.0, 4.0),
+    "without documents": lambda: run_rows(1.0, 2.0, 3.0, 4.0, pairs=0.0),
+    "a failed query is no call": lambda: run_rows(NAN, NAN, 3.0, 4.0, 9.0, state="failed"),
+    "nothing measured": lambda: run_rows(NAN, NAN, NAN, NAN),
+    "a query that was not asked for is no call": lambda: run_rows(1.0, 2.0, 3.0, state="skipped"),
+}
 
 
-def test_a_query_that_was_not_asked_for_is_no_call():
-    rows = run_rows(3)
-    rows.loc[2, ["state", "latency_ms", "pairs"]] = ["skipped", math.nan, math.nan]
-    found = saving(rows, pd.Series([0.9, 0.1, 0.9], index=["q0", "q1", "q2"]), 0.5)
-    assert (found.n, found.share, found.pairs) == (2, 0.5, 0.5)
+def chosen(case: tuple[pd.DataFrame, "pd.Series[float]"]) -> dict[str, object]:
+    found = skipping(*case, SETTINGS)
+    names = ("n", "no_margin", "rule", "held_out", "holds", "margin_helps")
+    return {name: getattr(found, name) for name in names} | {
+        "skipped": found.curve["skipped"].iloc[[0, -1]].tolist() if len(found.curve) else [],
+        "rules": len(found.curve),
+    }
+
+
+def test_what_may_be_skipped_and_what_that_saves(approved):
+    approved("analysis/skipping", results(SKIPPED, chosen))
+    approved("analysis/saving", results(SAVED, lambda rows: saving(rows, MARGIN, 0.5)))
