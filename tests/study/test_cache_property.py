@@ -11,7 +11,7 @@ import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from itertools import product
 from typing import Any
 
@@ -23,18 +23,16 @@ import rankdash.study
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
 from rankdash.dataset import Dataset
 from rankdash.errors import RankdashError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Reading, Run
-from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.cache import Key
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.study.systems import Money
 from rankdash.value.targets import Goals
+from tests.study.builders import content, study_on, together
 
 QUERIES = [f"q{n:02}" for n in range(24)]
 DOCS = [f"d{n}" for n in range(8)]
@@ -74,13 +72,11 @@ def study() -> Study:
     )
     one = run(rng, data, "one", PAIRS[PAIRS[:, 0] != "q04"], "q05")
     two = run(rng, data, "two", first, "q03")
-    parts = [CombinedRun("first", data.candidates), CombinedRun(two.name, two.ranking, two)]
-    both = fuse(data, parts, Fusion(), "both")
-    return Study(
+    both = together(data, two, name="both", first_stage=True)
+    return study_on(
         data,
-        systems_of(data, [one, two, both]),
-        FIRST_STAGE,
-        (both.id, one.id),
+        *(one, two, both),
+        challengers=(both.id, one.id),
         cutoff=3,
         others=("map@2", "mrr@3", "err@3", "judged@3"),
         statistics=StatisticsSettings(interval="percentile", test="t", resamples=100),
@@ -170,18 +166,8 @@ def values(of: Study) -> dict[str, Any]:
 
 
 # Arguments that are made of other parts, and those of what keeps parts.
-NOT_ASKED = {
-    "choice",
-    "found",
-    "missed",
-    "draws",
-    "make",
-    "key",
-    "part",
-    "on",
-    "alone",
-    "dataset_id",
-}
+NOT_ASKED = {*("choice", "found", "missed", "draws"), *("make", "key", "part", "on", "alone")}
+NOT_ASKED |= {"dataset_id"}
 
 
 def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
@@ -210,30 +196,6 @@ def calls(of: Study, *, every: bool) -> Iterator[tuple[str, Callable[[Study], An
             others = [{each: value} for each in varied for value in known[each][1:]]
             for change in ({}, *others):
                 yield f"{name}({change or ''})", functools.partial(part, **first | change)
-
-
-def content(value: Any) -> Any:
-    """What a value contains beside the settings that it was made by, to be compared with `==`."""
-    match value:
-        case StatisticsSettings() | Conventions():
-            return ""
-        case Study():
-            return value.spec
-        case pd.DataFrame():
-            return repr((value.columns, value.index.tolist(), value.to_numpy(object).tolist()))
-        case pd.Series():
-            return repr((value.index.tolist(), value.tolist()))
-        case np.ndarray():
-            return repr(value.tolist())
-        case Mapping():
-            return [(content(key), content(each)) for key, each in value.items()]
-        case list() | tuple():
-            return [content(each) for each in value]
-        case UnjudgedComparison():
-            return content(value.bounds())
-    if is_dataclass(value):
-        return [content(getattr(value, each.name)) for each in fields(value) if each.init]
-    return value.to_pylist() if hasattr(value, "to_pylist") else repr(value)
 
 
 class Checking:

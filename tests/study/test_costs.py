@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -9,90 +10,237 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Run
-from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
-from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.runs.usage import MeasuredLoad, load_of
-from rankdash.study.costs import BASELINE, choices, depths, equal_recall, listwise, system_of
+from rankdash.study.costs import choices, depths, equal_recall, listwise, system_of
 from rankdash.study.latency import summary
 from rankdash.study.leaderboard import standings
-from rankdash.study.pricing import Bill, Served, Waiting, priced, waiting
-from rankdash.study.pricing import bill as bill_of
+from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price, Searches
 from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words import prices
+from tests.approved import table
+from tests.study.builders import (
+    changed,
+    data_of,
+    ranking,
+    shown,
+    six,
+    study_on,
+    timed,
+    together,
+    without,
+)
+
+VALUED = frozenset({"value_per_search"})
+LISTED = {each.key: each for each in shipped()}
 
 
-def bill(price: Price | None, *, levels: tuple[Level, ...] = (), documents: int = 40) -> Bill:
-    listed = price and ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    sent = MeasuredLoad(Load(10, documents, 90), estimated=False)
-    return priced(listed, sent, Waiting(None, None, levels), Money(shared=True))
+def own(amount: float, unit: str = "search", currency: str = "USD", **more: object) -> ListedPrice:
+    price = Price(amount, unit, currency, **more)
+    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
 
 
 def served(rate: float, p95_ms: float) -> Level:
     return Level(1, 1.0, 1, 0, p95_ms, p95_ms, rate, rate, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("price", "at"),
-    [
-        # $1 for a million tokens: 100 of each document, the query paid once for each.
-        (Price(1.0, "tokens"), {20: 2.0, 40: 4.0, 80: 8.0}),
-        # $2 for 1,000 units of a hundred documents.
-        (Price(2.0, "search"), {1: 2.0, 100: 2.0, 101: 4.0}),
-        (Price(2.0, "flat"), {1: 2.0, 100: 2.0, 101: 2.0}),
-        # $3.60 for an hour of 10 searches a second at 40 documents: half of them take half of it.
-        (Price(3.6, "hour", searches_per_second=10.0), {20: 0.05, 40: 0.1, 80: 0.2}),
-    ],
-    ids=lambda given: given.unit if isinstance(given, Price) else "",
-)
-def test_what_a_depth_costs_by_each_billing_unit(price, at):
-    found = {depth: bill(price).at(depth) for depth in at}
-    assert found == pytest.approx(at, rel=1e-12)
+def sent(found: MeasuredLoad) -> str:
+    load = found.load
+    each = f"{six(load.query_tokens)} + {six(load.document_tokens)} tokens"
+    return f"{six(load.documents)} × ({each}){' estimated' * found.estimated}"
 
 
-def test_an_hour_costs_at_a_depth_what_the_measured_throughput_makes_of_it():
-    price = Price(3.6, "hour", searches_per_second=10.0)
+def told(found: Bill | None) -> str:
+    """Everything that a bill says."""
+    if found is None:
+        return "no bill"
+    key = "-" if found.listed is None else f"{found.listed.key} by the {found.listed.price.unit}"
+    at = {f"{n} documents": six(found.at(n)) for n in (2, 20, 101)}
+    rate = found.served
+    marks = {
+        "lacks": found.lack, "served": rate and f"{six(rate.per_second)}/s {rate.way}",
+        "sends": sent(found.load), "at": shown(at), "unset": found.unset,
+        "machines": len(found.machines), "marks": prices.marks(found),
+        "parts": [name for name, _bill in found.parts],
+        "per million tokens": found.per_million_tokens,
+    }  # fmt: skip
+    said = "; ".join(f"{name} {shown(each)}" for name, each in marks.items() if each)
+    return f"{key}: {shown(found.per_thousand)} per 1,000; {said}"
+
+
+# A price alone, of 40 documents of 90 tokens and a query of 10.
+
+ALONE = {
+    "$1 for a million tokens: 100 of each document": own(1.0, "tokens"),
+    "$2 for 1,000 units of a hundred documents": own(2.0),
+    "$2, whatever is sent": own(2.0, "flat"),
+    "$3.60 for an hour of 10 searches a second at 40 documents": own(
+        3.6, "hour", searches_per_second=10.0
+    ),
+    "of an hour nobody knows what it serves": own(3.6, "hour"),
+    "a currency without a rate": own(1.0, "tokens", "EUR"),
+    "no price": None,
+}
+
+
+def alone(price: ListedPrice | None, documents: int = 40, **money: object) -> Bill:
+    levels = money.pop("levels", ())
+    load = MeasuredLoad(Load(10, documents, 90), estimated=False)
+    return priced(price, load, Waiting(None, None, levels), Money(**({"shared": True} | money)))
+
+
+def bills_of_prices() -> dict[str, Bill]:
+    hour, euros = own(3.6, "hour", searches_per_second=10.0), own(2.0, "flat", "EUR")
     levels = (served(50.0, 500.0), served(80.0, 501.0))
-    assert bill(price, levels=levels).at(20) == pytest.approx(0.01, rel=1e-12)
-    assert bill(price, documents=0).at(20) == pytest.approx(0.1, rel=1e-12)
+    rates = {"USD": 7.0, "EUR": 8.0}
+    return {
+        **{name: alone(price) for name, price in ALONE.items()},
+        "an hour at the measured 50 searches a second, as 80 miss the target": alone(
+            hour, levels=levels
+        ),
+        "an hour, and no documents": alone(hour, documents=0),
+        "€2 at 8 to 1": alone(euros, currency="CNY", rates=rates),
+    }
 
 
-@pytest.mark.parametrize(
-    ("price", "lack"),
-    [
-        (None, "price"),
-        (Price(1.0, "tokens", "EUR"), "rate"),
-        (Price(1.0, "hour"), "throughput"),
-    ],
-)
-def test_there_is_no_cost_where_something_is_not_known(price, lack):
-    found = bill(price)
-    assert (found.lack, found.per_thousand) == (lack, None)
-    assert math.isnan(found.at(20))
+# Runs of queries whose first document is relevant, and one more.
+
+QUERIES = [f"q{place}" for place in range(8)]
+CPU = {"cpu": "AMD EPYC", "threads": 2}
+LABELS = {query: {"a": 1.0, "b": 1.0} for query in QUERIES}
+DATA = data_of(dict.fromkeys(QUERIES, "axby"), LABELS, "abxy")
 
 
-def test_a_price_in_another_currency_goes_over_at_the_rate_that_was_typed():
-    listed = ListedPrice("own", "Us", "", Price(2.0, "flat", "EUR"), "invoice", date(2026, 11, 1))
-    sent = MeasuredLoad(Load(10, 40, 90), estimated=False)
-    money = Money(currency="CNY", rates={"USD": 7.0, "EUR": 8.0})
-    assert priced(listed, sent, Waiting(None, None), money).per_thousand == 16.0
+def made(name: str, kind: str, docs: str = "abxy", *, ms: float = math.nan, **more: object) -> Run:
+    """A run that took so long for each query and recorded what it ran on."""
+    lists = ranking(dict.fromkeys(QUERIES, docs))
+    run = timed(run_from_ranking(name, DATA.id, lists, f"{name}.trec"), ms)
+    return replace(run, **{"id": name, "reranker": kind, "machine": CPU, **more})
 
 
-def run_of(rows: list[tuple[str, float, float]]) -> tuple[Ranking, Run]:
+def batches(pairs_per_second: float, **more: object) -> Measured:
+    seconds = 400 / pairs_per_second + 9.0
+    return Measured(pairs=400, seconds=seconds, index_seconds=9.0, together=8, **more)
+
+
+def of(*runs: Run, **money: object) -> Study:
+    return study_on(DATA, *runs, money=Money(**money))
+
+
+FAST = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
+SLOW = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
+CARD = {**CPU, "device": "cuda:0"}
+FILE = made("file", "precomputed", machine={})
+
+
+def charged(name: str, kind: str, dollars: list[float], **more: object) -> Run:
+    """An LLM that told what each call came to, a call a query."""
+    calls = pd.DataFrame({"query_id": QUERIES[: len(dollars)], "start_s": 0.0, "ms": 5.0})
+    told_ = [json.dumps({"prompt_tokens": 900.0, "dollars": each}) for each in dollars]
+    calls = calls.assign(attempts=1, retry_wait_ms=0.0, status=200, server_ms=math.nan,
+                         queue_ms=math.nan, error="", note="", billed=told_)  # fmt: skip
+    run = made(name, kind, calls=calls, **more)
+    return replace(run, queries=run.queries.assign(pairs=4.0), created="2026-11-20T10:00:00.000")
+
+
+LLM = charged("llm", "llm-pointwise", [0.005] * 8)
+STAGES = {"first": "bm25", "second": "cross-encoder", "top": 20}
+ASKING = STAGES | {"second": "llm-pointwise"}
+FUSED = together(DATA, FAST, SLOW, name="fused")
+
+
+def machines() -> dict[str, tuple[Study, str]]:
+    """Case → a study and the system that is billed."""
+    found = {}
+
+    def case(name: str, system: Run, *others: Run, **money: object) -> None:
+        found[name] = of(system, *others, **({"shared": True} | money)), system.id
+
+    case("a processor: 100 searches a second at $0.20 an hour, in use for 30 % of it", FAST)
+    case("seven times as slow", SLOW)
+    case("a graphics card", replace(FAST, machine=CARD))
+    for ran, machine, paid in (("cpu", CPU, "gpu"), ("gpu", CARD, "cpu")):
+        for how, levels in (("in batches", ()), ("concurrently", (served(50.0, 5.0),))):
+            run = replace(FAST, machine=machine, measured=batches(400.0, throughput=levels))
+            where, dear = f"ran on a {ran}, {how}, and", LISTED[f"own-{paid}"]
+            typed = replace(dear, price=replace(dear.price, searches_per_second=7.0))
+            for name, price in {
+                f"{where} its price is meant": LISTED[f"own-{ran}"],
+                f"{where} a {paid} is paid: nobody knows what that serves": dear,
+                f"{where} a {paid} is paid that serves 7 a second": typed,
+                f"{where} a machine of an unknown kind is paid": replace(dear, key="mine"),
+            }.items():
+                case(name, run, prices={run.id: price})
+    case("an LLM: $0.04 for 8 queries is $5 for 1,000", LLM)
+    half = Measured(scored_pairs=16, cached_pairs=16)
+    case("half of its scores came from the cache, which was paid for before",
+         charged("half", "llm-listwise", [0.005] * 4, measured=half))  # fmt: skip
+    case("an LLM that told no dollars", charged("untold", "llm-pointwise", [0.0] * 8))
+    case("the user's own price, whatever it charged", LLM, prices={"llm": own(0.7, "flat")})
+    lost = charged("llm", "llm-pointwise", [0.005] * 7 + [1.0])
+    lost = replace(lost, queries=lost.queries.assign(
+        state=["done"] * 7 + ["failed"], pairs=[4.0] * 7 + [math.nan]))  # fmt: skip
+    case("a query that failed is in no price", lost)
+    case("a cascade on one machine, whose second stage ran on a card", made(
+        "local", "cascade", settings=STAGES, measured=batches(40.0),
+        machine=CPU | {"second_device": "cuda"},
+    ))  # fmt: skip
+    case("a cascade that asks a service", made("asking", "cascade", settings=ASKING))
+    case("what a service charged for one stage is not the price of both",
+         charged("part", "cascade", [0.005] * 8, settings=ASKING))  # fmt: skip
+    case("fused: the sum of its parts", FUSED, FAST, SLOW)
+    first = together(DATA, FAST, SLOW, name="with first stage", first_stage=True)
+    case("fused with the first stage, which costs nothing", first, FAST, SLOW)
+    case("fused, and a part was deleted", FUSED, SLOW)
+    case("a file: no price", FILE)
+    case("a file at $0.70", FILE, prices={"file": own(0.7, "flat")})
+    case("a file by the hour: no throughput", FILE, prices={"file": own(3.6, "hour")})
+    slow = made("timed", "precomputed", ms=50.0, machine={})
+    case("a file by the hour, 50 ms a query", slow, prices={"timed": own(3.6, "hour")})
+    busy = made("busy", "bi-encoder", ms=5.0, measured=batches(4.0, threads=2, cpu_seconds=1.0))
+    case("a throughput of a busy machine is marked", busy)
+    listed = shipped()[5]
+    typed = replace(listed, price=replace(listed.price, searches_per_second=7.0))
+    case("a busy machine whose throughput was typed", busy, prices={"busy": typed})
+    case("a price that the user chose from the list is set", FAST,
+         prices={"fast": LISTED["cohere-rerank"]})  # fmt: skip
+    for run in (FAST, SLOW, FUSED):
+        case(f"one whole machine for {run.name} and the others", run,
+             *(each for each in (FAST, SLOW, FUSED) if each is not run), shared=False)  # fmt: skip
+        traffic = Assumptions(searches_per_day=324_001)
+        case(f"{run.name} at 324,001 searches a day, of which one fused serves 324,000", run,
+             *(each for each in (FAST, SLOW, FUSED) if each is not run), shared=False,
+             assumptions=traffic)  # fmt: skip
+    for url in ("http://127.0.0.1:8080", "http://localhost:8080/v1", "http://[::1]:8080",
+                "https://api.cohere.com", ""):  # fmt: skip
+        settings = {"dialect": "cohere", "base_url": url, "key_variable": ""}
+        for kind in ("endpoint", "llm-pointwise"):
+            run = made("run", kind, settings=settings, machine={})
+            case(f"{kind} at {url or 'its usual place'}", run)
+    local = {"dialect": "cohere", "base_url": "http://127.0.0.1:8080", "key_variable": ""}
+    case("for a demonstration a local service costs a machine",
+         made("run", "endpoint", settings=local, machine={}), example=True)  # fmt: skip
+    return found
+
+
+def test_bills_are_as_approved(approved):
+    cases = {name: told(found) for name, found in bills_of_prices().items()}
+    cases |= {name: told(bill(*case)) for name, case in machines().items()}
+    approved("study/bills", table(cases))
+
+
+def lists_of(rows: list[tuple[str, float, float]]) -> Run:
     """A run with (state, pairs, tokens) of each query, over lists of ten documents."""
-    ids = [f"q{place}" for place in range(len(rows))]
-    docs = [f"d{place}" for place in range(10)]
-    ranking = Ranking.from_lists([(query, docs, np.arange(10.0, 0, -1)) for query in ids])
-    table = pd.DataFrame(rows, columns=["state", "pairs", "tokens"]).assign(query_id=ids)
-    return ranking, Run("r", "run", "d", ranking, "bm25", table)
+    ids, docs = [f"q{place}" for place in range(len(rows))], [f"d{place}" for place in range(10)]
+    rows_ = pd.DataFrame(rows, columns=["state", "pairs", "tokens"]).assign(query_id=ids)
+    return Run("r", "run", "d", ranking(dict.fromkeys(ids, docs)), "bm25", rows_)
 
 
 @pytest.mark.parametrize(
@@ -109,45 +257,36 @@ def run_of(rows: list[tuple[str, float, float]]) -> tuple[Ranking, Run]:
         ([("done", 2, math.nan)], Load(10, 2, 50), True),
         ([("done", math.nan, math.nan)], Load(10, 10, 50), True),
         ([("failed", math.nan, math.nan)], Load(10, 10, 50), True),
+        # The first stage would send its whole lists.
+        (None, Load(10, 10, 50), True),
     ],
 )
 def test_what_the_mean_search_of_a_run_sends(rows, load, estimated):
     each = Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
-    assert load_of(*run_of(rows), each) == MeasuredLoad(load, estimated)
-
-
-def test_the_first_stage_would_send_its_whole_lists():
-    ranking, _run = run_of([("done", 2, 80)])
-    each = Searches(np.array([10.0]), np.full(10, 50.0), np.array([10]))
-    assert load_of(ranking, None, each) == MeasuredLoad(Load(10, 10, 50), True)
+    run = lists_of(rows or [("done", 2, 80)])
+    assert load_of(run.ranking, rows and run, each) == MeasuredLoad(load, estimated)
 
 
 def search_of(texts: list[str], price: Price) -> Study:
     """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
     documents are in no list."""
     ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
-    lists = Ranking.from_lists([("q", ids, np.arange(len(ids), 0.0, -1))])
-    documents = {"doc_id": [*ids, *(f"x{n}" for n in range(900))], "text": [*texts, *[word] * 900]}
-    data = Dataset(
-        "one",
-        pd.DataFrame({"query_id": ["q"], "text": [word]}),
-        pd.DataFrame(documents).assign(title=""),
-        pd.DataFrame({"query_id": ["q"], "doc_id": ids[:1], "label": 1.0}),
-        lists,
-    )
-    run = run_from_ranking("up", data.id, lists, "up.trec")
+    said: Mapping[str, str] = dict(zip(ids, texts, strict=True))
+    docs = [*ids, *(f"x{n}" for n in range(900))]
+    data = data_of({"q": ids}, {"q": {ids[0]: 1.0}}, docs, {doc: said.get(doc, word)
+                                                            for doc in docs})  # fmt: skip
+    data = changed(data, queries=data.queries.assign(text=word))
+    run = run_from_ranking("up", data.id, data.candidates, "up.trec")
     listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    money = Money(prices={run.id: listed}, given=frozenset({"value_per_search"}))
-    return Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,), money=money)
+    return study_on(data, run, money=Money(prices={run.id: listed}, given=VALUED))
 
 
 def test_each_document_that_is_sent_counts_with_its_own_length():
     """A hundred documents, of which one has 600 words: 101 chunks, and none of the corpus."""
-    texts = ["word " * 600, *["word"] * 99]
     found = {}
     for unit in ("search", "tokens"):
-        study = search_of(texts, Price(2.0, unit))
-        found[unit] = bill_of(study, study.challengers[0])
+        study = search_of(["word " * 600, *["word"] * 99], Price(2.0, unit))
+        found[unit] = bill(study, study.challengers[0])
     assert found["search"].per_thousand == 4.0
     # The query is sent with each document.
     assert found["tokens"].per_thousand == pytest.approx((600 + 99 + 100) * 2.0 / 1000)
@@ -165,12 +304,11 @@ def test_each_document_that_is_sent_counts_with_its_own_length():
     ],
 )
 def test_without_texts_a_price_that_depends_on_their_length_is_not_known(price, lack):
-    study = search_of([""] * 50, price)
-    [_first, up] = choices(study)
-    found = up.bill
-    assert (found.lack, found.per_thousand is None) == (lack, bool(lack))
+    [_first, up] = choices(search_of([""] * 50, price))
+    assert (up.bill.lack, up.bill.per_thousand is None) == (lack, bool(lack))
     assert (up.option.cost_per_search is None) == bool(lack)
     assert up.lacks_value == bool(lack)
+    assert up.bill.per_million_tokens is None
 
 
 @pytest.mark.parametrize(
@@ -187,137 +325,100 @@ def test_without_texts_a_price_that_depends_on_their_length_is_not_known(price, 
 def test_fewer_passages_are_enough_where_they_hold_as_much_as_those_read_now(
     reranked, passages, enough
 ):
-    ids = [f"q{place}" for place in range(8)]
-
-    def ranking(docs: str) -> Ranking:
-        return Ranking.from_lists((query, list(docs), np.arange(4.0, 0, -1)) for query in ids)
-
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": ids, "text": ids}),
-        pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "text"}),
-        pd.DataFrame([(query, doc, 1.0) for query in ids for doc in "ab"],
-                     columns=["query_id", "doc_id", "label"]),
-        ranking("axby"),
-    )  # fmt: skip
-    run = run_from_ranking("run", data.id, ranking(reranked), "run.trec")
-    study = Study(data, systems_of(data, [run]), FIRST_STAGE, (run.id,))
-    assert equal_recall(study, run.id, passages) == enough
+    run = made("run", "precomputed", reranked)
+    assert equal_recall(of(run), "run", passages) == enough
 
 
 # The options of a study.
 
 
-def own(amount: float, unit: str = "search", currency: str = "USD") -> ListedPrice:
-    price = Price(amount, unit, currency, searches_per_second=10.0)
-    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-
-
-def two(money: Money, *, levels: tuple[Level, ...] = (), **changes: object) -> Study:
-    """Eight queries whose first document is the relevant one; "small" reranked two documents of
-    each and "large" four, in 10 to 80 ms."""
-    ids = [f"q{place}" for place in range(8)]
-    ranking = Ranking.from_lists((query, list("abxy"), np.arange(4.0, 0, -1)) for query in ids)
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": ids, "text": "a question of words"}),
-        pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "some words here"}),
-        pd.DataFrame({"query_id": ids, "doc_id": "a", "label": 1.0}),
-        ranking,
+def two(money: Money, *, levels: tuple[Level, ...] = (), **more: object) -> Study:
+    """ "small" reranked two documents of each query and "large" four, in 10 to 80 ms."""
+    data = changed(
+        DATA,
+        queries=DATA.queries.assign(text="a question of words"),
+        documents=DATA.documents.assign(text="some words here"),
+        qrels=DATA.qrels[DATA.qrels["doc_id"] == "a"],
     )
+    ms = [10.0 * (place + 1) for place in range(8)]
     runs = []
     for name, pairs in (("small", 2), ("large", 4)):
-        made = run_from_ranking(name, data.id, ranking, f"{name}.trec")
-        ms = [10.0 * (place + 1) for place in range(8)]
-        table = made.queries.assign(pairs=pairs, tokens=pairs * 100, latency_ms=ms)
-        measured = Measured(throughput=levels)
-        runs.append(replace(made, id=name, queries=table, measured=measured, **changes))
-    return Study(data, systems_of(data, runs), FIRST_STAGE, ("small", "large"), money=money)
+        run = made(name, "precomputed", "axby", machine={}, measured=Measured(throughput=levels))
+        run = timed(replace(run, dataset_id=data.id, **more), ms, pairs=pairs, tokens=pairs * 100)
+        runs.append(run)
+    return study_on(data, *runs, money=money)
 
 
-def test_options_are_the_baseline_every_challenger_and_prices_alone_at_the_last_load():
-    money = Money(prices={"small": own(1.0), "large": own(2.0)}, also=(own(5.0),))
-    free, small, large, alone = choices(two(money))
-    assert (free.name, free.system, free.bill) == ("No reranker: First stage", BASELINE, None)
-    assert (free.option.cost_per_search, free.waiting) == (0.0, Waiting(0.0, 0.0))
-    assert (small.name, small.system, large.system, alone.system) == ("small", "small", "large", "")
-    assert [each.load.load.documents for each in (free, small, large, alone)] == [4, 2, 4, 4]
-    assert alone.load == large.load and not alone.load.estimated
-    assert alone.waiting == Waiting(None, None) and alone.option.gain is None
-    costs = [each.option.cost_per_search for each in (small, large, alone)]
-    assert costs == pytest.approx([0.001, 0.002, 0.005])
-    study = two(money)
-    assert [system_of(study, each) for each in (free, small, large, alone)] == [
-        FIRST_STAGE, "small", "large", None
-    ]  # fmt: skip
+PAIR = {"small": own(1.0), "large": own(2.0)}
 
 
-def test_waiting_is_the_median_and_what_is_in_another_currency_costs_nothing_known():
-    money = Money(prices={"small": own(1.0, currency="EUR"), "large": own(2.0)})
-    _free, small, large = choices(two(money))
-    assert (small.bill.lack, small.option.cost_per_search) == ("rate", None)
-    assert (large.bill.lack, large.option.cost_per_search) == ("", pytest.approx(0.002))
-    assert (large.option.extra_ms, large.waiting.p50) == (45.0, 45.0)
-    assert large.waiting.p95 > 75
-    euros = replace(money, currency="EUR")
-    assert [each.bill.lack for each in choices(two(euros))[1:]] == ["", "rate"]
+def options() -> dict[str, Study]:
+    euros = Money(prices={"small": own(1.0, currency="EUR"), "large": own(2.0)}, given=VALUED)
+    tokens = {"small": own(1.0, "tokens"), "large": own(2.0)}
+    hour = {"small": own(3.6, "hour", searches_per_second=10.0), "large": own(1.0)}
+    within, beyond = (served(50.0, 500.0),), (served(50.0, 501.0),)
+    value, price = {"given": VALUED}, {"prices": {"fast": own(0.7, "flat")}}
+    return {
+        "two systems, and a price alone at the last load": two(
+            Money(prices=PAIR, also=(own(5.0),), given=VALUED)
+        ),
+        "what is in another currency costs nothing known": two(euros),
+        "nor do dollars where euros are": two(replace(euros, currency="EUR")),
+        **{f"an LLM reads {read} passages": two(Money(Assumptions(passages=read), PAIR))
+           for read in (0, 1, 2)},
+        "by the hour, of 50 searches a second": two(
+            Money(prices=hour, shared=True), levels=within
+        ),
+        "by the hour, where these miss the target": two(
+            Money(prices=hour, shared=True), levels=beyond
+        ),
+        "by the token: two pairs of 100 tokens": two(Money(prices=tokens)),
+        "a processor, neither price nor value set": of(FAST),
+        "its price set": of(FAST, **price),
+        "the value set": of(FAST, **value),
+        "both set": of(FAST, **price, **value),
+        "examples for both": of(FAST, example=True),
+        "examples, but both were set": of(FAST, example=True, **price, **value),
+        "a file, and the value set": of(FILE, **value),
+        "a file, and examples": of(FILE, example=True),
+        "one machine alone and fused: $146 a month": of(FAST, SLOW, FUSED),
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize(("read", "passages"), [(0, None), (1, 1), (2, 1)])
-def test_passages_are_looked_at_from_the_first_one_that_an_llm_reads(read, passages):
-    money = Money(Assumptions(passages=read), {"small": own(1.0), "large": own(1.0)})
-    _free, small, _large = choices(two(money))
-    assert (small.passages, small.option.passages_after) == (passages, passages)
+def said_of_options(study: Study) -> str:
+    lines = []
+    for each in choices(study):
+        came, option = each.came, each.option
+        parts = {
+            "sends": sent(each.load), "waits": each.waiting.p50,
+            "p95": each.waiting.p95, "search": option.cost_per_search,
+            "gain": option.gain and option.gain.relative,
+            "passages": each.passages, "lacks": each.bill and each.bill.lack,
+            "net": came.net_per_month.value, "cost": came.cost_per_month.value,
+            "1,000": came.cost_per_thousand.value, "break-even price": came.break_even_price.value,
+            "break-even worth": came.break_even_worth.value,
+        }  # fmt: skip
+        flags = ("example", "unset", "lacks_value", "demonstrated")
+        parts["is"] = [name for name in flags if getattr(each, name)]
+        said = {name: value for name, value in parts.items() if value not in (None, "", [])}
+        system = system_of(study, each)
+        lines.append(f"{each.name} ({system and study.name(system)}): {shown(said)}")
+    return "\n".join(lines)
 
 
-def test_only_a_price_by_the_hour_has_a_measured_rate():
-    levels = (served(50.0, 500.0),)
-    money = Money(prices={"small": own(3.6, "hour"), "large": own(1.0)}, shared=True)
-    small, large = (bill_of(two(money, levels=levels), each) for each in ("small", "large"))
-    assert (small.served.way, small.served.in_flight, large.served) == ("concurrent", 1, None)
-    # $3.60 for an hour of 50 searches a second; of 10 where these miss the target.
-    assert small.per_thousand == pytest.approx(0.02)
-    slow = bill_of(two(money, levels=(served(50.0, 501.0),)), "small")
-    assert (slow.served.way, slow.per_thousand) == ("listed", pytest.approx(0.1))
+def test_options_are_as_approved(approved):
+    cases = {name: said_of_options(study) for name, study in options().items()}
+    approved("study/options", table(cases))
 
 
-def test_what_a_system_is_billed_is_its_price_by_the_search_and_by_the_token():
-    study = two(Money(prices={"small": own(1.0, "tokens"), "large": own(2.0)}))
-    small, large = bill_of(study, "small"), bill_of(study, "large")
-    assert (small.listed.price.unit, small.load.estimated) == ("tokens", False)
-    # Two pairs of 100 tokens each for every search.
-    assert small.per_thousand == pytest.approx(0.2)
-    assert small.per_million_tokens == pytest.approx(1.0)
-    # Four of them for $2 a thousand.
-    assert (large.per_thousand, large.per_million_tokens) == pytest.approx((2.0, 5.0))
-    assert bill_of(study, FIRST_STAGE) is None
-    data = study.dataset
-    bare = Dataset(
-        "set",
-        data.queries.assign(text=""),
-        data.documents.assign(text=""),
-        data.qrels,
-        data.candidates,
-    )
-    silent = replace(study.run("large"), queries=study.run("large").queries.assign(tokens=np.nan))
-    wordless = Study(bare, systems_of(bare, [silent]), FIRST_STAGE, ("large",), money=study.money)
-    assert bill_of(wordless, "large").per_million_tokens is None
-    # How many chunks a document is depends on its length.
-    assert bill_of(wordless, "large").per_thousand is None
-
-
-def test_the_first_stage_adds_no_waiting_and_what_was_not_timed_is_unknown():
+def test_what_was_not_timed_is_unknown_and_the_first_stage_adds_no_latency():
     levels = (served(50.0, 500.0),)
     study = two(Money(), levels=levels)
     assert waiting(study, FIRST_STAGE) == Waiting(0.0, 0.0)
-    found = waiting(study, "small")
-    assert (found.p50, found.levels) == (45.0, levels)
-    assert found.p95 > found.p50
-    untimed = replace(
-        study.run("small"), queries=study.run("small").queries.assign(latency_ms=np.nan)
-    )
-    alone = Study(study.dataset, systems_of(study.dataset, [untimed]), FIRST_STAGE, ("small",))
-    assert waiting(alone, "small") == Waiting(None, None, levels)
+    assert waiting(study, "small").levels == levels
+    untimed = study_on(study.dataset, timed(study.run("small"), math.nan))
+    assert waiting(untimed, "small") == Waiting(None, None, levels)
+    assert bill(study, FIRST_STAGE) is None
 
 
 @pytest.mark.parametrize(
@@ -332,314 +433,39 @@ def test_scores_of_lists_depend_on_which_documents_were_scored_together(kind, to
 
 def test_depths_leave_out_the_queries_that_failed_and_no_reranking_takes_no_time():
     study = two(Money(), depth=4)
-    run = study.run("small")
-    lists = [(query, list("bxya"), np.arange(4.0, 0, -1)) for query in run.ranking.query_ids]
-    lost = run.queries["query_id"].isin(["q0", "q1"])
-    run = replace(
-        run,
-        ranking=Ranking.from_lists(lists).without(["q0", "q1"]),
-        queries=run.queries.assign(
-            pairs=4,
-            state=np.where(lost, "failed", "done"),
-            latency_ms=run.queries["latency_ms"].mask(lost),
-        ),
-    )
-    study = Study(study.dataset, systems_of(study.dataset, [run]), FIRST_STAGE, ("small",))
+    lists = Ranking.from_lists((query, list("bxya"), np.arange(4.0, 0, -1)) for query in QUERIES)
+    run = replace(study.run("small"), ranking=lists)
+    run = without(timed(run, [math.nan] * 2 + [30.0] * 6, pairs=4), ["q0", "q1"])
+    study = study_on(study.dataset, run, money=None)
     found = depths(study, "small")
-    table = found.curve.table
-    assert (table["depth"].iloc[0], found.p95[0]) == (0, 0.0)
-    assert found.p95[-1] == pytest.approx(waiting(study, "small").p95)
-    # A zero for those that failed would be a gain of less than it is.
-    assert table["gain"].iloc[-1] == pytest.approx(
+    rows = found.curve.table
+    assert (rows["depth"].iloc[0], found.p95[0]) == (0, 0.0)
+    assert rows["mean"].iloc[-1] - rows["mean"].iloc[0] == pytest.approx(
         study.comparison.row("small", study.spec)["delta"]
     )
-    assert table["mean"].iloc[0] == pytest.approx(1.0)
+    assert rows["mean"].iloc[0] == pytest.approx(1.0)
     assert depths(study, FIRST_STAGE) is None
-
-
-QUERIES = [f"q{place}" for place in range(8)]
-CPU = {"cpu": "AMD EPYC", "threads": 2}
-
-
-def ranking(docs: str) -> Ranking:
-    return Ranking.from_lists((query, list(docs), np.arange(4.0, 0, -1)) for query in QUERIES)
-
-
-DATA = Dataset(
-    "set",
-    pd.DataFrame({"query_id": QUERIES, "text": QUERIES}),
-    pd.DataFrame({"doc_id": list("abxy"), "title": "", "text": "text"}),
-    pd.DataFrame([(query, doc, 1.0) for query in QUERIES for doc in "ab"],
-                 columns=["query_id", "doc_id", "label"]),
-    ranking("axby"),
-)  # fmt: skip
-
-
-def made(name: str, kind: str, *, ms: float = math.nan, **more: object) -> Run:
-    """A run that took so long for each query and recorded what it ran on."""
-    run = run_from_ranking(name, DATA.id, ranking("abxy"), f"{name}.trec")
-    queries = run.queries.assign(latency_ms=ms)
-    return replace(run, **{"reranker": kind, "queries": queries, "machine": CPU, **more})
-
-
-def batches(pairs_per_second: float) -> Measured:
-    return Measured(pairs=400, seconds=400 / pairs_per_second + 9.0, index_seconds=9.0, together=8)
-
-
-def study_of(*runs: Run, **money: object) -> Study:
-    systems, challengers = systems_of(DATA, runs), tuple(run.id for run in runs)
-    return Study(DATA, systems, FIRST_STAGE, challengers, money=Money(**money))
-
-
-def test_a_run_costs_what_its_machine_served_and_a_slower_one_as_much_more():
-    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
-    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
-    on_card = {**CPU, "device": "cuda:0"}
-    card = made("card", "cross-encoder", ms=5.0, machine=on_card, measured=batches(400.0))
-    study = study_of(fast, slow, card, shared=True)
-    bills = [bill_of(study, run.id) for run in (fast, slow, card)]
-    assert [each.listed.key for each in bills] == ["own-cpu", "own-cpu", "own-gpu"]
-    # Four documents a search: 100 searches a second, at $0.20 an hour in use for 30 % of it.
-    costs = [0.2 / (100 * 3600 * 0.3) * 1000]
-    costs += [7 * costs[0], costs[0] * 2.95 / 0.2]
-    assert [each.per_thousand for each in bills] == pytest.approx(costs, rel=1e-9)
-    assert [each.served.way for each in bills] == ["batches"] * 3
-    board = {row.system: row.per_thousand for row in standings(study)}
-    assert [board[run.id] for run in (fast, slow, card)] == [each.per_thousand for each in bills]
-
-
-@pytest.mark.parametrize(("ran", "paid"), [("cpu", "gpu"), ("gpu", "cpu")])
-@pytest.mark.parametrize("levels", [(), (served(50.0, 5.0),)])
-def test_what_a_processor_served_is_no_throughput_of_a_graphics_card(ran, paid, levels):
-    machine = CPU if ran == "cpu" else {**CPU, "device": "cuda:0"}
-    measured = replace(batches(400.0), throughput=levels)
-    run = made("model", "bi-encoder", ms=5.0, machine=machine, measured=measured)
-    listed = {each.key: each for each in shipped()}
-    typed = replace(listed[f"own-{paid}"].price, searches_per_second=7.0)
-    prices = {
-        "same": listed[f"own-{ran}"],
-        "other": listed[f"own-{paid}"],
-        "typed": replace(listed[f"own-{paid}"], price=typed),
-        # Of another key nobody knows what it is for.
-        "own": replace(listed[f"own-{paid}"], key="mine"),
-    }
-    bills = {name: bill_of(study_of(run, prices={run.id: each}), run.id)
-             for name, each in prices.items()}  # fmt: skip
-    assert {name: each.lack for name, each in bills.items()} == {
-        "same": "", "other": "throughput", "typed": "", "own": ""
-    }  # fmt: skip
-    assert bills["typed"].served == Served(7.0, "listed")
-    assert bills["own"].served == bills["same"].served
-
-
-def charged(name: str, kind: str, dollars: list[float], pairs: float = 4.0, **more: object) -> Run:
-    """An LLM that told what each call came to, a call a query."""
-    calls = pd.DataFrame(
-        {
-            "query_id": QUERIES[: len(dollars)],
-            "start_s": 0.0,
-            "ms": 5.0,
-            "attempts": 1,
-            "retry_wait_ms": 0.0,
-            "status": 200,
-            "server_ms": math.nan,
-            "queue_ms": math.nan,
-            "error": "",
-            "note": "",
-            "billed": [json.dumps({"prompt_tokens": 900.0, "dollars": each}) for each in dollars],
-        }
-    )
-    run = made(name, kind, calls=calls, **more)
-    return replace(run, queries=run.queries.assign(pairs=pairs), created="2026-11-20T10:00:00.000")
-
-
-def test_an_llm_costs_the_dollars_that_its_run_recorded():
-    """8 queries of 4 documents for $0.04: $5 for 1,000 searches, not the price of a list."""
-    run = charged("llm", "llm-pointwise", [0.005] * 8)
-    # Half of the scores came from the cache, which was paid for before.
-    cached = Measured(scored_pairs=16, cached_pairs=16)
-    half = charged("half", "llm-listwise", [0.005] * 4, measured=cached)
-    untold = charged("untold", "llm-pointwise", [0.0] * 8)
-    typed = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
-    study = study_of(run, half, untold)
-    found = [bill_of(study, each.id) for each in (run, half)]
-    assert [each.per_thousand for each in found] == pytest.approx([5.0, 5.0], rel=1e-12)
-    assert found[0].at(2) == pytest.approx(2.5, rel=1e-12)
-    assert [(each.example, each.listed.as_of) for each in found] == [
-        (False, date(2026, 11, 20))
-    ] * 2
-    assert prices.of(found[0]) == "Charged in this run: $5.00/1,000 searches"
-    assert bill_of(study, untold.id).example
-    board = {row.system: row.per_thousand for row in standings(study)}
-    assert board[run.id] == found[0].per_thousand
-    own = study_of(run, prices={run.id: typed})
-    assert bill_of(own, run.id).per_thousand == 0.7
-
-
-def test_a_query_that_failed_is_in_no_price():
-    run = charged("llm", "llm-pointwise", [0.005] * 7 + [1.0])
-    lost = run.queries["query_id"] == QUERIES[-1]
-    queries = run.queries.assign(
-        state=np.where(lost, "failed", "done"), pairs=run.queries["pairs"].mask(lost)
-    )
-    run = replace(run, queries=queries)
-    assert bill_of(study_of(run), run.id).per_thousand == pytest.approx(5.0, rel=1e-12)
 
 
 def test_every_way_of_pricing_says_one_amount_on_every_surface():
     """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
-    machine = made("machine", "bi-encoder", ms=5.0, measured=batches(400.0))
-    llm = charged("llm", "llm-pointwise", [0.005] * 8)
-    given = made("given", "precomputed", machine={})
-    file = made("file", "precomputed", machine={})
-    parts = [CombinedRun(run.name, run.ranking, run) for run in (machine, llm, given)]
-    fused = fuse(DATA, parts, Fusion(), "fused")
-    flat = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
-    prices_of = {given.id: flat}
-    study = study_of(machine, llm, given, file, fused, prices=prices_of, shared=True)
+    given = replace(FILE, id="given", name="given")
+    fused = together(DATA, FAST, LLM, given, name="all of them")
+    study = of(FAST, LLM, given, FILE, fused, prices={"given": own(0.7, "flat")}, shared=True)
     hour = 0.2 / (100 * 3600 * 0.3) * 1000
-    expected = {"machine": hour, "llm": 5.0, "given": 0.7, "fused": hour + 5.7}
-    names = study.names
-    board = {names[row.system]: row.per_thousand for row in standings(study)}
+    expected = {"fast": hour, "llm": 5.0, "given": 0.7, fused.name: hour + 5.7}
+    board = {study.name(row.system): row.per_thousand for row in standings(study)}
     cards = {each.name: each for each in choices(study)[1:]}
     billed = {name: each.bill.per_thousand for name, each in cards.items()}
     written = {name: each.came.cost_per_thousand.value for name, each in cards.items()}
     for found in (board, billed, written):
         assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert [cards[name].unset for name in (*expected, "file")] == [True, False, False, True, True]
+    assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"
 
 
-def test_a_cascade_is_priced_by_the_machine_unless_a_stage_asks_a_service():
-    stages = {"first": "bm25", "second": "cross-encoder", "top": 20}
-    machine = {**CPU, "second_device": "cuda"}
-    local = made("local", "cascade", settings=stages, machine=machine, measured=batches(40.0))
-    asking = made("asking", "cascade", settings=stages | {"second": "llm-pointwise"})
-    study = study_of(local, asking, shared=True)
-    assert bill_of(study, local.id).listed.key == "own-gpu"
-    assert bill_of(study, local.id).per_thousand == pytest.approx(2.95 / (10 * 3600 * 0.3) * 1000)
-    assert bill_of(study, asking.id).lack == "price"
-    # What the service charged for one stage is not the price of both.
-    part = charged("part", "cascade", [0.005] * 8, settings=asking.settings)
-    assert bill_of(study_of(part), part.id).lack == "price"
-
-
-@pytest.mark.parametrize("with_first_stage", [True, False])
-def test_a_fused_run_takes_the_time_and_the_cost_of_its_parts(with_first_stage):
-    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
-    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
-    parts = [CombinedRun(run.name, run.ranking, run) for run in (fast, slow)]
-    if with_first_stage:
-        parts.insert(0, CombinedRun("first stage", DATA.candidates))
-    fused = fuse(DATA, parts, Fusion(), "fused")
-    study = study_of(fast, slow, fused, shared=True)
-    found = bill_of(study, fused.id)
-    each = [bill_of(study, run.id).per_thousand for run in (fast, slow)]
-    assert found.per_thousand == pytest.approx(sum(each), rel=1e-12)
-    assert found.at(2) == pytest.approx(sum(each) / 2, rel=1e-12)
-    assert [name for name, _bill in found.parts] == ["fast", "slow"]
-    assert (summary(study, fused.id).n, summary(study, fused.id).p95) == (8, 40.0)
-    shown = next(choice for choice in choices(study) if choice.system == fused.id)
-    assert shown.option.cost_per_search * 1000 == pytest.approx(found.per_thousand, rel=1e-12)
-    # Without one of its parts nothing is known, and nothing is half of it.
-    alone = study_of(fused, slow)
-    assert (bill_of(alone, fused.id).lack, summary(alone, fused.id)) == ("parts", None)
-
-
-def test_runs_on_one_machine_cost_one_machine_alone_and_fused():
-    fast = made("fast", "bi-encoder", ms=5.0, measured=batches(400.0))
-    slow = made("slow", "cross-encoder", ms=35.0, measured=batches(400.0 / 7))
-    fused = fuse(DATA, [CombinedRun(run.name, run.ranking, run) for run in (fast, slow)], Fusion(),
-                 "fused")  # fmt: skip
-    study = study_of(fast, slow, fused)
-    thousand = 146.0 / (100_000 * 365 / 12) * 1000
-    for run in (fast, slow, fused):
-        found = bill_of(study, run.id)
-        assert found.per_thousand == pytest.approx(thousand, rel=1e-9)
-        assert "1 whole machine" in prices.marks(found)
-        assert found.at(2) == pytest.approx(thousand, rel=1e-9)
-    shown = {choice.name: choice.came.cost_per_month.value for choice in choices(study)}
-    assert [shown[each] for each in ("fast", "slow", "fused")] == pytest.approx([146.0] * 3)
-    # At 30 % use the fused one serves 3.75 searches a second, 324,000 a day.
-    busy = study_of(fast, slow, fused, assumptions=Assumptions(searches_per_day=324_001))
-    assert [len(bill_of(busy, each.id).machines) for each in (fast, fused)] == [1, 1]
-    assert prices.marks(bill_of(busy, fused.id))[-1] == "2 whole machines"
-    assert prices.marks(bill_of(busy, fast.id))[-1] == "1 whole machine"
-
-
-def test_no_value_net_or_return_until_price_and_value_are_set_or_stood_in_for():
-    run = made("run", "bi-encoder", ms=5.0, measured=batches(400.0))
-    file = made("file", "precomputed", machine={})
-    flat = ListedPrice("own", "Us", "", Price(0.7, "flat"), "our invoice", date(2026, 11, 1))
-    given = frozenset({"value_per_search"})
-    for system in (run, file):
-        priced_, valued = {system.id: flat}, {"given": given}
-        cases = {
-            "none": study_of(system),
-            "price": study_of(system, prices=priced_),
-            "value": study_of(system, **valued),
-            "both": study_of(system, prices=priced_, **valued),
-            "example": study_of(system, example=True),
-            "own": study_of(system, example=True, prices=priced_, **valued),
-        }
-        found = {name: choices(each)[1] for name, each in cases.items()}
-        nets = {name: each.came.net_per_month.value for name, each in found.items()}
-        assert {name for name, net in nets.items() if net is not None} == {"both", "example", "own"}
-        assert [name for name, each in found.items() if each.demonstrated] == ["example"]
-        assert found["price"].came.break_even_worth.value is not None
-        assert found["value"].came.break_even_price.value is not None
-        assert "example price" in prices.marks(found["example"].bill)
-
-
-def test_a_price_that_the_user_chose_from_the_list_is_set():
-    run = made("run", "bi-encoder", ms=5.0, measured=batches(400.0))
-    listed = {each.key: each for each in shipped()}
-    study = study_of(run, prices={run.id: listed["cohere-rerank"]})
-    assert not choices(study)[1].unset
-
-
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("http://127.0.0.1:8080", None),
-        ("http://localhost:8080/v1", None),
-        ("http://[::1]:8080", None),
-        ("https://api.cohere.com", "own"),
-        ("", "own"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["endpoint", "llm-pointwise"])
-def test_a_service_on_the_machine_itself_has_no_price(kind, url, key):
-    settings = {"dialect": "cohere", "base_url": url, "key_variable": ""}
-    run = made("run", kind, settings=settings, machine={})
-    found = bill_of(study_of(run), run.id)
-    if key is None:
-        assert (found.lack, found.listed) == ("price", None)
-        # For a demonstration it costs a machine and not a service.
-        assert bill_of(study_of(run, example=True), run.id).listed.key == "own-cpu"
-    else:
-        assert found.listed.key == ("template-model" if kind == "llm-pointwise" else key)
-
-
-def test_a_ranking_from_a_file_has_no_price_until_one_is_given():
-    run = made("file", "precomputed", machine={})
-    timed = made("timed", "precomputed", ms=50.0, machine={})
-    assert bill_of(study_of(run, timed), run.id).lack == "price"
-    hour = ListedPrice("own", "Us", "", Price(3.6, "hour"), "our invoice", date(2026, 11, 1))
-    study = study_of(run, timed, prices={run.id: hour, timed.id: hour}, shared=True)
-    assert bill_of(study, run.id).lack == "throughput"
-    # 20 searches a second, one after the other.
-    assert bill_of(study, timed.id).per_thousand == pytest.approx(0.05, rel=1e-12)
-    assert bill_of(study, timed.id).served.way == "alone"
-    flat = replace(hour, price=Price(0.7, "flat"))
-    assert bill_of(study_of(run, prices={run.id: flat}), run.id).per_thousand == 0.7
-
-
-def test_a_price_by_the_throughput_of_a_busy_machine_is_marked():
-    slow = replace(batches(4.0), threads=2, cpu_seconds=1.0)
-    run = made("run", "bi-encoder", ms=5.0, measured=slow)
-    assert "machine was busy" in prices.marks(bill_of(study_of(run), run.id))
-    typed = replace(shipped()[5], price=replace(shipped()[5].price, searches_per_second=7.0))
-    assert "machine was busy" not in prices.marks(
-        bill_of(study_of(run, prices={run.id: typed}), run.id)
-    )
+def test_a_fused_run_takes_the_time_of_its_parts():
+    study = of(FAST, SLOW, FUSED)
+    assert (summary(study, FUSED.id).n, summary(study, FUSED.id).p95) == (8, 40.0)
+    # Without one of its parts nothing is known.
+    assert summary(of(FUSED, SLOW), FUSED.id) is None

@@ -1,13 +1,10 @@
-"""Hard negatives: which documents stand above a relevant one, and the file that trainers read."""
+"""Hard negatives: which documents rank above a relevant one, and the file that trainers read."""
 
 import json
 import logging
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking
@@ -16,60 +13,44 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.caveats import NoNegatives, caveats
 from rankdash.study.ranks import MOST_NEGATIVES, triplets
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
-from rankdash.words import caveats as words
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.words.caveats import line
+from tests.study.builders import changed, data_of, ranking, study_on
 
 DOCS = [f"d{place}" for place in range(9)]
 
 
-def study_of(labels: dict[str, list[float | None]], texts: bool = True, **changes) -> Study:
+def study_of(labels: dict[str, list[float | None]], texts: bool = True, **given: object) -> Study:
     """Labels of each query in rank order; None: no label."""
-    rows = [
-        (query, doc, label)
+    known = {
+        query: {doc: label for doc, label in zip(DOCS, row, strict=False) if label is not None}
         for query, row in labels.items()
-        for doc, label in zip(DOCS, row, strict=False)
-        if label is not None
-    ]
-    lists = [(q, DOCS[: len(row)], np.arange(len(row), 0, -1.0)) for q, row in labels.items()]
-    said = [f'{doc} "says" {{this}}\nand 那' if texts else "" for doc in DOCS]
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": [*labels], "text": [f"ask {q}" for q in labels]}),
-        pd.DataFrame({"doc_id": DOCS, "title": "", "text": said}),
-        pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]),
-        Ranking.from_lists(lists),
-    )
+    }
+    lists: Ranking = ranking({query: DOCS[: len(row)] for query, row in labels.items()})
+    said = {doc: f'{doc} "says" {{this}}\nand 那' if texts else "" for doc in DOCS}
+    data = data_of(lists, known, DOCS, said)
+    asked = data.queries.assign(text=[f"ask {query}" for query in labels])
+    data = changed(data, queries=asked)
     run = run_from_ranking("run", data.id, data.candidates, "run.trec")
-    return Study.on("mrr@10", dataset=data, systems=systems_of(data, [run]), baseline=FIRST_STAGE,
-                    challengers=(run.id,), **changes)  # fmt: skip
+    return study_on(data, run, metric="mrr", **given)
 
 
-def pairs(study: Study) -> list[tuple[str, str, str]]:
+@pytest.mark.parametrize(
+    ("labels", "threshold", "negatives"),
+    [
+        # What is labelled not relevant above a relevant document.
+        ({"q": [0, None, 0, 1, 0, 2]}, 1, {"d3": ["d0", "d2"], "d5": ["d0", "d2", "d4"]}),
+        ({"perfect": [1, 0, 0], "unlabelled above": [None, 1], "none": [0, 0]}, 1, {}),
+        ({"q": [1, 2]}, 2, {"d1": ["d0"]}),
+        # The highest ranked ones are taken.
+        ({"q": [0] * 8 + [1]}, 1, {"d8": DOCS[:MOST_NEGATIVES]}),
+    ],
+)
+def test_negatives_of_each_relevant_document(labels, threshold, negatives):
+    study = study_of(labels, conventions=Conventions(threshold=threshold))
     rows = triplets(study, FIRST_STAGE)[["query_id", "positive_id", "negative_id"]]
-    return list(rows.itertuples(index=False, name=None))
-
-
-def test_what_is_labelled_not_relevant_above_a_relevant_document_is_a_negative():
-    study = study_of(
-        {
-            "q": [0, None, 0, 1, 0, 2],
-            "perfect": [1, 0, 0],
-            "unlabelled above": [None, 1],
-            "none": [0, 0],
-        }
-    )
-    assert pairs(study) == [
-        *[("q", "d3", doc) for doc in ("d0", "d2")],
-        *[("q", "d5", doc) for doc in ("d0", "d2", "d4")],
-    ]
-
-
-def test_the_threshold_says_what_is_relevant_and_the_highest_ranked_negatives_are_taken():
-    assert pairs(study_of({"q": [1, 2]}, conventions=Conventions(threshold=2))) == [
-        ("q", "d1", "d0")
-    ]
-    many = pairs(study_of({"q": [0] * 8 + [1]}))
-    assert [negative for _query, _positive, negative in many] == DOCS[:MOST_NEGATIVES]
+    expected = [("q", doc, each) for doc, found in negatives.items() for each in found]
+    assert list(rows.itertuples(index=False, name=None)) == expected
 
 
 def test_the_file_has_query_positive_and_negative_in_the_order_that_a_trainer_takes():
@@ -120,8 +101,7 @@ def test_a_step_of_training_brings_the_positive_nearer_than_the_negative(caplog)
     collator = SentenceTransformerDataCollator(preprocess_fn=model.preprocess)
     with caplog.at_level(logging.WARNING):
         batch = collator(rows)
-    warned = [each.message for each in caplog.records if each.name.startswith("sentence_")]
-    assert warned == []
+    assert [each.message for each in caplog.records if each.name.startswith("sentence_")] == []
     inputs = [key.removesuffix("_input_ids") for key in batch if key.endswith("_input_ids")]
     assert inputs == ["query", "positive", "negative"]
     features = [
@@ -148,7 +128,7 @@ def test_candidates_without_a_wrong_one_make_a_set_too_easy(labels, expected):
     found = [each for each in caveats(study, study.challengers[0]) if isinstance(each, NoNegatives)]
     assert found == ([] if expected is None else [expected])
     if found:
-        assert words.line(study, found[0]) == (
+        assert line(study, found[0]) == (
             "The test set is too easy: all candidates of 2 of 3 queries are relevant, so no order "
             "is wrong."
         )

@@ -1,44 +1,23 @@
 """Which documents a system could order: no system of a comparison scores above its ceiling."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from rankdash.analysis.reasons.headroom import SHARES
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
+from rankdash.ranking.ranking import Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
+from tests.study.builders import changed, data_of, ranking, study_on
 
 QUERIES = [f"q{n}" for n in range(8)]
 CANDIDATES = [f"d{n}" for n in range(6)]
 # What the first stage never finds.
 OTHERS = [f"x{n}" for n in range(6)]
-RELEVANT = ("d5", "x0", "x5")
-
-
-def ranking(docs: list[str], queries: list[str] = QUERIES) -> Ranking:
-    scores = np.arange(len(docs), 0, -1.0)
-    return Ranking.from_lists((query, docs, scores) for query in queries)
-
-
-def dataset() -> Dataset:
-    docs = [*CANDIDATES, *OTHERS]
-    return Dataset(
-        "set",
-        pd.DataFrame({"query_id": QUERIES, "text": QUERIES}),
-        pd.DataFrame({"doc_id": docs, "title": docs, "text": docs}),
-        pd.DataFrame(
-            [(query, doc, 1.0) for query in QUERIES for doc in RELEVANT],
-            columns=["query_id", "doc_id", "label"],
-        ),
-        ranking(CANDIDATES),
-    )
-
-
+LABELS = {query: dict.fromkeys(("d5", "x0", "x5"), 1.0) for query in QUERIES}
+DATA = data_of(dict.fromkeys(QUERIES, CANDIDATES), LABELS, [*CANDIDATES, *OTHERS])
 LISTS = {
     "reranked": [*CANDIDATES[3:], *CANDIDATES[:3]],
     "other": CANDIDATES[::-1],
@@ -47,23 +26,19 @@ LISTS = {
 }
 
 
-UPLOADED = ("dense", "sparse")
+def made(name: str, docs: Sequence[str], queries: Sequence[str] = QUERIES, **more: object) -> Run:
+    run = run_from_ranking(name, DATA.id, ranking(dict.fromkeys(queries, docs)), f"{name}.trec")
+    return replace(run, id=name, **more)
 
 
 def study_of(*names: str, baseline: str = FIRST_STAGE, **depths: int | None) -> Study:
     """Dense and sparse are uploaded; the others are reranks of the candidates."""
-    data = dataset()
-    known = {*names, baseline} - {FIRST_STAGE}
-    runs = {
-        name: replace(
-            run_from_ranking(name, data.id, ranking(LISTS[name]), f"{name}.trec"),
-            id=name,
-            reranker="precomputed" if name in UPLOADED else "cross-encoder",
-            depth=depths.get(name),
-        )
-        for name in sorted(known)
-    }
-    return Study(data, systems_of(data, runs.values()), baseline, names)
+    runs = [
+        made(name, LISTS[name], depth=depths.get(name),
+             reranker="precomputed" if name in ("dense", "sparse") else "cross-encoder")
+        for name in sorted({*names, baseline} - {FIRST_STAGE})
+    ]  # fmt: skip
+    return Study(DATA, systems_of(DATA, runs), baseline, names)
 
 
 def no_query_passes_its_ceiling(study: Study) -> None:
@@ -76,28 +51,22 @@ def no_query_passes_its_ceiling(study: Study) -> None:
 
 
 def test_a_reranker_could_order_the_candidates_and_an_uploaded_run_its_own_list():
-    """Relevant are d5, x0 and x5: the candidates hold one, dense two, sparse one."""
+    """Relevant are d5, x0 and x5: the candidates have one, dense two, sparse one."""
     study = study_of("reranked", "dense", "sparse")
     splits = {system: study.headroom(system) for system in study.challengers}
-    assert {system: split.own for system, split in splits.items()} == {
-        "reranked": False,
-        "dense": True,
-        "sparse": True,
-    }
+    own = {system: split.own for system, split in splits.items()}
+    assert own == {"reranked": False, "dense": True, "sparse": True}
     recall = {system: split.recall_ceiling for system, split in splits.items()}
     assert recall == pytest.approx({"reranked": 1 / 3, "dense": 2 / 3, "sparse": 1 / 3})
-    no_query_passes_its_ceiling(study)
 
 
 def test_an_uploaded_run_without_a_relevant_document_loses_all_of_it_by_retrieval():
     """The other systems rank relevant documents, which this one could not order."""
     study = study_of("dense", "sparse")
-    data = study.dataset
-    qrels = pd.DataFrame(
-        [(query, "d5", 1.0) for query in QUERIES], columns=["query_id", "doc_id", "label"]
-    )
-    only = Dataset("set", data.queries, data.documents, qrels, data.candidates)
-    split = Study(only, study.systems, "dense", ("sparse",)).headroom("sparse")
+    qrels = DATA.qrels[DATA.qrels["doc_id"] == "d5"]
+    only = replace(study, dataset=changed(DATA, qrels=qrels), baseline="dense",
+                   challengers=("sparse",))  # fmt: skip
+    split = only.headroom("sparse")
     assert (split.ceiling, split.to_win) == (0, 0)
     assert split.retriever == split.perfect == 1
     assert split.share_won is None
@@ -128,35 +97,22 @@ def test_what_a_system_could_order_does_not_depend_on_the_others(system, baselin
     ],
 )
 def test_a_list_is_called_the_runs_own_where_it_differs_from_the_candidates(docs, queries, own):
-    study = study_of("dense")
-    run = run_from_ranking("run", study.dataset.id, ranking(docs, queries), "run.trec")
-    study = Study(study.dataset, systems_of(study.dataset, [run]), FIRST_STAGE, (run.id,))
-    assert study.headroom(run.id).own is own
+    assert study_on(DATA, made("run", docs, queries)).headroom("run").own is own
 
 
 def test_a_fused_run_could_order_its_own_list():
-    study = study_of("dense")
-    fused = replace(study.run("dense"), id="fused", name="fused", reranker="fusion")
-    both = Study(
-        study.dataset, systems_of(study.dataset, [fused]), FIRST_STAGE, ("fused",)
-    ).headroom("fused")
+    both = study_on(DATA, made("fused", LISTS["dense"], reranker="fusion")).headroom("fused")
     assert both.own
-    assert both.ceiling == study.headroom("dense").ceiling
+    assert both.ceiling == study_of("dense").headroom("dense").ceiling
 
 
 @pytest.mark.parametrize("spec", ["precision", "f1", "recall", "ndcg", "map", "mrr@3", "hit@1"])
 def test_the_ceiling_holds_for_metrics_of_whole_lists_too(spec):
+    metric, _, cutoff = spec.partition("@")
     for baseline, *names in (("reranked", "dense", "sparse"), ("sparse", "dense", "reranked")):
-        found = study_of(*names, baseline=baseline)
-        no_query_passes_its_ceiling(
-            Study.on(
-                spec,
-                dataset=found.dataset,
-                systems=found.systems,
-                baseline=found.baseline,
-                challengers=found.challengers,
-            )
-        )
+        study = study_of(*names, baseline=baseline)
+        cut = int(cutoff) if cutoff else None
+        no_query_passes_its_ceiling(replace(study, metric=metric, cutoff=cut))
 
 
 @pytest.mark.parametrize(("depth", "reach"), [(3, 3), (6, None), (None, None)])

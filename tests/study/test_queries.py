@@ -1,120 +1,38 @@
-"""The list of queries and the documents of one: filters worth having, and who stands where."""
+"""The list of queries and the documents of one: filters worth having, and who ranks what."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rankdash.analysis.reasons.fault import LABELS_SAY_TOO_LITTLE
-from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import queries
-from rankdash.study.cache import Cache, Key
 from rankdash.study.query_table import Filters
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.study.systems import FIRST_STAGE
+from tests.approved import table
+from tests.study.builders import changed, data_of, shown, small, study_on
 
-QUERIES = [f"q{n:02}" for n in range(60)]
-DOCS = ["a", "b", "c"]
-
-
-def study_of(challengers: int, segments: int | None = None) -> Study:
-    """Every challenger turns the lists by one more. segments: how many values the column "kind"
-    has; None for no such column."""
-    texts = pd.DataFrame({"query_id": QUERIES, "text": QUERIES})
-    if segments is not None:
-        texts["kind"] = [f"kind {place % segments}" for place in range(len(QUERIES))]
-    scores = np.arange(len(DOCS), 0, -1.0)
-    data = Dataset(
-        "set",
-        texts,
-        pd.DataFrame({"doc_id": DOCS, "title": DOCS, "text": DOCS}),
-        pd.DataFrame({"query_id": QUERIES, "doc_id": "a", "label": 1.0}),
-        Ranking.from_lists((query, DOCS, scores) for query in QUERIES),
-    )
-    runs = []
-    for by in range(1, challengers + 1):
-        turned = [*DOCS[by % 3 :], *DOCS[: by % 3]]
-        ranking = Ranking.from_lists((query, turned, scores) for query in QUERIES)
-        runs.append(run_from_ranking(f"by {by}", data.id, ranking, f"{by}.trec"))
-    return Study(data, systems_of(data, runs), FIRST_STAGE, tuple(run.id for run in runs))
+ONE = {"q": {"a": 1.0}}
 
 
-@pytest.mark.parametrize(("values", "offered"), [(1, False), (2, True), (50, True), (51, False)])
-def test_a_segment_is_a_filter_where_its_values_tell_queries_apart(values, offered):
-    study = study_of(1, values)
-    segments = queries.listing(study, study.challengers[0]).segments
-    expected = {"kind": tuple(sorted(f"kind {place}" for place in range(values)))}
-    assert segments == (expected if offered else {})
+def alone(first: str, *runs: str, labels: Mapping[str, float] = ONE["q"], **given) -> Study:
+    """A study of one query."""
+    return small({"q": first}, *({"q": docs} for docs in runs), labels={"q": labels}, **given)
 
 
-@pytest.mark.parametrize(("focus", "order"), [(0, [0, 1, 2]), (1, [1, 0, 2]), (2, [2, 0, 1])])
-def test_the_system_in_focus_stands_beside_the_baseline(focus, order):
-    study = study_of(3)
-    ladder = queries.ladder_of(study, study.challengers[focus], "q00")
-    assert ladder.systems == (FIRST_STAGE, *(study.challengers[place] for place in order))
+def banded(of: Study, band: float) -> Study:
+    return replace(of, statistics=replace(of.statistics, tie_band=band))
 
 
-LETTERS = "abcdefgh"
-Lists = Mapping[str, str]
-
-
-def small(
-    first: Lists,
-    *runs: Lists,
-    labels: Mapping[str, Mapping[str, float]],
-    failed: tuple[str, ...] = (),
-    texts: Mapping[str, str] | None = None,
-    **changes: object,
-) -> Study:
-    """Lists of letters by query. failed: queries on which every run did."""
-
-    def ranking(lists: Lists) -> Ranking:
-        return Ranking.from_lists(
-            (query, list(docs), np.arange(len(docs), 0, -1.0)) for query, docs in lists.items()
-        )
-
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": list(first), "text": list(first)}),
-        pd.DataFrame(
-            {
-                "doc_id": list(LETTERS),
-                "title": "",
-                "text": [(texts or {}).get(d, d) for d in LETTERS],
-            }
-        ),
-        pd.DataFrame(
-            [(query, doc, label) for query, own in labels.items() for doc, label in own.items()],
-            columns=["query_id", "doc_id", "label"],
-        ),
-        ranking(first),
-    )
-    made = []
-    for place, lists in enumerate(runs):
-        run = run_from_ranking(f"run {place}", data.id, ranking(lists), "run.trec")
-        lost = pd.DataFrame({"query_id": failed, "state": "failed", "reason": "time-out"})
-        made.append(replace(run, queries=pd.concat([run.queries, lost], ignore_index=True)))
-    given = {"baseline": FIRST_STAGE, "challengers": tuple(run.id for run in made)}
-    return Study(data, systems_of(data, made), **(given | changes))
-
-
-def keeping(kept: dict[Key, Any] | None = None) -> Cache:
-    """Keeps all that is made, as the pages do, in `kept` if that is given."""
-    kept = {} if kept is None else kept
-
-    def keep(key: Key, make: Callable[[], Any]) -> Any:
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
-    return keep
+def turned(of: Study) -> Study:
+    """The first challenger as the baseline."""
+    return replace(of, baseline=of.challengers[0], challengers=(FIRST_STAGE,))
 
 
 def missed_of(of: Study, query: str = "q") -> list[queries.Missed]:
@@ -131,59 +49,66 @@ def blamed(of: Study, query: str = "q") -> queries.Blame | None:
 # The table.
 
 
+@pytest.mark.parametrize(("values", "offered"), [(1, False), (2, True), (50, True), (51, False)])
+def test_a_segment_is_a_filter_where_its_values_tell_queries_apart(values, offered):
+    ids = [f"q{n:02}" for n in range(60)]
+    kinds = [f"kind {place % values}" for place in range(60)]
+    data = data_of(dict.fromkeys(ids, "abc"), {query: {"a": 1.0} for query in ids}, kind=kinds)
+    of = study_on(data, run_from_ranking("run", data.id, data.candidates, "run.trec"))
+    expected = {"kind": tuple(sorted(set(kinds)))} if offered else {}
+    assert queries.listing(of, of.challengers[0]).segments == expected
+
+
+@pytest.mark.parametrize(("focus", "order"), [(0, [0, 1, 2]), (1, [1, 0, 2]), (2, [2, 0, 1])])
+def test_the_system_in_focus_is_beside_the_baseline(focus, order):
+    of = alone("abc", "bca", "cab", "abc")
+    ladder = queries.ladder_of(of, of.challengers[focus], "q")
+    assert ladder.systems == (FIRST_STAGE, *(of.challengers[place] for place in order))
+
+
 def test_a_row_says_how_much_of_each_side_is_judged_and_what_the_challengers_disagree_by():
-    first = {"q": "abcd", "r": "abcd"}
-    of = small(
-        first,
-        {"q": "cbad", "r": "abcd"},
-        {"q": "cdba", "r": "abcd"},
-        {"q": "cdab", "r": "abcd"},
-        labels={"q": {"a": 1.0, "b": 0.0}, "r": {"a": 1.0}},
-        metric="mrr",
-        cutoff=2,
-    )
+    labels = {"q": {"a": 1.0, "b": 0.0}, "r": {"a": 1.0}}
+    runs = [{"q": docs, "r": "abcd"} for docs in ("cbad", "cdba", "cdab")]
+    of = small(dict.fromkeys("qr", "abcd"), *runs, labels=labels, metric="mrr", cutoff=2)
     row = queries.listing(of, of.challengers[0]).row("q")
     assert (row["judged_before"], row["judged_after"]) == (1.0, 0.5)
     # Values of the challengers are 0, 0 and 0; the baseline's 1 is none of theirs.
     assert row["spread"] == 0.0
-    deeper = replace(of, cutoff=4)
-    row = queries.listing(deeper, of.challengers[0]).row("q")
+    row = queries.listing(replace(of, cutoff=4), of.challengers[0]).row("q")
     assert row["spread"] == pytest.approx(1 / 3 - 1 / 4)
     assert queries.listing(of, of.challengers[0]).row("nobody") is None
-    alone = replace(of, challengers=of.challengers[:1])
-    assert np.isnan(queries.listing(alone, of.challengers[0]).row("q")["spread"])
+    single = replace(of, challengers=of.challengers[:1])
+    assert np.isnan(queries.listing(single, of.challengers[0]).row("q")["spread"])
 
 
-def test_the_value_of_each_other_challenger_stands_beside_that_of_the_one_shown():
-    labels = {"q": {"a": 1.0}, "r": {"a": 1.0}}
-    of = small(
-        dict.fromkeys("qr", "abcd"), {"q": "bacd", "r": "abcd"}, {"q": "bcad", "r": "bacd"},
-        {"q": "bcda", "r": "abcd"}, labels=labels, metric="mrr",
-    )  # fmt: skip
-    first, shown, last = of.challengers
-    assert queries.others(of, shown) == (first, last)
-    found = queries.listing(of, shown).table.set_index("query_id")
+def test_the_value_of_each_other_challenger_is_beside_that_of_the_one_shown():
+    runs = {"q": "bacd", "r": "abcd"}, {"q": "bcad", "r": "bacd"}, {"q": "bcda", "r": "abcd"}
+    labels = {query: {"a": 1.0} for query in "qr"}
+    of = small(dict.fromkeys("qr", "abcd"), *runs, labels=labels, metric="mrr")
+    first, shown_, last = of.challengers
+    assert queries.others(of, shown_) == (first, last)
+    found = queries.listing(of, shown_).table.set_index("query_id")
     assert found[queries.value_column(first)].to_dict() == {"q": 0.5, "r": 1.0}
     assert found[queries.value_column(last)].to_dict() == {"q": 0.25, "r": 1.0}
     wanted = Filters(values={queries.value_column(last): (0.2, 0.5)})
-    listing = queries.listing(of, shown)
+    listing = queries.listing(of, shown_)
     assert listing.kept(wanted, {}, "given")["query_id"].tolist() == ["q"]
 
 
 def test_what_filters_leave_of_a_listing_is_in_the_order_asked_for():
-    labels = {"q": {"a": 1.0}, "r": {"a": 1.0}, "s": {"a": 1.0}}
-    of = small(
-        dict.fromkeys("qrs", "abcd"), {"q": "bacd", "r": "bcda", "s": "abcd"}, labels=labels,
-        metric="mrr",
-    )  # fmt: skip
+    labels = {query: {"a": 1.0} for query in "qrs"}
+    run = {"q": "bacd", "r": "bcda", "s": "abcd"}
+    of = small(dict.fromkeys("qrs", "abcd"), run, labels=labels, metric="mrr")
     listing = queries.listing(of, of.challengers[0])
-    assert listing.kept(Filters(), {}, "hurt")["query_id"].tolist() == ["r", "q", "s"]
-    assert listing.kept(Filters(), {}, "helped")["query_id"].tolist() == ["s", "q", "r"]
-    hurt = Filters(outcomes=("hurt",))
-    assert listing.kept(hurt, {}, "hurt")["query_id"].tolist() == ["r", "q"]
-    assert listing.kept(hurt, {}, "given")["query_id"].tolist() == ["q", "r"]
-    tagged = listing.kept(Filters(tags=("ask",)), {"s": ("ask",), "q": ("ask",)}, "hurt")
-    assert tagged["query_id"].tolist() == ["q", "s"]
+    tags = {"s": ("ask",), "q": ("ask",)}
+    for wanted, order, ids in (
+        ({}, "hurt", "rqs"),
+        ({}, "helped", "sqr"),
+        ({"outcomes": ("hurt",)}, "hurt", "rq"),
+        ({"outcomes": ("hurt",)}, "given", "qr"),
+        ({"tags": ("ask",)}, "hurt", "qs"),
+    ):
+        assert listing.kept(Filters(**wanted), tags, order)["query_id"].tolist() == list(ids)
     assert listing.occurring["outcome"] == ("hurt", "same")
     assert {"delta", "before", "after"} <= listing.valued
     assert "latency_ms" not in listing.valued
@@ -191,8 +116,7 @@ def test_what_filters_leave_of_a_listing_is_in_the_order_asked_for():
 
 @pytest.mark.parametrize(("band", "outcome"), [(0.51, "same"), (0.49, "hurt")])
 def test_an_outcome_follows_the_tie_band_of_the_study(band, outcome):
-    of = small({"q": "ab"}, {"q": "ba"}, labels={"q": {"a": 1.0}}, metric="mrr")
-    of = replace(of, statistics=replace(of.statistics, tie_band=band))
+    of = banded(alone("ab", "ba", metric="mrr"), band)
     assert queries.table(of, of.challengers[0])["outcome"].tolist() == [outcome]
 
 
@@ -213,31 +137,25 @@ def test_an_outcome_follows_the_tie_band_of_the_study(band, outcome):
 def test_the_axis_of_changes_reaches_as_far_as_any_that_is_or_can_be(
     first, after, relevant, metric, reach
 ):
-    labels = {"q": {relevant: 1.0}}
     cutoff = 1 if metric == "judged" else 10
-    of = small({"q": first}, {"q": after}, labels=labels, metric=metric, cutoff=cutoff)
+    of = alone(first, after, labels={relevant: 1.0}, metric=metric, cutoff=cutoff)
     found = queries.listing(of, of.challengers[0])
     assert found.reach == pytest.approx(reach)
     assert found.positions == {"q": 0}
 
 
-def test_without_a_query_that_has_a_value_the_axis_has_no_length():
-    of = small({"q": "ab", "r": "ab"}, {"r": "ba"}, labels={"q": {"a": 1.0}}, failed=("q",))
-    of = replace(of, baseline=of.challengers[0], challengers=(FIRST_STAGE,))
+def test_only_queries_with_a_value_on_both_sides_are_compared():
+    first, labels = dict.fromkeys("qrs", "ab"), {query: {"a": 1.0} for query in "qrs"}
+    of = small(first, {"q": "ab", "s": "ba"}, labels=labels, failed=("r",))
+    assert queries.compared(of, of.challengers[0])["query_id"].tolist() == ["q", "s"]
+    of = turned(small(dict.fromkeys("qr", "ab"), {"r": "ba"}, labels=ONE, failed=("q",)))
     assert queries.compared(of, FIRST_STAGE).empty
     assert queries.listing(of, FIRST_STAGE).reach == 0.0
 
 
-def test_queries_that_are_compared_have_a_change_if_only_one_of_nothing():
-    first = {"q": "ab", "r": "ab", "s": "ab"}
-    labels = {query: {"a": 1.0} for query in first}
-    of = small(first, {"q": "ab", "s": "ba"}, labels=labels, failed=("r",))
-    assert queries.compared(of, of.challengers[0])["query_id"].tolist() == ["q", "s"]
-
-
 def test_what_labels_could_change_goes_from_the_lowest_to_the_highest():
     """Of "b" and "c" nobody knows whether they are relevant."""
-    of = small({"q": "abc"}, {"q": "bac"}, labels={"q": {"a": 1.0}}, metric="mrr")
+    of = alone("abc", "bac", metric="mrr")
     assert queries.bounds(of, of.challengers[0]) == {"q": pytest.approx((-0.5, 0.0))}
 
 
@@ -245,27 +163,21 @@ def test_what_labels_could_change_goes_from_the_lowest_to_the_highest():
 
 
 def test_the_labels_of_a_query_are_its_own_in_whatever_order_the_rows_came():
-    of = small({"q": "ab", "r": "ab"}, {"q": "ba", "r": "ba"}, labels={})
-    rows = [("q", "a", 1.0), ("r", "a", 3.0), ("q", "b", 0.0), ("r", "c", 2.0), ("q", "c", 2.0)]
-    data = of.dataset
-    mixed = Dataset(
-        data.name,
-        data.queries,
-        data.documents,
-        pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]),
-        data.candidates,
-    )
-    of = replace(of, dataset=mixed)
-    assert queries.label_of(of, "q") == {"a": 1.0, "b": 0.0, "c": 2.0}
-    assert queries.label_of(of, "r") == {"a": 3.0, "c": 2.0}
-    assert queries.label_of(of, "nobody") == {}
+    labels = {"q": {"a": 1.0, "b": 0.0, "c": 2.0}, "r": {"a": 3.0, "c": 2.0}}
+    of = small(dict.fromkeys("qr", "ab"), dict.fromkeys("qr", "ba"), labels=labels)
+    mixed = of.dataset.qrels.iloc[[0, 3, 1, 4, 2]]
+    of = replace(of, dataset=changed(of.dataset, qrels=mixed))
+    assert {query: queries.label_of(of, query) for query in ("q", "r", "nobody")} == {
+        **labels, "nobody": {}
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("threshold", "lacking"), [(1.0, "fed"), (2.0, "fe"), (3.0, "f")])
-def test_relevant_documents_that_no_ranking_holds_have_the_highest_label_first(threshold, lacking):
-    labels = {"q": {"a": 3.0, "c": 0.0, "d": 1.0, "e": 2.0, "f": 3.0}}
-    of = small({"q": "abc"}, {"q": "bac"}, labels=labels)
-    of = replace(of, conventions=Conventions(threshold=threshold))
+def test_relevant_documents_that_no_ranking_has_are_listed_the_highest_label_first(
+    threshold, lacking
+):
+    labels = {"a": 3.0, "c": 0.0, "d": 1.0, "e": 2.0, "f": 3.0}
+    of = alone("abc", "bac", labels=labels, conventions=Conventions(threshold=threshold))
     assert missed_of(of) == [queries.Missed(doc) for doc in lacking]
 
 
@@ -287,83 +199,78 @@ def test_a_document_that_a_run_lacks_names_the_system_that_ranks_it_highest(
     lists, chosen, expected
 ):
     doc, where, rank = expected
-    of = small({"q": "abcd"}, *({"q": each} for each in lists), labels={"q": {doc: 1.0}})
-    picked = [of.challengers[place] for place in chosen]
-    of = replace(of, challengers=tuple(picked))
+    of = alone("abcd", *lists, labels={doc: 1.0})
+    of = replace(of, challengers=tuple(of.challengers[place] for place in chosen))
     (found,) = missed_of(of)
-    name = None if found.system is None else of.name(found.system)
-    first = of.name(FIRST_STAGE) if where == FIRST_STAGE else where
-    assert (found.doc_id, name, found.rank) == (doc, first, rank)
+    name = found.system if found.system in (None, FIRST_STAGE) else of.name(found.system)
+    assert (found.doc_id, name, found.rank) == (doc, where, rank)
 
 
-def test_a_run_without_a_result_lacks_only_what_no_ranking_has():
+def test_a_missed_document_is_looked_for_in_the_baseline_and_the_first_stage_first():
+    of = alone("bcda", "bc", "ba", "ab", labels={"a": 1.0, "b": 0.0})
+    first, second, third = of.challengers
+    assert missed_of(of) == [queries.Missed("a", FIRST_STAGE, 4)]
+    of = replace(of, baseline=second, challengers=(first, third))
+    assert missed_of(of) == [queries.Missed("a", second, 2)]
+    of = alone("bcd", "bc", "ba", "ab", labels={"a": 1.0, "b": 0.0})
+    assert missed_of(of) == [queries.Missed("a", of.challengers[2], 1)]
+    # A run without a result lacks only what no ranking has.
     of = small({"q": "ab"}, {}, labels={"q": {"a": 1.0, "e": 1.0}}, failed=("q",))
     assert missed_of(of) == [queries.Missed("e")]
 
 
 def test_texts_come_by_id_and_an_empty_one_is_none():
-    of = small({"q": "ab"}, {"q": "ba"}, labels={"q": {"a": 1.0}}, texts={"c": "", "a": "first"})
+    of = alone("ab", "ba", texts={"c": "", "a": "first"})
+    found = {"d": ("", "d"), "a": ("", "first"), "c": ("", None)}
     assert queries.texts(of, ["d", "a", "c"]) == {
-        "d": queries.Text("", "d"),
-        "a": queries.Text("", "first"),
-        "c": queries.Text("", None),
+        doc: queries.Text(*each) for doc, each in found.items()
     }
-    assert queries.Text("A title", None).whole == "A title"
-    assert queries.Text("", "words").whole == "words"
-    assert queries.Text("A title", "words").whole == "A title words"
+    for title, body, whole in (
+        ("A title", None, "A title"),
+        ("", "words", "words"),
+        ("A title", "words", "A title words"),
+    ):
+        assert queries.Text(title, body).whole == whole
 
 
 def test_what_a_system_says_of_documents_is_of_their_rows_in_its_list():
-    lists = {"p": "ba", "q": "cab"}
-    scores = {"p": [9.0, 8.0], "q": [3.5, 2.5, math.nan]}
-    of = small(lists, lists, labels={"q": {"a": 1.0}})
-    ranking = Ranking.from_lists(
-        (query, list(docs), scores[query]) for query, docs in lists.items()
-    )
-    reading = Reading(
-        read=np.array([5, 6, 0, 7, -1], dtype=np.int32),
-        full=np.array([5, 9, 0, 8, -1], dtype=np.int32),
-    )
-    run = replace(of.run(of.challengers[0]), ranking=ranking, reading=reading)
-    of = Study(of.dataset, systems_of(of.dataset, [run]), FIRST_STAGE, (run.id,))
-    assert queries.listed(of, run.id, "q", "acb") == [
-        queries.Listed("a", 2.5, 7, 8),
-        queries.Listed("c", 3.5, 0, 0),
-        queries.Listed("b", None, None, None),
-    ]
-    assert queries.listed(of, FIRST_STAGE, "q", "b") == [queries.Listed("b", 1.0, None, None)]
-    assert queries.listed(of, run.id, "nobody", "ab") == [
-        queries.Listed("a", None, None, None),
-        queries.Listed("b", None, None, None),
-    ]
+    lists, scores = {"p": "ba", "q": "cab"}, {"p": [9.0, 8.0], "q": [3.5, 2.5, math.nan]}
+    of = small(lists, lists, labels=ONE)
+    scored = Ranking.from_lists((query, list(docs), scores[query]) for query, docs in lists.items())
+    read, full = (np.array(each, dtype=np.int32) for each in ([5, 6, 0, 7, -1], [5, 9, 0, 8, -1]))
+    run = replace(of.run(of.challengers[0]), ranking=scored, reading=Reading(read, full))
+    of = study_on(of.dataset, run)
+    nothing = (None, None, None)
+    for system, query, docs, expected in (
+        (run.id, "q", "acb", [("a", 2.5, 7, 8), ("c", 3.5, 0, 0), ("b", *nothing)]),
+        (FIRST_STAGE, "q", "b", [("b", 1.0, None, None)]),
+        (run.id, "nobody", "ab", [("a", *nothing), ("b", *nothing)]),
+    ):
+        found = queries.listed(of, system, query, docs)
+        assert found == [queries.Listed(*each) for each in expected]
 
 
-@pytest.mark.parametrize(("cutoff", "shown"), [(None, 20), (3, 3)])
-def test_a_list_is_looked_at_as_far_as_the_cutoff_or_twenty(cutoff, shown):
-    of = small({"q": "ab"}, {"q": "ba"}, labels={"q": {"a": 1.0}}, cutoff=cutoff)
-    assert queries.depth_shown(of) == shown
+@pytest.mark.parametrize(("cutoff", "shown_"), [(None, 20), (3, 3)])
+def test_a_list_is_looked_at_as_far_as_the_cutoff_or_twenty(cutoff, shown_):
+    assert queries.depth_shown(alone("ab", "ba", cutoff=cutoff)) == shown_
 
 
-def test_a_system_without_a_result_stands_in_no_ladder():
-    first = {"q": "ab", "r": "ab"}
-    labels = {"q": {"a": 1.0}, "r": {"a": 1.0}}
-    of = small(first, {"r": "ba"}, first, labels=labels)
+def test_a_system_without_a_result_is_in_no_ladder():
+    first = dict.fromkeys("qr", "ab")
+    of = small(first, {"r": "ba"}, first, labels={query: {"a": 1.0} for query in first})
     one, other = of.challengers
-    assert queries.ladder_of(of, one, "q").systems == (FIRST_STAGE, other)
-    assert queries.ladder_of(of, one, "r").systems == (FIRST_STAGE, one, other)
-    assert queries.ladder_of(of, one, "nobody").systems == (FIRST_STAGE, one, other)
+    for query, systems in (("q", (other,)), ("r", (one, other)), ("nobody", (one, other))):
+        assert queries.ladder_of(of, one, query).systems == (FIRST_STAGE, *systems)
 
 
 # Why one query changed.
 
 
 @pytest.mark.parametrize("failing", ["baseline", "challenger"])
-def test_a_query_that_failed_on_either_side_is_not_split(failing):
-    first = {"q": "ab", "r": "ab"}
-    labels = {query: {"a": 1.0} for query in first}
-    of = small(first, {"r": "ba"}, labels=labels, failed=("q",))
-    if failing == "baseline":
-        of = replace(of, baseline=of.challengers[0], challengers=(FIRST_STAGE,))
+def test_a_change_that_failed_on_either_side_is_not_split(failing):
+    labels = {query: {"a": 1.0} for query in "qr"}
+    of = small(dict.fromkeys("qr", "ab"), {"r": "ba"}, labels=labels, failed=("q",))
+    of = turned(of) if failing == "baseline" else of
     found = queries.change(of, of.challengers[0], "q")
     assert (found.why_not, len(found.documents)) == ("failed", 0)
     assert blamed(of) is None
@@ -372,103 +279,75 @@ def test_a_query_that_failed_on_either_side_is_not_split(failing):
 @pytest.mark.parametrize(("top", "value"), [(None, 1 / 8), (3.0, 1 / 8), (4.0, 1 / 16)])
 def test_a_query_is_read_on_the_scale_of_the_whole_set_unless_the_rules_name_its_top(top, value):
     """ERR of a document labelled 1 at the top is (2^1 - 1) / 2^top; "r" has a label of 3."""
-    first = {"q": "ab", "r": "ab"}
-    of = small(first, first, labels={"q": {"a": 1.0}, "r": {"a": 3.0}}, metric="err")
-    of = replace(of, conventions=Conventions(err_top_label=top))
-    challenger = of.challengers[0]
+    first, labels = dict.fromkeys("qr", "ab"), {"q": {"a": 1.0}, "r": {"a": 3.0}}
+    of = small(
+        first, first, labels=labels, metric="err", conventions=Conventions(err_top_label=top)
+    )
+    (challenger,) = of.challengers
     found = queries.change(of, challenger, "q")
     assert found.after == pytest.approx(value)
     assert found.after == queries.by_query(of, challenger, of.spec)["q"]
-    without_gain = small(first, first, labels={"q": {"a": 0.0}}, metric="err")
-    assert queries.change(without_gain, without_gain.challengers[0], "q").why_not == "no_relevant"
+    bare = small(first, first, labels={"q": {"a": 0.0}}, metric="err")
+    assert queries.change(bare, bare.challengers[0], "q").why_not == "no_relevant"
 
 
-@pytest.mark.parametrize(
-    ("after", "labels", "rules", "expected"),
-    [
-        # x is without a label where the labels name the others.
-        ("xa", {"a": 1}, {}, ("labels", 1, 1)),
-        ("ax", {"a": 1}, {}, ("none", 1, 0)),
-        # Above the lowest document that counts, not the highest.
-        ("axb", {"a": 1, "b": 1}, {}, ("labels", 2, 1)),
-        # What is labelled 0 counts for nothing.
-        ("axb", {"a": 1, "b": 0}, {}, ("none", 1, 0)),
-        # At the cutoff, and beyond it.
-        ("bxa", {"a": 1, "b": 1}, {"cutoff": 2}, ("labels", 2, 1)),
-        ("abxc", {"a": 1, "b": 1, "c": 1}, {"cutoff": 2}, ("none", 3, 0)),
-        # Below the threshold a label counts for a graded metric, and for no other.
-        ("bxa", {"a": 1, "b": 2}, {"threshold": 2.0}, ("labels", 1, 1)),
-        ("bxa", {"a": 1, "b": 2}, {"threshold": 2.0, "metric": "mrr"}, ("none", 1, 0)),
-        # What is lost is within the tie band.
-        ("xa", {"a": 1}, {"tie_band": 0.38}, ("none", 1, 1)),
-        ("xa", {"a": 1}, {"tie_band": 0.36}, ("labels", 1, 1)),
-    ],
-)
-def test_whose_fault_a_low_value_is_and_how_many_documents_without_a_label_it_hangs_on(
-    after, labels, rules, expected
-):
-    """ "x" stands for the letter without a label."""
-    letters = {"q": after.replace("x", "h")}
-    own = {"cutoff": rules.get("cutoff", 10), "metric": rules.get("metric", "ndcg")}
-    of = small({"q": letters["q"][::-1]}, letters, labels={"q": labels}, **own)
-    of = replace(of, conventions=Conventions(threshold=rules.get("threshold", 1.0)))
-    band = rules.get("tie_band", of.statistics.tie_band)
-    found = blamed(replace(of, statistics=replace(of.statistics, tie_band=band)))
-    assert (found.fault.code, found.relevant, found.unlabelled) == expected
-    assert found.missed == ()
+def judged(after: str, labels: Mapping[str, float], metric="ndcg", cutoff=10, threshold=1.0,
+           band: float | None = None) -> Study:  # fmt: skip
+    """The list after, which the first stage has turned round; "x" has no label."""
+    docs = after.replace("x", "h")
+    of = alone(docs[::-1], docs, labels=labels, metric=metric, cutoff=cutoff)
+    of = replace(of, conventions=Conventions(threshold=threshold))
+    return of if band is None else banded(of, band)
 
 
-@pytest.mark.parametrize(
-    ("uploaded", "code", "parts"),
-    [
-        # "a" is relevant: the run ranks it last of its own documents, or lacks it.
-        ("cba", "reranker", (0.0, 0.5)),
-        ("cb", "retriever", (1.0, 0.0)),
-        ("cbd", "retriever", (1.0, 0.0)),
-        ("a", "none", (0.0, 0.0)),
-    ],
-)
-@pytest.mark.parametrize("others", [(), ("ab",), ("ab", "ba", "cad")])
-def test_an_uploaded_run_is_blamed_for_the_order_of_its_own_documents_alone(
-    uploaded, code, parts, others
-):
-    """Whatever the first stage and the other systems rank."""
-    every = (uploaded, *others)
-    labels = {"q": {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}}
-    of = small({"q": "abcd"}, *({"q": each} for each in every), labels=labels)
-    found = blamed(of)
-    assert found.fault.code == code
-    assert (found.fault.parts["retriever"], found.fault.parts["reranker"]) == pytest.approx(parts)
-    lacking = () if "a" in uploaded else (queries.Missed("a", FIRST_STAGE, 1),)
-    assert found.missed == lacking
+def uploaded(docs: str, *others: str) -> Study:
+    return alone("abcd", docs, *others, labels={"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0})
 
 
-def test_a_missed_document_is_looked_for_in_the_baseline_and_the_first_stage_first():
-    labels = {"q": {"a": 1.0, "b": 0.0}}
-    of = small({"q": "bcda"}, {"q": "bc"}, {"q": "ba"}, {"q": "ab"}, labels=labels)
-    _, second, third = of.challengers
-    assert missed_of(of) == [queries.Missed("a", FIRST_STAGE, 4)]
-    of = replace(of, baseline=second, challengers=(of.challengers[0], third))
-    assert missed_of(of) == [queries.Missed("a", second, 2)]
-    of = small({"q": "bcd"}, {"q": "bc"}, {"q": "ba"}, {"q": "ab"}, labels=labels)
-    assert missed_of(of) == [queries.Missed("a", of.challengers[2], 1)]
+def blames() -> dict[str, Study]:
+    both = {"a": 1, "b": 1}
+    return {
+        "x has no label where the labels name the others": judged("xa", {"a": 1}),
+        "it is below them": judged("ax", {"a": 1}),
+        "above the lowest document that counts": judged("axb", both),
+        "what is labelled 0 counts for nothing": judged("axb", {"a": 1, "b": 0}),
+        "at the cutoff": judged("bxa", both, cutoff=2),
+        "beyond the cutoff": judged("abxc", both | {"c": 1}, cutoff=2),
+        "below the threshold a label counts for a graded metric": judged(
+            "bxa", {"a": 1, "b": 2}, threshold=2.0
+        ),
+        "and for no other": judged("bxa", {"a": 1, "b": 2}, threshold=2.0, metric="mrr"),
+        "what is lost is within the tie band of 0.38": judged("xa", {"a": 1}, band=0.38),
+        "and beyond 0.36": judged("xa", {"a": 1}, band=0.36),
+        **{
+            f"a run of {docs}{' beside others' * bool(others)}, where a is relevant": uploaded(
+                docs, *others
+            )
+            for docs in ("cba", "cb", "cbd", "a")
+            for others in ((), ("ab", "ba", "cad"))
+        },
+    }
+
+
+def test_who_is_to_blame_is_as_approved(approved):
+    """An uploaded run for the order of its own documents alone, whatever the others rank."""
+    found = {name: shown(blamed(of)) for name, of in blames().items()}
+    approved("study/blame", table(found))
 
 
 @pytest.mark.parametrize(
     ("labels", "relevant"), [({"a": 0.0}, 0), ({"g": 1.0}, 1), ({"g": 1.0, "h": 1.0}, 2)]
 )
 def test_labels_that_say_nothing_of_what_is_shown_are_the_fault(labels, relevant):
-    of = small({"q": "ab"}, {"q": "ba"}, labels={"q": labels})
-    found = blamed(of)
+    found = blamed(alone("ab", "ba", labels=labels))
     assert found.fault == LABELS_SAY_TOO_LITTLE
     assert (found.relevant, len(found.missed), found.unlabelled) == (relevant, relevant, 0)
 
 
 def test_nobody_is_to_blame_where_there_is_no_value_or_no_best_one():
-    first = {"q": "ab", "r": "ab"}
-    of = small(first, {"r": "ba"}, labels={query: {"a": 1.0} for query in first})
-    of = replace(of, conventions=Conventions(missing="skip"))
+    labels = {query: {"a": 1.0} for query in "qr"}
+    of = small(dict.fromkeys("qr", "ab"), {"r": "ba"}, labels=labels,
+               conventions=Conventions(missing="skip"))  # fmt: skip
     assert blamed(of) is None
     assert blamed(of, "r") is not None
-    described = replace(of, metric="judged", conventions=Conventions())
-    assert blamed(described, "r") is None
+    assert blamed(replace(of, metric="judged", conventions=Conventions()), "r") is None

@@ -11,25 +11,23 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import ranks
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.study.test_queries import small
+from tests.study.builders import changed, small, study_on
 
 FIRST = {"q": "abcd", "r": "abcd"}
 LABELS = {"q": {"a": 1.0, "d": 2.0}, "r": {"a": 1.0}}
 
 
-def study_of(**changes: object) -> Study:
+def study_of(**given: object) -> Study:
     """ "d" rises from the last rank to the first in "q"."""
-    return small(FIRST, {"q": "dabc", "r": "abcd"}, FIRST, labels=LABELS, **changes)
+    return small(FIRST, {"q": "dabc", "r": "abcd"}, FIRST, labels=LABELS, **given)
 
 
 def test_documents_go_from_the_baseline_to_the_challenger():
     of = study_of()
     risen, same = of.challengers
     found = ranks.moves(of, risen)
-    frame = found.frame(found.up > 0)
-    assert frame[["query_id", "doc_id", "before", "after"]].to_numpy().tolist() == [
-        ["q", "d", 4.0, 1.0]
-    ]
+    frame = found.frame(found.up > 0)[["query_id", "doc_id", "before", "after"]]
+    assert frame.to_numpy().tolist() == [["q", "d", 4.0, 1.0]]
     turned = replace(of, baseline=risen, challengers=(FIRST_STAGE, same))
     assert (ranks.moves(turned, FIRST_STAGE).up == -3).sum() == 1
     flows = {k: ranks.flow(of, risen, k) for k in (1, 3, 4)}
@@ -39,74 +37,59 @@ def test_documents_go_from_the_baseline_to_the_challenger():
     sizes = ranks.move_sizes(of, risen).set_index("step")
     assert sizes.loc["3…5", ["relevant", "other"]].tolist() == [1, 0]
     assert ranks.move_sizes(of, same)["relevant"].sum() == 3
+    pairs = ranks.agreement_table(of).iloc[:, :2].to_numpy().tolist()
+    assert sorted(map(tuple, pairs)) == sorted(
+        [(FIRST_STAGE, risen), (FIRST_STAGE, same), (risen, same)]
+    )
 
 
 @pytest.mark.parametrize(("threshold", "relevant"), [(1.0, 3), (2.0, 1), (3.0, 0)])
 def test_a_document_is_relevant_from_the_threshold_of_the_study_on(threshold, relevant):
     of = study_of(conventions=Conventions(threshold=threshold))
-    found = ranks.moves(of, of.challengers[0])
-    assert found.relevant.sum() == relevant
-    only = ranks.transitions(of, of.challengers[0], relevant_only=True)
-    every = ranks.transitions(of, of.challengers[0], relevant_only=False)
+    risen = of.challengers[0]
+    assert ranks.moves(of, risen).relevant.sum() == relevant
+    only, every = (ranks.transitions(of, risen, relevant_only=each) for each in (True, False))
     assert (only.to_numpy().sum(), every.to_numpy().sum()) == (relevant, 8)
 
 
 def test_equal_scores_are_put_in_the_order_that_the_metrics_read():
-    """By id descending "b" stands before "a": then both systems agree."""
+    """By id descending "b" comes before "a": then both systems agree."""
     of = small({"q": "ba"}, {"q": "ab"}, labels={"q": {"a": 1.0}})
-    run = of.run(of.challengers[0])
-    tied = replace(run, ranking=Ranking.from_lists([("q", ["a", "b"], [1.0, 1.0])]))
-    of = replace(of, systems=systems_of(of.dataset, [tied]))
-    as_given = replace(of, conventions=Conventions(ties="as_ranked"))
-    by_id = replace(of, conventions=Conventions(ties="trec"))
-    assert (ranks.moves(as_given, tied.id).up != 0).sum() == 2
-    assert (ranks.moves(by_id, tied.id).up != 0).sum() == 0
-
-
-def test_each_two_systems_agree_the_baseline_among_them():
-    of = study_of()
-    table = ranks.agreement_table(of)
-    assert len(table) == 3
-    pairs = {tuple(row) for row in table.iloc[:, :2].to_numpy().tolist()}
-    assert pairs == {
-        (FIRST_STAGE, of.challengers[0]),
-        (FIRST_STAGE, of.challengers[1]),
-        of.challengers,
-    }
+    tied = Ranking.from_lists([("q", ["a", "b"], [1.0, 1.0])])
+    run = replace(of.run(of.challengers[0]), ranking=tied)
+    of = replace(of, systems=systems_of(of.dataset, [run]))
+    for ties, moved in (("as_ranked", 2), ("trec", 0)):
+        found = ranks.moves(replace(of, conventions=Conventions(ties=ties)), run.id)
+        assert (found.up != 0).sum() == moved
 
 
 def test_skipping_is_about_the_first_stage_whatever_the_baseline():
     of = study_of(metric="mrr")
     risen, same = of.challengers
     turned = replace(of, baseline=risen, challengers=(same, FIRST_STAGE))
-    for study in (of, turned):
-        found = ranks.against_first_stage(study, risen).set_index("query_id")
-        assert found.loc["q", ["before", "after"]].tolist() == [1.0, 1.0]
     strict = replace(turned, conventions=Conventions(threshold=2.0))
-    found = ranks.against_first_stage(strict, risen).set_index("query_id")
-    assert found.loc["q", ["before", "after"]].tolist() == [0.25, 1.0]
+    for study, values in ((of, [1.0, 1.0]), (turned, [1.0, 1.0]), (strict, [0.25, 1.0])):
+        found = ranks.against_first_stage(study, risen).set_index("query_id")
+        assert found.loc["q", ["before", "after"]].tolist() == values
 
 
 def test_the_margin_of_a_change_is_that_of_the_first_stage():
     """In "q" the first two scores of the first stage are far apart and in "r" they are equal; the
     challenger has them the other way round."""
-    of = small({"q": "abc", "r": "abc"}, {"q": "bac", "r": "abc"},
-               labels={"q": {"a": 1.0}, "r": {"a": 1.0}}, metric="mrr")  # fmt: skip
-    data = of.dataset
-    apart = [9.0, 1.0, 0.0]
-    tied = [9.0, 9.0, 0.0]
+    apart, tied = [9.0, 1.0, 0.0], [9.0, 9.0, 0.0]
+    labels = {query: {"a": 1.0} for query in "qr"}
+    data = small(dict.fromkeys("qr", "abc"), labels=labels).dataset
     candidates = Ranking.from_lists([("q", list("abc"), apart), ("r", list("abc"), tied)])
     lists = Ranking.from_lists([("q", list("bac"), tied), ("r", list("abc"), apart)])
-    scored = type(data)(data.name, data.queries, data.documents, data.qrels, candidates)
+    data = changed(data, candidates=candidates)
     run = run_from_ranking("run", data.id, lists, "run.trec")
-    of = Study(scored, systems_of(scored, [run]), FIRST_STAGE, (run.id,), metric="mrr")
+    of = study_on(data, run, metric="mrr")
     found = ranks.margins(of, FIRST_STAGE, 2)
     assert found["first"].to_dict() == pytest.approx({"q": 8 / 9, "r": 0.0})
     assert found["edge"].to_dict() == pytest.approx({"q": 1 / 9, "r": 1.0})
-    first = ranks.change_by_margin(of, run.id, "first", 2)
-    assert first["delta"].tolist() == pytest.approx([0.0, -0.5])
-    edge = ranks.change_by_margin(of, run.id, "edge", 2)
-    assert edge["delta"].tolist() == pytest.approx([-0.5, 0.0])
+    for margin, changes in (("first", [0.0, -0.5]), ("edge", [-0.5, 0.0])):
+        rows = ranks.change_by_margin(of, run.id, margin, 2)
+        assert rows["delta"].tolist() == pytest.approx(changes)
 
 
 @pytest.mark.parametrize(
