@@ -50,10 +50,17 @@ def drawn(
     return app
 
 
-def said(draw: Callable[[], object], language: str = "en", **given: Any) -> str:
-    """What the part says. Of a chart its title alone: charts have tests of their own."""
-    text = page_text(drawn(draw, language, **given))
+def said(draw: Callable[[], object], *given: Any, **params: str | Sequence[str]) -> str:
+    """What the part says (see `drawn`). Of a chart only that it is there: charts have own tests."""
+    text = page_text(drawn(draw, *given, **params))
     return re.sub(r"(?m)^( *)(\[chart\].*)(\n\1 .*)*", r"\1\2", text)
+
+
+def unlike(usual: str, text: str) -> str:
+    """The lines of a text that the usual one lacks, after those that it lacks itself."""
+    before, now = usual.split("\n"), text.split("\n")
+    gone = [f"- {line}" for line in before if line not in now]
+    return "\n".join([*gone, *(line for line in now if line not in before)])
 
 
 def dataset_of(rows: str, name: str = "Shop") -> Dataset:

@@ -118,7 +118,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
     price = pickers.pick_free(
         "paid",
         money.number_input,
-        _amount,
+        amount,
         lambda value: None if value is None else f"{value:.10g}",
         label=_("Price of reranking 1,000 searches"),
         min_value=0.0,
@@ -130,7 +130,7 @@ def _controls(study: Study) -> tuple[Margin, float, float | None]:
     return margin, float(loss or TOLERANCE), price
 
 
-def _amount(given: str | None) -> float | None:
+def amount(given: str | None) -> float | None:
     """An amount of money from the address; None where there is none that can be meant."""
     try:
         amount = float(given or "")
