@@ -64,6 +64,8 @@ def _said(node: Any) -> str:
             return f"[metric] {node.label}: {node.value} {node.delta}".rstrip()
         case "divider" | "empty" | "space" | "balloons":
             return ""
+    if kind == "progress":
+        return f"[progress] {proto.value}% {proto.text}".rstrip()
     label = str(getattr(node, "label", "") or getattr(proto, "label", ""))
     value = getattr(node, "value", None)
     shown = "" if value is None or value is False else f": {value}"
@@ -87,11 +89,18 @@ def tag_free(markup: str) -> str:
     """The text of HTML: a line for each block, the cells of a row beside each other."""
     text = re.sub(r"(?is)<(style|script)\b.*?</\1>", "", markup)
     text = re.sub(r"(?i)</t[dh]>\s*<t[dh]\b[^>]*>", " | ", text)
-
+    text = re.sub(r"<mark\b([^>]*)>(.*?)</mark>", _marked, text)
+    text = re.sub(r"<summary>(.*?)</summary>", r"<p>▸ \1</p>", text)
     text = re.sub(rf"(?i)<({BLOCKS})\b[^>]*>", "\n", text)
     text = html.unescape(re.sub(r"<[^>]*>", " ", text))
     found = (re.sub(r"[^\S\n]+", " ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in found if line)
+
+
+def _marked(found: re.Match[str]) -> str:
+    """A marked word with what its mark says: how strong it is, and its number."""
+    said = re.findall(r"rd-(\w+)|title='(.*?)'", found[1])
+    return f"‹{' '.join([found[2], *map(''.join, said)])}›"
 
 
 def table_text(table: pd.DataFrame) -> str:

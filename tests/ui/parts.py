@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -69,9 +70,10 @@ def dataset_of(rows: str, name: str = "Shop") -> Dataset:
 
 
 def run_of(dataset: Dataset, name: str, lists: Mapping[str, Sequence[str]]) -> Run:
-    """A run with its lists: query → its documents."""
+    """A run with its lists: query → its documents. Its id is its name."""
     ranked = ((query, docs, [*range(len(docs), 0, -1)]) for query, docs in lists.items())
-    return run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), name)
+    made = run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), name)
+    return replace(made, id=name)
 
 
 def study_of(dataset: Dataset, *runs: Run, **fields: Any) -> Study:

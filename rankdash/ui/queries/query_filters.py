@@ -84,13 +84,13 @@ def draw(
             if every
             else _none("tag")
         )
-        axis = _Axis.to(listing.highest)
+        axis = Axis.to(listing.highest)
         sides = {
             side: _range(side, _("Value of {system}", system=markdown_safe(titles[side], 80)), axis)
             for side in ("before", "after")
         }
         values = _values(others, axis)
-        delta = _range("delta", _("Change"), _Axis.to(listing.reach, both_ways=True))
+        delta = _range("delta", _("Change"), Axis.to(listing.reach, both_ways=True))
         share = _share(depth)
     wanted = Filters(
         outcomes=tuple(outcomes),
@@ -216,7 +216,7 @@ def _chosen_segments(
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """Where a range can be put, and how the address says it."""
 
     whole: tuple[float, float]
@@ -224,7 +224,7 @@ class _Axis:
     digits: int
 
     @classmethod
-    def to(cls, reach: float, *, both_ways: bool = False) -> _Axis:
+    def to(cls, reach: float, *, both_ways: bool = False) -> Axis:
         """From 0, or from -reach, to reach."""
         parts = 5 if both_ways else 50
         step = 10 ** math.floor(math.log10(reach / parts)) if reach > 0 else 0.1
@@ -256,13 +256,13 @@ class _Axis:
         }
 
 
-def _range(field: str, label: str, axis: _Axis) -> tuple[float, float] | None:
+def _range(field: str, label: str, axis: Axis) -> tuple[float, float] | None:
     """The range of values that is wanted; None for all of them."""
     chosen = pickers.pick_free(field, st.slider, axis.read, axis.write, label=label, **axis.slider)
     return None if chosen == axis.whole else chosen
 
 
-def _values(others: Mapping[str, str], axis: _Axis) -> dict[str, tuple[float, float]]:
+def _values(others: Mapping[str, str], axis: Axis) -> dict[str, tuple[float, float]]:
     """Column → the range that is wanted of it, of the systems beside those that are shown. The
     address holds "system=low..high" for each."""
     given = dict(each.rpartition("=")[::2] for each in address.several("values"))

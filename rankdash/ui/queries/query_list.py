@@ -110,7 +110,7 @@ def draw(rows: Rows, order: str, titles: Mapping[str, str], chosen: str) -> None
     def selected() -> None:
         selection = st.session_state[key]["selection"]
         if selection["columns"]:
-            _sort_by(str(selection["columns"][0]), order)
+            sort_by(str(selection["columns"][0]), order)
         elif selection["rows"]:
             address.choose("q", ids[selection["rows"][0]])
 
@@ -130,7 +130,8 @@ def draw(rows: Rows, order: str, titles: Mapping[str, str], chosen: str) -> None
     )
 
 
-def _sort_by(column: str, order: str) -> None:
+def sort_by(column: str, order: str) -> None:
+    """Order the list by a column whose heading was clicked, from the order that it has."""
     if column not in _UNSORTED:
         address.choose("sort", by_column(_SORTED_BY.get(column, column), order))
         address.choose("q", None)

@@ -4,40 +4,42 @@ import io
 
 import pandas as pd
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
+from rankdash.readers import Source, read
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import corrections_list
-from rankdash.ui.state import server
+from rankdash.ui.queries import query_notes
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import pickers, server
 from rankdash.ui.state import stored as stored_sets
 from tests.stored import keep_lists, keep_rows
+from tests.ui.parts import drawn
 from tests.ui.test_pages import in_address, open_page, texts
 
 QUERY = "q5"
-FORM = """
-import streamlit as st
-from rankdash.ui.queries import query_notes
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, pickers
-pickers.restore()
-study = view.study("queries")
-view.caption(study)
-query_notes.draw(study, "q5")
-st.dataframe(query_notes.marks(study))
-"""
+
+
+def opened(dataset_id: str, query: str = QUERY, **params: str) -> AppTest:
+    """The remarks and the labels of a query, and below them the marks of all."""
+
+    def draw() -> None:
+        pickers.restore()
+        study = view.study("queries")
+        view.caption(study)
+        query_notes.draw(study, query)
+        st.dataframe(query_notes.marks(study))
+
+    return drawn(draw, data=dataset_id, **params)
 
 
 @pytest.fixture
 def form(stored):
-    from streamlit.testing.v1 import AppTest
-
-    app = AppTest.from_string(FORM, default_timeout=300)
-    app.query_params["data"] = stored
-    run = server.workspace().runs(stored)[0].id
-    app.query_params["system"] = run
-    return app.run()
+    return opened(stored, system=server.workspace().runs(stored)[0].id)
 
 
 def widget(kind, label):
@@ -89,8 +91,6 @@ def test_a_corrected_label_counts_at_once_and_the_upload_stays(form, stored):
 
 @pytest.mark.parametrize("labels", [(3, 3), (3, 1), (0, 3)])
 def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace, labels):
-    from streamlit.testing.v1 import AppTest
-
     rows = [
         {"query": QUERY, "document": f"text {doc}", "label": label, "score": -doc}
         for doc, label in enumerate(labels)
@@ -100,9 +100,7 @@ def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace
     query, doc = data.qrels.iloc[0][["query_id", "doc_id"]]
     lists = [(query, list(data.documents["doc_id"]), [2.0, 1.0])]
     keep_lists(workspace, dataset_id, lists, "run")
-    app = AppTest.from_string(FORM.replace('"q5"', repr(query)), default_timeout=300)
-    app.query_params["data"] = dataset_id
-    app.run()
+    app = opened(dataset_id, query)
     widget(app.selectbox, "Correct the label of").set_value(doc).run()
     label = widget(app.button_group, "Label")
     assert list(label.options) == ["not judged", "0", "1", "2", "3"]
@@ -124,23 +122,10 @@ def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, 
     assert ndcg(stored) < 1.0
     assert "10 helped" in texts(open_page(app, "overview"))
     app.button_group(key="address.labels").set_value("uploaded").run()
-    assert "2 corrections excluded" in texts(app)
+    [line] = [each for each in texts(app).splitlines() if each.startswith("Shop · ")]
+    assert line.endswith(" · 2 corrections excluded")
     assert "11 helped" in texts(app)
     assert in_address(app, "labels") == ["uploaded"]
-
-
-def test_the_link_says_which_labels_are_in_force(app, stored):
-    Corrections(server.workspace()).correct(stored, (QUERY, "d1"), 0.0, "")
-    line = next(
-        each
-        for each in texts(open_page(app, "overview", labels="uploaded")).splitlines()
-        if each.startswith("Shop · ")
-    ).split(" · ")
-    # Between them stands when the run was made.
-    assert (line[:4], line[5:]) == (
-        ["Shop", "First stage → better", "NDCG@10", "16 queries"],
-        ["1 correction excluded"],
-    )
 
 
 def test_corrections_are_listed_on_the_data_page_undone_and_put_back(app, stored):
@@ -180,8 +165,6 @@ def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):
     assert {(doc, label) for _q, _0, doc, label in own} == {("d0", "0"), ("d2", "0"), ("d3", "1")}
     assert len(lines) == 16 * 4 - 1 + 1
     # What was exported is what the readers read back.
-    from rankdash.readers import Source, read
-
     again = read([Source("qrels.tsv", "\n".join(lines).encode())]).qrels
     assert len(again) == 16 * 4 - 1
 

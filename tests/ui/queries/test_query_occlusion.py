@@ -1,225 +1,246 @@
-"""Why this score: what it costs, progress, what was found in marks and numbers, and why not."""
+"""Why this score: what it costs, how far it is, what was found, and why it may not be offered."""
 
+import re
 import time
 from dataclasses import replace
 
-import pandas as pd
+import numpy as np
 import pytest
 
-from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart, explain, terms
+from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart
+from rankdash.errors import UnavailableError
+from rankdash.ranking.measured import Measured
 from rankdash.rerankers import create
+from rankdash.runs import jobs
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.leases import Owner
-from rankdash.ui.queries import occlusion_view
-from tests.stored import keep_rows
+from rankdash.store.jobs.queue import Queue
+from rankdash.study import queries
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.queries import query_occlusion
+from rankdash.ui.state import stored as stored_sets
+from tests.approved import table
+from tests.stored import keep_lists, keep_rows
+from tests.ui.page_text import page_text
+from tests.ui.parts import LANGUAGES, drawn, said, unlike
 from tests.ui.test_pages import open_page, texts
 
 HOSTILE = "<script>alert(1)</script> a gift [x](http://evil.invalid) & more"
+LONG = " ".join(f"w{n}." if n % 40 == 39 else f"w{n}" for n in range(200))
+# The last one is below the depth of the run.
+TEXTS = [HOSTILE, "one text", "", "word", LONG, *(f"text {n}" for n in range(5, 12)), "deep"]
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
-    f'q{q},return a gift {q},d{d},"{other or HOSTILE}",{int(d == 1)},{3 - d}\n'
-    for q in range(3)
-    for d, other in enumerate(("", "one text", "other"))
+    f'q{q},return a gift {q},d{d},"{text}",{int(d == 1)},{30 - d}\n'
+    for q in range(2)
+    for d, text in enumerate(TEXTS)
 )
 LABEL = "Find out what the score depends on"
+REMOTE = {"base_url": "https://api.example/v1", "dialect": "tei"}
+RUNS = {
+    "words": {},
+    "no time": {"measured": Measured(pairs=20, seconds=0.0)},
+    "2 pairs a second": {"measured": Measured(pairs=20, seconds=10.0)},
+    "and a model to load": {"measured": Measured(pairs=20, seconds=10.0), "load_ms": 3000.0},
+    "from a file": {"reranker": "precomputed", "settings": {}},
+    "of the documents together": {"reranker": "llm-listwise", "settings": {}},
+    "by a language model": {"reranker": "llm-pointwise", "settings": {}},
+    "of settings that are not understood": {"settings": {"language": "*wrong*"}},
+    "by a service": {"reranker": "endpoint", "settings": REMOTE},
+    "by a service with a price": {"reranker": "endpoint",
+                                  "settings": REMOTE | {"price_tokens": 1000.0}},
+}  # fmt: skip
 
 
 @pytest.fixture
-def shop(workspace):
-    """The id of a data set with a run by BM25."""
+def shop(workspace) -> str:
+    """The id of a data set with a run for each of `RUNS`."""
     dataset_id = keep_rows(workspace, ROWS, "Shop")
-    run = rerank(workspace.dataset(dataset_id), create("bm25"), depth=2)
-    workspace.save_run(replace(run, id="words", name="words"))
+    run = rerank(workspace.dataset(dataset_id), create("bm25"), depth=len(TEXTS) - 1)
+    usual = replace(run, measured=None, load_ms=np.nan)
+    scores = np.nan_to_num(run.ranking.scores)
+    scored = {"every document scored": {"ranking": replace(run.ranking, scores=scores)}}
+    for name, changes in (RUNS | scored).items():
+        workspace.save_run(replace(usual, id=name, name=name, **changes))
     return dataset_id
 
 
+class Hand:
+    """The worker as the pages see it, without a process. done: what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def ensure(self) -> None:
+        self.done.append("ensure")
+
+    def hand_over(self, _job: str, keys: dict[str, str]) -> None:
+        self.done.append(f"keys {[*keys.values()]}")
+
+
 @pytest.fixture
-def ask(workspace):
-    """Put a row into the state that a worker would leave it in."""
-
-    def put(level="term", doc_id="d0", run_id="words"):
-        rows, me = Explanations(workspace), Owner()
-        number = rows.ask(Asked(run_id, "q0", doc_id, level))
-        rows.claim(me)
-        return rows, number, me
-
-    return put
+def hand(monkeypatch) -> list[str]:
+    """What a worker, which there is none of, was asked to do."""
+    made = Hand()
+    monkeypatch.setattr(query_occlusion, "worker", lambda: made)
+    return made.done
 
 
-def opened(app, **params):
-    app.session_state["queries.occlusion"] = True
-    return open_page(app, "queries", q="q0", **params)
+def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
+    """Draws the part for a run."""
+    data, systems = stored_sets.dataset(dataset_id), stored_sets.systems(dataset_id)
+    study = Study(data, systems, FIRST_STAGE, (run,))
+
+    def draw() -> None:
+        ladder = queries.ladder_of(study, run, "q0")
+        query_occlusion.draw(study, run, ladder, "q0", query)
+
+    return draw
 
 
-def html(app) -> str:
-    bodies = (element.proto.body for element in app.get("html"))
-    return "".join(body for body in bodies if "rd-why" in body)
+def work(workspace, doc: str, level: str = "term", run: str = "words"):
+    """An explanation that a worker has taken: its rows, its id and its worker."""
+    rows, me = Explanations(workspace), Owner()
+    number = rows.ask(Asked(run, "q0", doc, level))
+    rows.claim(me)
+    return rows, number, me
 
 
-def button(app, label):
+def leave_off(workspace) -> None:
+    """Explanations of documents in every state."""
+    whole = Explanation(1.5, (Stage("sentence", (TextPart(((0, 6),)),), (-0.5,)),), 8, 20)
+    work(workspace, "d6")
+    rows, number, me = work(workspace, "d7")
+    rows.progress(number, me, 5, 10)
+    rows, number, me = work(workspace, "d8")
+    # A document that goes by sentence first may need fewer than the most.
+    rows.progress(number, me, 12, 10)
+    rows.cancel(number)
+    rows, number, me = work(workspace, "d9")
+    rows.finish(number, me, "cancelled")
+    rows, number, me = work(workspace, "d10")
+    rows.finish(number, me, "failed", UnavailableError("No *model*.", remedy="Get it."))
+    rows, number, me = work(workspace, "d11")
+    rows.interrupt(me.token)
+    rows, number, me = work(workspace, "d1", "sentence")
+    rows.finish(number, me, "done", result=whole.to_json())
+    rows.ask(Asked("words", "q0", "d5", "term"))
+
+
+STATES = {
+    "waits": {"doc": "d5"},
+    "begins": {"doc": "d6"},
+    "half done": {"doc": "d7"},
+    "more than all, and being cancelled": {"doc": "d8"},
+    "was cancelled": {"doc": "d9"},
+    "failed": {"doc": "d10"},
+    "was interrupted": {"doc": "d11"},
+    "done": {"doc": "d1", "leave": "sentence"},
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_it_is_offered_priced_watched_or_refused_in_words(
+    approved, shop, workspace, hand, language, monkeypatch
+):
+    monkeypatch.delenv("RERANK_API_KEY", raising=False)
+    usual = said(panel(shop), language, doc="d0")
+    cases = {"offered": usual}
+
+    def add(name: str, draw=None, **params: str) -> None:
+        text = said(draw or panel(shop), language, **({"doc": "d0"} | params))
+        # Which documents are offered has a test of its own.
+        cases[name] = re.sub(r"(?m)^(- )?\[selectbox\].*\n", "", unlike(usual, text))
+
+    for run in [*RUNS][1:]:
+        add(run, panel(shop, run))
+    add("the cards of another system", cards="2 pairs a second")
+    add("the cards of a system that is gone", cards="gone")
+    add("the cards of the first stage", cards=FIRST_STAGE)
+    add("words of the query by a service", panel(shop, "by a service"), leave="query")
+    add("no text", panel(shop, "every document scored"), doc="d2")
+    add("a query without a text", panel(shop, query=""))
+    add("nothing is left without the only word", doc="d3")
+    add("too many words", doc="d4")
+    add("below the depth", doc="d12")
+    jobs.submit(workspace, jobs.JobRequest(shop, "bm25"))
+    add("while a run waits")
+    Queue(workspace).claim(Owner())
+    add("while a run is in progress")
+    leave_off(workspace)
+    for name, params in STATES.items():
+        add(name, **params)
+    assert hand == ["ensure"] * 4
+    monkeypatch.setattr(query_occlusion, "read_only", lambda: True)
+    for name in ("half done", "failed", "done"):
+        add(f"read-only: {name}", **STATES[name])
+    assert len(hand) == 4
+    approved(f"ui/why_score.{language}", table(cases))
+
+
+def test_ranked_documents_are_offered_by_rank_and_relevant_ones_however_deep(workspace):
+    """The fourth is not ranked; of many, fifty and the relevant ones below them."""
+    rows = "".join(f"q0,a gift,d{n},Text {n},{int(n in (3, 55))},{90 - n}\n" for n in range(60))
+    dataset_id = keep_rows(workspace, ROWS.partition("\n")[0] + "\n" + rows, "Deep")
+    run = rerank(workspace.dataset(dataset_id), create("bm25"))
+    order = [f"d{n}" for n in (0, 2, 1, *range(4, 60))]
+    listed = keep_lists(workspace, dataset_id, [("q0", order, [*range(59, 0, -1)])], "listed")
+    workspace.save_run(replace(run, id="words", ranking=listed.ranking))
+    box = drawn(panel(dataset_id)).selectbox(key="address.doc")
+    assert box.options[:3] == ["1 · Text 0 (0 of 1)", "2 · Text 2 (0 of 1)", "3 · Text 1 (0 of 1)"]
+    assert box.options[49:] == ["50 · Text 50 (0 of 1)", "55 · Text 55 (1 of 1)"]
+
+
+def button(app, label: str):
     return next((each for each in app.button if each.label == label), None)
 
 
+def test_it_is_asked_of_a_service_with_its_key_once_that_is_confirmed(shop, workspace, hand):
+    asked = Asked("by a service", "q0", "d0", "term")
+    app = drawn(panel(shop, "by a service"), doc="d0")
+    assert button(app, LABEL).disabled
+    app.checkbox(key=f"occlusion.confirm.{asked.id}").check().run()
+    button(app, LABEL).click().run()
+    assert "No key yet" in page_text(app)
+    assert hand == [] and Explanations(workspace).find(asked) is None
+    app.text_input(key=f"key.occlusion.{asked.id}.0").set_value("sk-own").run()
+    button(app, LABEL).click().run()
+    assert hand[:2] == ["keys ['sk-own']", "ensure"]
+    assert Explanations(workspace).find(asked).state == "queued"
+
+
+def test_while_it_runs_it_can_be_cancelled_once(shop, workspace, hand):
+    rows, number, me = work(workspace, "d0")
+    app = drawn(panel(shop), doc="d0")
+    button(app, "Cancel").click().run()
+    assert not rows.beat(number, me)
+    app.run()
+    assert button(app, "Cancel").disabled
+
+
 def test_it_is_asked_made_shown_and_kept(app, shop, workspace):
-    opened(app)
-    assert "an approximation" in texts(app)
-    assert "Cost: 10 pairs to score" in texts(app)
+    def opened() -> str:
+        bodies = (element.proto.body for element in app.get("html"))
+        return "".join(body for body in bodies if "rd-why" in body)
+
+    app.session_state["queries.occlusion"] = True
+    open_page(app, "queries", q="q0", system="words", doc="d0")
     button(app, LABEL).click().run()
     deadline = time.monotonic() + 300
-    while not html(app) and time.monotonic() < deadline:
+    while not opened() and time.monotonic() < deadline:
         time.sleep(0.2)
         app.run()
-        assert not app.exception
-        assert not app.error
-    shown = html(app)
+        assert not app.exception and not app.error
+    shown = opened()
     assert "<mark class='rd-up rd-4'" in shown
     assert "&lt;script&gt;" not in shown, "the word is marked apart from its brackets"
-    assert "<script" not in shown
-    assert "[x](" not in texts(app)
-    table = next(each.value for each in app.dataframe if "effect" in each.value)
-    effects = table.set_index("part")["effect"]
+    assert "<script" not in shown and "[x](" not in texts(app)
+    found = next(each.value for each in app.dataframe if "effect" in each.value)
+    effects = found.set_index("part")["effect"]
     assert set(effects.index[:2]) == {"a", "gift"}, "the words of the query"
     assert effects["gift"] > 0 > effects["more"], "BM25 marks down what is longer"
     row = Explanations(workspace).find(Asked("words", "q0", "d0", "term"))
     assert (row.state, row.done) == ("done", 10)
-
     app.run()
-    assert html(app) == shown
-    assert button(app, LABEL) is None
-
-
-def test_while_it_runs_it_shows_how_far_it_is_and_can_be_cancelled(app, shop, ask):
-    rows, number, me = ask()
-    rows.progress(number, me, 5, 10)
-    opened(app)
-    assert any("5 of 10 pairs" in each.proto.text for each in app.get("progress"))
-    button(app, "Cancel").click().run()
-    assert not rows.beat(number, me)
-    rows.finish(number, me, "cancelled")
-    app.run()
-    assert "It was cancelled." in texts(app)
-    assert button(app, LABEL) is not None
-
-
-def test_a_failure_is_said_and_can_be_tried_again(app, shop, ask):
-    from rankdash.errors import UnavailableError
-
-    rows, number, me = ask()
-    rows.finish(
-        number, me, "failed", error=UnavailableError("No model {n}.", remedy="Get it.", n="*x*")
-    )
-    opened(app)
-    assert "No model \\*x\\*\\. Get it\\." in [each.value for each in app.error]
-    assert button(app, LABEL) is not None
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("level", ["sentence", "query"])
-def test_sentences_and_words_of_the_query(app, shop, ask, level, language):
-    rows, number, me = ask(level)
-    text = HOSTILE if level == "sentence" else "return a gift 0"
-    stage = Stage(level, (TextPart(((0, len(text)),)),), (-0.5,))
-    rows.finish(number, me, "done", result=Explanation(1.5, (stage,), 8, 20).to_json())
-    opened(app, leave=level, lang=language)
-    shown = html(app)
-    assert "rd-down rd-4" in shown
-    assert ("&lt;script&gt;" in shown) == (level == "sentence")
-    assert "<script" not in shown
-    assert ("8 of 20 tokens" in texts(app)) == (language == "en")
-
-
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        ({"doc": "d2"}, "This document was not reranked: it is below the depth of the run."),
-        (
-            {"cards": "first-stage"},
-            "The scores of the first stage are part of the data and cannot be computed again. Run "
-            "BM25 or a model as a reranker to see what its scores depend on.",
-        ),
-    ],
-)
-def test_what_cannot_be_explained_says_why(app, shop, params, said):
-    opened(app, **params)
-    assert said in texts(app).splitlines()
-    assert button(app, LABEL) is None
-
-
-def test_a_ranking_from_a_file_says_why_not(app, stored):
-    opened(app)
-    assert {*texts(app).splitlines()} >= {
-        "This ranking was not computed from texts here, so no text can be tried on it."
-    }
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        (
-            "llm-listwise",
-            "This reranker scores the documents of a query together: a single document has no "
-            "score whose change could be shown.",
-        ),
-        (
-            "llm-pointwise",
-            "A language model would be called once for each part, and its grades are too coarse to "
-            "show what one part does. Not offered.",
-        ),
-    ],
-)
-def test_language_models_say_why_not(app, shop, workspace, kind, said):
-    run = workspace.run("words")
-    workspace.save_run(replace(run, id="asked", name="asked", reranker=kind, settings={}))
-    opened(app, system="asked")
-    assert said in texts(app).splitlines()
-
-
-def test_a_service_is_called_only_when_that_is_confirmed(app, shop, workspace):
-    run = workspace.run("words")
-    settings = {"base_url": "http://127.0.0.1:9", "dialect": "tei"}
-    workspace.save_run(replace(run, id="far", name="far", reranker="endpoint", settings=settings))
-    opened(app, system="far")
-    (cost,) = (line for line in texts(app).splitlines() if line.startswith("Cost: "))
-    assert cost.replace("\\", "") == (
-        "Cost: 10 pairs to score in about 1 call to 127.0.0.1:9, 198 tokens."
-    )
-    assert button(app, LABEL).disabled
-
-
-def marks(found, text, query="q"):
-    return occlusion_view._marked(found, text, query)
-
-
-def test_strength_and_direction_differ_in_more_than_colour():
-    text = "big small less none gap"
-    parts = tuple(terms(text, ""))
-    stage = Stage("term", parts, (1.0, 0.35, -0.9, 0.01, float("nan")))
-    shown = marks(Explanation(1.0, (stage,)), text)
-    assert "<mark class='rd-up rd-4' title='+1.0000'>big</mark>" in shown
-    assert "<mark class='rd-up rd-2' title='+0.3500'>small</mark>" in shown
-    assert "<mark class='rd-down rd-4' title='-0.9000'>less</mark>" in shown
-    assert shown.count("<mark") == 3
-    assert "solid #0072B2" in occlusion_view._STYLE
-    assert "wavy #D55E00" in occlusion_view._STYLE
-
-
-@pytest.mark.parametrize("blank", [" ", ""])
-def test_sentences_that_were_not_looked_into_are_faint(blank):
-    import numpy as np
-
-    words = [f"w{n}" for n in range(200)] if blank else [chr(0x4E00 + n) * 2 for n in range(200)]
-    text = "".join(
-        blank.join(words[at : at + 40]) + ("." if blank else "。") + blank
-        for at in range(0, 200, 40)
-    )
-
-    def scorer(variants):
-        return np.array([float(words[50] in each.document) for each in variants])
-
-    found = explain(words[50], text, "term", scorer)
-    assert len(found.stages) == 2
-    shown = marks(found, text, words[50])
-    assert "rd-faint" in shown
-    assert f">{words[50]}</mark>" in shown
-    plain = pd.Series([shown]).str.replace(r"<[^>]+>", "", regex=True)[0]
-    assert plain == text
+    assert opened() == shown and button(app, LABEL) is None
