@@ -256,8 +256,8 @@ def test_a_link_filters_by_column_and_value():
 
 
 def test_a_filter_that_does_not_apply_is_lost_and_clearing_leaves_the_order():
-    shown = Filtered(state=["a", "b"], sort="helped", text="x")
-    assert shown.lost == {"state": "a, b"} and shown.wanted == Filters(text="x")
+    shown = Filtered(state=["a", "b"], sort="helped", text="x", share="7")
+    assert shown.lost == {"state": "a, b", "share": "7"} and shown.wanted == Filters(text="x")
     [clear] = [each for each in shown.app.button if each.label == "Clear filters"]
     clear.click().run()
     assert shown.wanted == Filters() and shown.order == "helped"
