@@ -22,7 +22,7 @@ def workspace(tmp_path):
     return Workspace.open(tmp_path / "home")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_dataset():
     """Queries q0, q1, … each with `depth` of the documents d0, d1, … in an order of its own."""
 
@@ -36,11 +36,10 @@ def make_dataset():
                 lists.append((f"q{number}", chosen, list(np.arange(depth, 0.0, -1.0))))
         ids = [f"q{number}" for number in range(queries)]
         texts = {doc: f"text of {doc}" for doc in docs} | (doc_text or {})
+        asked = [query_text or f"ask {query}" for query in ids]
         return Dataset(
             "made",
-            pd.DataFrame(
-                {"query_id": ids, "text": [query_text or f"ask {query}" for query in ids]}
-            ),
+            pd.DataFrame({"query_id": ids, "text": asked}),
             pd.DataFrame({"doc_id": docs, "title": "", "text": [texts[doc] for doc in docs]}),
             pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
             Ranking.from_lists(lists),

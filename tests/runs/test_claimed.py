@@ -10,7 +10,6 @@ from rankdash.rerankers.remote.keys import Place
 from rankdash.runs import claimed
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.key_pipe import KEY_SECONDS, Handover
-from rankdash.runs.pace import Pace
 from rankdash.runs.runner import Cancelled
 from rankdash.store.jobs.explanations import Explanations
 from rankdash.store.jobs.queue import Queue
@@ -49,17 +48,20 @@ def _ended(work, beat=lambda: True, kind=None):
     return how
 
 
-def test_work_that_is_done_keeps_what_it_gave():
-    assert _ended(lambda on: {"result": "text"}) == ["done", None, {"result": "text"}]
+ERROR = RerankerError("No model {name!r} here.", name="x")
 
 
-def test_an_error_in_words_is_kept_as_it_is():
-    error = RerankerError("No model {name!r} here.", name="x")
-
+@pytest.mark.parametrize(
+    ("gives", "how"),
+    [({"result": "text"}, ["done", None, {"result": "text"}]), (ERROR, ["failed", ERROR, {}])],
+)
+def test_what_work_gives_and_an_error_in_words_are_kept_as_they_are(gives, how):
     def work(on):
-        raise error
+        if gives is ERROR:
+            raise ERROR
+        return gives
 
-    assert _ended(work) == ["failed", error, {}]
+    assert _ended(work) == how
 
 
 @pytest.mark.parametrize(
@@ -97,30 +99,6 @@ def test_work_beats_until_it_is_told_that_it_was_lost(monkeypatch):
         raise Cancelled
 
     assert _ended(work, beat)[0] == "cancelled"
-
-
-def test_what_is_there_at_once_says_nothing_of_the_pace():
-    pace = Pace()
-    pace.mark(10.0, 0)
-    assert pace.rate is None
-    pace.mark(10.0 + 0.025, 500)
-    assert pace.rate is None
-    pace.mark(12.0, 520)
-    assert pace.rate == 10.0
-    assert pace.seconds_left(30) == 3.0
-    apart = Pace()
-    apart.mark(0.0, 0)
-    apart.mark(0.05, 10)
-    assert apart.rate == pytest.approx(200.0)
-
-
-def test_time_that_went_to_something_else_is_in_no_pace():
-    pace = Pace()
-    pace.mark(0.0, 0)
-    pace.mark(1.0, 10)
-    pace.skip(5.0)
-    pace.mark(7.0, 20)
-    assert pace.rate == 10.0
 
 
 @pytest.mark.parametrize(

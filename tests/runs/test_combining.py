@@ -41,87 +41,64 @@ def a_run(dataset, name, states, latency=math.nan):
     return Run(f"id-{name}", name, dataset.id, ranking, "stub", rows)
 
 
+def as_parts(*runs):
+    return [CombinedRun(run.name, run.ranking, run) for run in runs]
+
+
 def parts(dataset):
     whole = a_run(dataset, "whole", dict.fromkeys(QUERIES[:4], "done") | {"q5": "skipped"}, 10.0)
-    broken = a_run(
-        dataset,
-        "broken",
-        {"q1": "done", "q2": "failed", "q3": "skipped", "q4": "done", "q5": "skipped"},
-        5.0,
-    )
-    return [
-        CombinedRun("First stage", dataset.candidates),
-        *(CombinedRun(run.name, run.ranking, run) for run in (whole, broken)),
-    ]
+    some = dict(zip(QUERIES, ("done", "failed", "skipped", "done", "skipped"), strict=True))
+    broken = a_run(dataset, "broken", some, 5.0)
+    return [CombinedRun("First stage", dataset.candidates), *as_parts(whole, broken)]
 
 
 def test_a_query_that_failed_in_a_part_fails_and_is_never_half_a_result(dataset):
-    run = fuse(dataset, parts(dataset), Fusion(), "both")
-    assert dict(zip(run.queries["query_id"], run.queries["state"], strict=True)) == {
-        "q1": "done",
-        "q2": "failed",
-        "q3": "skipped",
-        "q4": "done",
-        "q5": "skipped",
-    }
-    reasons = dict(zip(run.queries["query_id"], run.queries["reason"], strict=True))
-    assert reasons["q2"] == "broken: why failed"
-    assert reasons["q3"] == "broken: why skipped"
-    assert list(run.ranking.query_ids) == ["q1", "q4"]
-
-    assert run.ranking.documents_of("q1")[0] == ["c", "b", "a"]
-
-
-def test_a_query_that_failed_anywhere_has_failed_also_where_another_part_skipped_it(dataset):
-    first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
-    second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
-    both = [CombinedRun(run.name, run.ranking, run) for run in (first, second)]
-    rows = fuse(dataset, both, Fusion(), "both").queries.set_index("query_id")
-    assert rows.loc["q2", ["state", "reason"]].tolist() == ["failed", "second: why failed"]
-    assert rows.loc["q3", ["state", "reason"]].tolist() == ["skipped", "not in first, second"]
-
-
-def test_it_names_its_parts_and_claims_no_time(dataset):
     run = fuse(dataset, parts(dataset), Fusion("minmax", (1, 2, 0.5)), "both")
+    rows = run.queries.set_index("query_id")
+    assert rows["state"].tolist() == ["done", "failed", "skipped", "done", "skipped"]
+    assert rows["reason"].tolist()[:4] == ["", "broken: why failed", "broken: why skipped", ""]
+    assert list(run.ranking.query_ids) == ["q1", "q4"]
+    assert run.ranking.documents_of("q1")[0] == ["c", "b", "a"]
+    # It names its parts, and claims no time: nothing was scored.
     assert run.settings == {
         "method": "minmax",
         "parts": "First stage + whole + broken",
         "weights": "1, 2, 0.5",
         "part_ids": "first stage, id-whole, id-broken",
     }
-    assert run.queries["latency_ms"].isna().all()
-    assert run.queries["pairs"].max() == 0
+    assert rows["pairs"].tolist() == pytest.approx([0, *[math.nan] * 2, 0, math.nan], nan_ok=True)
+    assert rows[["latency_ms", "index_ms", "tokens", "truncated"]].isna().all(axis=None)
     assert run.machine == {}
+    # What failed in one has failed also where another skipped it.
+    first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
+    second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
+    both = fuse(dataset, as_parts(first, second), Fusion(), "both").queries.set_index("query_id")
+    assert both.loc["q2", ["state", "reason"]].tolist() == ["failed", "second: why failed"]
+    assert both.loc["q3", ["state", "reason"]].tolist() == ["skipped", "not in first, second"]
 
 
 def test_its_times_are_those_of_its_parts_in_sum(dataset):
     made = parts(dataset)
     run = fuse(dataset, made, Fusion(), "both")
     assert part_ids(run) == ("id-whole", "id-broken")
-    assert part_ids(made[1].run) == ()
+    assert part_ids(made[1].run) == part_ids(replace(run, reranker="bm25")) == ()
     timed = with_times_of(run, [part.run for part in made if part.run]).queries
-    own = [part.run.queries.set_index("query_id") for part in made if part.run]
-    for row in timed.itertuples():
-        if row.state == "done":
-            for name in ("latency_ms", "pairs"):
-                total = sum(table[name][row.query_id] for table in own)
-                assert getattr(row, name) == pytest.approx(total, nan_ok=True)
-        else:
-            assert math.isnan(row.latency_ms)
-    untimed = a_run(dataset, "untimed", dict.fromkeys(QUERIES[:4], "done"))
-    mixed = [*parts(dataset), CombinedRun("untimed", untimed.ranking, untimed)]
-    assert fuse(dataset, mixed, Fusion(), "both").machine == {}
+    assert timed["latency_ms"].tolist() == pytest.approx(
+        [15.0, math.nan, math.nan, 15.0, math.nan], nan_ok=True
+    )
+    assert timed["pairs"][[0, 3]].isna().all(), "its parts do not tell"
+    # A query that is not fused has none, though its parts have: the first stage lacks q5.
+    runs = [a_run(dataset, name, dict.fromkeys(QUERIES, "done"), 4.0) for name in ("one", "two")]
+    fused = fuse(dataset, [made[0], *as_parts(*runs)], Fusion(), "x")
+    assert with_times_of(fused, runs).queries["latency_ms"].tolist() == pytest.approx(
+        [8.0] * 4 + [math.nan], nan_ok=True
+    )
 
 
 def test_runs_without_a_query_in_common_are_refused(dataset):
-    one, other = (a_run(dataset, query, {query: "done"}) for query in ("q1", "q2"))
+    apart = as_parts(*(a_run(dataset, query, {query: "done"}) for query in ("q1", "q2")))
     with pytest.raises(DataError, match="no query in common"):
-        fuse(
-            dataset,
-            [CombinedRun(run.name, run.ranking, run) for run in (one, other)],
-            Fusion(),
-            "both",
-        )
+        fuse(dataset, apart, Fusion(), "both")
 
 
 def test_it_is_stored_and_read_back(dataset, tmp_path):
@@ -136,25 +113,6 @@ def test_it_is_stored_and_read_back(dataset, tmp_path):
     # The same wish again replaces it.
     workspace.save_run(fuse(dataset, parts(dataset), Fusion(), "both"))
     assert len(workspace.runs(dataset.id)) == 1
-
-
-def test_a_query_that_is_not_fused_has_no_time_though_its_parts_have(dataset):
-    """The first stage lacks q5, which both runs answered."""
-    runs = [a_run(dataset, name, dict.fromkeys(QUERIES, "done"), 4.0) for name in ("one", "two")]
-    stage = CombinedRun("First stage", dataset.candidates)
-    fused = fuse(
-        dataset, [stage, *(CombinedRun(run.name, run.ranking, run) for run in runs)], Fusion(), "x"
-    )
-    timed = with_times_of(fused, runs).queries.set_index("query_id")["latency_ms"]
-    assert timed.to_dict() == pytest.approx(
-        dict.fromkeys(QUERIES[:4], 8.0) | {"q5": math.nan}, nan_ok=True
-    )
-
-
-def test_only_a_fused_run_is_made_of_others(dataset):
-    fused = fuse(dataset, parts(dataset), Fusion(), "both")
-    assert part_ids(fused) == ("id-whole", "id-broken")
-    assert part_ids(replace(fused, reranker="bm25")) == ()
 
 
 def test_a_fused_run_knows_as_few_tokens_as_the_part_that_knows_least(dataset):
@@ -186,11 +144,3 @@ def test_the_constant_of_reciprocal_ranks_is_told_where_it_counts_and_tells_wish
     assert runs[0].id == runs[2].id != runs[1].id
     assert fuse(dataset, made, Fusion("rrf", k=60), "other").id != runs[0].id
     assert "k" not in fuse(dataset, made, Fusion("minmax"), "both").settings
-
-
-def test_nothing_was_scored_for_what_is_done_and_of_the_rest_nothing_is_known(dataset):
-    queries = fuse(dataset, parts(dataset), Fusion(), "both").queries
-    pairs = dict(zip(queries["query_id"], queries["pairs"], strict=True))
-    assert [pairs["q1"], pairs["q4"]] == [0.0, 0.0]
-    assert all(math.isnan(pairs[query]) for query in ("q2", "q3", "q5"))
-    assert queries[["latency_ms", "index_ms", "tokens", "truncated"]].isna().all(axis=None)

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from rankdash.errors import SettingError, StoreError, UnavailableError
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
-from rankdash.runs.worker import Attempt
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Owner, Queue
@@ -31,16 +29,22 @@ def dataset(workspace, make_dataset):
     return dataset
 
 
-def test_a_job_is_queued_with_all_its_settings(workspace, dataset):
-    job_id = jobs.submit(
-        workspace, JobRequest(dataset.id, "bm25", {"k1": "1.5"}, depth=3, sample=2, seed=9)
-    )
+def test_a_job_is_queued_with_all_that_was_asked_for_and_forgotten_once_it_is_deleted(
+    workspace, dataset
+):
+    settings, own, grid = {"k1": "1.5"}, jobs.new_id(), jobs.new_id()
+    how = {"depth": 1, "sample": 1, "seed": 9, "without_text": "empty", "grid": grid}
+    wish = JobRequest(dataset.id, "bm25", settings, name="mine", **how)
+    assert jobs.submit(workspace, wish, own) == own
     (row,) = jobs.list(workspace, dataset.id)
-    assert (row.id, row.state, row.name, row.reranker) == (job_id, "queued", "bm25", "bm25")
-    assert row.settings["k1"] == 1.5
-    assert row.settings["b"] == 0.75
-    assert (row.depth, row.sample, row.seed) == (3, 2, 9)
+    assert (row.id, row.state, row.name, row.reranker) == (own, "queued", "mine", "bm25")
+    assert (row.settings["k1"], row.settings["b"]) == (1.5, 0.75)
+    assert {name: getattr(row, name) for name in how} == how
     assert jobs.list(workspace, "another") == ()
+    plain = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
+    jobs.cancel(workspace, own)
+    jobs.delete(workspace, own)
+    assert [(row.id, row.name) for row in jobs.list(workspace)] == [(plain, "bm25")]
 
 
 def test_a_job_a_judge_and_an_explanation_are_work_that_waits(workspace, dataset):
@@ -134,39 +138,3 @@ def test_the_server_side_loads_no_model_library():
         [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert said.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(("rule", "pairs"), [("exclude", 3), ("empty", 5)])
-def test_a_job_scores_candidates_without_a_text_as_it_was_told(
-    workspace, make_dataset, rule, pairs
-):
-    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
-    workspace.save_dataset(dataset)
-    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25", without_text=rule))
-    owner = Owner()
-    Attempt(workspace, owner, Queue(workspace).claim(owner), threading.Event()).run()
-
-    (row,) = jobs.list(workspace, dataset.id)
-    run = workspace.run(job_id)
-    assert (row.state, row.without_text, row.pairs_total) == ("done", rule, 2 * pairs)
-    assert run.queries["pairs"].tolist() == [pairs, pairs]
-    assert (run.measured.textless_pairs, run.measured.without_text) == (4, rule)
-
-
-def test_a_depth_and_a_sample_of_one_are_queued_with_all_that_was_asked_for(workspace, dataset):
-    grid = jobs.new_id()
-    wish = JobRequest(
-        dataset.id, "bm25", name="mine", depth=1, sample=1, without_text="empty", grid=grid
-    )
-    own = jobs.new_id()
-    assert jobs.submit(workspace, wish, own) == own
-    (row,) = jobs.list(workspace)
-    assert (row.name, row.depth, row.sample) == ("mine", 1, 1)
-    assert (row.without_text, row.grid) == ("empty", grid)
-
-
-def test_a_job_that_is_deleted_is_forgotten(workspace, dataset):
-    kept, gone = (jobs.submit(workspace, JobRequest(dataset.id, "bm25")) for _ in range(2))
-    jobs.cancel(workspace, gone)
-    jobs.delete(workspace, gone)
-    assert [row.id for row in jobs.list(workspace)] == [kept]

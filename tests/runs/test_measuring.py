@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.latency import repeats_deviation, summarize
-from rankdash.errors import SettingError
 from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored
 from rankdash.runs.plan import Timing
 from rankdash.runs.results import results_from, to_row
 from rankdash.runs.runner import Cancelled, rerank
 from rankdash.store.jobs.job_batches import read_parts, write_part
+from rankdash.store.score_cache import ScoreCache
 from tests.runs.clock import Clock
 
 BLOCKS = Capabilities(across_queries=True)
@@ -99,19 +99,14 @@ def test_trap_10_a_failed_call_is_neither_a_zero_score_nor_a_zero_latency(make_d
         assert summary.p50 == pytest.approx(15.0)
 
 
-def test_trap_15_the_cold_start_is_in_no_latency_and_in_no_throughput(make_dataset):
-    run = go(make_dataset(queries=8), Model())
-    assert run.load_ms == pytest.approx(500 + 3000 + 15)
-    assert run.measured.first_call_ms == pytest.approx(3015)
-    assert run.queries["latency_ms"].max() == pytest.approx(15.0)
-    assert run.measured.seconds == pytest.approx(0.010 + 4 * 0.005)
-
-
-def test_trap_16_the_model_is_made_once_and_outside_of_every_latency(make_dataset):
+def test_traps_15_and_16_the_model_is_made_once_and_its_cold_start_is_in_no_figure(make_dataset):
     model = Model()
     run = go(make_dataset(queries=8), model, timing=Timing(repeats=3))
     assert model.loaded == 1
+    assert run.load_ms == pytest.approx(500 + 3000 + 15)
+    assert run.measured.first_call_ms == pytest.approx(3015)
     assert set(run.queries["latency_ms"].dropna().round(6)) == {15.0}
+    assert run.measured.seconds == pytest.approx(0.010 + 4 * 0.005)
 
 
 def test_trap_17_throughput_is_measured_and_not_one_over_the_mean_latency(make_dataset):
@@ -134,6 +129,9 @@ def test_where_a_block_fails_the_time_of_each_query_by_itself_counts(make_datase
     assert run.measured.seconds == pytest.approx(8 * 0.015)
     assert run.measured.pairs == 7 * 5
     assert list(run.queries.loc[run.queries["state"] == "failed", "query_id"]) == ["q1"]
+    whole = go(make_dataset(queries=8), Model(), timing=Timing(latency="never"))
+    kept = whole.ranking.frame()
+    assert run.ranking.frame().equals(kept[kept["query_id"] != "q1"].reset_index(drop=True))
 
 
 def test_a_query_that_fails_is_not_asked_again_for_its_latency(make_dataset):
@@ -231,17 +229,6 @@ def test_a_slow_model_gets_a_query_at_a_time(make_dataset):
     assert set(sizes) == {1}
 
 
-def test_what_is_wrong_with_one_query_of_a_block_fails_no_other(make_dataset):
-    model = Model()
-    model.odd["q3"] = lambda request: 1 / 0
-    run = go(make_dataset(queries=8), model, timing=Timing(latency="never"))
-    assert run.left_out == {"q3": "failed"}
-    del model.odd["q3"]
-    whole = go(make_dataset(queries=8), Model(), timing=Timing(latency="never"))
-    kept = whole.ranking.frame()
-    assert run.ranking.frame().equals(kept[kept["query_id"] != "q3"].reset_index(drop=True))
-
-
 def test_a_reranker_that_answers_too_few_of_a_block_is_asked_one_by_one(make_dataset):
     class Short(Model):
         def score(self, requests):
@@ -309,65 +296,41 @@ def test_a_query_that_is_cached_in_part_has_no_latency(make_dataset, workspace):
     )
 
 
-def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_dataset, workspace):
-    cache, dataset = workspace.score_cache, make_dataset(queries=8)
-    first = go(dataset, Model(), cache=cache)
-    model = Model()
-    timed = go(dataset, model, cache=cache, timing=Timing(latency="always"))
-    same(first, timed)
-    assert timed.queries["latency_ms"].equals(first.queries["latency_ms"])
-    assert model.pairs_scored == 4 * 5
-    assert timed.measured.cached_pairs == 20
+ONE_BY_ONE = Capabilities()
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "sample", "again"),
-    [(BLOCKS, 200, 4), (BLOCKS, 3, 3), (Capabilities(), 200, 8), (Capabilities(), 3, 3)],
+    ("capabilities", "timing", "again"),
+    [
+        (BLOCKS, Timing(latency="always"), 4),
+        (BLOCKS, Timing(latency="always", sample=3), 3),
+        (ONE_BY_ONE, Timing(latency="always"), 8),
+        (ONE_BY_ONE, Timing(latency="always", sample=3), 3),
+        (BLOCKS, Timing(latency="every", sample=3), 8),
+        (ONE_BY_ONE, Timing(latency="every", sample=3), 8),
+    ],
 )
-def test_the_latency_asked_for_is_of_the_sample_and_of_half_where_blocks_need_the_rest(
-    make_dataset, workspace, capabilities, sample, again
+def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(
+    make_dataset, workspace, capabilities, timing, again
 ):
-    cache, dataset = workspace.score_cache, make_dataset(queries=8)
-    go(dataset, Model(), cache=cache, capabilities=capabilities)
-    timing = Timing(latency="always", sample=sample)
-    timed = go(dataset, Model(), cache=cache, capabilities=capabilities, timing=timing)
-    assert timed.measured.serial_queries == again
+    """Of the sample, and of half where blocks need the rest; or of every query."""
+    options = {"cache": workspace.score_cache, "capabilities": capabilities}
+    dataset, model = make_dataset(queries=8), Model()
+    first = go(dataset, Model(), **options)
+    timed = go(dataset, model, timing=timing, **options)
+    same(first, timed)
+    assert timed.queries["latency_ms"].notna().sum() == timed.measured.serial_queries == again
+    assert model.pairs_scored == again * 5
     assert timed.measured.cached_pairs == (8 - again) * 5
 
 
-@pytest.mark.parametrize("capabilities", [BLOCKS, Capabilities()])
-def test_where_every_latency_is_asked_for_no_cached_score_saves_a_query(
-    make_dataset, workspace, capabilities
-):
-    cache, dataset = workspace.score_cache, make_dataset(queries=8)
-    go(dataset, Model(), cache=cache, capabilities=capabilities)
-    timing = Timing(latency="every", sample=3)
-    timed = go(dataset, Model(), cache=cache, capabilities=capabilities, timing=timing)
-    assert (timed.measured.serial_queries, timed.measured.cached_pairs) == (8, 0)
-    assert timed.queries["latency_ms"].notna().all()
-
-
-@pytest.mark.parametrize(
-    "capabilities",
-    [
-        Capabilities(scope="listwise"),
-        Capabilities(deterministic=False),
-        Capabilities(order_sensitive=True),
-    ],
-)
-def test_scores_that_depend_on_more_than_the_pair_are_never_kept(
-    make_dataset, workspace, capabilities
-):
-    go(make_dataset(), Model(), cache=workspace.score_cache, capabilities=capabilities)
-    assert workspace.score_cache.pairs == 0
-
-
-def test_without_a_fingerprint_nothing_is_kept_and_another_one_finds_nothing(
+def test_only_what_hangs_on_pair_and_fingerprint_is_kept_and_another_one_finds_nothing(
     make_dataset, workspace
 ):
     cache, nameless = workspace.score_cache, Model()
     nameless.print = ""
     go(make_dataset(), nameless, cache=cache)
+    go(make_dataset(), Model(), cache=cache, capabilities=Capabilities(deterministic=False))
     assert cache.pairs == 0
     go(make_dataset(), Model(), cache=cache)
     other = Model()
@@ -388,58 +351,36 @@ def test_a_failed_query_is_not_kept(make_dataset, workspace):
 def test_depths_caches_and_kills_in_any_order_end_like_an_unbroken_run(
     make_dataset, tmp_path_factory, data
 ):
-    from rankdash.store.score_cache import ScoreCache
-
     dataset = make_dataset(queries=10, documents=8, depth=6)
     cache = ScoreCache(tmp_path_factory.mktemp("cache") / "scores.sqlite")
+    failing = data.draw(st.sets(st.sampled_from([f"q{n}" for n in range(10)]), max_size=3))
+
+    def model():
+        made = Model()
+        made.odd = dict.fromkeys(failing, lambda request: Scored.failed(len(request.doc_ids), "no"))
+        return made
+
     for _ in range(data.draw(st.integers(1, 4))):
         depth, stop = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 12))
         timing = Timing(latency=data.draw(st.sampled_from(["auto", "always", "never"])))
-        first, kept = Model(), []
+        options = {"depth": depth, "cache": cache, "timing": timing}
+        first, second, kept = model(), model(), []
         with suppress(Cancelled):
             go(
                 dataset,
                 first,
-                depth=depth,
-                cache=cache,
-                timing=timing,
                 on_batch=kept.extend,
-                cancelled=lambda model=first, stop=stop: len(model.calls) > stop,
+                cancelled=lambda first=first, stop=stop: len(first.calls) > stop,
+                **options,
             )
-        second = Model()
-        run = go(dataset, second, depth=depth, cache=cache, timing=timing, done=kept)
-        same(run, go(dataset, Model(), depth=depth))
-        done = {result.query_id for result in kept}
+        run = go(dataset, second, done=kept, **options)
+        whole = go(dataset, model(), depth=depth)
+        same(run, whole)
+        assert run.id == whole.id
+        done = {result.query_id for result in kept if result.state == "done"}
         assert not done & {query for call in second.calls[1:] for query in call}
         measured = run.measured
-        assert measured.scored_pairs + measured.cached_pairs == 10 * depth
-
-
-@pytest.fixture(scope="module")
-def make_dataset():
-    """One for all: the tests here change nothing in it."""
-    import pandas as pd
-
-    from rankdash.dataset import Dataset
-    from rankdash.ranking.ranking import Ranking
-
-    def make(queries=6, documents=8, depth=5):
-        rng = np.random.default_rng(queries)
-        docs = [f"d{number}" for number in range(documents)]
-        ids = [f"q{number}" for number in range(queries)]
-        lists = [
-            (query, [docs[place] for place in rng.permutation(documents)[:depth]], [0.0] * depth)
-            for query in ids
-        ]
-        return Dataset(
-            "made",
-            pd.DataFrame({"query_id": ids, "text": [f"ask {query}" for query in ids]}),
-            pd.DataFrame({"doc_id": docs, "title": "", "text": [f"text of {doc}" for doc in docs]}),
-            pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
-            Ranking.from_lists(lists),
-        )
-
-    return make
+        assert measured.scored_pairs + measured.cached_pairs == (10 - len(failing)) * depth
 
 
 # --- calls to other machines
@@ -536,15 +477,6 @@ def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset, a
 # --- what is asked for
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"repeats": 0}, {"sample": 0}, {"concurrency": (1, 0)}, {"seconds": 0}, {"latency": "maybe"}],
-)
-def test_a_timing_that_makes_no_sense_is_refused(wrong):
-    with pytest.raises(SettingError):
-        Timing(**wrong)
-
-
 def test_a_contended_measurement_is_marked(make_dataset):
     class TwoThreads(Model):
         threads = 2
@@ -562,13 +494,8 @@ def test_a_contended_measurement_is_marked(make_dataset):
     assert used(1.0).cpu_per_wall == pytest.approx(1.0)
     assert not used(1.9).contended
     assert used(1.9).threads == 2
-
-
-def test_what_took_less_than_a_second_is_never_called_contended():
-    def measured(seconds):
-        return Measured(
-            pairs=8, seconds=seconds, cpu_seconds=0.2 * seconds, serial_seconds=0.5, threads=2
-        )
-
-    assert measured(0.6).contended
-    assert not measured(0.015).contended
+    # What took less than a second is never called so.
+    for seconds, contended in ((0.6, True), (0.015, False)):
+        spent = {"seconds": seconds, "cpu_seconds": 0.2 * seconds}
+        made = Measured(pairs=8, serial_seconds=0.5, threads=2, **spent)
+        assert made.contended == contended

@@ -78,6 +78,7 @@ def test_a_run_has_a_row_for_each_query_and_counts_what_was_done(make_dataset):
     assert rows["state"].to_dict() == {
         "q0": "done", "q1": "failed", "q2": "skipped", "q3": "skipped",
     }  # fmt: skip
+    assert rows["reason"].tolist() == ["", "no answer", "not in the sample", "no candidates"]
     assert rows["pairs"].tolist() == pytest.approx([2.0, math.nan, 0.0, 0.0], nan_ok=True)
     assert rows.loc["q0", ["tokens", "truncated", "latency_ms"]].tolist() == [7, 1, 4]
     first = dataset.candidates.documents_of("q0")[0]

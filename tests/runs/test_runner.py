@@ -2,14 +2,9 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
-from rankdash.errors import ScoringError, SettingError, UnavailableError
-from rankdash.ranking.ranking import Ranking
+from rankdash.errors import ScoringError, UnavailableError
 from rankdash.rerankers import Capabilities, Scored, preparing
 from rankdash.runs.results import QueryResult
 from rankdash.runs.runner import Cancelled, rerank
@@ -72,14 +67,6 @@ def test_reranked_documents_come_by_score_and_the_rest_keep_their_order(make_dat
     assert list(run.queries["pairs"]) == [3.0, 3.0]
 
 
-def test_equal_scores_keep_first_stage_order(make_dataset):
-    dataset = make_dataset(queries=1, depth=5)
-    same = Scripted(lambda request: Scored(np.zeros(len(request.doc_ids))))
-    run = rerank(dataset, same)
-    assert run.ranking.documents_of("q0")[0] == dataset.candidates.documents_of("q0")[0]
-    assert run.ranking.tied.all()
-
-
 def test_the_reranker_sees_the_whole_corpus_and_first_stage_order(make_dataset):
     dataset = make_dataset(queries=2, documents=8, depth=3)
     requests = []
@@ -97,20 +84,25 @@ def test_the_reranker_sees_the_whole_corpus_and_first_stage_order(make_dataset):
     assert list(last.documents) == [f"text of {doc}" for doc in last.doc_ids]
 
 
+def ours(request):
+    raise ScoringError("No words in {query!r}.", remedy="Add some.", query=request.query)
+
+
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (
-            lambda request: Scored(np.array([1.0, np.nan, 2.0, np.nan, 0.0])),
-            "documents scored: 3 of 5",
-        ),
+        (lambda request: Scored(np.array([1, np.nan, 2, np.nan, 0.0])), "documents scored: 3 of 5"),
         (lambda request: Scored(np.full(5, np.nan)), "documents scored: 0 of 5"),
-        (lambda request: Scored(np.array([1.0, np.inf, 0, 0, 0])), "documents scored: 4 of 5"),
+        (lambda request: Scored(np.array([1, np.inf, 0, 0, 0])), "documents scored: 4 of 5"),
         (lambda request: Scored(np.zeros(4)), "scores of the reranker: 4, documents: 5"),
         (lambda request: Scored(np.zeros(0)), "scores of the reranker: 0, documents: 5"),
+        (lambda request: Scored(np.ones((5, 1))), "scores of the reranker: 5, documents: 5"),
         (lambda request: Scored.failed(5, "HTTP 429"), "HTTP 429"),
+        (lambda request: Scored.failed(5, "x" * 600), "x" * 500),
+        (lambda request: Scored.failed(5, "Bearer sk-secret-0815-4711"), "Bearer •••"),
         (lambda request: Scored(np.zeros(5), error="half an answer"), "half an answer"),
         (lambda request: 1 / 0, "ZeroDivisionError: division by zero"),
+        (ours, "No words in 'ask q1'. Add some."),
     ],
 )
 def test_a_failure_is_a_failure_and_never_a_zero(make_dataset, odd, reason):
@@ -124,59 +116,26 @@ def test_a_failure_is_a_failure_and_never_a_zero(make_dataset, odd, reason):
     assert failed[["latency_ms", "pairs", "tokens", "truncated"]].isna().all()
 
 
-def test_the_reason_of_an_error_of_ours_is_its_message(make_dataset):
-    def odd(request):
-        raise ScoringError("No words in {query!r}.", remedy="Add some.", query=request.query)
+def test_a_reranker_that_cannot_be_had_ends_the_run(make_dataset):
+    def gone(*of):
+        raise UnavailableError("No model.", remedy="Give a folder.")
 
-    run = rerank(make_dataset(queries=2), Scripted(only("q0", odd)))
-    assert reasons(run)["q0"] == "No words in 'ask q0'. Add some."
-
-
-def test_too_many_answers_fail_the_query(make_dataset):
-    class Twice(Scripted):
-        def score(self, requests):
-            return super().score(requests) * 2
-
-    run = rerank(make_dataset(queries=1), Twice())
+    for method in ("prepare", "score"):
+        reranker = Scripted()
+        setattr(reranker, method, gone)
+        with pytest.raises(UnavailableError):
+            rerank(make_dataset(), reranker)
+    twice = Scripted()
+    twice.score = lambda requests: [twice.answer(request) for request in requests] * 2
+    run = rerank(make_dataset(queries=1), twice)
     assert reasons(run) == {"q0": "answers of the reranker: 2, queries: 1"}
 
 
-def test_a_reranker_that_cannot_be_had_ends_the_run(make_dataset):
-    class Missing(Scripted):
-        def prepare(self, corpus):
-            raise UnavailableError("No model.", remedy="Give a folder.")
-
-    class Gone(Scripted):
-        def score(self, requests):
-            raise UnavailableError("No model any more.")
-
-    for reranker in (Missing(), Gone()):
-        with pytest.raises(UnavailableError):
-            rerank(make_dataset(), reranker)
-
-
-def test_a_candidate_without_a_text_stays_below_and_ends_no_query(make_dataset):
-    dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
-    seen = set()
-
-    def answer(request):
-        seen.update(request.doc_ids)
-        return Scored(np.arange(float(len(request.doc_ids))))
-
-    run = rerank(dataset, Scripted(answer))
-
-    assert states(run) == {"q0": "done", "q1": "done"}
-    assert seen == {"d0", "d2", "d4"}
-    for query in ("q0", "q1"):
-        ranked, scores = run.ranking.documents_of(query)
-        given = [doc for doc in dataset.candidates.documents_of(query)[0] if doc in ("d1", "d3")]
-        assert ranked[3:] == given
-        assert np.isnan(scores).tolist() == [False] * 3 + [True] * 2
-    assert run.queries["pairs"].tolist() == [3, 3]
-    assert (run.measured.textless_pairs, run.measured.without_text) == (4, "exclude")
-
-
-def test_a_candidate_without_a_text_is_scored_as_empty_where_that_is_chosen(make_dataset):
+@pytest.mark.parametrize("rule", ["exclude", "empty"])
+def test_a_candidate_without_a_text_ends_no_query_and_is_scored_where_that_is_chosen(
+    make_dataset, rule
+):
+    """It stays below, whether it has no score or that of an empty text."""
     dataset = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
     seen = {}
 
@@ -184,25 +143,20 @@ def test_a_candidate_without_a_text_is_scored_as_empty_where_that_is_chosen(make
         seen.update(zip(request.doc_ids, request.documents, strict=True))
         return Scored(np.array([float(len(text.strip())) for text in request.documents]))
 
-    run = rerank(dataset, Scripted(answer), without_text="empty")
-
+    run = rerank(dataset, Scripted(answer), without_text=rule)
     assert states(run) == {"q0": "done", "q1": "done"}
-    assert {doc: text.strip() for doc, text in seen.items() if doc in ("d1", "d3")} == {
-        "d1": "",
-        "d3": "",
-    }
+    assert seen.keys() == {"d0", "d2", "d4"} | ({"d1", "d3"} if rule == "empty" else set())
+    assert not any(seen.get(doc, "").strip() for doc in ("d1", "d3"))
+    lowest = 0.0 if rule == "empty" else np.nan
     for query in ("q0", "q1"):
         ranked, scores = run.ranking.documents_of(query)
         given = [doc for doc in dataset.candidates.documents_of(query)[0] if doc in ("d1", "d3")]
         assert ranked[3:] == given
-        assert scores.tolist() == [10.0, 10.0, 10.0, 0.0, 0.0]
-    assert run.queries["pairs"].tolist() == [5, 5]
-    assert (run.measured.textless_pairs, run.measured.without_text) == (4, "empty")
-    assert run.id != rerank(dataset, Scripted(answer)).id
-    alone = make_dataset(queries=1, documents=1, depth=1, doc_text={"d0": None})
-    assert states(rerank(alone, Scripted(answer), without_text="empty")) == {"q0": "done"}
-    with pytest.raises(SettingError, match="no rule 'drop'"):
-        rerank(dataset, Scripted(answer), without_text="drop")
+        np.testing.assert_array_equal(scores, [10.0] * 3 + [lowest] * 2)
+    assert run.queries["pairs"].tolist() == ([5, 5] if rule == "empty" else [3, 3])
+    assert (run.measured.textless_pairs, run.measured.without_text) == (4, rule)
+    other = "exclude" if rule == "empty" else "empty"
+    assert run.id != rerank(dataset, Scripted(answer), without_text=other).id
 
 
 def test_what_has_no_text_fails_by_name_where_text_is_needed(make_dataset):
@@ -211,44 +165,8 @@ def test_what_has_no_text_fails_by_name_where_text_is_needed(make_dataset):
     run = rerank(dataset, reranker)
     assert set(reasons(run).values()) == {"document 'd0' has no text"}
     assert reranker.seen == []
-    several = make_dataset(queries=1, documents=2, depth=2, doc_text={"d0": " ", "d1": None})
-    docs = several.candidates.documents_of("q0")[0]
-    assert reasons(rerank(several, reranker)) == {
-        "q0": f"2 documents have no text, such as {docs[0]!r}"
-    }
-    silent = make_dataset(queries=1, query_text=" ")
-    assert reasons(rerank(silent, reranker)) == {"q0": "the query has no text"}
-    assert states(rerank(dataset, Scripted(), capabilities=Capabilities(needs_text=False))) == {
-        "q0": "done",
-        "q1": "done",
-    }
-
-
-def test_queries_left_out_are_skipped_with_the_reason(make_dataset):
-    dataset = make_dataset(queries=4, without_candidates=["q1"])
-    run = rerank(dataset, Scripted(), query_ids=["q1", "q2"])
-    assert states(run) == {"q0": "skipped", "q1": "skipped", "q2": "done", "q3": "skipped"}
-    assert reasons(run)["q1"] == "no candidates"
-    assert reasons(run)["q3"] == "not in the sample"
-    assert list(run.ranking.query_ids) == ["q2"]
-
-
-def test_latency_is_warm_and_serial_and_the_cold_start_is_apart(make_dataset):
-    clock = Clock()
-
-    def slow_first(request):
-        if len(reranker.seen) == 1:
-            clock.pass_ms(3000)
-        return Scored(np.arange(float(len(request.doc_ids))))
-
-    reranker = Scripted(slow_first, clock)
-    loaded = []
-    run = rerank(make_dataset(queries=3), reranker, clock=clock, on_loaded=loaded.append)
-    assert reranker.seen == ["q0", "q0", "q1", "q2"]
-    assert list(run.queries["latency_ms"]) == [20.0, 20.0, 20.0]
-    assert run.load_ms == 500 + 3000 + 20
-    assert loaded == [run.load_ms]
-    assert run.queries["index_ms"].isna().all()
+    for allowed in ({"without_text": "empty"}, {"capabilities": Capabilities(needs_text=False)}):
+        assert states(rerank(dataset, Scripted(), **allowed)) == {"q0": "done", "q1": "done"}
 
 
 def test_index_work_is_kept_out_of_latency_and_cold_start(make_dataset):
@@ -269,6 +187,7 @@ def test_index_work_is_kept_out_of_latency_and_cold_start(make_dataset):
     # What the warm-up embedded is the first query's index work.
     assert run.queries["index_ms"].iloc[0] == pytest.approx(400.0)
     assert run.queries["index_ms"].sum() == pytest.approx(100.0 * len(embedded))
+    assert rerank(dataset, Scripted()).queries["index_ms"].isna().all()
 
 
 def test_each_step_of_the_preparation_is_told_when_it_begins(make_dataset):
@@ -311,27 +230,12 @@ def test_tokens_and_truncations_are_counted_where_known(make_dataset):
     nothing = Scored(np.zeros(3), tokens=np.zeros(3), full=np.full(3, 9))
     unread = rerank(make_dataset(queries=1, depth=3), Scripted(lambda request: nothing))
     assert unread.reading.read.tolist() == [0, 0, 0], "nothing was read, and that is known"
-    unknown = rerank(make_dataset(queries=1), Scripted())
+    dataset = make_dataset(queries=2, depth=2)
+    some = only("q1", lambda request: Scored(np.zeros(2), np.array([2, 3])))
+    assert rerank(dataset, Scripted(some)).reading.read.tolist() == [-1, -1, 2, 3]
+    unknown = rerank(dataset, Scripted())
     assert unknown.queries[["tokens", "truncated"]].isna().all(axis=None)
     assert unknown.reading is None
-
-
-def test_token_counts_follow_their_documents_into_the_ranking(make_dataset):
-    def counted(request):
-        numbers = np.array([int(doc[1:]) for doc in request.doc_ids])
-        return Scored(-1.0 * numbers, tokens=numbers, full=numbers + 7)
-
-    run = rerank(make_dataset(queries=3, depth=5), Scripted(counted))
-    numbers = [int(doc[1:]) for doc in run.ranking.doc_ids[run.ranking.docs]]
-    assert run.reading.read.tolist() == numbers
-    assert run.reading.full.tolist() == [number + 7 for number in numbers]
-
-
-def test_the_tokens_of_some_queries_alone_are_kept_and_without_any_there_are_none(make_dataset):
-    dataset = make_dataset(queries=2, depth=2)
-    known = only("q1", lambda request: Scored(np.zeros(2), np.array([2, 3])))
-    assert rerank(dataset, Scripted(known)).reading.read.tolist() == [-1, -1, 2, 3]
-    assert rerank(dataset, Scripted()).reading is None
 
 
 def test_batches_last_about_a_second_and_cover_every_query_once(make_dataset):
@@ -340,56 +244,6 @@ def test_batches_last_about_a_second_and_cover_every_query_once(make_dataset):
     rerank(make_dataset(queries=120), Scripted(clock=clock), clock=clock, on_batch=batches.append)
     assert [len(batch) for batch in batches] == [50, 50, 20]
     assert len({result.query_id for batch in batches for result in batch}) == 120
-
-
-@settings(max_examples=25)
-@given(stop_after=st.integers(0, 12), fails=st.sets(st.integers(0, 9)), depth=st.integers(1, 6))
-def test_stopping_anywhere_and_going_on_gives_the_run_of_an_unbroken_one(
-    make_dataset_once, stop_after, fails, depth
-):
-    dataset = make_dataset_once
-
-    def answer(request):
-        if int(request.query_id[1:]) in fails:
-            return Scored.failed(len(request.doc_ids), "always")
-        return Scored(
-            np.array([hash((request.query_id, doc)) % 5 for doc in request.doc_ids], float)
-        )
-
-    whole = rerank(dataset, Scripted(answer), depth=depth)
-    kept = []
-    first = Scripted(answer)
-    try:
-        rerank(
-            dataset,
-            first,
-            depth=depth,
-            on_batch=kept.extend,
-            cancelled=lambda: len(first.seen) > stop_after,
-        )
-    except Cancelled:
-        assert len(kept) < 10
-    second = Scripted(answer)
-    run = rerank(dataset, second, depth=depth, done=kept)
-    done = {result.query_id for result in kept if result.state == "done"}
-    assert not done & set(second.seen)
-    assert run.ranking.frame().equals(whole.ranking.frame())
-    for name in ("query_id", "state", "reason", "pairs"):
-        assert run.queries[name].equals(whole.queries[name])
-    assert run.id == whole.id
-
-
-@pytest.fixture(scope="module")
-def make_dataset_once():
-    ids = [f"q{number}" for number in range(10)]
-    docs = [f"d{number}" for number in range(6)]
-    return Dataset(
-        "made",
-        pd.DataFrame({"query_id": ids, "text": ids}),
-        pd.DataFrame({"doc_id": docs, "title": "", "text": docs}),
-        pd.DataFrame({"query_id": ids, "doc_id": "d0", "label": 1.0}),
-        Ranking.from_lists([(query, docs, [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) for query in ids]),
-    )
 
 
 def test_nothing_is_loaded_when_nothing_is_left(make_dataset):
@@ -465,3 +319,4 @@ def test_many_equal_scores_keep_first_stage_order(make_dataset):
     run = rerank(dataset, Scripted(lambda request: Scored(np.arange(60) % 2 * 1.0)))
     given = dataset.candidates.documents_of("q0")[0]
     assert run.ranking.documents_of("q0")[0] == [*given[1::2], *given[::2]]
+    assert run.ranking.tied.all()

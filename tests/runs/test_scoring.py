@@ -8,7 +8,7 @@ import pytest
 
 from rankdash.rerankers import Call, Request, Scored
 from rankdash.runs.plan import plan
-from rankdash.runs.scoring import Asked, Meter, Requests, Scoring, ask
+from rankdash.runs.scoring import Asked, Meter, Requests, Scoring
 from rankdash.store.score_cache import KeptScores
 from tests.runs.clock import Clock
 
@@ -27,21 +27,19 @@ def asked_of(make_dataset, needs_text=True, rule="exclude", **made):
         ({"query_text": " "}, True, "empty", "the query has no text"),
         ({"query_text": " "}, False, "exclude", ""),
         ({"doc_text": {"d0": " "}}, True, "exclude", ""),
+        ({"documents": 1, "depth": 1, "doc_text": {"d0": ""}}, True, "exclude",
+         "document 'd0' has no text"),
         ({"doc_text": dict.fromkeys(["d0", "d1"], " ")}, True, "exclude",
          "2 documents have no text, such as "),
         ({"doc_text": dict.fromkeys(["d0", "d1"], " ")}, True, "empty", ""),
     ],
 )  # fmt: skip
 def test_why_a_query_cannot_be_put_to_what_reads_texts(make_dataset, made, needs_text, rule, said):
-    requests = asked_of(make_dataset, needs_text, rule, queries=1, documents=2, depth=2, **made)
+    shape = {"queries": 1, "documents": 2, "depth": 2}
+    requests = asked_of(make_dataset, needs_text, rule, **{**shape, **made})
     found = requests.lacking("q0")
     first = requests.of("q0").doc_ids[0]
     assert found == (f"{said}{first!r}" if said.endswith(" ") else said)
-
-
-def test_a_single_document_without_a_text_is_named(make_dataset):
-    made = asked_of(make_dataset, queries=1, documents=1, depth=1, doc_text={"d0": ""})
-    assert made.lacking("q0") == "document 'd0' has no text"
 
 
 @pytest.mark.parametrize(
@@ -56,9 +54,6 @@ def test_texts_are_shown_evenly_spread_and_no_more_than_asked_for(
     assert len(texts) == len(queries) + documents
     assert len(set(texts)) == len(texts)
     assert len(made.texts(100)) == 5 + 8
-
-
-def test_of_a_long_text_the_beginning_is_shown(make_dataset):
     long = {"d0": "x" * 2000 + "y"}
     made = asked_of(make_dataset, queries=1, documents=1, depth=1, doc_text=long)
     assert made.texts(9) == ["ask q0", "x" * 2000]
@@ -89,27 +84,6 @@ def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(
     reranker = SimpleNamespace(score=lambda requests: clock.pass_ms(5000) or [answer])
     found = Scoring(reranker, requests, 1, True, clock, clock).alone("q0")
     assert found.latency_ms / 1000 == pytest.approx(taken, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (Scored(np.array([1.0, 2.0])), ""),
-        (Scored(np.array([1.0])), "scores of the reranker: 1, documents: 2"),
-        (Scored(np.ones((2, 1))), "scores of the reranker: 2, documents: 2"),
-        (Scored(np.array([1.0, np.nan])), "documents scored: 1 of 2"),
-        (Scored(np.array([np.inf, -np.inf])), "documents scored: 0 of 2"),
-        (Scored.failed(2, "x" * 600), "x" * 500),
-        (Scored.failed(2, "Bearer sk-secret-0815-4711"), "Bearer •••"),
-    ],
-)
-def test_an_answer_is_usable_or_fails_in_words(answer, said):
-    request = Request("q", "ask", ["a", "b"], ["x", "y"])
-    (found,) = ask(SimpleNamespace(score=lambda requests: [answer]), [request], int, int).answers
-    assert found.error == said
-    assert (found is answer) == (said == "")
-    assert np.isfinite(found.scores).all() == (said == "")
-    assert len(found.scores) == 2
 
 
 def test_gaps_are_filled_in_order_and_what_was_kept_stays(make_dataset):

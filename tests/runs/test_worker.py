@@ -10,6 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs import jobs, runner, worker
@@ -76,23 +77,7 @@ def without_timings(run):
     return run.queries[["query_id", "state", "reason", "pairs", "tokens", "truncated"]]
 
 
-def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(
-    workspace, dataset, submit, row, start_slow_worker, wait_until
-):
-    job_id = submit(name="mini", fused="mini + first stage", sample=20)
-    start_slow_worker()
-    wait_until(lambda: row(job_id).state == "done")
-    run_id, fused_id = row(job_id).runs
-    assert sorted(each.id for each in workspace.runs()) == sorted([run_id, fused_id])
-    run, fused = workspace.run(run_id), workspace.run(fused_id)
-    assert (run.name, fused.name) == ("mini", "mini + first stage")
-    parts = [CombinedRun("", dataset.candidates), CombinedRun("mini", run.ranking, run)]
-    expected = fuse(dataset, parts, Fusion(), "")
-    assert fused.ranking.frame().equals(expected.ranking.frame())
-    assert fused.left_out == expected.left_out
-    assert part_ids(fused) == (run_id,)
-
-
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["alone", "blocks"])
 def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
     workspace, submit, row, scored, start_slow_worker, wait_until, hold, kind
@@ -128,33 +113,6 @@ def test_a_killed_job_goes_on_where_it_was_and_ends_like_an_unbroken_one(
     assert broken.left_out == {"q5": "failed"}
     # For a retry of the failed query.
     assert (workspace.root / "jobs" / job_id).exists()
-
-
-def test_a_second_job_of_the_same_pairs_asks_the_model_nothing(
-    workspace, submit, row, scored, start_slow_worker, wait_until
-):
-    first_id, second_id = submit(sample=5, seed=3), submit(sample=5, seed=3)
-    timed_id = submit(sample=5, seed=3, timing=Timing(latency="always", repeats=2))
-    start_slow_worker(kind="blocks")
-    wait_until(lambda: row(second_id).state == "done")
-    asked = set(scored()) - {"q5"}
-    wait_until(lambda: row(timed_id).state == "done")
-    first, second, timed = (workspace.run(job_id) for job_id in (first_id, second_id, timed_id))
-    assert second.ranking.frame().equals(first.ranking.frame())
-    assert second.measured.cached_pairs == first.measured.scored_pairs == 5 * len(asked)
-    assert math.isnan(workspace.runs()[1].p50_ms)
-    assert timed.queries["latency_ms"].notna().sum() == 2 == timed.measured.repeats
-    assert timed.ranking.frame().equals(first.ranking.frame())
-
-
-def test_a_score_cache_that_cannot_be_used_stops_no_job(
-    workspace, submit, row, start_slow_worker, wait_until
-):
-    (workspace.root / "scores.sqlite").mkdir()
-    job_id = submit(sample=5)
-    start_slow_worker(kind="blocks")
-    wait_until(lambda: row(job_id).state == "done")
-    assert workspace.run(job_id).measured.cached_pairs == 0
 
 
 def test_progress_is_shown_while_it_runs(submit, row, start_slow_worker, wait_until, hold):
@@ -209,21 +167,7 @@ def test_a_job_that_measures_its_throughput_says_so(
     wait_until(lambda: row(job_id).state == "cancelled")
 
 
-def test_a_cancel_while_the_model_loads_counts_right_after(
-    workspace, submit, row, start_slow_worker, wait_until, hold, heard
-):
-    job_id = submit(settings={"k1": 7.0})
-    held = hold(0)
-    start_slow_worker()
-    wait_until(lambda: row(job_id).stage == "loading")
-    jobs.cancel(workspace, job_id)
-    assert row(job_id).cancelling
-    heard(job_id)
-    held.unlink()
-    wait_until(lambda: row(job_id).state == "cancelled")
-    assert row(job_id).done == 0
-
-
+@pytest.mark.thorough
 def test_deleting_the_data_set_of_a_live_job_ends_it_and_the_worker_goes_on(
     workspace, make_dataset, submit, row, start_slow_worker, wait_until, hold
 ):
@@ -242,26 +186,7 @@ def test_deleting_the_data_set_of_a_live_job_ends_it_and_the_worker_goes_on(
     assert worker.poll() is None
 
 
-@pytest.mark.parametrize(
-    ("k1", "message"),
-    [
-        (9.0, r"No model 'nine' here. Give a folder."),
-        (8.0, r"The run stopped at an unexpected error (RuntimeError: a bug in the model's code)."),
-        (6.0, r"Queries that could be scored: none of 4. The first failed because: a time-out."),
-    ],
-)
-def test_a_job_that_cannot_be_done_says_why_and_the_next_one_runs(
-    workspace, submit, row, start_slow_worker, wait_until, k1, message
-):
-    job_id, next_id = submit(settings={"k1": k1}, sample=4), submit(sample=2)
-    start_slow_worker()
-    wait_until(lambda: row(next_id).state == "done")
-    failed = row(job_id)
-    assert failed.state == "failed"
-    assert failed.message.startswith(message)
-    assert [run.id for run in workspace.runs()] == [next_id]
-
-
+@pytest.mark.thorough
 def test_two_workers_share_the_queue(submit, row, scored, start_slow_worker, wait_until):
     ids = [submit(sample=6, seed=seed) for seed in range(6)]
     start_slow_worker(5)
@@ -290,6 +215,164 @@ def test_a_workspace_that_cannot_be_opened_ends_the_worker_in_words(start_slow_w
     assert "Traceback" not in said
 
 
+# In this process.
+
+
+class Made:
+    """Its runtime changes its scores; "auto" is that of the machine. seen: the queries asked."""
+
+    name, machine, seen = "bm25", "first", []
+
+    def __init__(self, settings):
+        self.settings = {"runtime": "auto", **settings}
+
+    def prepare(self, corpus):
+        wanted = self.settings["runtime"]
+        self.runtime = self.machine if wanted == "auto" else wanted
+        if self.settings["k1"] == 9.0:
+            raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
+
+    def fingerprint(self):
+        return self.runtime
+
+    def details(self):
+        return {"runtime": self.runtime, "device": "cpu"}
+
+    def score(self, requests):
+        Made.seen += [request.query_id for request in requests]
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        sign = 1.0 if self.runtime == "first" else -1.0
+        return Scored(sign * np.arange(len(request.doc_ids)))
+
+
+@pytest.fixture
+def work(workspace, monkeypatch):
+    """Do the next job here, by `made`; then its row."""
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(Made, "seen", [])
+
+    def worked(made=Made, stopping=None, **how):
+        monkeypatch.setattr(worker, "create", lambda name, settings: made(settings))
+        queue, owner = Queue(workspace), Owner()
+        job = queue.claim(owner)
+        Attempt(workspace, owner, job, stopping or threading.Event(), **how).run()
+        return queue.row(job.id)
+
+    return worked
+
+
+def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(workspace, dataset, submit, work):
+    submit(name="mini", fused="mini + first stage", sample=20)
+    run_id, fused_id = work().runs
+    assert sorted(each.id for each in workspace.runs()) == sorted([run_id, fused_id])
+    run, fused = workspace.run(run_id), workspace.run(fused_id)
+    assert (run.name, fused.name) == ("mini", "mini + first stage")
+    parts = [CombinedRun("", dataset.candidates), CombinedRun("mini", run.ranking, run)]
+    expected = fuse(dataset, parts, Fusion(), "")
+    assert fused.ranking.frame().equals(expected.ranking.frame())
+    assert fused.left_out == expected.left_out
+    assert part_ids(fused) == (run_id,)
+
+
+def test_a_second_job_of_the_same_pairs_asks_the_model_nothing(workspace, submit, work):
+    ids = [submit(sample=5, seed=3), submit(sample=5, seed=3)]
+    ids.append(submit(sample=5, seed=3, timing=Timing(latency="always", sample=2, repeats=2)))
+    work()
+    asked = len(Made.seen)
+    work()
+    assert len(Made.seen) == asked
+    work()
+    first, second, timed = map(workspace.run, ids)
+    assert second.ranking.frame().equals(first.ranking.frame())
+    assert second.measured.cached_pairs == first.measured.scored_pairs == 5 * 5
+    assert math.isnan(workspace.runs()[1].p50_ms)
+    assert timed.queries["latency_ms"].notna().sum() == 2 == timed.measured.repeats
+    assert timed.ranking.frame().equals(first.ranking.frame())
+
+
+def test_a_score_cache_that_cannot_be_used_stops_no_job(workspace, submit, work):
+    (workspace.root / "scores.sqlite").mkdir()
+    job_id = submit(sample=5)
+    assert work().state == "done"
+    assert workspace.run(job_id).measured.cached_pairs == 0
+
+
+@pytest.mark.parametrize("after", [1, 0])
+def test_a_job_goes_on_where_it_stopped_by_the_runtime_that_it_began_with(
+    workspace, submit, work, monkeypatch, after
+):
+    job_id, stopping = submit(), threading.Event()
+    if after == 0:
+        stopping.set()
+    assert work(stopping=stopping, between=stopping.set).state == "interrupted"
+    kept = read_parts(workspace, job_id)["query_id"].tolist()
+    assert len(kept) == after
+    workspace.score_cache.clear()
+    jobs.resume(workspace, job_id)
+    monkeypatch.setattr(Made, "machine", "second")
+    assert work().state == "done"
+    run = workspace.run(job_id)
+    # Nothing was kept of a job that was stopped at once.
+    assert run.machine["runtime"] == ("first" if after else "second")
+    best = {scores[0] for _, scores in map(run.ranking.documents_of, run.ranking.query_ids)}
+    assert best == {4.0 if after else 0.0}
+    assert run.settings["runtime"] == "auto"
+    # The first query warms up: both times where it was left open, else the next one does.
+    asked = Counter(Made.seen)
+    assert asked.total() == QUERIES + 1 + after
+    assert all(asked[query] == 2 for query in kept)
+
+
+def test_loading_a_model_is_in_no_pace(submit, work, monkeypatch):
+    clock, told = [0.0], []
+
+    class Slow(Made):
+        def prepare(self, corpus):
+            super().prepare(corpus)
+            clock[0] += 30
+
+        def score(self, requests):
+            clock[0] += 1
+            return super().score(requests)
+
+    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(Queue, "progress", lambda self, job, owner, progress: told.append(progress))
+    submit(timing=Timing(repeats=1))
+    work(Slow)
+    scored = [each for each in told if each.rate_pairs_s]
+    assert scored[0].pairs_done == 5
+    for each in scored:
+        assert each.rate_pairs_s == pytest.approx(5.0)
+        assert each.seconds_left == pytest.approx((each.pairs_total - each.pairs_done) / 5)
+
+
+@pytest.mark.parametrize(
+    ("works", "k1", "said"),
+    [
+        ("q1", 1.5, None),
+        ("none", 1.5, f"none of {QUERIES}. The first failed because: why q0."),
+        ("q1", 9.0, "No model 'nine' here. Give a folder."),
+    ],
+)
+def test_a_job_that_cannot_be_done_says_why_and_the_next_one_runs(
+    workspace, submit, work, works, k1, said
+):
+    class Failing(Made):
+        def answer(self, request):
+            if request.query_id == works:
+                return super().answer(request)
+            return Scored.failed(len(request.doc_ids), f"why {request.query_id}.")
+
+    job_id, next_id = submit(settings={"k1": k1}), submit(sample=2)
+    row = work(Failing)
+    assert (row.id, row.state) == (job_id, "failed" if said else "done")
+    assert said is None or said in row.message
+    assert work().state == "done"
+    assert {run.id for run in workspace.runs()} == ({next_id} if said else {job_id, next_id})
+
+
 @pytest.mark.parametrize("load_ms", [321.5, math.nan])
 def test_a_job_that_was_all_scored_before_keeps_the_time_that_it_took_to_load(
     workspace, make_dataset, load_ms
@@ -307,115 +390,34 @@ def test_a_job_that_was_all_scored_before_keeps_the_time_that_it_took_to_load(
     assert workspace.run(job_id).load_ms == pytest.approx(load_ms, nan_ok=True)
 
 
-class Choosing:
-    """Its runtime changes its scores; "auto" is that of the machine."""
-
-    name, machine = "bm25", "first"
-
-    def __init__(self, settings):
-        self.settings = {"runtime": "auto", **settings}
-
-    def prepare(self, corpus):
-        wanted = self.settings["runtime"]
-        self.runtime = self.machine if wanted == "auto" else wanted
-
-    def fingerprint(self):
-        return ""
-
-    def details(self):
-        return {"runtime": self.runtime, "device": "cpu"}
-
-    def score(self, requests):
-        sign = 1.0 if self.runtime == "first" else -1.0
-        return [Scored(sign * np.arange(len(request.doc_ids))) for request in requests]
-
-
-@pytest.mark.parametrize("after", [1, 0])
-def test_a_job_goes_on_by_the_runtime_that_it_began_with(
-    workspace, dataset, submit, monkeypatch, after
-):
-    monkeypatch.setattr(worker, "create", lambda name, settings: Choosing(settings))
-    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
-    queue, me, stopping = Queue(workspace), Owner(), threading.Event()
-    job_id = submit()
-    if after == 0:
-        stopping.set()
-    Attempt(workspace, me, queue.claim(me), stopping, between=stopping.set).run()
-    assert queue.row(job_id).state == "interrupted"
-    assert len(read_parts(workspace, job_id)) == after
-    jobs.resume(workspace, job_id)
-    monkeypatch.setattr(Choosing, "machine", "second")
-    Attempt(workspace, me, queue.claim(me), threading.Event()).run()
-    run = workspace.run(job_id)
-    # Nothing was kept of a job that was stopped at once.
-    assert run.machine["runtime"] == ("first" if after else "second")
-    best = {scores[0] for _, scores in map(run.ranking.documents_of, run.ranking.query_ids)}
-    assert best == {4.0 if after else 0.0}
-    assert run.settings["runtime"] == "auto"
-
-
-def test_loading_a_model_is_in_no_pace(workspace, submit, monkeypatch):
-    clock, told = [0.0], []
-
-    class Slow(Choosing):
-        def prepare(self, corpus):
-            super().prepare(corpus)
-            clock[0] += 30
-
-        def score(self, requests):
-            clock[0] += 1
-            return super().score(requests)
-
-    monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(worker, "create", lambda name, settings: Slow(settings))
-    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
-    monkeypatch.setattr(Queue, "progress", lambda self, job, owner, progress: told.append(progress))
-    me, _ = Owner(), submit(timing=Timing(repeats=1))
-    Attempt(workspace, me, Queue(workspace).claim(me), threading.Event()).run()
-    scored = [each for each in told if each.rate_pairs_s]
-    assert scored[0].pairs_done == 5
-    for each in scored:
-        assert each.rate_pairs_s == pytest.approx(5.0)
-        assert each.seconds_left == pytest.approx((each.pairs_total - each.pairs_done) / 5)
-
-
-@pytest.mark.parametrize(("works", "state"), [("q1", "done"), ("none", "failed")])
-def test_a_run_of_which_all_queries_failed_is_no_result(
-    workspace, submit, row, monkeypatch, works, state
-):
-    class Failing(Choosing):
-        def score(self, requests):
-            (request,) = requests
-            if request.query_id == works:
-                return super().score(requests)
-            return [Scored.failed(len(request.doc_ids), f"why {request.query_id}.")]
-
-    monkeypatch.setattr(worker, "create", lambda name, settings: Failing(settings))
-    me, job_id = Owner(), submit()
-    Attempt(workspace, me, Queue(workspace).claim(me), threading.Event()).run()
-    assert row(job_id).state == state
-    assert state == "done" or f"none of {QUERIES}. " in row(job_id).message
-    assert state == "done" or "because: why q0." in row(job_id).message
-
-
 def test_the_pace_is_that_of_the_latest_batches():
+    """Without cached scores, the first call, and time that went to something else."""
     pace = Pace()
-    assert (pace.rate, pace.seconds_left(100)) == (None, None)
-    pace.mark(10.0, 0)
+    for at, pairs in ((10.0, 0), (10.02, 1400)):
+        assert (pace.rate, pace.seconds_left(100)) == (None, None)
+        pace.mark(at, pairs)
     assert pace.rate is None
-    pace.mark(11.0, 0)
-    assert (pace.rate, pace.seconds_left(100)) == (None, None), "nothing came"
-    pace.mark(12.0, 100)
-    assert (pace.rate, pace.seconds_left(100)) == (50.0, 2.0)
-    for second in range(1, 40):
-        pace.mark(12.0 + second, 100 + 10 * second)
-    assert pace.rate == pytest.approx(10.0)
-
-
-def test_kept_scores_and_the_first_call_are_not_taken_for_a_pace():
-    pace = Pace()
-    pace.mark(10.0, 350)
-    pace.mark(10.02, 1400)
-    assert (pace.rate, pace.seconds_left(1600)) == (None, None)
     pace.mark(12.0, 1500)
     assert pace.rate == pytest.approx(50.0)
+    assert pace.seconds_left(200) == pytest.approx(4.0)
+    pace = Pace()
+    pace.mark(0.0, 0)
+    pace.mark(1.0, 10)
+    pace.skip(5.0)
+    pace.mark(7.0, 20)
+    assert pace.rate == 10.0
+    for second in range(1, 40):
+        pace.mark(7.0 + second, 20 + 30 * second)
+    assert pace.rate == pytest.approx(30.0)
+    # So little apart that it could be there at once, and a little more.
+    for apart, rate in ((0.025, None), (0.05, 200.0)):
+        pace = Pace()
+        pace.mark(0.0, 0)
+        pace.mark(apart, 10)
+        assert pace.rate == pytest.approx(rate)
+    standing = Pace()
+    standing.mark(10.0, 0)
+    standing.mark(11.0, 0)
+    assert (standing.rate, standing.seconds_left(100)) == (None, None), "nothing came"
+    standing.mark(12.0, 100)
+    assert (standing.rate, standing.seconds_left(100)) == (50.0, 2.0)
