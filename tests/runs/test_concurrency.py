@@ -1,6 +1,7 @@
 """Throughput with several clients: measured, bounded in time, and honest about what is shared."""
 
 import heapq
+import math
 import threading
 from types import SimpleNamespace
 
@@ -82,7 +83,9 @@ class Slots:
         return ""
 
     def score(self, requests):
-        (request,) = requests
+        return [self._score(request) for request in requests]
+
+    def _score(self, request):
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -93,7 +96,7 @@ class Slots:
         self.clock.wait(ready)
         with self._lock:
             self.now -= 1
-        return [self._answer(request)]
+        return self._answer(request)
 
 
 def levels(reranker, requests, clients, seconds):
@@ -103,20 +106,6 @@ def levels(reranker, requests, clients, seconds):
         reranker.clock.expect(count)
         found += measure(reranker, requests, (count,), seconds)
     return found
-
-
-@pytest.mark.parametrize(
-    ("answer", "good"),
-    [
-        (Scored(np.array([1.0, 2.0])), True),
-        (Scored(np.array([1.0, 2.0]), error="too late"), False),
-        (Scored(np.array([1.0, np.nan])), False),
-    ],
-)
-def test_an_answer_counts_where_it_has_no_error_and_every_score(answer, good):
-    (level,) = levels(Slots(1, lambda request: answer), REQUESTS, (1,), 0.1)
-    assert (level.queries, level.failed) == ((5, 0) if good else (0, 5))
-    assert level.pairs_per_second == pytest.approx(100 if good else 0)
 
 
 def test_clients_are_under_way_at_once_and_the_rate_is_what_came_back():
@@ -144,72 +133,76 @@ def test_trap_17_where_clients_queue_the_rate_is_not_clients_over_latency_of_one
 
 
 def test_failures_are_counted_apart_and_are_no_throughput():
-    def answer(request):
-        if request.query_id == "q1":
-            return Scored.failed(2, "HTTP 429")
-        if request.query_id == "q2":
-            raise ValueError("broken")
-        if request.query_id == "q3":
-            return Scored(np.array([1.0, np.nan]))
-        return Scored(np.array([1.0, 2.0]))
-
-    (level,) = levels(Slots(100, answer), REQUESTS[1:4], (2,), 0.1)
-    assert level.queries == 0
-    assert level.failed >= 2
-    assert np.isnan(level.p50_ms)
-    assert level.queries_per_second == 0.0
-    (level,) = levels(Slots(100, answer), REQUESTS[:5], (2,), 0.3)
-    assert level.queries > 0
-    assert level.failed > 0
-
-
-def test_documents_are_embedded_before_the_clock_starts():
-    known = set()
+    """An answer counts where it has no error and every score."""
 
     def answer(request):
-        fresh = request.query_id not in known
-        known.add(request.query_id)
-        if fresh:
-            Slots.clock.wait(Slots.clock.now + 0.3)
-        return Scored(np.array([1.0, 2.0]), index_seconds=0.3 if fresh else 0.0)
+        return {
+            "q1": lambda: Scored.failed(2, "HTTP 429"),
+            "q2": lambda: 1 / 0,
+            "q3": lambda: Scored(np.array([1.0, np.nan])),
+            "q4": lambda: Scored(np.array([1.0, 2.0]), error="too late"),
+        }.get(request.query_id, lambda: Scored(np.array([1.0, 2.0])))()
 
-    class Embeds(Slots):
-        def score(self, requests):
-            return [
-                answer for request in requests for answer in super(Embeds, self).score([request])
-            ]
-
-    # The warm-up of a run has embedded the documents of its first query.
-    known.add("q0")
-    (level,) = levels(Embeds(100, answer), REQUESTS[:3], (1,), 0.2)
-    assert level.p95_ms < 200
-    assert level.queries >= 3
+    (bad,) = levels(Slots(1, answer), REQUESTS[1:5], (1,), 0.1)
+    assert (bad.queries, bad.failed, bad.queries_per_second) == (0, 5, 0.0)
+    assert np.isnan(bad.p50_ms)
+    (some,) = levels(Slots(1, answer), REQUESTS[:5], (1,), 0.2)
+    assert (some.queries, some.failed) == (2, 8)
+    assert some.pairs_per_second == pytest.approx(20)
 
 
-def test_a_reranker_that_is_gone_ends_it():
+@pytest.mark.parametrize("fresh", ["q1", "q0 q1 q2"])
+def test_the_time_of_embedding_is_in_no_latency(fresh):
+    """Of the first and the last request all is embedded, or nothing is, so that all are put to it
+    beforehand."""
+    clock, left = Slots.clock, set(fresh.split())
+
     def answer(request):
-        raise UnavailableError("No model any more.")
+        seconds = 0.3 if request.query_id in left else 0.0
+        left.discard(request.query_id)
+        clock.wait(clock.now + seconds)
+        return Scored(np.array([1.0, 2.0]), index_seconds=seconds)
 
-    with pytest.raises(UnavailableError):
-        measure(Slots(2, answer), REQUESTS, (2,), 0.1)
+    (found,) = levels(Slots(9, answer), REQUESTS[:3], (1,), 0.5)
+    assert found.queries >= 3
+    assert found.p95_ms == pytest.approx(20.0)
+    assert found.queries == (25 if "q0" in fresh else 10)
+
+
+LEVELS = {
+    name: Level(clients, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
+    for name, (clients, rate, p95, failed) in {
+        "one": (1, 2.0, 300.0, 0),
+        "two": (2, 3.5, 450.0, 0),
+        "four": (4, 4.0, 900.0, 0),
+        "wider": (4, 3.0, 500.0, 0),
+        "failing": (8, 9.0, 100.0, 3),
+        "unknown": (1, 0.0, math.nan, 0),
+    }.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "target", "best"),
+    [
+        ("one two four", 500.0, "two"),
+        ("one two four", 2000.0, "four"),
+        ("one two four", 100.0, None),
+        ("failing one two four", 500.0, "two"),
+        ("unknown", 500.0, None),
+        # The fastest, not the widest.
+        ("two wider", 500.0, "two"),
+        ("wider", 500.0, "wider"),
+        ("wider", 499.9, None),
+    ],
+)
+def test_the_most_queries_a_second_that_still_meet_the_target(names, target, best):
+    assert within_target([LEVELS[name] for name in names.split()], target) == LEVELS.get(best)
 
 
 def test_nothing_to_ask_or_a_cancel_measures_nothing():
     assert measure(Slots(1), [], (1, 2), 1.0) == ()
     assert measure(Slots(1), REQUESTS, (1, 2), 5.0, cancelled=lambda: True) == ()
-
-
-def level(in_flight, rate, p95, failed=0):
-    return Level(in_flight, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
-
-
-def test_the_most_queries_a_second_that_still_meet_the_target():
-    levels = (level(1, 2.0, 300.0), level(2, 3.5, 450.0), level(4, 4.0, 900.0))
-    assert within_target(levels, 500.0).in_flight == 2
-    assert within_target(levels, 2000.0).in_flight == 4
-    assert within_target(levels, 100.0) is None
-    assert within_target((level(8, 9.0, 100.0, failed=3), *levels), 500.0).in_flight == 2
-    assert within_target((level(1, 0.0, float("nan")),), 500.0) is None
 
 
 def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
@@ -256,13 +249,6 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
         rerank(dataset, again, done=kept, timing=timing, cancelled=lambda: again.most > 0)
 
 
-def test_of_the_levels_that_meet_the_target_the_fastest_and_not_the_widest_is_meant():
-    levels = (level(2, 3.5, 450.0), level(4, 3.0, 500.0))
-    assert within_target(levels, 500.0).in_flight == 2
-    assert within_target(levels[1:], 500.0).in_flight == 4
-    assert within_target(levels[1:], 499.9) is None
-
-
 @pytest.mark.parametrize(("queries", "known"), [(5, True), (4, False)])
 def test_five_answers_are_enough_for_a_95th_percentile(queries, known):
     """A client sends one every 20 ms, as long as the time is not up."""
@@ -270,21 +256,6 @@ def test_five_answers_are_enough_for_a_95th_percentile(queries, known):
     assert found.queries == queries
     assert bool(np.isfinite(found.p95_ms)) == known
     assert found.p50_ms == pytest.approx(20.0)
-
-
-def test_the_time_of_embedding_is_in_no_latency():
-    """Of the first and the last request all is embedded, so that nothing is done beforehand."""
-    clock = Slots.clock
-
-    def answer(request):
-        fresh = request.query_id == "q1"
-        if fresh:
-            clock.wait(clock.now + 0.3)
-        return Scored(np.array([1.0, 2.0]), index_seconds=0.3 if fresh else 0.0)
-
-    (found,) = levels(Slots(9, answer), REQUESTS[:3], (1,), 0.5)
-    assert found.queries >= 3
-    assert found.p95_ms == pytest.approx(20.0)
 
 
 def test_a_reranker_that_goes_while_it_is_measured_ends_it():

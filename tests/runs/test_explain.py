@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -118,23 +117,25 @@ def test_effects_tokens_and_the_part_that_cannot_be_spared(
 
 
 def test_a_kept_answer_and_a_kept_model_are_not_made_again(explainer, add_run, ask, monkeypatch):
-    add_run("one")
-    add_run("two")
-    ask("one")
-    explainer.serve()
+    now = [1000.0]
+    monkeypatch.setattr(explain.time, "monotonic", lambda: now[0])
+
+    def loaded(run_id, level, waited=0.0):
+        now[0] += waited
+        ask(run_id, level=level)
+        before = Made.prepared
+        assert explainer.serve()
+        return Made.prepared - before
+
+    for run_id in ("one", "two"):
+        add_run(run_id)
+    assert loaded("one", "term") == 1
     ask("one")
     assert not explainer.serve(), "it is kept"
-    ask("one", level="query")
-    explainer.serve()
-    assert Made.prepared == 1
-    ask("two")
-    explainer.serve()
-    assert Made.prepared == 2, "one model is kept, not two"
-    later = time.monotonic() + explain.KEEP_SECONDS + 1
-    monkeypatch.setattr(explain.time, "monotonic", lambda: later)
-    ask("two", level="query")
-    explainer.serve()
-    assert Made.prepared == 3, "it was let go of"
+    assert loaded("one", "query", explain.KEEP_SECONDS) == 0
+    assert loaded("two", "term") == 1, "one model is kept, not two"
+    assert loaded("two", "query", explain.KEEP_SECONDS) == 0, "since it was last asked"
+    assert loaded("two", "sentence", explain.KEEP_SECONDS + 1) == 1, "it was let go of"
 
 
 @pytest.mark.parametrize(
@@ -183,27 +184,6 @@ def test_one_that_is_cancelled_stops(explainer, add_run, ask, monkeypatch, works
     assert (find().state, find().done) == ("cancelled", 1)
 
 
-def test_it_does_not_wait_for_the_end_of_a_job(
-    workspace, dataset, add_run, ask, start_slow_worker, wait_until, hold, tmp_path
-):
-    add_run("one")
-    held = hold(3)
-    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
-    start_slow_worker(300)
-
-    def job():
-        return next(row for row in jobs.list(workspace) if row.id == job_id)
-
-    wait_until(lambda: job().done)
-    find = ask("one")
-    held.unlink()
-    wait_until(lambda: find().state == "done")
-    wait_until(lambda: job().state == "done")
-    # The explanation asks about q0, the job about every query.
-    assert (tmp_path / "scored.log").read_text().split()[-1] != "q0"
-    assert workspace.run(job_id).queries["state"].value_counts()["done"] == 5
-
-
 @pytest.mark.model
 @pytest.mark.parametrize("kind", ["bi-encoder", "bm25"])
 def test_the_real_worker_with_a_real_model(
@@ -224,6 +204,27 @@ def test_the_real_worker_with_a_real_model(
     again = Explanation.from_json(row.result)
     assert again.score == pytest.approx(scores[docs.index("d0")], abs=1e-4)
     assert effects(about(), "my gift")["gift"] > 0
+
+
+def test_it_does_not_wait_for_the_end_of_a_job(
+    workspace, dataset, add_run, ask, start_slow_worker, wait_until, hold, tmp_path
+):
+    add_run("one")
+    held = hold(3)
+    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
+    start_slow_worker(300)
+
+    def job():
+        return next(row for row in jobs.list(workspace) if row.id == job_id)
+
+    wait_until(lambda: job().done)
+    find = ask("one")
+    held.unlink()
+    wait_until(lambda: find().state == "done")
+    wait_until(lambda: job().state == "done")
+    # The explanation asks about q0, the job about every query.
+    assert (tmp_path / "scored.log").read_text().split()[-1] != "q0"
+    assert workspace.run(job_id).queries["state"].value_counts()["done"] == 5
 
 
 def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
@@ -279,38 +280,18 @@ def test_settings_of_a_run_are_those_that_a_reranker_can_have():
     assert explain.scalars({**kept, "e": None, "f": [1], "g": {"h": 1}}) == kept
 
 
-def test_of_a_run_that_is_gone_nothing_is_explained(explainer, add_run, ask, workspace):
-    add_run("one")
-    add_run("two")
-    find = ask("one")
-    workspace.delete_run("one")
-    explainer.serve()
-    row = find()
-    assert row is None or (row.state, row.result) == ("cancelled", None)
-    assert Made.prepared == 0
-
-
-def test_a_worker_that_has_to_stop_loads_nothing(explainer, add_run, ask, workspace):
+def test_of_a_run_that_is_gone_and_by_a_worker_that_has_to_stop_nothing_is_explained(
+    explainer, add_run, ask, workspace
+):
     add_run("one")
     find = ask("one")
     stopping = threading.Event()
     stopping.set()
     assert Explainer(workspace, Owner(), stopping).serve()
     assert (find().state, Made.prepared) == ("interrupted", 0)
-
-
-@pytest.mark.parametrize(("waited", "kept"), [(0, True), (1, False)])
-def test_a_model_is_kept_for_so_long_after_it_was_last_asked(
-    explainer, add_run, ask, monkeypatch, waited, kept
-):
-    now = 1000.0
-    monkeypatch.setattr(explain.time, "monotonic", lambda: now)
-    add_run("one")
-    for level in ("term", "query"):
-        ask("one", level=level)
-        explainer.serve()
-        now += explain.KEEP_SECONDS
-    now += waited
-    ask("one", level="sentence")
+    find = ask("one")
+    workspace.delete_run("one")
     explainer.serve()
-    assert Made.prepared == (1 if kept else 2)
+    row = find()
+    assert row is None or (row.state, row.result) == ("cancelled", None)
+    assert Made.prepared == 0
