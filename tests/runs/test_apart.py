@@ -46,7 +46,14 @@ def test_a_command_whose_process_is_ended_says_so(tmp_path):
     assert not (tmp_path / "out.trec").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(number, marks=pytest.mark.thorough)
+          for number in (signal.SIGINT, signal.SIGKILL)),
+    ],
+)  # fmt: skip
 def test_a_signal_ends_both_processes(tmp_path, wait_until, number):
     log = tmp_path / "pids"
     arguments = command(tmp_path, "ms=60000", f"log={log}")

@@ -1,7 +1,3 @@
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from rankdash.errors import SettingError, StoreError, UnavailableError
@@ -11,15 +7,6 @@ from rankdash.runs.jobs import JobRequest
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Owner, Queue
-
-ROOT = Path(__file__).parents[2]
-
-HEAVY = """
-import sys
-import rankdash.runs.jobs, rankdash.store
-heavy = {"torch", "transformers", "sentence_transformers", "bm25s", "jieba", "streamlit", "plotly"}
-print(sorted(heavy & set(sys.modules)))
-"""
 
 
 @pytest.fixture
@@ -131,10 +118,3 @@ def test_a_model_without_its_packages_is_refused_before_it_is_queued(
     with pytest.raises(UnavailableError, match=r'pip install "rankdash\[models\]"'):
         jobs.submit(workspace, JobRequest(dataset.id, kind))
     assert jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
-
-
-def test_the_server_side_loads_no_model_library():
-    said = subprocess.run(
-        [sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert said.stdout.strip() == "[]"

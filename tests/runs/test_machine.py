@@ -11,6 +11,11 @@ from rankdash.rerankers import Capabilities
 from rankdash.runs.machine import load_average, machine, threads_of
 
 
+def torch(busy):
+    card = SimpleNamespace(is_initialized=lambda: busy)
+    return SimpleNamespace(cuda=card, get_num_threads=lambda: 3, __version__="2.0")
+
+
 def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
     """A graphics card or another machine leaves the processor idle, which is no contention."""
 
@@ -23,11 +28,12 @@ def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
     assert threads(needs_network=True, across_queries=True) == 0
     for told in (7, 0):
         assert threads(SimpleNamespace(threads=told), across_queries=True) == told
-    card = SimpleNamespace(
-        cuda=SimpleNamespace(is_initialized=lambda: True), get_num_threads=lambda: 4
-    )
-    monkeypatch.setitem(sys.modules, "torch", card)
+    monkeypatch.setitem(sys.modules, "torch", torch(True))
     assert threads(across_queries=True) == 0
+    # As many as its library was given.
+    monkeypatch.setitem(sys.modules, "torch", torch(False))
+    assert threads(across_queries=True) == machine()["threads"] == 3
+    assert threads() == 1
 
 
 def test_the_machine_is_described():
@@ -48,15 +54,6 @@ def test_the_load_is_that_of_the_last_minute(monkeypatch):
 
     monkeypatch.setattr(os, "getloadavg", untold)
     assert math.isnan(load_average())
-
-
-def test_a_model_may_use_as_many_threads_as_its_library_was_given(monkeypatch):
-    idle = SimpleNamespace(is_initialized=lambda: False)
-    torch = SimpleNamespace(cuda=idle, get_num_threads=lambda: 3, __version__="2.0")
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    assert machine()["threads"] == 3
-    assert threads_of(None, Capabilities(across_queries=True)) == 3
-    assert threads_of(None, Capabilities()) == 1
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from rankdash.runs.runner import rerank
 from rankdash.store.jobs.job_batches import read_parts
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.thorough
 
 PLUGIN = Path(__file__).with_name("ray_plugin.py")
 ROOT = PLUGIN.parents[2]

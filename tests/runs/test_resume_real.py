@@ -46,6 +46,7 @@ def dataset():
     )
 
 
+@pytest.mark.thorough
 def test_2000_pairs_survive_a_kill_and_a_server_restart(
     workspace, dataset, wait_until, monkeypatch
 ):

@@ -1,9 +1,7 @@
 """A service that refuses requests or fails on queries: what is counted, and what is tried again."""
 
-import json
 import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -12,49 +10,28 @@ from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
 from rankdash.runs.worker import Attempt
 from rankdash.store.jobs.queue import Owner, Queue
-from tests.loopback import serving
+from tests.rerankers.loopback import running
 
 QUERIES = 6
 
 
-class Service:
-    """A rerank service in TEI's form. broken: queries that it fails on. refusals: how many requests
-    of each query it refuses first."""
-
-    def __init__(self) -> None:
-        self.broken: set[str] = set()
-        self.refusals: dict[str, int] = {}
-        self.asked: Counter[str] = Counter()
-
-    def status(self, query: str) -> int:
-        self.asked[query] += 1
-        if self.asked[query] <= self.refusals.get(query, 0):
-            return 429
-        return 500 if query in self.broken else 200
-
-
 @pytest.fixture
 def service():
-    made = Service()
+    """A rerank service. broken: queries that it fails on. refusals: how many requests of each query
+    it refuses first. asked: requests of each."""
+    with running() as server:
+        server.broken, server.refusals, server.asked = set(), {}, Counter()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
+        def fault(body):
+            query = body["query"]
+            server.asked[query] += 1
+            if server.asked[query] <= server.refusals.get(query, 0):
+                return {"status": 429, "headers": {"retry-after-ms": "1"}}
+            broken = query in server.broken
+            return {"status": 500, "headers": {"retry-after-ms": "1"}} if broken else {}
 
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status = made.status(body["query"])
-            scores = [{"index": at, "score": -float(at)} for at in range(len(body["texts"]))]
-            content = json.dumps(scores if status == 200 else {"error": "no"}).encode()
-            self.send_response(status)
-            self.send_header("retry-after-ms", "1")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-    with serving(Handler) as url:
-        made.url = url
-        yield made
+        server.fault_of = fault
+        yield server
 
 
 @pytest.fixture

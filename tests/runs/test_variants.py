@@ -18,34 +18,25 @@ SPECS = (
 USUAL = {"runtime": "auto", "max_length": 0, "b": 0.75}
 
 
-def test_nothing_varied_is_one_run_as_set():
-    (only,) = variants(SPECS, USUAL, 20, {})
-    assert (only.settings, only.depth, only.differs) == (USUAL, 20, ())
-
-
 def test_every_combination_the_last_setting_fastest():
-    found = variants(
-        SPECS, USUAL, None, {"runtime": ["onnx", "torch-bf16"], "max_length": ["128", 256]}
-    )
+    varied = {"runtime": ["onnx", "torch-bf16"], "max_length": ["128", 256]}
+    found = variants(SPECS, USUAL, None, varied)
     assert [each.differs for each in found] == [
-        (("runtime", "onnx"), ("max_length", 128)),
-        (("runtime", "onnx"), ("max_length", 256)),
-        (("runtime", "torch-bf16"), ("max_length", 128)),
-        (("runtime", "torch-bf16"), ("max_length", 256)),
+        (("runtime", runtime), ("max_length", length))
+        for runtime in ("onnx", "torch-bf16")
+        for length in (128, 256)
     ]
     assert all(each.settings["b"] == 0.75 and each.depth is None for each in found)
     assert found[3].settings == {"runtime": "torch-bf16", "max_length": 256, "b": 0.75}
-
-
-def test_depth_varies_without_being_a_setting():
-    found = variants(SPECS, USUAL, 50, {DEPTH: ["5", 20]})
-    assert [each.depth for each in found] == [5, 20]
-    assert all(each.settings == USUAL for each in found)
-
-
-def test_a_value_written_twice_runs_once():
-    found = variants(SPECS, USUAL, None, {"b": ["0.5", 0.5, "0.50"]})
-    assert [each.settings["b"] for each in found] == [0.5]
+    (only,) = variants(SPECS, USUAL, 20, {})
+    assert (only.settings, only.depth, only.differs) == (USUAL, 20, ())
+    # A value that is written twice runs once, and depth is not a setting.
+    deep = variants(SPECS, USUAL, 50, {DEPTH: ["5", 20], "b": ["0.5", 0.5, "0.50"]})
+    assert [(each.depth, each.settings) for each in deep] == [
+        (5, USUAL | {"b": 0.5}), (20, USUAL | {"b": 0.5}),
+    ]  # fmt: skip
+    most = variants(SPECS, USUAL, None, {"max_length": list(range(1, MOST_VARIANTS + 1))})
+    assert len(most) == MOST_VARIANTS == 24
 
 
 @pytest.mark.parametrize(
@@ -62,11 +53,6 @@ def test_a_value_written_twice_runs_once():
 def test_what_cannot_be_run_is_refused_in_words(varied, said):
     with pytest.raises(SettingError, match=said):
         variants(SPECS, USUAL, None, varied)
-
-
-def test_as_many_variants_as_allowed_are_run():
-    found = variants(SPECS, USUAL, None, {"max_length": list(range(1, MOST_VARIANTS + 1))})
-    assert len(found) == MOST_VARIANTS == 24
 
 
 @given(
