@@ -57,7 +57,7 @@ def draw(dataset_id: str) -> None:
     [source] = files
     try:
         tried([source])
-        if _answer(dataset_id, source):
+        if take_answers(dataset_id, source):
             st.rerun()
         parsed = read([source])
         merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
@@ -74,7 +74,7 @@ def draw(dataset_id: str) -> None:
     st.rerun()
 
 
-def _answer(dataset_id: str, source: Source) -> bool:
+def take_answers(dataset_id: str, source: Source) -> bool:
     """Take the labels of a file as answers of the plan that is under way; whether they are draws of
     it. Raises DataError for a label above the top of its scale, and keeps none."""
     labelling = label_plan.current(dataset_id)

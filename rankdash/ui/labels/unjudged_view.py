@@ -108,7 +108,7 @@ def _order(study: Study) -> bool:
     for suffix, write, kind in _WRITERS:
         files.download_button(
             _("What to label next ({format})", format=suffix.upper()),
-            data=partial(_drawn_bytes, write, study.stored_id),
+            data=partial(drawn_bytes, write, study.stored_id),
             file_name=file_name(study.dataset.name, "to label", suffix),
             mime=kind,
             icon=":material/download:",
@@ -140,7 +140,7 @@ def _begin(study: Study) -> None:
     st.rerun()
 
 
-def _drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
+def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
     """Those that are still open now; nothing where the plan was deleted meanwhile."""
     labelling = label_plan.current(dataset_id)
     if labelling is None:

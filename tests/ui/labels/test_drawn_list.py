@@ -20,11 +20,13 @@ from rankdash.spreadsheet import csv_bytes
 from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labelling import label_files
 from rankdash.ui.labels import new_labels, unjudged_view
 from rankdash.ui.state import label_plan, server, stored
 from rankdash.ui.state.label_plan import LabelSettings
+from tests.ui.parts import drawn
 
 QUERIES, DOCS = 30, 6
 
@@ -71,6 +73,10 @@ def begin(workspace, dataset_id: str, **changes) -> None:
     LabelPlans(workspace).begin(dataset_id, asdict(settings), "")
 
 
+def drawn_list(dataset_id: str) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(unjudged_view.drawn_bytes(csv_bytes, dataset_id)))
+
+
 def filled(table: pd.DataFrame, count: int) -> pd.DataFrame:
     """The list after a person typed labels into its first rows."""
     table["label"] = table["label"].astype(object)
@@ -98,7 +104,7 @@ WRITTEN = {
 def test_the_list_comes_back_as_answers_that_the_estimate_counts(workspace, shop, form, mode):
     begin(workspace, shop, mode=mode)
     write, read, again = WRITTEN[form]
-    table = read(unjudged_view._drawn_bytes(write, shop))
+    table = read(unjudged_view.drawn_bytes(write, shop))
     plan = label_plan.current(shop).plan
     assert list(table) == [
         "query_id", "query", "doc_id", "document", "label", "rank", "draw", "probability",
@@ -110,23 +116,23 @@ def test_the_list_comes_back_as_answers_that_the_estimate_counts(workspace, shop
     assert len(table) == QUERIES * DOCS - 2
     done = 120
     sent = again(filled(table, done))
-    assert new_labels._answer(shop, Source(f"list.{form}", sent))
+    assert new_labels.take_answers(shop, Source(f"list.{form}", sent))
     [found] = label_plan.current(shop).status.estimates
     counted = (plan.draw < plan.draw[done]).sum() if mode == "query" else done
     assert (found.labels, found.labels + found.waiting, found.known) == (counted, done, 2)
     assert found.state in ("open", "settled")
     # What is still open is on the next list.
-    rest = read(unjudged_view._drawn_bytes(write, shop))
+    rest = read(unjudged_view.drawn_bytes(write, shop))
     assert rest["draw"].tolist() == (plan.draw[done:] + 1).tolist()
 
 
 def test_people_times_and_what_cannot_be_told_come_back_too(workspace, shop):
     begin(workspace, shop)
-    table = pd.read_csv(io.BytesIO(unjudged_view._drawn_bytes(csv_bytes, shop)))[:3]
+    table = drawn_list(shop)[:3]
     table["label"] = ["1", "cannot tell", "0"]
     table["rater"] = ["Ann", "<b>Bo</b>", "Ann"]
     table["time"] = ["2026-11-01T10:00:00Z", "2026-11-01T10:00:05Z", "2026-11-01T10:00:20Z"]
-    assert new_labels._answer(shop, Source("list.csv", saved(table)))
+    assert new_labels.take_answers(shop, Source("list.csv", saved(table)))
     status = label_plan.current(shop).status
     assert (status.cannot_tell, status.estimates[0].labels) == (1, 3)
     assert [(each.name, each.answers) for each in status.raters] == [("<b>Bo</b>", 1), ("Ann", 2)]
@@ -135,33 +141,26 @@ def test_people_times_and_what_cannot_be_told_come_back_too(workspace, shop):
     file = label_files.table_bytes(shop)
     Corrections(workspace).withdraw(shop, [each.pair for each in Corrections(workspace).all(shop)])
     assert label_plan.current(shop).status.estimates[0].labels == 0
-    assert new_labels._answer(shop, Source("labels.csv", file))
+    assert new_labels.take_answers(shop, Source("labels.csv", file))
     assert label_plan.current(shop).status.numbers() == status.numbers()
 
 
-def test_draws_of_another_plan_are_merged_as_any_labels(workspace, shop):
+def test_draws_of_another_plan_and_labels_above_the_scale_are_not_taken(workspace, shop):
     begin(workspace, shop)
-    table = filled(pd.read_csv(io.BytesIO(unjudged_view._drawn_bytes(csv_bytes, shop))), 20)
+    table = filled(drawn_list(shop), 20)
     moved = table.assign(draw=table["draw"].iloc[::-1].to_numpy())
-    assert not new_labels._answer(shop, Source("list.csv", saved(moved)))
-    plain = table.drop(columns=["draw", "probability"])
-    assert not new_labels._answer(shop, Source("list.csv", saved(plain)))
-    assert Corrections(workspace).log(shop) == []
-
-
-def test_a_label_above_the_scale_is_refused_and_nothing_is_kept(workspace, shop):
-    begin(workspace, shop)
-    table = filled(pd.read_csv(io.BytesIO(unjudged_view._drawn_bytes(csv_bytes, shop))), 20)
+    for other in (moved, table.drop(columns=["draw", "probability"])):
+        assert not new_labels.take_answers(shop, Source("list.csv", saved(other)))
     table.loc[19, "label"] = 7
     with pytest.raises(DataError, match="above the top of the scale"):
-        new_labels._answer(shop, Source("list.csv", saved(table)))
+        new_labels.take_answers(shop, Source("list.csv", saved(table)))
     assert Corrections(workspace).log(shop) == []
 
 
 def test_every_estimate_can_be_made_again_from_a_workspace_file(workspace, shop, monkeypatch):
     begin(workspace, shop)
-    table = filled(pd.read_csv(io.BytesIO(unjudged_view._drawn_bytes(csv_bytes, shop))), 90)
-    assert new_labels._answer(shop, Source("list.csv", saved(table)))
+    table = filled(drawn_list(shop), 90)
+    assert new_labels.take_answers(shop, Source("list.csv", saved(table)))
     wanted = label_plan.current(shop).status.numbers()
     content = io.BytesIO()
     sharing.export(workspace, content, "1.2.3", None)
@@ -193,8 +192,8 @@ def files(tmp_path_factory):
 
 def test_the_file_of_the_page_is_read_by_every_command(workspace, shop, files):
     begin(workspace, shop)
-    table = filled(pd.read_csv(io.BytesIO(unjudged_view._drawn_bytes(csv_bytes, shop))), 90)
-    assert new_labels._answer(shop, Source("list.csv", saved(table)))
+    table = filled(drawn_list(shop), 90)
+    assert new_labels.take_answers(shop, Source("list.csv", saved(table)))
     [wanted] = label_plan.current(shop).status.numbers()["estimates"]
     labels, old, new = files / "labels.csv", files / "initial.trec", files / "turned.trec"
     labels.write_bytes(label_files.table_bytes(shop))
@@ -232,7 +231,7 @@ def test_the_file_of_a_command_is_read_by_the_page(workspace, shop, files):
     command("label", "status", plan, "--out", labels)
     # Draws of another plan: any labels, which become those of a new data set beside this one.
     source = Source("labels.csv", labels.read_bytes())
-    assert not new_labels._answer(shop, source)
+    assert not new_labels.take_answers(shop, source)
     merged = merge_labels(stored.dataset(shop), read([source]).qrels)
     assert (merged.added, merged.same, merged.unknown) == (20, 2, 0)
 
@@ -248,29 +247,21 @@ def test_a_plan_that_is_none_breaks_no_page(workspace, shop, settings):
     assert label_plan.current(shop) is None
 
 
-def _view() -> None:
-    from rankdash.study.study import Study
-    from rankdash.ui.labels import unjudged_view
-    from rankdash.ui.state import stored
-    from rankdash.ui.state.server import workspace
-
-    [row] = workspace().datasets()
-    first, *others = stored.systems(row.id)
-    unjudged_view.draw(
-        Study(
-            stored.dataset(row.id), stored.systems(row.id), first, tuple(others), dataset_id=row.id
-        )
-    )
-
-
 @pytest.fixture
 def listed(shop) -> AppTest:
-    return AppTest.from_function(_view, default_timeout=300)
+    """The part of the page that lists what to label next."""
+
+    def draw() -> None:
+        systems = stored.systems(shop)
+        first, *others = systems
+        unjudged_view.draw(
+            Study(stored.dataset(shop), systems, first, tuple(others), dataset_id=shop)
+        )
+
+    return drawn(draw)
 
 
 def test_the_order_is_that_of_draws_unless_the_largest_effect_is_chosen(listed, workspace, shop):
-    listed.run()
-    assert not listed.exception
     assert not listed.get("download_button")
     listed.button(key="unjudged.draw").click().run()
     assert not listed.exception

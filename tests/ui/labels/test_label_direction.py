@@ -1,18 +1,22 @@
 """Reversed labels on the page Data: put right by a button with all that belongs to them, undone."""
 
-from types import SimpleNamespace
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.labels.check import CheckReport
+from rankdash.findings import Finding
 from rankdash.loading import load
-from rankdash.readers import Source
+from rankdash.readers import Source, reversed_note
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.ui.labels import label_direction
 from tests.readers.join.test_reversed_labels import CRANQREL, FOUND, NOTE, RIGHT
 from tests.sets import ROOT
+from tests.stored import keep_rows
+from tests.ui.parts import drawn
 
 OTHER = FOUND.replace("bm25", "other")
 
@@ -128,58 +132,48 @@ def test_labels_that_are_right_are_not_offered_to_be_reversed(app, stored):
 
 
 @pytest.mark.parametrize(
-    ("grades", "corrected", "offered", "chosen"),
+    ("grades", "corrected", "offered"),
     [
-        ((-1.0, 1.0, 4.0), (), (4.0, 5.0), 1),
-        ((1.0, 4.0), (), (4.0, 5.0), 0),
-        ((0.0, 4.0), (), (4.0, 5.0), 0),
-        ((-1.0, 4.9), (), (4.9, 5.9), 1),
-        ((-1.0, 5.0), (), (5.0, 6.0), 0),
-        ((-1.0, 4.0), (5.0, None), (5.0, 6.0), 0),
-        ((-2.0, -1.0), (None,), (0.0, 1.0), 1),
+        ((-1.0, 1.0, 4.0), (), ["4", "*5 (no document has it)"]),
+        ((1.0, 4.0), (), ["*4", "5 (no document has it)"]),
+        ((0.0, 4.0), (), ["*4", "5 (no document has it)"]),
+        ((-1.0, 4.9), (), ["4.9", "*5.9 (no document has it)"]),
+        ((-1.0, 5.0), (), ["*5", "6 (no document has it)"]),
+        ((-1.0, 4.0), (5.0, None), ["*5", "6 (no document has it)"]),
+        ((-2.0, -1.0), (None,), ["0", "*1 (no document has it)"]),
     ],
 )
-def test_which_grade_means_not_relevant(paper, monkeypatch, grades, corrected, offered, chosen):
-    drawn = paper(label_direction)
-    asked = []
+def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):
+    rows = "".join(f"q,find,d{n},text,{grade:g},{9 - n}\n" for n, grade in enumerate(grades))
+    dataset_id = keep_rows(workspace, "query_id,query,doc_id,document,label,score\n" + rows, "Shop")
+    for n, label in enumerate(corrected):
+        Corrections(workspace).correct(dataset_id, ("q", f"d{n}"), label, "")
+    report = CheckReport.from_json(workspace.check_report(dataset_id))
+    box = drawn(
+        partial(label_direction.draw, dataset_id, report), "en", ["labels.one_is_best"]
+    ).selectbox[0]
+    chosen = [f"*{each}" if at == box.index else each for at, each in enumerate(box.options)]
+    assert chosen == offered
 
-    def selectbox(_title, options, index, format_func, **_settings):
-        asked.append((options, index, [format_func(each) for each in options]))
-        return options[index]
 
-    drawn.selectbox = selectbox
-    found = SimpleNamespace(all=lambda _id: [SimpleNamespace(label=each) for each in corrected])
-    monkeypatch.setattr(label_direction, "Corrections", lambda _store: found)
-    monkeypatch.setattr(label_direction, "workspace", lambda: None)
-    kept = SimpleNamespace(label_values=list(grades))
-    monkeypatch.setattr(label_direction.stored, "dataset", lambda _id: kept)
-    bars = [SimpleNamespace(low=each, high=each, count=1) for each in grades]
-    label_direction._offer("shop", SimpleNamespace(label_histogram=bars))
-    ((options, index, shown),) = asked
-    assert (options, index) == (offered, chosen)
-    assert shown[0] == f"{offered[0]:g}" and shown[1].endswith("(no document has it)")
+SUSPECTED = Finding("warning", "label_direction", "Labels may be reversed.", {"best": "1"})
 
 
 @pytest.mark.parametrize(
-    ("at", "suspected", "only_shown", "parts"),
+    ("findings", "read_only", "parts"),
     [
-        (None, True, False, ["offer"]),
-        (None, True, True, []),
-        (None, False, False, ["checkbox"]),
-        (5.0, True, False, ["caption", "button"]),
-        (5.0, False, True, ["caption"]),
+        ([SUSPECTED], False, ["markdown", "selectbox", "html", "button"]),
+        ([SUSPECTED], True, []),
+        ([], False, ["checkbox"]),
+        ([SUSPECTED, reversed_note(5.0)], False, ["caption", "button"]),
+        ([reversed_note(5.0)], True, ["caption"]),
     ],
 )
 def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
-    paper, monkeypatch, at, suspected, only_shown, parts
+    stored, workspace, monkeypatch, findings, read_only, parts
 ):
-    drawn = paper(label_direction)
-    monkeypatch.setattr(label_direction, "read_only", lambda: only_shown)
-    monkeypatch.setattr(
-        label_direction, "_offer", lambda *_a: drawn.drawn.append(("offer", None, {}))
-    )
-    drawn.answers["checkbox"] = False
-    report = SimpleNamespace(reversed_at=at, suspected_best=suspected, labels=3)
-    label_direction.draw("shop", report)
-    kinds = [kind for kind, _first, _settings in drawn.drawn]
-    assert [kind for kind in kinds if kind != "container"] == parts
+    monkeypatch.setattr(label_direction, "read_only", lambda: read_only)
+    report = CheckReport.from_json(workspace.check_report(stored))
+    app = drawn(partial(label_direction.draw, stored, replace(report, findings=tuple(findings))))
+    kinds = ("caption", "markdown", "checkbox", "selectbox", "html", "button")
+    assert [kind for kind in kinds for _each in app.get(kind)] == parts

@@ -1,0 +1,257 @@
+"""Labels that were corrected, that come back, and that are missing, as the pages show them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import streamlit as st
+
+from rankdash.dataset import Dataset
+from rankdash.store.notes.corrections import Correction, Corrections
+from rankdash.store.notes.notes import Notes
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.labels import (
+    corrections_form,
+    corrections_list,
+    new_labels,
+    successor,
+    unjudged_view,
+)
+from rankdash.ui.state import address, person
+from rankdash.ui.state import stored as stored_sets
+from tests.approved import table
+from tests.stored import keep_lists, keep_rows
+from tests.ui.page_text import page_text
+from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
+
+HEAD = "query_id,query,doc_id,document,label,score\n"
+MADE = "2026-11-01T10:00:00+00:00"
+
+
+# What missing labels leave open.
+
+
+def unjudged(labels: str, before: str, after: str, metric: str = "precision", **fields) -> Callable:
+    """One query; labels: of the documents a, b, c and d, "-" for none. before, after: the order."""
+    rows = "".join(
+        f"q,find,{doc},text,{label.replace('-', '')},{9 - before.index(doc)}\n"
+        for doc, label in zip("abcd", labels, strict=True)
+    )
+    data = dataset_of(HEAD + rows + "other,x,a,text,1,1\n")
+    run = run_of(data, "run", {"q": [*(after or "a")], "other": ["a"]})
+    if not after:
+        run = replace(run, queries=run.queries.assign(state="failed"))
+    return partial(unjudged_view.draw, study_of(data, run, metric=metric, cutoff=2, **fields))
+
+
+OPEN = {
+    "no missing label": unjudged("1100", "cabd", "abcd"),
+    "settled already": unjudged("11-0", "cdab", "abcd", "ndcg"),
+    "one label settles it": unjudged("10-0", "cdab", "abcd"),
+    "two do": unjudged("10--", "cdab", "abcd"),
+    "no difference": unjudged("1--0", "bacd", "cabd"),
+    "every query failed": unjudged("1-00", "abcd", ""),
+    "bounds of the metric": unjudged("1-00", "cbad", "abcd", "bpref"),
+    "nothing is compared": unjudged("1-00", "cbad", "abcd", challengers=()),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_how_far_missing_labels_can_move_a_change(approved, workspace, language):
+    def open_as(order: str, part: Callable) -> str:
+        def draw() -> None:
+            st.session_state.setdefault("unjudged.order", order)
+            part()
+
+        return said(draw, language)
+
+    cases = {name: open_as("largest", part) for name, part in OPEN.items()}
+    cases["in the order of draws"] = open_as("drawn", OPEN["one label settles it"])
+    approved(f"ui/unjudged.{language}", table(cases))
+
+
+# Corrections.
+
+
+@pytest.fixture
+def shop(workspace) -> str:
+    """One query whose 30 documents the run "turned" turns round; a label for the last of them, and
+    for one that nobody ranks."""
+    rows = "".join(f"q1,how to,d{n},Returns {n},{'1' * (n == 29)},{30 - n}\n" for n in range(30))
+    rows += "q1,how to,x,Text of x,0,\nq2,,d0,Returns 0,1,1\n"
+    dataset_id = keep_rows(workspace, HEAD + rows, "Shop")
+    turned = [f"d{n}" for n in range(29, -1, -1)]
+    keep_lists(workspace, dataset_id, [("q1", turned, [*range(30, 0, -1)])], "turned")
+    return dataset_id
+
+
+def study(dataset_id: str, cutoff: int | None = None) -> Study:
+    systems = stored_sets.systems(dataset_id)
+    others = tuple(each for each in systems if each != FIRST_STAGE)
+    data = stored_sets.dataset(dataset_id)
+    return Study(data, systems, FIRST_STAGE, others, dataset_id=dataset_id, cutoff=cutoff)
+
+
+@pytest.mark.parametrize(("cutoff", "ranked"), [(None, 20), (3, 20), (25, 25)])
+def test_documents_to_correct_are_those_near_the_top_then_the_judged_then_the_corrected(
+    shop, workspace, cutoff, ranked
+):
+    Corrections(workspace).correct(shop, ("q1", "d15"), 1.0, "")
+    app = drawn(lambda: corrections_form.draw(study(shop, cutoff), "q1"))
+    offered = app.selectbox[0].options
+    top = [*range(29, 29 - ranked, -1), *range(30 - ranked)]
+    assert offered == [*(f"Returns {n}" for n in top), "Text of x"]
+
+
+def test_a_label_put_back_to_the_uploaded_one_is_no_correction(shop, workspace, monkeypatch):
+    corrections = Corrections(workspace)
+    corrections.correct(shop, ("q2", "d29"), 0.0, "")
+    monkeypatch.setattr(person, "name", lambda: "Ann")
+    app = drawn(lambda: corrections_form.label(study(shop), "q1", "d29"))
+    assert app.button_group[0].value == "1", "that of another query is not this one's"
+    assert app.caption[0].value == "as uploaded: 1 · First stage: rank 30 · turned: rank 1"
+    for chosen, kept in (("0", [0.0]), ("unjudged", [None]), ("1", [])):
+        app.button_group[0].set_value(chosen).run()
+        assert app.button_group[0].value == chosen
+        made = [each for each in corrections.all(shop) if each.query_id == "q1"]
+        assert [each.label for each in made] == kept
+        assert all(each.who == "Ann" for each in made)
+    [caption] = drawn(lambda: corrections_form.label(study(shop), "q1", "x")).caption
+    assert caption.value == "as uploaded: 0 · First stage: not ranked · turned: not ranked"
+
+
+def correct(workspace, dataset_id: str) -> list[Correction]:
+    corrections = Corrections(workspace)
+    for pair, label in ((("q1", "d29"), None), (("q1", "d0"), 0.5), (("q2", "d0"), 0.0)):
+        corrections.correct(dataset_id, pair, label, "Ann <b>")
+    return corrections.all(dataset_id)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_corrections_are_listed_with_their_files(approved, workspace, shop, monkeypatch, language):
+    blank = keep_rows(workspace, HEAD + "q 1,a,d 1,text,1,1\n", "Blanks")
+    Notes(workspace).keep(blank, "q 1", (), "a note")
+    parts = {
+        "of the data set": lambda: corrections_list.draw(shop),
+        "of a query": lambda: corrections_list.draw(shop, "q1"),
+        "of a query without any": lambda: corrections_list.draw(shop, "q3"),
+        "files": lambda: corrections_list.exports(shop),
+        "notes alone": lambda: corrections_list.exports(blank),
+    }
+    cases = {"no files": said(parts["files"], language)}
+    correct(workspace, shop)
+    cases |= {name: said(draw, language) for name, draw in parts.items()}
+    Corrections(workspace).correct(blank, ("q 1", "d 1"), 0.0, "")
+    cases["ids with blanks"] = said(parts["notes alone"], language)
+    monkeypatch.setattr(corrections_list, "read_only", lambda: True)
+    cases["read-only"] = said(parts["of a query"], language)
+    moments = r"(?<=\| )[^|\n]*\d\d:\d\d[^|\n]*$"
+    approved(f"ui/corrections.{language}", re.sub(f"(?m){moments}", "<moment>", table(cases)))
+
+
+def test_all_corrections_are_undone_and_put_back_once(workspace, shop):
+    made = correct(workspace, shop)
+    app = drawn(lambda: corrections_list.draw(shop, "q1"))
+    app.button(key="corrections.undo.all.query").click().run()
+    assert [each.pair for each in Corrections(workspace).all(shop)] == [("q2", "d0")]
+    assert "2 corrections undone." in page_text(app)
+    app.button(key="corrections.restore.query").click().run()
+    assert {each.pair for each in Corrections(workspace).all(shop)} == {each.pair for each in made}
+    assert "undone" not in page_text(app)
+
+
+@pytest.mark.parametrize(("chosen", "left"), [([], None), ([1], {"q1 d29", "q2 d0"}),
+                                              ([0, 1, 2], set())])  # fmt: skip
+def test_the_chosen_corrections_are_undone(workspace, shop, monkeypatch, chosen, left):
+    correct(workspace, shop)
+    monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": chosen}})
+    app = drawn(lambda: corrections_list.draw(shop))
+    button = app.button(key="corrections.undo.some.data")
+    assert button.disabled is (left is None)
+    if left is not None:
+        button.click().run()
+        assert {" ".join(each.pair) for each in Corrections(workspace).all(shop)} == left
+
+
+@pytest.mark.parametrize(("count", "said_so"), [(1000, False), (1001, True)])
+def test_the_latest_corrections_are_shown_and_all_are_undone(workspace, shop, count, said_so):
+    rows = [Correction(f"q{n}", "d0", 1.0, "", MADE) for n in range(count)]
+    Corrections(workspace).restore(shop, rows)
+    app = drawn(lambda: corrections_list.draw(shop))
+    assert len(app.dataframe[0].value) == 1000
+    assert [each.value for each in app.caption] == ["The latest 1,000 are shown."] * said_so
+    app.button(key="corrections.undo.all.data").click().run()
+    assert Corrections(workspace).all(shop) == []
+
+
+# Labels that come back.
+
+
+@pytest.mark.parametrize(
+    ("labels", "words", "name"),
+    [
+        ("q1,d1,1\nq1,d2,1\nq1,d29,0\nq1,x,0\n", "2 labels added, 1 changed, 1 unchanged",
+         "Shop + 3 new labels"),
+        ("q1,d1,1\nq9,d1,1\n", "1 label added, 0 changed, 0 unchanged, 1 not used: not a query and "
+         "document of this data set", "Shop + 1 new label"),
+    ],
+)  # fmt: skip
+def test_labels_are_counted_as_added_changed_and_unchanged(workspace, shop, labels, words, name):
+    app = drawn(partial(new_labels.draw, shop))
+    file = ("query_id,doc_id,label\n" + labels).encode()
+    app.get("file_uploader")[0].upload("labels.csv", file, "text/csv").run()
+    app.button(key="labels.add").click().run()
+    assert not app.exception
+    assert [each.value for each in app.success] == [words]
+    assert [row.name for row in workspace.datasets()] == ["Shop", name]
+
+
+def keep(dataset_id: str, made: Dataset, name: str, corrected: Callable = float) -> None:
+    for field in ("base", "system", "vs", "metric"):
+        address.choose(field, "x")
+    successor.keep_beside(dataset_id, made, (), name=name, corrected=corrected)
+
+
+def doubled(old: Dataset) -> Dataset:
+    labels = old.qrels.assign(label=old.qrels["label"] * 2)
+    return Dataset(old.name, old.queries, old.documents, labels, old.candidates)
+
+
+def test_runs_notes_and_corrections_go_along_once_under_a_free_name(workspace, stored, session):
+    notes, corrections = Notes(workspace), Corrections(workspace)
+    for query in ("q1", "q2"):
+        notes.keep(stored, query, ("t",), "x")
+    # The uploaded label of q1 is 1 for d1 alone; in the new set it is 2.
+    for doc, label in (("d1", None), ("d2", 1.0), ("d3", 0.0)):
+        corrections.correct(stored, ("q1", doc), label, "")
+    made = doubled(workspace.dataset(stored))
+    keep(stored, made, "Shop", lambda label: 2 * label)
+    first, new = workspace.datasets()
+    assert (first.id, first.name, new.name) == (stored, "Shop", "Shop (2)")
+    found = [address.one(field) for field in ("data", "base", "system", "vs", "metric")]
+    assert found == [new.id, None, None, None, "x"]
+    (run,) = workspace.runs(new.id)
+    assert (run.name, run.dataset_id) == ("better", new.id)
+    assert run.id != workspace.runs(stored)[0].id
+    # What the new labels say already is no correction.
+    kept = {(each.doc_id, each.label) for each in corrections.all(new.id)}
+    assert kept == {("d1", None), ("d2", 2.0)}
+    assert [note.query_id for note in notes.all(new.id)] == ["q1", "q2"]
+    notes.keep(new.id, "q1", (), "own")
+    corrections.withdraw(new.id, [("q1", "d2")])
+    keep(stored, made, "Another", lambda label: 2 * label)
+    assert [row.name for row in workspace.datasets()] == ["Shop", "Shop (2)"]
+    assert len(workspace.runs(new.id)) == len(workspace.runs(stored)) == 1
+    # What was changed or taken back there stays so.
+    assert notes.of(new.id, "q1").text == "own"
+    assert [each.doc_id for each in corrections.all(new.id)] == ["d1"]
+
+
+def test_a_data_set_that_is_the_same_is_opened_as_it_is(workspace, stored, session):
+    keep(stored, workspace.dataset(stored), "Other")
+    assert [row.name for row in workspace.datasets()] == ["Shop"]
+    assert len(workspace.runs(stored)) == 1
+    assert address.one("data") == stored
