@@ -5,14 +5,14 @@ import io
 import json
 import random
 import zipfile
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rankdash.readers import Source
+from tests.readers.samples import excel, lines, shape
 
 ROWS = [
     (f"q{query}", f"how to return {query}", f"d{at}", f'text, "{at}" 退货', at % 3, 9.5 - at)
@@ -34,33 +34,57 @@ _VALUES = (None, True, "", "d0", 1, -1.5, 10**400, [], {}, [[]], "\ud800")
 _NUMBERS = (0, 1, 2**7 - 1, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**62, 2**63 - 1)
 
 
-def _json_rows() -> list[dict[str, object]]:
-    return [dict(zip(NAMES, row, strict=True)) for row in ROWS]
-
-
-def _nested() -> list[dict[str, object]]:
-    return [
-        {
-            "query": query,
-            "docs": list(rows["document"]),
-            "true_scores": list(rows["label"]),
-            "metadata": {"kind": "a"},
-        }
-        for query, rows in FRAME.groupby("query", sort=False)
-    ]
-
-
-def _by_query(column: str) -> dict[str, dict[str, float]]:
-    return {
-        str(query): dict(zip(rows["doc_id"], rows[column].astype(float), strict=True))
-        for query, rows in FRAME.groupby("query_id", sort=False)
+_RECORDS = FRAME.to_dict("records")
+_BY_QUERY = [
+    {"query": query, **{name: list(rows[name]) for name in NAMES[2:]}}
+    for query, rows in FRAME.groupby("query", sort=False)
+]
+_NESTED = [
+    {
+        "query": each["query"],
+        "docs": each["document"],
+        "true_scores": each["label"],
+        "metadata": {"kind": "a"},
     }
-
-
-def _parquet(**settings: object) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(_table(), file, **settings)
-    return file.getvalue()
+    for each in _BY_QUERY
+]
+_RANKED = [(each["doc_id"], each["doc_id"][:2]) for each in _BY_QUERY]
+# The layouts in which tutorials write small examples.
+_TUTORIAL = {
+    "parallel lists": {
+        "query": [each["query"] for each in _BY_QUERY],
+        "documents": [each["document"] for each in _BY_QUERY],
+        "labels": [each["label"] for each in _BY_QUERY],
+        "scores": [each["score"] for each in _BY_QUERY],
+    },
+    "retrieved and relevant": [
+        {"query": f"how to return {at}", "retrieved": docs, "relevant": relevant}
+        for at, (docs, relevant) in enumerate(_RANKED)
+    ],
+    "by query": {
+        f"q{at}": {"retrieved": docs, "relevant": {docs[0]: 2}}
+        for at, (docs, _) in enumerate(_RANKED)
+    },
+    "pairs by query": {f"q{at}": pair for at, pair in enumerate(_RANKED)},
+    "labels by rank": [each["label"] for each in _BY_QUERY],
+    "grades beside scores": [
+        {
+            "ground_truth": each["label"],
+            "initial_scores": each["score"],
+            "rerank_scores": each["score"][::-1],
+        }
+        for each in _BY_QUERY
+    ],
+    "a whole data set": {
+        "queries": {f"q{at}": f"how to return {at}" for at in range(4)},
+        "corpus": {doc: f"text {doc}" for doc in dict.fromkeys(FRAME["doc_id"])},
+        "relevant_docs": {f"q{at}": relevant for at, (_, relevant) in enumerate(_RANKED)},
+    },
+    "ranx": {
+        f"q{at}": dict(zip(each["doc_id"], map(float, each["label"]), strict=True))
+        for at, each in enumerate(_BY_QUERY)
+    },
+}
 
 
 def _table() -> pa.Table:
@@ -69,9 +93,9 @@ def _table() -> pa.Table:
     return table.append_column("time", times)
 
 
-def _parquet_of_lists() -> bytes:
+def _parquet(table: pa.Table, **settings: object) -> bytes:
     file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(_nested()), file)
+    pq.write_table(table, file, **settings)
     return file.getvalue()
 
 
@@ -83,136 +107,68 @@ def _arrow(*, stream: bool, compression: str | None) -> bytes:
     return file.getvalue()
 
 
-def _workbook() -> bytes:
-    file = io.BytesIO()
-    FRAME.to_excel(file, index=False)
-    return file.getvalue()
+def _csv(**settings: object) -> str:
+    return FRAME.to_csv(index=False, **settings)
 
 
 def _zip(method: int) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
-        archive.writestr("set/data.csv", FRAME.to_csv(index=False))
-        archive.writestr("set/run.trec", _trec())
+        archive.writestr("set/data.csv", _csv())
+        archive.writestr("set/run.trec", _RUN)
     return file.getvalue()
 
 
-def _trec() -> str:
-    return "".join(f"{r[0]} Q0 {r[2]} {at} {r[5]} bm25\n" for at, r in enumerate(ROWS))
+def _each(template: str, count: int) -> bytes:
+    return "".join(template.format(at=at) for at in range(count)).encode()
 
 
-def _qrels() -> bytes:
-    return "".join(f"{r[0]} 0 {r[2]} {r[4]}\n" for r in ROWS).encode()
-
-
-def _markup() -> str:
-    return "".join(
-        f"<DOC>\n<DOCNO>d{at}</DOCNO>\n<TEXT>\ntext {at}\n</TEXT>\n</DOC>\n" for at in range(5)
-    )
-
-
-def _topics() -> bytes:
-    return "".join(
-        f"<top>\n<num> Number: {at}\n<title> how to return {at}\n"
-        f"<desc> Description:\ntext {at}\n</top>\n"
-        for at in range(4)
-    ).encode()
-
-
-def _xml_topics() -> bytes:
-    return "".join(
-        f'<topic number="{at}">\n<query>how to return {at}</query>\n</topic>\n' for at in range(4)
-    ).encode()
-
-
-def _lists(*columns: str) -> list[list[object]]:
-    return [[list(rows[column]) for column in columns] for _, rows in FRAME.groupby("query_id")]
-
-
-def _tutorial() -> dict[str, object]:
-    """The layouts in which tutorials write small examples."""
-    ranked = [[docs, docs[:2]] for (docs,) in _lists("doc_id")]
-    parallel = {
-        "query": list(dict.fromkeys(FRAME["query"])),
-        "documents": [docs for (docs,) in _lists("document")],
-        "labels": [labels for (labels,) in _lists("label")],
-        "scores": [scores for (scores,) in _lists("score")],
-    }
-    return {
-        "parallel lists": parallel,
-        "retrieved and relevant": [
-            {"query": f"how to return {at}", "retrieved": docs, "relevant": relevant}
-            for at, (docs, relevant) in enumerate(ranked)
-        ],
-        "by query": {
-            f"q{at}": {"retrieved": r, "relevant": {r[0]: 2}} for at, (r, _) in enumerate(ranked)
-        },
-        "pairs by query": {f"q{at}": pair for at, pair in enumerate(ranked)},
-        "labels by rank": [labels for (labels,) in _lists("label")],
-        "grades beside scores": [
-            {"ground_truth": labels, "initial_scores": scores, "rerank_scores": scores[::-1]}
-            for labels, scores in _lists("label", "score")
-        ],
-        "a whole data set": {
-            "queries": {f"q{at}": f"how to return {at}" for at in range(4)},
-            "corpus": {doc: f"text {doc}" for doc in dict.fromkeys(FRAME["doc_id"])},
-            "relevant_docs": {f"q{at}": relevant for at, (_, relevant) in enumerate(ranked)},
-        },
-    }
-
-
-FORMATS: dict[str, Callable[[], bytes]] = {
-    "csv": lambda: FRAME.to_csv(index=False).encode(),
-    "csv, even": lambda: FRAME.drop(columns="document").to_csv(index=False).encode(),
-    "tsv": lambda: FRAME.to_csv(index=False, sep="\t").encode(),
-    "semicolon, gb18030": lambda: FRAME.to_csv(index=False, sep=";").encode("gb18030"),
-    "csv, utf-16": lambda: FRAME.to_csv(index=False).encode("utf-16"),
-    "json": lambda: json.dumps(_json_rows(), indent=1, ensure_ascii=False).encode(),
-    "json lines": lambda: "\n".join(map(json.dumps, _json_rows())).encode(),
-    "wrapped json": lambda: json.dumps({"version": 1, "data": _json_rows()}).encode(),
-    "nested json": lambda: json.dumps(_nested()).encode(),
-    "ranx": lambda: json.dumps(_by_query("label")).encode(),
-    "trec run": lambda: _trec().encode(),
-    "qrels": lambda: _qrels(),
-    "letor": lambda: "".join(f"{r[4]} qid:{r[0]} 1:{r[5]} 2:0 # {r[2]}\n" for r in ROWS).encode(),
-    "trec documents": lambda: _markup().encode(),
-    "trec topics": _topics,
-    "xml topics": _xml_topics,
-    **{
-        name: lambda content=content: json.dumps(content, indent=1).encode()
-        for name, content in _tutorial().items()
-    },
-    "parquet": lambda: _parquet(),
-    "parquet, plain": lambda: _parquet(compression="none", use_dictionary=False),
-    "parquet, zstd": lambda: _parquet(compression="zstd", data_page_version="2.0"),
-    "parquet, gzip": lambda: _parquet(compression="gzip", write_page_index=True),
-    "parquet of lists": _parquet_of_lists,
-    "arrow stream": lambda: _arrow(stream=True, compression=None),
-    "arrow file": lambda: _arrow(stream=False, compression=None),
-    "arrow, zstd": lambda: _arrow(stream=True, compression="zstd"),
-    "arrow, lz4": lambda: _arrow(stream=False, compression="lz4"),
-    "xlsx": _workbook,
-    "xlsx, its sheet": _workbook,
-    "gz": lambda: gzip.compress(FRAME.to_csv(index=False).encode(), mtime=0),
-    "zip": lambda: _zip(zipfile.ZIP_DEFLATED),
-    "zip, stored": lambda: _zip(zipfile.ZIP_STORED),
-    "zip, lzma": lambda: _zip(zipfile.ZIP_LZMA),
+_RUN = "".join(f"{r[0]} Q0 {r[2]} {at} {r[5]} bm25\n" for at, r in enumerate(ROWS)).encode()
+_QRELS = "".join(f"{r[0]} 0 {r[2]} {r[4]}\n" for r in ROWS).encode()
+FORMATS: dict[str, bytes] = {
+    "csv": _csv().encode(),
+    "csv, even": FRAME.drop(columns="document").to_csv(index=False).encode(),
+    "tsv": _csv(sep="\t").encode(),
+    "semicolon, gb18030": _csv(sep=";").encode("gb18030"),
+    "csv, utf-16": _csv().encode("utf-16"),
+    "json": json.dumps(_RECORDS, indent=1, ensure_ascii=False).encode(),
+    "json lines": lines(_RECORDS).rstrip(b"\n"),
+    "wrapped json": json.dumps({"version": 1, "data": _RECORDS}).encode(),
+    "nested json": json.dumps(_NESTED).encode(),
+    "trec run": _RUN,
+    "qrels": _QRELS,
+    "letor": "".join(f"{r[4]} qid:{r[0]} 1:{r[5]} 2:0 # {r[2]}\n" for r in ROWS).encode(),
+    "trec documents": _each("<DOC>\n<DOCNO>d{at}</DOCNO>\n<TEXT>\ntext {at}\n</TEXT>\n</DOC>\n", 5),
+    "trec topics": _each(
+        "<top>\n<num> Number: {at}\n<title> how to return {at}\n"
+        "<desc> Description:\ntext {at}\n</top>\n",
+        4,
+    ),
+    "xml topics": _each('<topic number="{at}">\n<query>how to return {at}</query>\n</topic>\n', 4),
+    **{name: shape(content) for name, content in _TUTORIAL.items()},
+    "parquet": _parquet(_table()),
+    "parquet, plain": _parquet(_table(), compression="none", use_dictionary=False),
+    "parquet, zstd": _parquet(_table(), compression="zstd", data_page_version="2.0"),
+    "parquet, gzip": _parquet(_table(), compression="gzip", write_page_index=True),
+    "parquet of lists": _parquet(pa.Table.from_pylist(_NESTED)),
+    "arrow stream": _arrow(stream=True, compression=None),
+    "arrow file": _arrow(stream=False, compression=None),
+    "arrow, zstd": _arrow(stream=True, compression="zstd"),
+    "arrow, lz4": _arrow(stream=False, compression="lz4"),
+    "xlsx": excel(FRAME),
+    "xlsx, its sheet": excel(FRAME),
+    "gz": gzip.compress(_csv().encode(), mtime=0),
+    "zip": _zip(zipfile.ZIP_DEFLATED),
+    "zip, stored": _zip(zipfile.ZIP_STORED),
+    "zip, lzma": _zip(zipfile.ZIP_LZMA),
 }
-
-
 # Formats of documents or queries alone.
 _LABELLED_ELSEWHERE = ("trec documents", "trec topics", "xml topics")
 
 
-@cache
-def whole(name: str) -> bytes:
-    """The file of a format, before anything is changed."""
-    return FORMATS[name]()
-
-
 def sources(name: str, content: bytes) -> list[Source]:
     """A file of a format as a data set, with the labels that one of documents needs."""
-    labels = [Source("labels", _qrels())] if name in _LABELLED_ELSEWHERE else []
+    labels = [Source("labels", _QRELS)] if name in _LABELLED_ELSEWHERE else []
     return [Source("changed", content), *labels]
 
 
@@ -221,10 +177,10 @@ def mutated(name: str, seed: int) -> bytes:
     values, so that it stays JSON; of a workbook that is told so, its first sheet."""
     chance = random.Random(f"{name} {seed}")
     if name == "xlsx, its sheet":
-        return _with_part(whole(name), "xl/worksheets/sheet1.xml", chance)
-    if seed % 2 and whole(name)[:1] in (b"[", b"{"):
-        return _rearranged(whole(name), chance)
-    return changed(whole(name), chance)
+        return _with_part(FORMATS[name], "xl/worksheets/sheet1.xml", chance)
+    if seed % 2 and FORMATS[name][:1] in (b"[", b"{"):
+        return _rearranged(FORMATS[name], chance)
+    return changed(FORMATS[name], chance)
 
 
 def _with_part(packed: bytes, part: str, chance: random.Random) -> bytes:
@@ -299,7 +255,7 @@ def _change(content: bytearray, chance: random.Random) -> None:
         number = chance.choice(_NUMBERS) % 256**size
         content[at : at + size] = number.to_bytes(size, chance.choice(("little", "big")))
     elif kind == 7:
-        other = whole(chance.choice(list(FORMATS)))
+        other = FORMATS[chance.choice(list(FORMATS))]
         start = chance.randrange(len(other))
         content[at : at + length] = other[start : start + 200]
     elif chance.random() < 0.3:

@@ -55,26 +55,22 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, workspace: Workspace) -> Callable[..., Path]:
+def asked(tmp_path: Path, workspace: Workspace) -> Path:
     """The folder of a request, as `Reading` writes it, for a call in place of a process."""
-
-    def write(name: str, content: str, **choices: object) -> Path:
-        folder = tmp_path / "asked"
-        folder.mkdir()
-        (folder / "0").write_text(content)
-        request = {
-            "task": "read",
-            "limits": {},
-            "workspace": str(workspace.root),
-            "files": [{"name": name, "origin": "", "notes": []}],
-            "name": None,
-            "retrieval": None,
-            "choices": choices,
-        }
-        (folder / REQUEST).write_text(json.dumps(request))
-        return folder
-
-    return write
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    (folder / "0").write_text(ROWS)
+    request = {
+        "task": "read",
+        "limits": {},
+        "workspace": str(workspace.root),
+        "files": [{"name": "shop.csv", "origin": "", "notes": []}],
+        "name": None,
+        "retrieval": None,
+        "choices": {},
+    }
+    (folder / REQUEST).write_text(json.dumps(request))
+    return folder
 
 
 @pytest.fixture
@@ -97,6 +93,21 @@ def requests() -> list[Path]:
     return [each for each in place.folder().iterdir() if each.is_dir()]
 
 
+def shop() -> list[Source]:
+    return [Source("shop.csv", ROWS.encode())]
+
+
+def many(rows: int) -> bytes:
+    """A file that takes memory to read."""
+    return b"query,document,label\n" + b"".join(b'"q%d",d%d,1\n' % (n, n) for n in range(rows))
+
+
+def refused_of_memory(file: str, read: Callable[[], object]) -> None:
+    with pytest.raises(LimitError, match="memory") as refused:
+        read()
+    assert refused.value.file == file and "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+
+
 def test_from_twenty_megabytes_on_files_are_large_and_packed_ones_ten_times_sooner():
     half = b"x" * (LARGE_BYTES // 2)
     assert not is_large([Source("a.csv", half)])
@@ -104,24 +115,8 @@ def test_from_twenty_megabytes_on_files_are_large_and_packed_ones_ten_times_soon
     assert is_large([Source("a.csv.gz", b"\x1f\x8b" + bytes(LARGE_BYTES // 10))])
 
 
-def test_what_is_stored_equals_what_is_read_here(workspace, ask):
-    folder = ask("shop.csv", ROWS)
-    own.main(folder)
-
-    expected = load([Source("shop.csv", ROWS.encode())])
-    assert outcome_of((folder / ANSWER).read_text()) == Kept(expected.dataset.id)
-    [row] = workspace.datasets()
-    assert (row.name, workspace.dataset(row.id)) == ("shop", expected.dataset)
-    assert workspace.check_report(row.id) == expected.report.to_json()
-    assert json.loads((folder / PROGRESS).read_text()) == {
-        "step": "storing",
-        "rows": 9,
-        "seconds_left": None,
-    }
-
-
-def test_it_says_each_step_once_and_how_many_rows_were_read_before_they_are_joined(
-    ask, monkeypatch
+def test_what_is_stored_equals_what_is_read_here_and_each_step_is_said(
+    workspace, asked, monkeypatch
 ):
     said = []
 
@@ -130,84 +125,75 @@ def test_it_says_each_step_once_and_how_many_rows_were_read_before_they_are_join
         return Progress(step, rows, seconds_left)
 
     monkeypatch.setattr(own, "Progress", noted)
-    own.main(ask("shop.csv", ROWS))
+    own.main(asked)
+
+    expected = load(shop())
+    assert outcome_of((asked / ANSWER).read_text()) == Kept(expected.dataset.id)
+    [row] = workspace.datasets()
+    assert (row.name, workspace.dataset(row.id)) == ("shop", expected.dataset)
+    assert workspace.check_report(row.id) == expected.report.to_json()
+    # How many rows were read is known before they are joined.
     assert said == [("joining", 9), ("checking", 9), ("storing", 9)]
+    last = {"step": "storing", "rows": 9, "seconds_left": None}
+    assert json.loads((asked / PROGRESS).read_text()) == last
 
 
-def test_a_set_that_is_here_is_not_stored_again(workspace, ask):
+def test_a_set_that_is_here_is_not_stored_again(workspace, asked):
     stored = workspace.save_dataset(load([Source("mine.csv", ROWS.encode())]).dataset)
-    folder = ask("shop.csv", ROWS)
-    own.main(folder)
-
-    assert outcome_of((folder / ANSWER).read_text()) == Kept(stored, was_here=True)
+    own.main(asked)
+    assert outcome_of((asked / ANSWER).read_text()) == Kept(stored, was_here=True)
     assert [row.name for row in workspace.datasets()] == ["mine"]
 
 
-def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, ask):
-    folder = ask("shop.csv", ROWS)
-    assert claim(folder)
-    own.main(folder)
-
-    assert not (folder / ANSWER).exists()
+def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, asked):
+    assert claim(asked)
+    own.main(asked)
+    assert not (asked / ANSWER).exists()
     assert workspace.datasets() == []
 
 
-def errors(name: str, content: str) -> tuple[RankdashError, RankdashError]:
+def errors(**files: str) -> tuple[RankdashError, RankdashError]:
     """What reading raises, and the same after it went through the answer."""
     with pytest.raises(RankdashError) as raised:
-        load([Source(name, content.encode())], ask=True)
-    return raised.value, outcome_of(answer_of(raised.value))
+        load([Source(f"{name}.csv", text.encode()) for name, text in files.items()], ask=True)
+    back = outcome_of(answer_of(raised.value))
+    assert type(back) is type(raised.value)
+    told = [(str(each), each.file, each.line, each.remedy) for each in (raised.value, back)]
+    assert told[0] == told[1]
+    return raised.value, back
 
 
-def test_questions_come_back_as_they_were_asked():
-    asked, back = errors("daten.csv", ROWS.replace("query,document,label", "wer,was,gut", 1))
-    assert isinstance(asked, MappingNeeded) and isinstance(back, MappingNeeded)
+def test_questions_and_errors_come_back_as_they_were():
+    asked, back = errors(daten=ROWS.replace("query,document,label", "wer,was,gut", 1))
+    assert isinstance(back, MappingNeeded)
     assert (back.columns, back.guess, back.missing) == (asked.columns, asked.guess, asked.missing)
     assert back.preview.equals(asked.preview)
-    assert (str(back), back.file) == (str(asked), "daten.csv")
 
     words = ROWS.replace(",0\n", ",Exact\n").replace(",1\n", ",Meh\n").replace(",2\n", ",Partial\n")
-    asked, back = errors("shop.csv", words)
-    assert isinstance(asked, WordsNeeded) and isinstance(back, WordsNeeded)
+    asked, back = errors(shop=words)
+    assert isinstance(back, WordsNeeded)
     assert tuple(back.words) == asked.words and len(asked.words) == 3
 
-
-def test_the_question_which_run_is_the_search_of_today_comes_back_as_it_was_asked():
     run = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
-    files = {"qrels.txt": "q1 0 d1 1\n", "run_a.trec": run, "run_b.trec": run}
-    with pytest.raises(BaselineNeeded) as raised:
-        load([Source(name, text.encode()) for name, text in files.items()], ask=True)
-    back = outcome_of(answer_of(raised.value))
+    asked, back = errors(qrels="q1 0 d1 1\n", run_a=run, run_b=run)
     assert isinstance(back, BaselineNeeded)
-    assert back.rankings == raised.value.rankings == ["run_a", "run_b"]
-    assert (str(back), back.remedy) == (str(raised.value), raised.value.remedy)
+    assert back.rankings == asked.rankings == ["run_a", "run_b"]
 
-
-def test_errors_come_back_with_file_line_and_remedy():
-    raised, back = errors("broken.csv", 'query,document,label\n"a gift,one,1\n')
-    assert isinstance(back, FormatError) and isinstance(raised, FormatError)
-    assert (str(back), back.file, back.line, back.remedy) == (
-        str(raised),
-        "broken.csv",
-        raised.line,
-        raised.remedy,
-    )
+    raised, back = errors(broken='query,document,label\n"a gift,one,1\n')
+    assert (type(back), back.line) == (FormatError, 2)
     several = RefusedFilesError(
         [raised, DataError("No {what}.", file="b.csv", what=Phrase("rows of {n}", n=2))]
     )
     again = outcome_of(answer_of(several))
-    assert isinstance(again, RefusedFilesError)
-    assert str(again) == str(several)
+    assert isinstance(again, RefusedFilesError) and str(again) == str(several)
     assert [type(each) for each in again.errors] == [FormatError, DataError]
     phrase = again.errors[1].params["what"]
-    assert isinstance(phrase, Phrase) and (phrase.template, phrase.params) == (
-        "rows of {n}",
-        {"n": 2},
-    )
+    assert isinstance(phrase, Phrase)
+    assert (phrase.template, phrase.params) == ("rows of {n}", {"n": 2})
 
 
 def test_the_process_reads_stores_and_leaves_no_folder(workspace):
-    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())], name="Shop")
+    reading = Reading(workspace, shop(), name="Shop")
     assert len(requests()) == 1
     assert reading.result() == Kept(workspace.datasets()[0].id)
     assert workspace.datasets()[0].name == "Shop"
@@ -215,7 +201,7 @@ def test_the_process_reads_stores_and_leaves_no_folder(workspace):
 
 
 def test_cancelling_ends_the_process_and_leaves_nothing(workspace):
-    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    reading = Reading(workspace, shop())
     reading.cancel()
     assert reading.cancelled and not reading.running
     assert requests() == []
@@ -224,14 +210,14 @@ def test_cancelling_ends_the_process_and_leaves_nothing(workspace):
 
 
 def test_who_no_longer_waits_ends_the_process(workspace, started):
-    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    reading = Reading(workspace, shop())
     assert [each.running for each in started] == [True]
     del reading
     assert [each.running for each in started] == [False] and requests() == []
 
 
 def test_a_process_that_dies_is_an_error_in_words(workspace, started):
-    reading = Reading(workspace, [Source("shop.csv", ROWS.encode())])
+    reading = Reading(workspace, shop())
     started[0].stop()
     with pytest.raises(DataError, match="maybe for lack of memory"):
         reading.result()
@@ -241,19 +227,17 @@ def test_a_process_that_dies_is_an_error_in_words(workspace, started):
 def test_a_small_file_leaves_its_process_for_the_next_and_a_large_one_does_not(
     workspace, monkeypatch, started
 ):
-    sources = [Source("shop.csv", ROWS.encode())]
-    Reading(workspace, sources).result()
-    assert Reading(workspace, sources).result().was_here
+    Reading(workspace, shop()).result()
+    assert Reading(workspace, shop()).result().was_here
     assert [each.running for each in started] == [True]
-
     monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
-    Reading(workspace, sources).result()
+    Reading(workspace, shop()).result()
     assert [each.running for each in started] == [False]
 
 
 def test_after_a_look_at_large_files_a_process_waits_for_them(monkeypatch, started):
     monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
-    assert len(guessed([Source("shop.csv", ROWS.encode())], 1_000_000)) == 1
+    assert len(guessed(shop(), 1_000_000)) == 1
     assert [each.fresh for each in started] == [False, True]
     assert process.take() is started[1]
     started[1].kill()
@@ -279,23 +263,17 @@ def test_a_process_that_waited_long_is_not_asked(monkeypatch, started):
     other.kill()
 
 
-def test_columns_are_guessed_in_the_process_as_here():
-    sources = [Source("shop.csv", ROWS.encode()), Source("broken.gz", b"\x1f\x8b\x08")]
-    [guess], [here] = guessed(sources, 1_000_000), guesses(sources, 1_000_000)
-    assert (guess.file, guess.columns, guess.fields, guess.labels) == (
-        here.file,
-        here.columns,
-        here.fields,
-        here.labels,
-    )
-    assert guess.rows.equals(here.rows)
-
-
-def test_no_columns_are_guessed_where_the_process_dies_or_takes_too_long(monkeypatch, started):
-    sources = [Source("shop.csv", ROWS.encode())]
+def test_columns_are_guessed_in_the_process_as_here_and_not_where_it_dies_or_takes_too_long(
+    monkeypatch, started
+):
+    sources = [*shop(), Source("broken.gz", b"\x1f\x8b\x08")]
     process.warm()
     started[0].stop()
-    assert len(guessed(sources, 1_000_000)) == 1, "a dead one is not asked"
+    # A dead one is not asked.
+    [guess], [here] = guessed(sources, 1_000_000), guesses(sources, 1_000_000)
+    for name in ("file", "columns", "fields", "labels"):
+        assert getattr(guess, name) == getattr(here, name)
+    assert guess.rows.equals(here.rows)
     with monkeypatch.context() as slow:
         seconds = itertools.count(time.monotonic(), 100)
         slow.setattr(time, "monotonic", lambda: next(seconds))
@@ -305,7 +283,7 @@ def test_no_columns_are_guessed_where_the_process_dies_or_takes_too_long(monkeyp
 
 
 def test_what_is_tried_in_the_process_raises_what_reading_raises():
-    tried([Source("shop.csv", ROWS.encode())])
+    tried(shop())
     for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
         with pytest.raises(FormatError, match="damaged or cut short") as refused:
             tried([source])
@@ -315,10 +293,9 @@ def test_what_is_tried_in_the_process_raises_what_reading_raises():
 def test_limits_are_those_of_the_server(workspace, monkeypatch):
     process.warm()
     monkeypatch.setenv("RANKDASH_MAX_ROWS", "3")
-    with pytest.raises(LimitError, match="more than 3 rows"):
-        Reading(workspace, [Source("shop.csv", ROWS.encode())]).result()
-    with pytest.raises(LimitError, match="more than 3 rows"):
-        tried([Source("shop.csv", ROWS.encode())])
+    for read in (lambda: Reading(workspace, shop()).result(), lambda: tried(shop())):
+        with pytest.raises(LimitError, match="more than 3 rows"):
+            read()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
@@ -329,29 +306,22 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     """Also where so little is left that the process dies."""
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", str(megabytes * 1_000_000))
     process.take().kill()
-    rows = "query,document,label\n" + "".join(f'"q{row}",d{row},1\n' for row in range(200_000))
-    with pytest.raises(LimitError, match="memory") as refused:
-        Reading(workspace, [Source("shop.csv", rows.encode())]).result()
-    assert "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
-    assert refused.value.file == "shop.csv"
+    sources = [Source("shop.csv", many(200_000))]
+    refused_of_memory("shop.csv", lambda: Reading(workspace, sources).result())
     assert workspace.datasets() == []
     # The server reads the next.
     monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
     process.take().kill()
-    assert Reading(workspace, [Source("shop.csv", ROWS.encode())]).result() is not None
+    assert Reading(workspace, shop()).result() is not None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeypatch, started):
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "800_000_000")
-    rows = "query,document,label\n" + "".join(f'"q{row}",d{row},1\n' for row in range(500_000))
-    sources = [Source("shop.csv", rows.encode())]
-    with pytest.raises(LimitError, match="memory") as refused:
-        tried(sources)
-    assert refused.value.file == "shop.csv"
-    assert "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+    sources = [Source("shop.csv", many(500_000))]
+    refused_of_memory("shop.csv", lambda: tried(sources))
     # What it reads next has all of the memory.
-    [guess] = guessed(sources, len(rows))
+    [guess] = guessed(sources, sources[0].size)
     assert len(started) == 1 and len(guess.rows)
     process.take().kill()
 
@@ -427,8 +397,6 @@ def test_a_workspace_file_that_takes_too_much_memory_ends_the_process_and_adds_n
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
     process.take().kill()
     other = Workspace.open(tmp_path / "other")
-    with pytest.raises(LimitError, match="memory") as refused:
-        imported(other, source, lambda *_of: None)
-    assert refused.value.file == "w.zip" and "RANKDASH_MAX_MEMORY_BYTES" in str(refused.value)
+    refused_of_memory("w.zip", lambda: imported(other, source, lambda *_of: None))
     assert other.datasets() == []
     process.take().kill()

@@ -3,10 +3,8 @@ do about it. No format may be missing from the table.
 """
 
 import copy
-import json
 from collections.abc import Callable
 
-import pandas as pd
 import pytest
 
 import rankdash as rd
@@ -16,21 +14,25 @@ from rankdash.i18n import error_text, finding_text, gettext, speaking, where_tex
 from rankdash.loading import examine
 from rankdash.readers import FORMATS, MappingNeeded
 from tests.approved import table
-from tests.readers.formats.test_tools import arrow, parquet
 from tests.readers.reading import Case, Files, sources, zipped
-
-
-def text(value: object) -> bytes:
-    """JSON, a line each for what is inside."""
-    return json.dumps(value, indent=1).encode()
-
-
-def lines(rows: list[dict[str, object]]) -> bytes:
-    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-
-
-def csv(rows: list[dict[str, object]], **settings: object) -> bytes:
-    return pd.DataFrame(rows).to_csv(index=False, **settings).encode()
+from tests.readers.samples import (
+    BOOK,
+    DETAIL,
+    EXAMPLES,
+    HUB,
+    JUDGMENT,
+    LETOR,
+    MTEB,
+    PRODUCTS,
+    RANX_QRELS,
+    RRE,
+    WANDS,
+    arrow,
+    csv,
+    lines,
+    parquet,
+    shape,
+)
 
 
 def tsv(rows: list[dict[str, object]]) -> bytes:
@@ -40,14 +42,14 @@ def tsv(rows: list[dict[str, object]]) -> bytes:
 def changed(value: object, change: Callable[[object], object]) -> bytes:
     other = copy.deepcopy(value)
     change(other)
-    return text(other)
+    return shape(other)
 
 
 def without(rows: list[dict[str, object]], *names: str) -> list[dict[str, object]]:
     return [{key: value for key, value in row.items() if key not in names} for row in rows]
 
 
-def replaced(files: Files, name: str, old: bytes, new: bytes) -> Files:
+def replaced(files: Files, name: str, old: str | bytes, new: str | bytes) -> Files:
     assert old in files[name]
     return {**files, name: files[name].replace(old, new)}
 
@@ -79,106 +81,38 @@ BEIR = {
     "set/queries.jsonl": lines([{"_id": f"q{n}", "text": f"query {n}"} for n in (1, 2)]),
     "set/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t1\n",
 }
-HUB = {
-    "corpus/corpus-00000-of-00002.parquet": parquet([{"_id": "d1", "title": "A", "text": "a"}]),
-    "corpus/corpus-00001-of-00002.parquet": parquet([{"_id": "d2", "title": "B", "text": "b"}]),
-    "queries/queries-00000-of-00001.parquet": parquet([{"_id": "q1", "text": "what"}]),
-    "qrels/test-00000-of-00001.parquet": parquet(
-        [{"query-id": "q1", "corpus-id": f"d{n}", "score": str(n - 1)} for n in (1, 2)]
-    ),
-}
-MTEB = [
-    {"query": "how to boot", "positive": ["press F2", "use usb"], "negative": ["cook rice"]},
-    {"query": "cook", "positive": ["cook rice"], "negative": ["press F2"]},
-]
 NESTED = [
     {"query": "how to boot", "docs": ["press F2", "cook rice"], "true_scores": [1, 0]},
     {"query": "cook", "docs": ["press F2", "cook rice"], "true_scores": [0, 1]},
 ]
-BOOK = b"query,docid,alice@example.com,Bob\nstar wars,11,3,2\nstar wars,18,0,0\nrambo,75,3,3\n"
-CASE = (
-    b"Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating,overview\n"
-    b"OSC,Movies,8,star wars,11,1,Star Wars,3,far away\n"
-    b"OSC,Movies,8,star wars,18,2,Empire,0,Ice\n"
-    b"OSC,Movies,8,rambo,75,1,Rambo,2,Jungle\n"
-)
-WANDS = {
-    "query.csv": b"query_id\tquery\tquery_class\n0\tsalon chair\tChairs\n1\tsmart table\tTables\n",
-    "product.csv": b"product_id\tproduct_name\tproduct_class\tproduct_description\n"
-    b"0\tsolid wood bed\tBeds\ta bed\n1\tchair\tChairs\t\n",
-    "label.csv": b"id\tquery_id\tproduct_id\tlabel\n0\t0\t0\tIrrelevant\n1\t0\t1\tExact\n"
-    b"2\t1\t1\tPartial\n",
-}
-ESCI = [
-    {"query": query, "query_id": n, "product_id": product, "product_locale": "us", "esci_label": e}
-    for query, n, product, e in (
-        ("fan", 7, "B0", "I"),
-        ("fan", 7, "B1", "E"),
-        ("lamp", 9, "B1", "S"),
-        ("lamp", 9, "B0", "C"),
-    )
-]
-PRODUCTS = [
-    {"product_id": each, "product_title": f"A {each}", "product_locale": "us"}
-    for each in ("B0", "B1")
-]
-OPENSEARCH = {
-    "judgmentRatings": [
-        {
-            "query": "red dress",
-            "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0.000"}],
-        },
-        {"query": "laptop", "ratings": [{"docId": "c", "rating": "1.000"}]},
-    ]
-}
-RRE = {
-    "id_field": "id",
-    "query_groups": [
-        {
-            "name": "brand",
-            "queries": [{"placeholders": {"$query": "fender"}}],
-            "relevant_documents": {"1": {"gain": 3}, "2": {"gain": 2}},
-        },
-        {
-            "name": "colour",
-            "queries": [{"placeholders": {"$query": "white bass"}}],
-            "relevant_documents": {"7": {"gain": 1}},
-        },
-    ],
-}
-RANX = {"q_1": {"doc_a": 1, "doc_b": 0, "doc_d": 1}, "q_2": {"doc_c": 2}}
-LETOR = (
-    b"2 qid:10 1:0.031 2:0.5 #docid = GX029\n0 qid:10 1:0.9 2:0.7 #docid = GX030\n"
-    b"1 qid:11 1:0.4 2:0.1 #docid = GX029\n"
-)
-
 GOOD: dict[str, Files] = {
     "CSV": {"a": csv(ROWS)},
     "TSV": {"a": tsv(ROWS)},
-    "JSON": {"a": text(ROWS)},
-    "JSON, nested": {"a": text(NESTED)},
+    "JSON": {"a": shape(ROWS)},
+    "JSON, nested": {"a": shape(NESTED)},
     "JSON lines": {"a": lines(ROWS)},
     "Parquet": {"a": parquet(ROWS)},
     "Arrow": {"a": arrow(ROWS)},
     "TREC runs and qrels": {"qrels": QRELS, "run": RUN},
     "TREC documents and topics": {"docs": DOCS, "topics": TOPICS, "qrels": QRELS},
     "BEIR": BEIR,
-    "MTEB reranking": {"a": text(MTEB)},
+    "MTEB reranking": {"a": shape(MTEB)},
     "Hugging Face folders": HUB,
     "Quepid": {"book": BOOK},
-    "Quepid, case": {"case": CASE},
+    "Quepid, case": {"case": DETAIL},
     "WANDS": WANDS,
-    "ESCI": {"e": parquet(ESCI), "p": parquet(PRODUCTS)},
-    "OpenSearch judgments": {"j": text(OPENSEARCH)},
-    "RRE": {"r": text(RRE)},
-    "ranx": {"q": text(RANX)},
+    "ESCI": {"e": parquet(EXAMPLES), "p": parquet(PRODUCTS)},
+    "OpenSearch judgments": {"j": shape(JUDGMENT)},
+    "RRE": {"r": shape(RRE)},
+    "ranx": {"q": shape(RANX_QRELS)},
     "LETOR (SVMlight)": {"l": LETOR},
 }
 
 COLUMN, WORD, IDS, CUT = "missing column", "unknown label word", "ids match nothing", "cut short"
 FAULTS = (COLUMN, WORD, IDS, CUT)
-QRELS_OF_HUB = "qrels/test-00000-of-00001.parquet"
-SHARD = "corpus/corpus-00001-of-00002.parquet"
+QRELS_OF_HUB = "set/qrels/test-00000-of-00001.parquet"
+SHARD = "set/corpus/corpus-00001-of-00002.parquet"
+LABEL = "WANDS/label.csv"
 WOW = {**ROWS[1], "label": "Wow"}
 
 
@@ -199,13 +133,13 @@ BROKEN: dict[str, dict[str, Files]] = {
             WORD: {"a": write([ROWS[0], WOW, *ROWS[2:]])},
         }
         for name, write in (
-            ("CSV", csv), ("TSV", tsv), ("JSON", text), ("JSON lines", lines), ("Parquet", parquet),
-            ("Arrow", arrow),
+            ("CSV", csv), ("TSV", tsv), ("JSON", shape), ("JSON lines", lines),
+            ("Parquet", parquet), ("Arrow", arrow),
         )
     },
     "JSON, nested": {
-        COLUMN: {"a": text(without(NESTED, "true_scores"))},
-        "no documents": {"a": text(without(NESTED, "docs"))},
+        COLUMN: {"a": shape(without(NESTED, "true_scores"))},
+        "no documents": {"a": shape(without(NESTED, "docs"))},
         "lists differ in length": {"a": changed(NESTED, lambda it: it[1].update(true_scores=[1]))},
         WORD: {"a": changed(NESTED, lambda it: it[0].update(true_scores=[1, "Wow"]))},
     },
@@ -230,10 +164,10 @@ BROKEN: dict[str, dict[str, Files]] = {
         CUT: cut(BEIR, "set/corpus.jsonl", -7),
     },
     "MTEB reranking": {
-        COLUMN: {"a": text(without(MTEB, "positive"))},
-        "no query": {"a": text(without(MTEB, "query"))},
+        COLUMN: {"a": shape(without(MTEB, "positive"))},
+        "no query": {"a": shape(without(MTEB, "query"))},
         "entry without documents": {
-            "a": text([*MTEB, {"query": "x", "positive": [], "negative": []}])
+            "a": shape([*MTEB, {"query": "x", "positive": [], "negative": []}])
         },
         CUT: {"a": lines(MTEB)[:-9]},
     },
@@ -245,55 +179,55 @@ BROKEN: dict[str, dict[str, Files]] = {
         "a file of several is not there": {name: HUB[name] for name in HUB if name != SHARD},
     },
     "Quepid": {
-        COLUMN: {"book": BOOK.replace(b"docid", b"thing")},
-        WORD: {"book": BOOK.replace(b"11,3,2", b"11,Wow,2")},
-        CUT: {"book": BOOK + b'rambo,"99'},
+        COLUMN: {"book": BOOK.replace("docid", "thing")},
+        WORD: {"book": BOOK.replace("11,3,2", "11,Wow,2")},
+        CUT: {"book": BOOK + 'rambo,"99'},
     },
     "Quepid, case": {
-        COLUMN: {"case": CASE.replace(b"Doc ID", b"Thing")},
-        "rank that is none": {"case": CASE.replace(b"11,1,", b"11,first,")},
-        WORD: {"case": CASE.replace(b"Star Wars,3", b"Star Wars,Wow")},
-        CUT: {"case": CASE[:-16]},
+        COLUMN: {"case": DETAIL.replace("Doc ID", "Thing")},
+        "rank that is none": {"case": DETAIL.replace("11,1,", "11,first,")},
+        WORD: {"case": DETAIL.replace("Star Wars,3", "Star Wars,Wow")},
+        CUT: {"case": DETAIL[:-16]},
     },
     "WANDS": {
-        COLUMN: replaced(WANDS, "label.csv", b"label", b"thing"),
-        "no documents": replaced(WANDS, "label.csv", b"product_id", b"thing"),
-        WORD: replaced(WANDS, "label.csv", b"Partial", b"Wow"),
-        IDS: {**WANDS, "label.csv": b"id\tquery_id\tproduct_id\tlabel\n0\tx0\ty0\tExact\n"},
-        CUT: cut(WANDS, "label.csv"),
+        COLUMN: replaced(WANDS, LABEL, "label", "thing"),
+        "no documents": replaced(WANDS, LABEL, "product_id", "thing"),
+        WORD: replaced(WANDS, LABEL, "Partial", "Wow"),
+        IDS: {**WANDS, LABEL: "id\tquery_id\tproduct_id\tlabel\n0\tx0\ty0\tExact\n"},
+        CUT: cut(WANDS, LABEL),
     },
     "ESCI": {
-        COLUMN: {"e": parquet(without(ESCI, "esci_label")), "p": parquet(PRODUCTS)},
-        "no documents": {"e": parquet(without(ESCI, "product_id")), "p": parquet(PRODUCTS)},
+        COLUMN: {"e": parquet(without(EXAMPLES, "esci_label")), "p": parquet(PRODUCTS)},
+        "no documents": {"e": parquet(without(EXAMPLES, "product_id")), "p": parquet(PRODUCTS)},
         WORD: {
-            "e": parquet([*ESCI, {**ESCI[0], "query_id": 10, "esci_label": "X"}]),
+            "e": parquet([*EXAMPLES, {**EXAMPLES[0], "query_id": 10, "esci_label": "X"}]),
             "p": parquet(PRODUCTS),
         },
         IDS: {
-            "e": parquet(ESCI),
+            "e": parquet(EXAMPLES),
             "p": parquet([{**row, "product_id": f"Z{row['product_id']}"} for row in PRODUCTS]),
         },
     },
     "OpenSearch judgments": {
-        COLUMN: {"j": text(OPENSEARCH).replace(b'"rating"', b'"thing"')},
+        COLUMN: {"j": shape(JUDGMENT).replace(b'"rating"', b'"thing"')},
         "entry without ratings": {
-            "j": changed(OPENSEARCH, lambda it: it["judgmentRatings"][1].update(ratings=[]))
+            "j": changed(JUDGMENT, lambda it: it["judgmentRatings"][1].update(ratings=[]))
         },
-        WORD: {"j": text(OPENSEARCH).replace(b'"0.000"', b'"Wow"')},
+        WORD: {"j": shape(JUDGMENT).replace(b'"0.000"', b'"Wow"')},
     },
     "RRE": {
-        COLUMN: {"r": text({"query_groups": without(RRE["query_groups"], "relevant_documents")})},
-        "gain that is missing": {"r": text(RRE).replace(b'"gain": 2', b'"thing": 2')},
-        WORD: {"r": text(RRE).replace(b'"gain": 2', b'"gain": "Wow"')},
+        COLUMN: {"r": shape({"query_groups": without(RRE["query_groups"], "relevant_documents")})},
+        "gain that is missing": {"r": shape(RRE).replace(b'"gain": 2', b'"thing": 2')},
+        WORD: {"r": shape(RRE).replace(b'"gain": 2', b'"gain": "Wow"')},
     },
     "ranx": {
-        COLUMN: {"q": text({**RANX, "q_3": {}})},
-        WORD: {"q": text({**RANX, "q_1": {**RANX["q_1"], "doc_b": "Wow"}})},
+        COLUMN: {"q": shape({**RANX_QRELS, "q_3": {}})},
+        WORD: {"q": shape({**RANX_QRELS, "q_1": {**RANX_QRELS["q_1"], "doc_b": "Wow"}})},
     },
     "LETOR (SVMlight)": {
-        COLUMN: {"l": LETOR.replace(b"qid:10 ", b"").replace(b"qid:11 ", b"")},
-        WORD: {"l": LETOR.replace(b"2 qid:10", b"Wow qid:10")},
-        CUT: {"l": LETOR + b"0 qid:1"},
+        COLUMN: {"l": LETOR.replace("qid:10 ", "").replace("qid:11 ", "")},
+        WORD: {"l": LETOR.replace("2 qid:10", "Wow qid:10")},
+        CUT: {"l": LETOR + "0 qid:1"},
     },
 }  # fmt: skip
 BROKEN["CSV"][CUT] = {"a": GOOD["CSV"]["a"] + b'q3,"an open'}
@@ -368,6 +302,10 @@ SAID: dict[str, Case] = {
 }  # fmt: skip
 
 
+# Findings of no file that readers make; that labels alone start nothing is no fault of a file.
+_OF_NO_FILE, _USUAL = ("texts_differ", "queries_alike"), ("columns", "format", "no_first_stage")
+
+
 def told(case: Case, said: set[str]) -> str:
     """What is said of files by their readers: each error, warning and note of what is not usual,
     where, and what to do; a long remedy once."""
@@ -375,19 +313,20 @@ def told(case: Case, said: set[str]) -> str:
     try:
         findings = examine(sources(files), **chosen).report.findings
     except DataError as problem:
-        if "problem" in problem.params and not isinstance(problem.params["problem"], Phrase):
+        for each in getattr(problem, "errors", [problem]):
             # What a library says of a fault differs by its version.
-            problem.params["problem"] = "<reason>"
+            if not isinstance(each.params.get("problem", Phrase("")), Phrase):
+                each.params["problem"] = "<reason>"
         lines = [f"error: {_once(error_text(problem), said)}"]
     else:
         lines = [
-            f"{found.severity}: {where_text(found)}: {finding_text(found)} "
+            f"{found.severity}: {where_text(found) or 'all files'}: {finding_text(found)} "
             + _once(gettext(found.remedy, **found.params) if found.remedy else "", said)
             for found in findings
-            if found.file or found.severity == "error" or found.code in ("texts_differ", "ties")
-            if found.code not in ("columns", "format")
+            if found.file or found.severity == "error" or found.code in _OF_NO_FILE
+            if found.code not in _USUAL
         ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _once(text: str, said: set[str]) -> str:

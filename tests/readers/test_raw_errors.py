@@ -20,6 +20,7 @@ COLUMNS = {
     "document": pa.array([f"d{row}" for row in range(ROWS)]),
     "label": pa.array([row % 2 for row in range(ROWS)]),
 }
+WRITTEN = ("json", "jsonl", "wrapped")
 JSON_ROWS = [
     {"query": f"q{row // 3}", "document": f"d{row}", "label": row % 2} for row in range(ROWS)
 ]
@@ -108,24 +109,25 @@ def test_a_value_that_cannot_be_read_is_told_with_its_column(parse, kind):
     assert "leave it out" in told.value.remedy
 
 
-@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
 @pytest.mark.parametrize("field", ["extra", "query", "doc_id", "label", "score", "rank"])
 @pytest.mark.parametrize(
     "value",
     [10**399, -(10**399), "9" * 400, "1e400", "\ud800x", "x\udfff", "a\0b"],
     ids=["number", "negative", "digits", "power", "half", "half behind", "zero"],
 )
-def test_odd_values_of_json(parse, value, field, write):
-    rows = [{**row, field: value} for row in JSON_ROWS]
-    accepted_or_told(parse, "odd.json", written(rows, write))
+def test_odd_values_of_json(parse, value, field):
+    for write in WRITTEN:
+        accepted_or_told(
+            parse, "odd.json", written([{**row, field: value} for row in JSON_ROWS], write)
+        )
 
 
-@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
-@pytest.mark.parametrize("name", ["\ud800k", "label\udc00", "\udfff"])
-def test_half_characters_in_names_of_columns(parse, found, name, write):
-    parsed = parse({"odd.json": written([{**row, name: 1} for row in JSON_ROWS], write)})
-    assert len(parsed.qrels) == ROWS
-    assert found(parsed, "half_characters").count == ROWS
+@pytest.mark.parametrize("write", WRITTEN)
+def test_half_characters_in_names_of_columns(parse, found, write):
+    for name in ("\ud800k", "label\udc00", "\udfff"):
+        parsed = parse({"odd.json": written([{**row, name: 1} for row in JSON_ROWS], write)})
+        assert len(parsed.qrels) == ROWS
+        assert found(parsed, "half_characters").count == ROWS
 
 
 def test_numbers_of_ranx_that_no_float_holds(parse):
@@ -133,7 +135,7 @@ def test_numbers_of_ranx_that_no_float_holds(parse):
     assert accepted_or_told(parse, "odd.json", json.dumps(labels)) is not None
 
 
-@pytest.mark.parametrize("write", ["json", "jsonl", "wrapped"])
+@pytest.mark.parametrize("write", WRITTEN)
 @pytest.mark.parametrize("member", ["extra", "query", "label"])
 @pytest.mark.parametrize("levels", [90, 200, 100_000])
 def test_lists_inside_lists(parse, levels, member, write):
@@ -171,36 +173,35 @@ def archive(*places: tuple[int, int, bytes], name: str = "a.csv") -> bytes:
     return bytes(content)
 
 
+def number(value: int) -> bytes:
+    return struct.pack("<H", value)
+
+
 @pytest.mark.parametrize("version", [20, 45, 63, 64, 100, 255])
 def test_versions_of_zip(parse, version):
-    error = accepted_or_told(parse, "odd.zip", archive((6, 4, bytes([version, 0]))))
+    error = accepted_or_told(parse, "odd.zip", archive((6, 4, number(version))))
     assert (error is None) == (version <= 63)
 
 
-@pytest.mark.parametrize("method", [1, 6, 9, 12, 14, 93, 97, 99, 65535])
-@pytest.mark.parametrize("places", [(10, 8), (10, -1), (-1, 8)])
-def test_methods_of_zip(parse, method, places):
-    error = accepted_or_told(parse, "odd.zip", archive((*places, struct.pack("<H", method))))
-    assert error is None or error.file.startswith("odd.zip")
+METHODS = (1, 6, 9, 12, 14, 93, 97, 99, 65535)
+NAMES = (b"\0\0\0\0\0", b"\xff\xfe\xfd.c", b"\xc3(\xa0\xa1.", b"\xed\xa0\x80\xed\xb0")
 
 
-@pytest.mark.parametrize("bit", range(16))
-def test_flags_of_zip(parse, bit):
-    accepted_or_told(parse, "odd.zip", archive((8, 6, struct.pack("<H", 1 << bit))))
-
-
-@pytest.mark.parametrize("flags", [0, 0x800])
 @pytest.mark.parametrize(
-    "name", [b"\0\0\0\0\0", b"\xff\xfe\xfd.c", b"\xc3(\xa0\xa1.", b"\xed\xa0\x80\xed\xb0"]
+    "content",
+    [
+        *(
+            archive((*at, number(method)))
+            for method in METHODS
+            for at in ((10, 8), (10, -1), (-1, 8))
+        ),
+        *(archive((8, 6, number(1 << bit))) for bit in range(16)),
+        *(archive((46, 30, name), (8, 6, number(flag))) for name in NAMES for flag in (0, 0x800)),
+        *(archive(name=name) for name in ("a\0.csv", "\x1b[31m.csv", "a" * 5000, "a//b")),
+    ],
 )
-def test_names_in_zip(parse, name, flags):
-    places = ((46, 30, name), (8, 6, struct.pack("<H", flags)))
-    accepted_or_told(parse, "odd.zip", archive(*places))
-
-
-@pytest.mark.parametrize("name", ["a\0.csv", "\x1b[31m.csv", "a" * 5000, "a//b"])
-def test_odd_names_in_zip(parse, name):
-    accepted_or_told(parse, "odd.zip", archive(name=name))
+def test_methods_flags_and_names_of_zip(parse, content):
+    accepted_or_told(parse, "odd.zip", content)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,20 @@
-"""Arrow files and streams: read alike however they are packed, refused before they are unpacked."""
+"""Parquet and Arrow: types become text without loss; refused, if damaged or too large, before they
+are unpacked."""
 
 import io
 import struct
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash.errors import FormatError, LimitError
+from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
+from rankdash.readers.formats import parquet as reader
+from tests.readers.reading import shown
 
 KINDS = {"file": pa.ipc.new_file, "stream": pa.ipc.new_stream}
 ROWS = 12
@@ -130,15 +134,57 @@ def test_lists_of_too_many_values_are_refused_before_they_are_made(parse, write)
         parse({"a": write(table)}, limits=ReadLimits(json_values=100))
 
 
-@pytest.mark.parametrize("at", [-1, -30, 300])
-def test_a_file_that_is_cut_is_refused(parse, at):
-    with pytest.raises(FormatError, match="damaged or cut short"):
-        parse({"a": packed(pa.table(PLAIN))[:at]})
+def written(**columns: object) -> bytes:
+    out = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(out)
+    return out.getvalue()
 
 
-def test_a_file_that_lacks_batches_which_its_end_names_is_refused(parse):
+def test_columns_of_every_type_become_text_and_damage_is_refused(approved):
     whole = packed(pa.table(PLAIN))
     *_, last = pa.ipc.MessageReader.open_stream(pa.py_buffer(whole).slice(8))
     ends = whole.rindex(b"\xff\xff\xff\xff\0\0\0\0")
-    with pytest.raises(FormatError, match="2 of 3 batches are there"):
-        parse({"a": whole[: ends - last.serialize().size] + whole[ends:]})
+    many = written(query=["a"] * 500, document=["b"] * 500, label=[1] * 500)
+    tables = {
+        "whole numbers as ids, also in a column of floats": written(
+            query_id=pd.array([1, 2**60, 3]), doc_id=[1.0, 2.0, float("nan")], label=[0.5, 1, 2]
+        ),
+        "missing labels are told by the number of their row": written(
+            query=[*"aaaa"], document=[*"wxyz"], label=[1, None, 0, float("inf")]
+        ),
+        "categories, booleans and bytes": written(
+            query=pd.Categorical(["a", "a"]), document=[b"one", "二".encode()], label=[True, False]
+        ),
+        "lists in cells are entries": written(
+            query=["a"], docs=[["x", "y"]], true_scores=[[1, 0]], pred_scores=[[0.1, 0.2]]
+        ),
+        **{f"Parquet, cut at {cut}": many[:cut] for cut in (10, 200, -5)},
+        **{f"Arrow, cut at {cut}": whole[:cut] for cut in (-1, -30, 300)},
+        "batches that the end names are not there": (
+            whole[: ends - last.serialize().size] + whole[ends:]
+        ),
+        "an empty table": written(query=[], document=[], label=[]),
+        "two columns of one name": parquet(
+            pa.table([["a"], ["b"], [1]], names=["query", "query", "label"])
+        ),
+    }
+    approved("readers/parquet.en", shown({name: {"x": data} for name, data in tables.items()}))
+
+
+def test_scores_keep_their_precision(parse):
+    score = 0.1 + 2**-50
+    data = written(query_id=["q"], doc_id=["d1"], score=[score], label=[1])
+    assert parse({"x": data}).candidates.scores.tolist() == [score]
+
+
+@pytest.mark.parametrize(
+    ("largest", "texts"),
+    [
+        (2.0**53 - 1, ["9007199254740991", "1"]),
+        (2.0**53, ["9007199254740992.0", "1.0"]),
+        (1.5, ["1.5", "1.0"]),
+    ],
+)
+def test_whole_numbers_that_a_float_holds_exactly_are_written_whole(largest, texts):
+    data = written(label=[largest, 1.0])
+    assert reader.read(data, "x", ReadLimits()).frame["label"].tolist() == texts

@@ -213,12 +213,3 @@ def test_which_character_separates(text, found):
 def test_a_row_is_called_by_its_line(text, lines, names):
     table = delimited.read(text, ",", "x", ReadLimits())
     assert (table.lines.tolist(), table.names) == (lines, names)
-
-
-@pytest.mark.parametrize("quoted", [False, True])
-@pytest.mark.parametrize("limit", ["columns", "rows"])
-def test_as_many_columns_and_rows_as_allowed_are_read(limit, quoted):
-    text = "query,label\na,1\nb,2\n".replace("a", '"a"' if quoted else "a", 1)
-    assert len(delimited.read(text, ",", "x", ReadLimits(**{limit: 2}))) == 2
-    with pytest.raises(LimitError, match="more than 1 "):
-        delimited.read(text, ",", "x", ReadLimits(**{limit: 1}))

@@ -5,7 +5,6 @@ from types import ModuleType
 
 import pytest
 
-from rankdash.errors import LimitError
 from rankdash.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
 from rankdash.readers.parse.columns import MOST_GRADES
 from rankdash.readers.parse.limits import ReadLimits
@@ -179,19 +178,3 @@ def test_a_value_is_a_text(value, text):
 def test_rows_are_those_of_the_longest_list_and_know_their_lines(text, name, lines):
     table = (cast if "turn" in text else json_records).read(text, "x", ReadLimits())
     assert (table.format, table.lines.tolist()) == (name, lines)
-
-
-@pytest.mark.parametrize(
-    ("reader", "text", "limit", "most"),
-    [
-        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "rows", 2),
-        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "columns", 2),
-        (json_records, '{"a": "abcd", "b": 1}\n{"a": "b"}', "field_chars", 4),
-        (collection, json.dumps(WHOLE), "rows", 4),
-        (cast, json.dumps([{"number": n, "turn": TURNS} for n in (1, 2)]), "rows", 2),
-    ],
-)
-def test_as_much_as_allowed_is_read(reader, text, limit, most):
-    reader.read(text, "x", ReadLimits(**{limit: most}))
-    with pytest.raises(LimitError, match="more than"):
-        reader.read(text, "x", ReadLimits(**{limit: most - 1}))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
 from rankdash.readers.formats import letor
 
@@ -71,11 +70,3 @@ def test_documents_without_a_name_are_counted_by_query():
     assert table.findings[0].count == 3
     assert table.wants == ("score",)
     assert letor.read("1 qid:a # d\n", "x", ReadLimits()).wants == ()
-
-
-@pytest.mark.parametrize(("limit", "most"), [("rows", 2), ("columns", 2), ("field_chars", 3)])
-def test_limits_hold_at_their_number(limit, most):
-    text = "1 qid:abc 1:2 2:4 # d\n0 qid:abc 1:2 # e\n"
-    assert len(letor.read(text, "x", ReadLimits(**{limit: most}))) == 2
-    with pytest.raises(LimitError):
-        letor.read(text, "x", ReadLimits(**{limit: most - 1}))

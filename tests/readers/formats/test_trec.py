@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, read
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
@@ -227,15 +226,3 @@ def test_one_padded_line_makes_blanks_separate(text, queries):
 def test_a_line_has_the_fields_of_a_run_of_qrels_or_of_plain_labels(line, shape):
     """Two short ids and a number are plain labels; a label of qrels stands behind an iteration."""
     assert shape_of(line) == shape
-
-
-@pytest.mark.parametrize("blank", [False, True])
-def test_lines_and_limits_are_the_same_of_even_and_uneven_files(blank):
-    text = "q1 0 d1 1\n" + "\n" * blank + "q1 0 doc2 0\n"
-    table = trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=2, field_chars=4))
-    assert table.lines.tolist() == [1, 2 + blank]
-    assert table.frame.to_numpy().tolist() == [["q1", "d1", "1"], ["q1", "doc2", "0"]]
-    with pytest.raises(LimitError, match="more than 1 row"):
-        trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(rows=1))
-    with pytest.raises(LimitError, match="A field has"):
-        trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits(field_chars=3))

@@ -90,41 +90,41 @@ def test_python_reads_them_the_same(files):
 
 def test_each_command_that_reads_labels_reverses_them(files, capsys, tmp_path):
     qrels, run = files
+    other, page = tmp_path / "other.run", tmp_path / "report.html"
+    other.write_text(FOUND.replace("bm25", "other"))
+    asked = ("--reverse-labels", "5")
+    pair = ("--qrels", qrels, "--baseline", run, "--challenger", str(other))
+    evaluated, compared = ("evaluate", qrels, run, *asked), ("compare", *pair, *asked)
+    gated = ("gate", *pair, *asked, "--min", f"ndcg@10={NDCG - 0.001}")
 
     def said(*arguments: str) -> str:
         assert main(list(arguments)) == 0
         return capsys.readouterr().out
 
-    assert "reverse-labels" not in said("check", qrels, run, "--reverse-labels", "5")
-    assert NOTE in said("check", qrels, run, "--reverse-labels", "5")
     assert "--reverse-labels N" in said("check", qrels, run)
-    asked = ("--reverse-labels", "5", "--metric", "ndcg@10")
-    assert NOTE in said("evaluate", qrels, run, *asked)
-    found = json.loads(said("evaluate", qrels, run, *asked, "--json"))
-    assert found["settings"]["worst_label"] == 5
+    assert "reverse-labels" not in said("check", qrels, run, *asked)
+    for command, begins in (
+        (("check", qrels, run, *asked), ""),
+        (evaluated, ""),
+        (compared, ""),
+        ((*compared, "--format", "markdown"), ""),
+        ((*compared, "--format", "latex"), "% "),
+        (gated, ""),
+        ((*gated, "--format", "markdown"), ""),
+    ):
+        assert f"{begins}{NOTE}" in said(*command), command
+    found = json.loads(said(*evaluated, "--metric", "ndcg@10", "--json"))
     assert found["systems"]["bm25"]["mean"]["ndcg@10"] == pytest.approx(NDCG)
-    other = tmp_path / "other.run"
-    other.write_text(FOUND.replace("bm25", "other"))
-    pair = ("--qrels", qrels, "--baseline", run, "--challenger", str(other))
-    compared = json.loads(said("compare", *pair, *asked, "--json"))
-    assert compared["settings"]["worst_label"] == 5
-    assert NOTE in said("compare", *pair, *asked)
-    for form, begins in (("markdown", ""), ("latex", "% ")):
-        lines = said("compare", *pair, *asked, "--format", form).splitlines()
-        assert [line for line in lines if NOTE in line] == [f"{begins}{NOTE}"]
-    checked = ("gate", *pair, "--reverse-labels", "5", "--min", f"ndcg@10={NDCG - 0.001}")
-    text = said(*checked)
-    assert text.startswith("Passed") and NOTE in text.splitlines()
-    outcome = json.loads(said(*checked, "--json"))
-    assert (outcome["settings"]["worst_label"], NOTE in outcome["notes"]) == (5, True)
-    assert NOTE in said(*checked, "--format", "markdown").splitlines()
-    notes = ElementTree.fromstring(said(*checked, "--format", "junit")).find("testsuite/system-out")
+    outcome = json.loads(said(*gated, "--json"))
+    assert NOTE in outcome["notes"]
+    for each in (found, outcome, json.loads(said(*compared, "--json"))):
+        assert each["settings"]["worst_label"] == 5
+    notes = ElementTree.fromstring(said(*gated, "--format", "junit")).find("testsuite/system-out")
     assert NOTE in notes.text.splitlines()
     unchanged = json.loads(said("gate", *pair, "--min", "0.1", "--json"))
     assert unchanged["settings"]["worst_label"] is None
     assert not any("reversed" in note for note in unchanged["notes"])
-    page = tmp_path / "report.html"
-    said("report", "--data", qrels, run, str(other), "--out", str(page), "--reverse-labels", "5")
+    said("report", "--data", qrels, run, str(other), "--out", str(page), *asked)
     assert "5 minus the label in the files" in page.read_text()
 
 

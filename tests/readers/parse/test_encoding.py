@@ -11,77 +11,38 @@ from hypothesis import strategies as st
 from rankdash.errors import FormatError
 from rankdash.readers import Source, read
 from rankdash.readers.parse.encoding import decode
+from tests.readers.reading import shown
 
 TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
-QUERIES = ["如何退货", "营业时间"]
 
 
-@pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "gb18030", "gbk", "gb2312", "utf-16", "utf-32"]
-)
-def test_chinese_in_every_encoding(parse, encoding):
-    assert parse({"x": TEXT.encode(encoding)}).queries["text"].tolist() == QUERIES
-
-
-@pytest.mark.parametrize(
-    ("mark", "encoding"),
-    [
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-        (codecs.BOM_UTF32_LE, "utf-32-le"),
-        (codecs.BOM_UTF32_BE, "utf-32-be"),
-    ],
-)
-def test_every_byte_order_mark(parse, mark, encoding):
-    assert parse({"x": mark + TEXT.encode(encoding)}).queries["text"].tolist() == QUERIES
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_without_a_mark(parse, encoding, found):
-    parsed = parse({"x": "query,document,label\na gift,bring it,1\n".encode(encoding)})
-
-    assert parsed.queries["text"].tolist() == ["a gift"]
-    assert found(parsed, "encoding").params["encoding"] == encoding.upper()
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_column_name(parse):
-    parsed = parse({"x": b"\xef\xbb\xbfquery_id,query,document,label\n007,a,b,1\n"})
-
-    assert parsed.queries["query_id"].tolist() == ["007"]
-
-
-@pytest.mark.parametrize("start", ['[{"query": "a", "document": "b", "label": 1}]', "q1 0 d1 1\n"])
-def test_a_byte_order_mark_before_json_and_trec(parse, start):
-    assert len(parse({"x": b"\xef\xbb\xbf" + start.encode()}).qrels) == 1
-
-
-def test_a_guessed_encoding_is_told_with_an_example(parse, found):
-    finding = found(parse({"x": TEXT.encode("gb18030")}), "encoding")
-
-    assert finding.text == "The file is not UTF-8; it is read as GB18030."
-    assert finding.examples[0] == "如何退货,把商品寄回来即可，七天之内,1"
-
-
-def test_one_bad_byte_in_utf8_is_refused_by_its_line_and_not_read_as_another_encoding(parse):
-    data = TEXT.encode().replace("休".encode(), b"\xbc\x91")
-
-    with pytest.raises(FormatError, match="cannot be read") as refused:
-        parse({"x.csv": data})
-    assert (refused.value.file, refused.value.line) == ("x.csv", 3)
-    assert "UTF-8" in refused.value.remedy
-
-
-def test_western_text_is_not_taken_for_chinese(parse):
-    data = "query,document,label\nfeng shui,b,1\ncafé près d'ici,déjà vu,1\n".encode("cp1252")
-
-    with pytest.raises(FormatError) as refused:
-        parse({"x": data})
-    assert refused.value.line == 3
-
-
-def test_a_utf16_file_cut_in_the_middle_of_a_character(parse):
-    with pytest.raises(FormatError):
-        parse({"x": codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le")[:-1]})
+def test_every_encoding_is_found_told_where_it_was_guessed_and_refused_by_line(approved):
+    western = "query,document,label\nfeng shui,b,1\ncafé près d'ici,déjà vu,1\n"
+    plain = "query,document,label\na gift,bring it,1\n"
+    cut = codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le")[:-1]
+    contents = {
+        **{
+            encoding: TEXT.encode(encoding)
+            for encoding in ("utf-8", "utf-8-sig", "gb18030", "gbk", "gb2312", "utf-16", "utf-32")
+        },
+        **{
+            f"{encoding} behind its mark": mark + TEXT.encode(encoding)
+            for mark, encoding in (
+                (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+                (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+            )
+        },
+        **{f"{name} without a mark": plain.encode(name) for name in ("utf-16-le", "utf-16-be")},
+        "a mark before a name, JSON and TREC": b"\xef\xbb\xbf" + plain.encode(),
+        "a mark before JSON": b'\xef\xbb\xbf[{"query": "a", "document": "b", "label": 1}]',
+        "a mark before TREC": b"\xef\xbb\xbfq1 0 d1 1\n",
+        "one bad byte is not read as another encoding": TEXT.encode().replace(
+            "休".encode(), b"\xbc\x91"
+        ),
+        "western text is not taken for Chinese": western.encode("cp1252"),
+        "UTF-16 cut in the middle of a character": cut,
+    }  # fmt: skip
+    approved("readers/encodings.en", shown({name: {"x": data} for name, data in contents.items()}))
 
 
 @given(

@@ -7,40 +7,68 @@ import pytest
 
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, sources_from_path
-from rankdash.readers.parse.table import (
-    refuse_many_bytes,
-    refuse_many_columns,
-    refuse_many_rows,
-)
-from tests.readers.formats.test_tools import arrow, parquet
+from rankdash.readers.formats import cast, collection
+from rankdash.readers.parse.table import refuse_many_bytes
 from tests.readers.reading import limits, shown
+from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 
-CSV = "query,document,label\n" + "".join(f"a,b{i},1\n" for i in range(30))
-JSONL = "\n".join(f'{{"query": "a", "document": "b{i}", "label": 1}}' for i in range(30))
-QRELS = "".join(f"q1 0 d{i} 1\n" for i in range(30))
-ROWS = [{"query": "a", "document": f"b{i}", "label": 1} for i in range(30)]
-CONTENTS = {
-    "csv": CSV,
-    "jsonl": JSONL,
-    "json": "[" + JSONL.replace("\n", ",") + "]",
-    "trec": QRELS,
-    "trec, uneven": QRELS + "\n",
-    "parquet": parquet(ROWS),
-    "arrow": arrow(ROWS),
-    "nested": '{"query": "a", "docs": [' + ",".join(f'"d{i}"' for i in range(30)) + "]}",
+# What holds three rows of five columns, and a longest field of thirteen characters.
+ALIKE = {
+    **SAME,
+    "Excel": excel(pd.read_csv(io.BytesIO(SAME["CSV"]))),
+    "CSV, quoted": SAME["CSV"].replace(b"Open hours", b'"Open hours"'),
+    "CSV, a row refused": SAME["CSV"].replace(b",d2,Open hours", b""),
 }
+OTHERS = {
+    "TREC qrels": (b"q1 0 d1 1\nq1 0 doc2 0\n", {"rows": 2, "field_chars": 4}),
+    "TREC qrels, uneven": (b"q1 0 d1 1\n\nq1 0 doc2\nq1 0 d3 1\n", {"rows": 3, "field_chars": 4}),
+    "TREC run": (b"q1 Q0 d1 1 2 x\nq1 Q0 doc2 2 1 x\n", {"rows": 2, "field_chars": 4}),
+    "LETOR": (
+        b"1 qid:abc 1:2 2:4 # d\n0 qid:abc 1:2 # e\n",
+        {"rows": 2, "columns": 2, "field_chars": 3},
+    ),
+}
+# The header of a sheet is a row.
+LIMITED = [
+    *((content, limit, most + (name == "Excel" and limit == "rows"))
+      for name, content in ALIKE.items()
+      for limit, most in (("rows", 3), ("columns", 5), ("field_chars", 13))),
+    *((content, limit, most) for content, of in OTHERS.values() for limit, most in of.items()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "limit", "most"), LIMITED)
+def test_as_much_as_allowed_is_read_and_one_more_is_refused(parse, content, limit, most):
+    parse({"x": content}, limits=ReadLimits(**{limit: most}))
+    with pytest.raises(LimitError, match=f"RANKDASH_MAX_{limit.upper()}") as refused:
+        parse({"x": content}, limits=ReadLimits(**{limit: most - 1}))
+    assert refused.value.file == "x"
+
+
+TOPIC = {"number": 1, "turn": [{"number": 1, "utterance": "a"}]}
+WHOLE = {"corpus": {"d1": "one", "d2": "two"}, "qrels": {"q1": ["d1", "d2"], "q2": {"d2": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("reader", "value", "most"), [(cast, [TOPIC, TOPIC], 2), (collection, WHOLE, 3)]
+)
+def test_turns_and_labels_of_whole_sets_are_rows(reader, value, most):
+    reader.read(shape(value).decode(), "x", ReadLimits(rows=most))
+    with pytest.raises(LimitError, match=f"more than {most - 1} row"):
+        reader.read(shape(value).decode(), "x", ReadLimits(rows=most - 1))
+
+
 LONG = "long" * 30
-WIDE = {f"c{i}": "x" for i in range(20)}
 REPEATED = [{"query": "a" * 1000, "document": "b", "label": 1}] * 5000
 
 
 def test_what_is_beyond_a_limit_is_refused(approved):
-    size = len(CSV.encode())
+    rows = [{"query": "a", "document": f"b{i}", "label": 1} for i in range(30)]
+    long = [rows[0], {**rows[1], "query": LONG}]
+    size = len(csv(rows))
     cases = {
-        **{
-            f"more rows, {name}": ({name: content}, limits(rows=29))
-            for name, content in CONTENTS.items()
-        },
+        "more rows": ({"x": csv(rows)}, limits(rows=29)),
+        "more columns": ({"x": csv(rows)}, limits(columns=2)),
         **{
             f"a field too long, {name}": ({name: content}, limits(field_chars=100))
             for name, content in (
@@ -48,31 +76,17 @@ def test_what_is_beyond_a_limit_is_refused(approved):
                 ("jsonl", f'{{"query": "a", "document": "b"}}\n\n{{"query": "{LONG}"}}'),
                 ("json", f'[\n{{"query": "a"}},\n{{"query": "{LONG}"}}]'),
                 ("trec", f"q1 0 d1 1\nq1 0 {LONG} 1\n"),
-                ("parquet", parquet([ROWS[0], {**ROWS[1], "query": LONG}])),
-                ("arrow", arrow([ROWS[0], {**ROWS[1], "query": LONG}])),
+                ("parquet", parquet(long)),
+                ("arrow", arrow(long)),
             )
         },
-        **{
-            f"more columns, {name}": ({name: content}, limits(columns=10))
-            for name, content in (
-                ("csv", ",".join(WIDE) + "\n" + ",".join(WIDE.values())),
-                ("jsonl", "\n".join(f'{{"k{i}": 1}}' for i in range(20))),
-                ("parquet", parquet([WIDE])),
-                ("arrow", arrow([WIDE])),
-            )
-        },
-        "a file as large as allowed": ({"x.csv": CSV}, limits(file_bytes=size)),
-        "a byte more": ({"x.csv": CSV}, limits(file_bytes=size - 1)),
+        "a file as large as allowed": ({"x.csv": csv(rows)}, limits(file_bytes=size)),
+        "a byte more": ({"x.csv": csv(rows)}, limits(file_bytes=size - 1)),
         "a file that unpacks to too much": (
             {"x": parquet(REPEATED)}, limits(unpacked_bytes=1_000_000)
         ),
     }  # fmt: skip
     approved("readers/limits.en", shown(cases))
-
-
-@pytest.mark.parametrize("name", [name for name in CONTENTS if name != "nested"])
-def test_as_many_rows_as_allowed_are_read(parse, name):
-    assert len(parse({name: CONTENTS[name]}, limits=ReadLimits(rows=30)).qrels) == 30
 
 
 def test_a_document_longer_than_the_csv_modules_own_limit_is_read(parse):
@@ -83,7 +97,7 @@ def test_a_document_longer_than_the_csv_modules_own_limit_is_read(parse):
 
 def test_file_size_is_checked_before_the_file_is_read(tmp_path, monkeypatch):
     file = tmp_path / "large.csv"
-    file.write_text(CSV)
+    file.write_bytes(SAME["CSV"])
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail("it was read"))
     with pytest.raises(LimitError, match=r"large\.csv"):
         Source.from_path(file, limits=ReadLimits(file_bytes=100))
@@ -91,25 +105,16 @@ def test_file_size_is_checked_before_the_file_is_read(tmp_path, monkeypatch):
 
 def test_as_many_files_as_allowed_are_taken_from_a_folder(tmp_path):
     for i in range(3):
-        (tmp_path / f"{i}.csv").write_text(CSV)
+        (tmp_path / f"{i}.csv").write_bytes(SAME["CSV"])
     assert len(sources_from_path(tmp_path, limits=ReadLimits(files=3))) == 3
     with pytest.raises(LimitError, match="more than 2 files"):
         sources_from_path(tmp_path, limits=ReadLimits(files=2))
 
 
-@pytest.mark.parametrize(
-    ("refuse", "limit"),
-    [
-        (refuse_many_rows, "rows"),
-        (refuse_many_columns, "columns"),
-        (refuse_many_bytes, "unpacked_bytes"),
-    ],
-)
-def test_as_much_as_allowed_is_accepted_and_one_more_is_not(refuse, limit):
-    limits = ReadLimits(**{limit: 7})
-    refuse(7, "x", limits)
+def test_as_many_bytes_as_allowed_are_accepted_and_one_more_is_not():
+    refuse_many_bytes(7, "x", ReadLimits(unpacked_bytes=7))
     with pytest.raises(LimitError) as refused:
-        refuse(8, "x", limits)
+        refuse_many_bytes(8, "x", ReadLimits(unpacked_bytes=7))
     assert refused.value.file == "x"
 
 

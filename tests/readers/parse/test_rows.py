@@ -1,6 +1,5 @@
 """Rows of a file: a label without a rank or a score is a label all the same."""
 
-import io
 import json
 
 import pandas as pd
@@ -12,6 +11,7 @@ from rankdash.loading import load
 from rankdash.readers import Source
 from rankdash.readers.parse.skipped_rows import Refusals
 from tests.readers.reading import shown
+from tests.readers.samples import lines, parquet, shape
 
 # Five questions of an FAQ. The search finds the answers of three among its first three, and those
 # of two not at all.
@@ -33,58 +33,33 @@ FAQ = pd.DataFrame(
 )
 
 
-def _records(frame):
-    return [
-        {name: None if pd.isna(value) else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-
-
-def _entries(frame):
-    """One entry a query, with lists; `initial_scores` fall with the rank."""
-    scored = frame.assign(initial_score=10 - frame["rank"])
-    return [
-        {
-            "query_id": query,
-            "query": rows["query"].iloc[0],
-            "docs": rows["document"].to_list(),
-            "doc_ids": rows["doc_id"].to_list(),
-            "true_scores": [None if pd.isna(x) else x for x in rows["label"]],
-            "initial_scores": [None if pd.isna(x) else x for x in rows["initial_score"]],
-        }
-        for query, rows in scored.groupby("query_id", sort=False)
-    ]
-
-
-def _parquet(frame):
-    packed = io.BytesIO()
-    frame.to_parquet(packed)
-    return packed.getvalue()
-
-
-def _lines(records):
-    return "\n".join(map(json.dumps, records)).encode()
-
-
+# An entry for each query, with lists; `initial_scores` fall with the rank.
+ENTRIES = [
+    {
+        "query_id": query,
+        "query": rows["query"].iloc[0],
+        "docs": rows["document"].to_list(),
+        "doc_ids": rows["doc_id"].to_list(),
+        "true_scores": [None if pd.isna(x) else x for x in rows["label"]],
+        "initial_scores": [None if pd.isna(x) else 10 - x for x in rows["rank"]],
+    }
+    for query, rows in FAQ.groupby("query_id", sort=False)
+]
+RECORDS = json.loads(FAQ.to_json(orient="records"))
 SCORED = FAQ.assign(score=10 - FAQ["rank"]).drop(columns="rank")
 FORMS = {
     "csv": {"faq.csv": FAQ.to_csv(index=False).encode()},
     "csv, scores": {"faq.csv": SCORED.to_csv(index=False).encode()},
-    "json lines": {"faq.jsonl": _lines(_records(FAQ))},
+    "json": {"faq.json": shape(RECORDS)},
     "json lines, keys left out": {
-        "faq.jsonl": _lines(
-            {name: value for name, value in row.items() if value is not None}
-            for row in _records(FAQ)
+        "faq.jsonl": lines(
+            [{name: cell for name, cell in row.items() if cell is not None} for row in RECORDS]
         )
     },
-    "json": {"faq.json": json.dumps(_records(SCORED)).encode()},
-    "nested json": {"faq.json": json.dumps(_entries(FAQ)).encode()},
-    "parquet": {"faq.parquet": _parquet(FAQ)},
-    "nested parquet": {"faq.parquet": _parquet(pd.DataFrame(_entries(FAQ)))},
-    "mixed": {
-        "one.csv": FAQ[:7].to_csv(index=False).encode(),
-        "two.jsonl": _lines(_records(FAQ[7:])),
-    },
+    "nested json": {"faq.json": shape(ENTRIES)},
+    "parquet": {"faq.parquet": parquet(FAQ)},
+    "nested parquet": {"faq.parquet": parquet(ENTRIES)},
+    "mixed": {"one.csv": FAQ[:7].to_csv(index=False).encode(), "two.jsonl": lines(RECORDS[7:])},
 }
 
 

@@ -1,58 +1,68 @@
-"""Tables of an id and a text: which side they are, and ids that come again."""
+"""Tables of an id and a text: which side they are, and ids that come again; JSON's own places."""
+
+import json
 
 import pytest
 
-from rankdash.readers import MappingNeeded
+from rankdash.infile import whole_characters
+from rankdash.readers.parse.json_lines import RecordPlaces
+from tests.readers.reading import shown
 
 QRELS = "q1 0 d1 1\nq2 0 d2 1\n"
 
 
+def test_the_side_of_a_table_is_told_by_its_ids_then_its_name_then_what_is_missing(approved):
+    documents = {"d.csv": "doc_id,document\nd1,words\n"}
+    queries = {"q.csv": "query_id,query\nq1,words\n"}
+    again = "d1,One,words\nd1,One,words\nd1,Two,words\nd1,One,more\nd2,One,words\nd3,,a\nd4,,b\n"
+
+    def table(name: str, ids: str, beside: dict[str, str]) -> dict[str, str]:
+        rows = "".join(f"{identity},words of {identity}\n" for identity in ids.split())
+        return {name: f"id,text\n{rows}", "qrels": QRELS, **beside}
+
+    cases = {
+        **{
+            f"{name} with {ids}": table(name, ids, {})
+            for name, ids in (
+                ("passages.csv", "q1 q2"), ("questions.csv", "d1 d2"), ("questions.csv", "x y"),
+                ("passages.csv", "x y"), ("questions.csv", "q1 d1"), ("passages.csv", "q1 d1"),
+                ("passages.csv", "q1 q2 d1"),
+            )
+        },
+        "documents are there": table("table.csv", "x", documents),
+        "queries are there": table("table.csv", "x", queries),
+        "neither is": table("table.csv", "x", {}),
+        "both are": table("table.csv", "x", documents | queries),
+        "an id that comes again": {"docs.csv": f"doc_id,title,document\n{again}", "qrels": QRELS},
+    }  # fmt: skip
+    approved("readers/sides.en", shown(cases))
+
+
+def test_of_a_key_that_stands_twice_the_last_is_meant_as_a_decoder_means_it():
+    places = RecordPlaces('{"a": 1,\n "b": 2,\n "a": 3}')
+    found = places.member(places.outermost(), "a")
+    assert (found.value, found.line) == (3, 3)
+    assert places.member(places.outermost(), "c") is None
+
+
 @pytest.mark.parametrize(
-    ("name", "ids", "side"),
+    ("text", "expected", "count"),
     [
-        ("passages.csv", ("q1", "q2"), "queries"),
-        ("questions.csv", ("d1", "d2"), "documents"),
-        ("questions.csv", ("x", "y"), "queries"),
-        ("passages.csv", ("x", "y"), "documents"),
-        ("questions.csv", ("q1", "d1"), "queries"),
-        ("passages.csv", ("q1", "d1"), "documents"),
-        ("passages.csv", ("q1", "q2", "d1"), "queries"),
+        (r'"x\ud800y\udfff"', r'"x\ufffdy\ufffd"', 2),
+        (r'{"\uDC00k": "\uD83D\uDE00"}', r'{"\ufffdk": "\uD83D\uDE00"}', 1),
+        (r'"\ud83d\ud83d\ude00"', r'"\ufffd\ud83d\ude00"', 1),
+        (r'"\\ud800 \\\ud800"', r'"\\ud800 \\\ufffd"', 1),
+        (r'"\u00d8\\"', r'"\u00d8\\"', 0),
     ],
 )
-def test_the_ids_tell_the_side_of_a_table_and_where_both_fit_its_name(parse, name, ids, side):
-    rows = "".join(f"{identity},words of {identity}\n" for identity in ids)
-
-    parsed = parse({name: f"id,text\n{rows}", "qrels": QRELS})
-
-    assert parsed.formats[name] == f"CSV, {side}"
+def test_half_a_pair_becomes_a_mark_where_it_stands(text, expected, count):
+    assert whole_characters(text) == (expected, count)
+    json.loads(expected).__repr__().encode()
 
 
-@pytest.mark.parametrize(
-    ("files", "side"),
-    [
-        ({"d.csv": "doc_id,document\nd1,words\n"}, "queries"),
-        ({"q.csv": "query_id,query\nq1,words\n"}, "documents"),
-        ({}, None),
-        ({"d.csv": "doc_id,document\nd1,words\n", "q.csv": "query_id,query\nq1,words\n"}, None),
-    ],
-    ids=["documents there", "queries there", "neither", "both"],
-)
-def test_a_table_that_neither_ids_nor_name_tell_is_the_side_that_is_missing(parse, files, side):
-    files = {"table.csv": "id,text\nx,words of x\n", "qrels": QRELS, **files}
-    if side:
-        assert parse(files).formats["table.csv"] == f"CSV, {side}"
-    else:
-        with pytest.raises(MappingNeeded, match="recognised as query or document"):
-            parse(files)
-
-
-def test_an_id_that_comes_again_is_refused_with_another_text_or_title_and_else_counted(
-    parse, found
-):
-    rows = "d1,One,words\nd1,One,words\nd1,Two,words\nd1,One,more\nd2,One,words\nd3,,a\nd4,,b\n"
-
-    parsed = parse({"docs.csv": f"doc_id,title,document\n{rows}", "qrels": QRELS})
-
-    assert found(parsed, "repeated_id").params["lines"] == "4, 5"
-    assert found(parsed, "repeated_rows").count == 1
-    assert parsed.documents["title"].tolist()[:2] == ["One", "One"]
+@pytest.mark.parametrize("wrap", ["[{}]", '{{"data": [{}]}}', "{}"])
+def test_half_characters_in_texts_and_names_are_a_finding(parse, found, wrap):
+    row = r'{"query": "a\ud800", "document": "b", "label": 1, "k\udc00": 2, "\ud83d\ude00": 3}'
+    parsed = parse({"x": wrap.format(row) if wrap != "{}" else row + "\n" + row})
+    assert parsed.queries["text"].tolist() == ["a\ufffd"]
+    assert found(parsed, "half_characters").count == (4 if wrap == "{}" else 2)

@@ -1,4 +1,5 @@
-"""Whatever is in a file beside the data, it is read or refused with the file and a remedy."""
+"""Changed files of data, and of every kind beside it, are read or refused with the file, the reason
+and a remedy, whatever was changed: some of them here, ten times as many with `--all`."""
 
 import json
 import re
@@ -8,9 +9,13 @@ import pytest
 
 from rankdash.errors import DataError, RankdashError
 from rankdash.i18n import error_text
-from tests.fuzz.side_files import SIDE_FILES, mutated, read, whole
+from rankdash.loading import examine
+from tests.fuzz import side_files
+from tests.fuzz.independent import silently_wrong
+from tests.fuzz.mutated import FORMATS, mutated, sources
+from tests.fuzz.side_files import SIDE_FILES
 
-FILES = 100
+thorough = pytest.mark.thorough
 # What stands in the place of a text or a number.
 HOSTILE = {
     "deep lists": b"[" * 100_000,
@@ -28,25 +33,38 @@ HOSTILE = {
 _VALUE = re.compile(rb'"[^"\n]{0,40}"|(?<![\w.])\d[\d.]{0,20}')
 
 
-@pytest.mark.parametrize("kind", SIDE_FILES)
-def test_a_file_that_nobody_changed_is_read(kind):
-    read(kind, whole(kind))
-
-
-@pytest.mark.parametrize("kind", SIDE_FILES)
-def test_a_hundred_changed_files_of_a_kind(kind):
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 200), marks=thorough)])
+@pytest.mark.parametrize("name", FORMATS)
+def test_changed_files_of_a_format_are_read_rightly_or_refused(name, seeds):
+    loaded = examine(sources(name, FORMATS[name]))
+    assert loaded.dataset.documents is not None
+    assert silently_wrong(name, FORMATS[name], loaded) == ""
     refused = 0
-    for seed in range(FILES):
-        refused += _refused(kind, mutated(kind, seed))
+    for seed in seeds:
+        try:
+            loaded = examine(sources(name, mutated(name, seed)))
+        except DataError as error:
+            refused += 1
+            assert error.file.startswith(("changed", "labels")), (seed, error)
+            error_text(error).encode()
+        else:
+            assert silently_wrong(name, mutated(name, seed), loaded) == "", seed
     assert refused > 0
 
 
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 100), marks=thorough)])
+@pytest.mark.parametrize("kind", SIDE_FILES)
+def test_changed_files_beside_the_data_are_read_or_refused(kind, seeds):
+    side_files.read(kind, side_files.whole(kind))
+    assert sum(_refused(kind, side_files.mutated(kind, seed)) for seed in seeds) > 0
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(8, marks=thorough)])
 @pytest.mark.parametrize("kind", [kind for kind in SIDE_FILES if kind != "workspace"])
-def test_whatever_stands_in_place_of_a_value(kind):
-    content = whole(kind)
+def test_whatever_stands_in_place_of_a_value(kind, most):
+    content = side_files.whole(kind)
     places = [found.span() for found in _VALUE.finditer(content)]
-    step = max(1, len(places) // 8)
-    for start, end in places[::step]:
+    for start, end in places[:: max(1, len(places) // most)]:
         for value in HOSTILE.values():
             _refused(kind, content[:start] + value + content[end:])
 
@@ -54,7 +72,7 @@ def test_whatever_stands_in_place_of_a_value(kind):
 def _refused(kind: str, content: bytes) -> bool:
     """Whether the file is refused; what is no error of rankdash's own is raised."""
     try:
-        read(kind, content)
+        side_files.read(kind, content)
     except RankdashError as error:
         error_text(error).encode()
         return True
@@ -77,15 +95,13 @@ def _refused(kind: str, content: bytes) -> bool:
 )
 def test_the_line_and_what_to_do_are_told(kind, content, line, tmp_path):
     if content is None:
-        rows = whole(kind).splitlines()
-        rows[line - 1] = json.dumps(
-            json.loads(rows[line - 1]) | {"billed": {"calls": None}}
-        ).encode()
+        rows = side_files.whole(kind).splitlines()
+        changed = json.loads(rows[line - 1]) | {"billed": {"calls": None}}
+        rows[line - 1] = json.dumps(changed).encode()
         content = b"\n".join(rows) + b"\n"
     file: Path = tmp_path / SIDE_FILES[kind].name
     file.write_bytes(content)
     with pytest.raises(DataError) as refused:
         SIDE_FILES[kind].read(file)
-    assert refused.value.line == line
-    assert Path(refused.value.file).name == file.name
+    assert (refused.value.line, Path(refused.value.file).name) == (line, file.name)
     assert refused.value.remedy

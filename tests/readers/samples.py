@@ -1,0 +1,212 @@
+"""What other tools write: a small file in the shape of each."""
+
+import io
+import json
+
+import pandas as pd
+import pyarrow as pa
+
+
+def shape(value: object) -> bytes:
+    """JSON, a line each for what is inside."""
+    return json.dumps(value, indent=1).encode()
+
+
+def lines(rows: list[dict[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+def csv(rows: list[dict[str, object]], **settings: object) -> bytes:
+    return pd.DataFrame(rows).to_csv(index=False, **settings).encode()
+
+
+def excel(frame: pd.DataFrame) -> bytes:
+    written = io.BytesIO()
+    frame.to_excel(written, index=False)
+    return written.getvalue()
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    written = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(written)
+    return written.getvalue()
+
+
+def arrow(rows: list[dict[str, object]]) -> bytes:
+    """A stream, as `save_to_disk` of the `datasets` library writes it."""
+    table = pa.Table.from_pylist(rows)
+    written = io.BytesIO()
+    with pa.ipc.new_stream(written, table.schema) as stream:
+        stream.write_table(table)
+    return written.getvalue()
+
+
+ROWS = [
+    dict(zip(("query_id", "query", "doc_id", "document", "label"), row, strict=True))
+    for row in (
+        ("007", "return a gift", "d1", "Bring it back", 2),
+        ("007", "return a gift", "d2", "Open hours", 0),
+        ("8", "退货", "d1", "Bring it back", 0.5),
+    )
+]
+NESTED = [
+    {
+        "query_id": query_id,
+        "query": rows["query"].iloc[0],
+        "docs": list(rows["document"]),
+        "doc_ids": list(rows["doc_id"]),
+        "true_scores": list(rows["label"]),
+    }
+    for query_id, rows in pd.DataFrame(ROWS).groupby("query_id", sort=False)
+]
+# Format → a file of the same rows.
+SAME: dict[str, bytes] = {
+    "CSV": csv(ROWS),
+    "TSV": csv(ROWS, sep="\t"),
+    "CSV (;)": csv(ROWS, sep=";"),
+    "JSON lines": lines(ROWS),
+    "JSON": json.dumps(ROWS, ensure_ascii=False, indent=2).encode(),
+    "JSON, wrapped": json.dumps({"version": 1, "data": ROWS}).encode(),
+    "nested JSON": json.dumps(NESTED).encode(),
+    "nested JSON lines": lines(NESTED),
+    "Parquet": parquet(ROWS),
+    "Arrow": arrow([{**row, "label": float(row["label"])} for row in ROWS]),
+}
+MTEB = [
+    {"query": "how to boot", "positive": ["press F2", "use usb"], "negative": ["cook rice"]},
+    {"query": "cook", "positive": ["cook rice"], "negative": ["press F2"]},
+]
+BOOK = """query,docid,alice@example.com,Bob,Unknown
+star wars,11,3,2,
+star wars,1891,0,0,1
+rambo,7555,3,3,3
+rambo,1370,,,
+"""
+DETAIL = """Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating,overview,cast
+OSC,Movies,8,star wars,11,1,Star Wars,3,"A space, far away",Mark
+OSC,Movies,8,star wars,1891,2,Empire,,Ice,
+OSC,Movies,8,rambo,7555,1,Rambo,2,Jungle,Sly
+OSC,Movies,8,rambo,1370,2,Rocky,0,Boxing,Sly
+"""
+SNAPSHOT = """Snapshot Name,Snapshot Time,Case ID,Query Text,Doc ID,Doc Position,title
+(3/5/26) Weekly,2026-03-05T12:00:00Z,8,dog,doc-2,2,Great dog
+(3/5/26) Weekly,2026-03-05T12:00:00Z,8,dog,doc-1,1,Good dog
+(3/6/26) Later,2026-03-06T12:00:00Z,8,dog,doc-2,1,Great dog
+"""
+WANDS = {
+    "WANDS/query.csv": "query_id\tquery\tquery_class\n0\tsalon chair\tMassage Chairs\n"
+    "1\tsmart coffee table\tCoffee Tables\n",
+    "WANDS/product.csv": "product_id\tproduct_name\tproduct_class\tcategory hierarchy\t"
+    "product_description\tproduct_features\trating_count\taverage_rating\treview_count\n"
+    '0\tsolid wood bed\tBeds\tFurniture / Beds\ta 12" bed\tcolor:red\t15.0\t4.5\t15.0\n'
+    "1\tchair\tChairs\tFurniture\t\tcolor:blue|legs:4\t\t\t\n",
+    "WANDS/label.csv": "id\tquery_id\tproduct_id\tlabel\n0\t0\t0\tIrrelevant\n1\t0\t1\tExact\n"
+    "2\t1\t1\tPartial\n",
+}
+EXAMPLES = [
+    dict(
+        zip(
+            ("example_id", "query", "query_id", "product_id", "product_locale", "esci_label"),
+            row,
+            strict=True,
+        ),
+        small_version=0,
+        large_version=1,
+        split="test",
+    )
+    for row in (
+        (0, "fan 80 cfm", 7, "B000MOO21W", "us", "I"),
+        (1, "fan 80 cfm", 7, "B07X3Y6B1V", "us", "E"),
+        (2, "ventilador", 9, "B07X3Y6B1V", "es", "S"),
+        (3, "ventilador", 9, "B000MOO21W", "es", "C"),
+    )
+]
+PRODUCTS = [
+    {
+        "product_id": product,
+        "product_title": title,
+        "product_description": None,
+        "product_bullet_point": points,
+        "product_brand": "Panasonic",
+        "product_color": "White",
+        "product_locale": locale,
+    }
+    for product, title, points, locale in (
+        ("B000MOO21W", "Fan", "quiet", "us"),
+        ("B07X3Y6B1V", "Home fan", "strong", "us"),
+        ("B07X3Y6B1V", "Ventilador", "fuerte", "es"),
+        ("B000MOO21W", "Abanico", "callado", "es"),
+    )
+]
+ESCI = "query,product_id,product_locale,esci_label\n"
+TITLES = "product_id,product_title,product_brand,product_description,product_locale\n"
+JUDGED = [
+    {
+        "query": "red dress",
+        "ratings": [
+            {"docId": "B077ZJXCTS", "rating": "3.000"},
+            {"docId": "B071S6LTJJ", "rating": "0.000"},
+        ],
+    },
+    {"query": "laptop", "ratings": [{"docId": "B01IDSPDJI", "rating": 0.75}]},
+]
+JUDGMENT = {"name": "Imported", "type": "IMPORT_JUDGMENT", "judgmentRatings": JUDGED}
+RRE = {
+    "index": "core1",
+    "corpora_file": "electric_basses.bulk",
+    "id_field": "id",
+    "topics": [
+        {
+            "description": "Fender basses",
+            "query_groups": [
+                {
+                    "name": "brand search",
+                    "queries": [
+                        {"template": "only_q.json", "placeholders": {"$query": "fender"}},
+                        {"template": "only_q.json", "placeholders": {"$query": "Fender bass"}},
+                    ],
+                    "relevant_documents": {"1": {"gain": 3}, "2": {"gain": 2}},
+                }
+            ],
+        }
+    ],
+    "query_groups": [
+        {
+            "name": "colour",
+            "queries": [{"placeholders": {"$lang": "en", "$query": "white bass"}}],
+            "relevant_documents": {"3": ["7", "8"], "0": ["1"]},
+        }
+    ],
+}
+RRE_OF_QUEPID = {
+    "id_field": "id",
+    "index": "Movies",
+    "template": "template.json",
+    "queries": [
+        {
+            "placeholders": {"$query": "star trek"},
+            "relevant_documents": {"1": ["193"], "2": ["157", "152"]},
+        },
+    ],
+}
+RANX_QRELS = {"q_1": {"doc_a": 1, "doc_b": 0}, "q_2": {"doc_c": 2}}
+RANX_RUN = {"q_1": {"doc_a": 0.2, "doc_b": 0.9}, "q_2": {"doc_c": 3.5, "doc_d": 3.0}}
+LETOR = """2 qid:10 1:0.031 2:0.5 5:3 #docid = GX029-35 inc = 1 prob = 0.08
+0 qid:10 1:0.9 2:0.7 #docid = GX030-77 inc = 1 prob = 0.5
+1 qid:11 1:0.4 2:0.1 #docid = GX029-35 inc = 1 prob = 0.5
+"""
+HUB = {
+    "set/README.md": b"---\ndataset_info: {}\n---\n# A card",
+    "set/dataset_infos.json": b'{"default": {"splits": {}}}',
+    "set/corpus/corpus-00000-of-00002.parquet": parquet([{"_id": "d1", "title": "A", "text": "a"}]),
+    "set/corpus/corpus-00001-of-00002.parquet": parquet([{"_id": "d2", "title": "B", "text": "b"}]),
+    "set/queries/queries-00000-of-00001.parquet": parquet(
+        [{"_id": "q1", "text": "what"}, {"_id": "q2", "text": "who"}]
+    ),
+    "set/qrels/test-00000-of-00001.parquet": parquet(
+        [{"query-id": "q1", "corpus-id": "d1", "score": 1}]
+    ),
+    "set/qrels/train-00000-of-00001.parquet": parquet(
+        [{"query-id": "q2", "corpus-id": "d2", "score": 1}]
+    ),
+}

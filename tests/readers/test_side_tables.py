@@ -1,0 +1,101 @@
+"""Labels of several people, and latencies, from files of their own: which columns and cells say
+what, and what names its line."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from rankdash.errors import DataError
+from rankdash.readers import Source
+from rankdash.readers.parse.limits import ReadLimits
+from rankdash.readers.rated import read_rated
+from rankdash.readers.timings import read_timings
+from tests.approved import table
+
+
+def told(read: Callable[[], tuple[pd.DataFrame, object] | None]) -> str:
+    try:
+        found = read()
+    except DataError as error:
+        return f"refused: {error}\n"
+    if found is None:
+        return "a file of another kind\n"
+    rows = [list(found[0].columns), *found[0].to_numpy().tolist()]
+    return "".join(f"{' | '.join(map(str, row))}\n" for row in rows)
+
+
+def test_labels_of_several_people_say_who_and_when(approved):
+    def rated(head: str, *rows: str, limits: ReadLimits | None = None) -> str:
+        text = "".join(f"{row}\n" for row in (head, *rows))
+        return told(lambda: read_rated(Source("labels.csv", text.encode()), limits=limits))
+
+    head, cells = "query_id,doc_id,label,rater", {"query_id": "q1", "label": "1", "rater": "Ann"}
+    two = (head, "q1,d1,1,Ann", "q1,d2,1,Ann")
+    cases = {
+        "a row is of a person and a pair": rated(
+            f"{head},time", "q1,d1,2, Ann ,2026-01-31T12:00:00+02:00"
+        ),
+        **{
+            f"{name} says who labelled": rated(f"query_id,doc_id,label,{name}", "q1,d1,1,Bo")
+            for name in ("Annotator", "assessor", "labeler", "who", "标注员")
+        },
+        "of two names the surer counts, and a row may name nobody": rated(
+            "query_id,doc_id,label,who,rater", "q1,d1,1,Ann,Bo", "q2,d1,1,Ann,"
+        ),
+        **{
+            f"{name} says when, and what is no time is left out": rated(
+                f"{head},{name}", "q1,d1,1,a,2026-01-31", "q2,d1,1,a,soon", "q3,d1,1,a,"
+            )
+            for name in ("time", "made", "Created At", "updated_at")
+        },
+        **{
+            f"{', '.join(names)} alone": rated(
+                ",".join(names), ",".join(cells.get(name, "d1") for name in names)
+            )
+            for names in (
+                ("query_id", "doc_id", "label"), ("query_id", "label", "rater"), ("doc_id", "rater")
+            )
+        },
+        **{
+            f"{word} is no label": rated(head, f"q1,d1,{word},Ann", "q1,d2,0,Ann")
+            for word in ("cannot tell", "Unsure", "skip", "not sure", "不确定")
+        },
+        "an empty label is none and its row needs no ids": rated(
+            head, "q1,,,Ann", "q1,d1,1,Ann", ",d2,,Bo"
+        ),
+        **{
+            f"the row {row}": rated(head, "q1,d1,1,Ann", row)
+            for row in (",d2,1,Bo", "q2,,1,Bo", "q2,,unsure,Bo", "q2,d2,high,Bo")
+        },
+        "as many rows as allowed": rated(*two, limits=ReadLimits(rows=2)),
+        "and one more": rated(*two, limits=ReadLimits(rows=1)),
+    }  # fmt: skip
+    approved("readers/rated.en", table(cases))
+
+
+def test_latencies_are_those_of_queries_that_are_done(approved):
+    def timings(text: str, *column: str, limits: ReadLimits | None = None) -> str:
+        source = Source("times.csv", text.encode())
+        return told(lambda: read_timings(source, *column, limits=limits))
+
+    full = "query_id,state,reason,latency_ms\nq1,done,,12.5\nq2,failed,no answer,\nq3,skipped,,\n"
+    cases = {
+        "a table of queries": timings(full),
+        "a column alone": timings("a, took \nx,3\ny,0\n", "took"),
+        **{
+            f"{cell!r} was not measured": timings(
+                f"query_id,state,latency_ms\nq1,,{cell}\nq2,done, 4 \n"
+            )
+            for cell in ("", " ", "NaN", "null", "None", "N/A")
+        },
+        **{
+            f"{cell} is no latency": timings(f"query_id,latency_ms\nq1,0\nq2,{cell}\n")
+            for cell in ("-1", "-0.001", "inf", "fast", "1e999")
+        },
+        "states that there are not": timings("state,latency_ms\ndone,1\ngone,1\nlost,1\n"),
+        "no such column": timings("query_id,ms\nq1,4\n"),
+        "no columns": timings("q1,4\nq2,5\n"),
+        "as many rows as allowed": timings(full, limits=ReadLimits(rows=3)),
+        "and one more": timings(full, limits=ReadLimits(rows=2)),
+    }
+    approved("readers/timings.en", table(cases))
