@@ -21,7 +21,7 @@ ALIKE = {
 }
 OTHERS = {
     "TREC qrels": (b"q1 0 d1 1\nq1 0 doc2 0\n", {"rows": 2, "field_chars": 4}),
-    "TREC qrels, uneven": (b"q1 0 d1 1\n\nq1 0 doc2\nq1 0 d3 1\n", {"rows": 3, "field_chars": 4}),
+    "TREC qrels, uneven": (b"q1 0 d1 1\n\nq1 0 doc2 0\nq1 0 d3\n", {"rows": 3, "field_chars": 4}),
     "TREC run": (b"q1 Q0 d1 1 2 x\nq1 Q0 doc2 2 1 x\n", {"rows": 2, "field_chars": 4}),
     "LETOR": (
         b"1 qid:abc 1:2 2:4 # d\n0 qid:abc 1:2 # e\n",
