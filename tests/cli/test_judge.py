@@ -327,7 +327,7 @@ def test_what_was_asked_when_the_command_was_killed_stays_in_its_cost(
     out, whole = tmp_path / f"grades{ending}", 0
     for answered in (2, 3):
         whole += answered
-        server.fail(*[{}] * answered, *[{"slow": 2.0}] * 3)
+        server.fail(*[{}] * answered, *[{"hang": 600.0}] * 3)
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "rankdash", "judge", "run", "--data", data, "--out", out),

@@ -90,19 +90,18 @@ def test_a_batch_is_filled_to_its_budget_and_a_longer_row_stands_alone():
     assert (found.widths, found.slots) == ((9, 3, 3), 21)
 
 
-def test_a_frame_around_one_text_has_nothing_between():
-    frame = Frame(before=(1,), between=(), after=(3, 4), types=(0, 1, 2))
-    ids, types = frame.around([np.array([7, 8])])
-    assert (ids.tolist(), types.tolist()) == ([1, 7, 8, 3, 4], [0, 1, 1, 2, 2])
-    assert frame.size == 3
-
-
-def test_a_frame_puts_special_tokens_and_types_around_texts():
-    frame = Frame(before=(1,), between=(2, 2), after=(3,), types=(0, 0, 0, 1, 1))
-    ids, types = frame.around([np.array([7, 8]), np.array([9])])
-    assert ids.tolist() == [1, 7, 8, 2, 2, 9, 3]
-    assert types.tolist() == [0, 0, 0, 0, 0, 1, 1]
-    assert frame.size == 4
+@pytest.mark.parametrize(
+    ("frame", "texts", "ids", "types"),
+    [
+        (Frame((1,), (), (3, 4), (0, 1, 2)), [[7, 8]], [1, 7, 8, 3, 4], [0, 1, 1, 2, 2]),
+        (Frame((1,), (2, 2), (3,), (0, 0, 0, 1, 1)), [[7, 8], [9]], [1, 7, 8, 2, 2, 9, 3],
+         [0, 0, 0, 0, 0, 1, 1]),
+    ],
+)  # fmt: skip
+def test_a_frame_puts_special_tokens_and_types_around_texts(frame, texts, ids, types):
+    found = frame.around([np.array(text) for text in texts])
+    assert [each.tolist() for each in found] == [ids, types]
+    assert frame.size == len(ids) - sum(map(len, texts))
 
 
 @pytest.mark.parametrize(("shorter", "batches"), [(97, 1), (96, 2)])
