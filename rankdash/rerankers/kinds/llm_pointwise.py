@@ -73,7 +73,10 @@ class LlmPointwise(ChatReranker):
             (number, text) for number, request in enumerate(requests) for text in request.documents
         ]
         judged = iter(call_settings.each(judge, items, self.settings["concurrency"]))
-        return [_together([next(judged) for _ in request.documents]) for request in requests]
+        listed = self._answer != "number"
+        return [
+            _together([next(judged) for _ in request.documents], listed) for request in requests
+        ]
 
     def _judge(self, query: str, text: str, budget: Budget) -> tuple[float, Said]:
         said = self._chat.ask(
@@ -133,7 +136,8 @@ def _plain(token: str) -> str:
     return token.strip(_BLANKS).casefold()
 
 
-def _together(judged: Sequence[tuple[float, Said]]) -> Scored:
+def _together(judged: Sequence[tuple[float, Said]], listed: bool) -> Scored:
+    """What a query is answered. listed: whether probabilities of tokens were asked for."""
     scores = np.array([score for score, _ in judged], dtype=np.float64)
     calls = tuple(said.call for _, said in judged)
     read = [said.call.billed.get("prompt_tokens", math.nan) for _, said in judged]
@@ -141,12 +145,12 @@ def _together(judged: Sequence[tuple[float, Said]]) -> Scored:
     return Scored(
         scores,
         tokens=np.array(read, dtype=np.int64) if known else None,
-        error=_fault([said for score, said in judged if math.isnan(score)], len(judged)),
+        error=_fault([said for score, said in judged if math.isnan(score)], len(judged), listed),
         calls=calls,
     )
 
 
-def _fault(lost: Sequence[Said], count: int) -> str:
+def _fault(lost: Sequence[Said], count: int, listed: bool) -> str:
     """Why some documents have no score, in words and counted."""
     failed = [said.error for said in lost if said.error]
     if failed:
@@ -155,7 +159,7 @@ def _fault(lost: Sequence[Said], count: int) -> str:
         return ""
     first = lost[0]
     reason = unread(first.text)
-    if not first.top and not _NUMBER.fullmatch(first.text):
+    if listed and not first.top:
         reason += ", and the endpoint gave no probabilities of tokens"
     return f"answers that could not be read: {len(lost)} of {count}: {reason}."
 
