@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import SettingError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.fusion import METHODS, Fusion, fuse
 
@@ -71,22 +70,6 @@ def test_only_queries_that_every_ranking_has():
     more = Ranking.from_lists([("p", ["a"], [1.0]), ("q", ["b"], [1.0])])
     assert list(fuse([more, A], Fusion()).query_ids) == ["q"]
     assert not len(fuse([A, Ranking.from_lists([("p", ["a"], [1.0])])], Fusion()))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: Fusion("sum"),
-        *(lambda weight=weight: Fusion(weights=(1, weight)) for weight in (0, nan, math.inf)),
-        *(lambda k=k: Fusion(k=k) for k in (math.inf, -1, -1e-9)),
-        lambda: fuse([A], Fusion()),
-        lambda: fuse([A, B], Fusion(weights=(1,))),
-    ],
-)
-def test_what_makes_no_sense_is_refused(wrong):
-    with pytest.raises(SettingError):
-        wrong()
-    assert Fusion(k=0, weights=(1e-9,)).weights == (1e-9,)
 
 
 # --- the same by a plain implementation -----------------------------------------------------------

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankdash.errors import SettingError, UnavailableError
+from rankdash.errors import UnavailableError
 from rankdash.rerankers.remote import call_settings, client
-from rankdash.rerankers.remote.call_settings import Budget, Policy, check_url, each
+from rankdash.rerankers.remote.call_settings import Budget, Policy, each
 from rankdash.rerankers.remote.client import Client, Gate, GoneError, Reply
-from rankdash.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.remote.keys import Place
 from tests.rerankers.held_clock import HeldClock
 
@@ -306,30 +306,6 @@ def test_everything_is_answered_in_order_and_so_much_at_once(monkeypatch, items,
     assert each(double, range(items), at_once) == [2 * item for item in range(items)]
     assert made == workers
     assert all(name.startswith("rerank") == bool(workers) for name in names)
-
-
-@pytest.mark.parametrize(
-    ("url", "kept"),
-    [
-        (" https://x.com/v1// ", "https://x.com/v1"),
-        ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-        ("http://[::1]:1/", "http://[::1]:1"),
-        *((bad, None) for bad in ("http://x:0", "https:x", "ftp://x.com", "x.com", "https://")),
-        *((bad, None) for bad in ("file:///etc/passwd", "http://[::1", "http://x:99999")),
-        *((bad, None) for bad in ("http://user@x.com", "http://:word@x.com", "http://a:b@x.com")),
-        *((bad, None) for bad in ("https://x.com/#a", "https://x.com/?a=b")),
-    ],
-)
-def test_plain_addresses_of_http_are_taken_without_blanks_and_the_slash_at_the_end(url, kept):
-    with pytest.raises(SettingError) if kept is None else nullcontext():
-        assert check_url(url) == kept
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("", 0), ("abcdefgh", 2), ("退货单号", 3), ("ab cd退货单号", 1.25 + 3)]
-)
-def test_four_letters_are_a_token_and_three_tokens_four_characters(text, tokens):
-    assert text_tokens(text) == tokens
 
 
 def test_estimates_add_up_and_a_share_of_one_has_whole_calls():

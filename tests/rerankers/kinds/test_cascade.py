@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import SettingError
 from rankdash.rerankers import Capabilities, Corpus, Request, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
 from rankdash.rerankers.remote.keys import Place
@@ -184,26 +183,6 @@ def test_settings_of_the_stages_from_lines_or_json():
     lines = create("bm25", nested_settings("k1=1.5\n b = 0.5 ", "first_settings"))
     assert (lines.settings["k1"], lines.settings["b"]) == (1.5, 0.5)
     assert nested_settings('{"max_length": 64}', "second_settings") == {"max_length": 64}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"first": "cascade"},
-        {"second": "precomputed"},
-        *({"first_settings": text} for text in ("k1", "=5", "k1=1.5\nb", "{k1", '{"k1": [1]}')),
-        {"first_settings": "k9=1"},
-        {"second_settings": "max_length=-1"},
-        {"top": 0},
-    ],
-)
-def test_what_cannot_be_made_is_refused_at_once_and_what_cannot_be_read_is_shown(wrong):
-    with pytest.raises(SettingError) as refused:
-        create("cascade", wrong)
-    text = wrong.get("first_settings", "k9")
-    if "k9" not in text:
-        assert "'first_settings' cannot be read" in str(refused.value)
-        assert refused.value.params["text"] == text
 
 
 def test_what_it_needs_hangs_on_its_stages(monkeypatch):
