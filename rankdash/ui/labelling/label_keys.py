@@ -15,14 +15,15 @@ from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.ui.state.label_plan import Labelling
 from rankdash.ui.state.server import workspace
 
+UNREAD_SECONDS = 0.6
+"""Nobody reads a document in less: such a key was meant for the one before."""
+
 PAUSED, REPLACED = "labelling.paused", "labelling.replaced"
 _AGAIN, _SHOWN, _NOTES = "labelling.shown_again", "labelling.shown", "labelling.notes"
 # Session: why the last key saved nothing, until it is said.
 _REFUSED = "labelling.refused"
 # The key of the container of keys without a button to see.
 _UNSEEN = "labelling-unseen"
-# Nobody reads a document in less: such a key was meant for the one before.
-_UNREAD_SECONDS = 0.6
 
 
 def appears(pair: Pair) -> None:
@@ -158,7 +159,7 @@ def _grade_words(grade: float, top: float) -> str:
 
 def _answer(labelling: Labelling, pair: Pair, label: float | None, who: str) -> None:
     shown, since = st.session_state.get(_SHOWN, (pair, 0.0))
-    if shown == pair and time.monotonic() - since < _UNREAD_SECONDS:
+    if shown == pair and time.monotonic() - since < UNREAD_SECONDS:
         st.session_state[_REFUSED] = _(
             "Not saved: the key came before the document could be read. Press it again."
         )

@@ -27,7 +27,7 @@ _LEVELS = ("minimum", "target", "excellent")
 
 def draw(study: Study) -> None:
     saved = goals.saved()
-    choose, offer = st.columns([1, 2], vertical_alignment="bottom")
+    choose, beside = st.columns([1, 2], vertical_alignment="bottom")
     key = pickers.pick_one(
         "profile",
         list(saved.profiles),
@@ -41,7 +41,7 @@ def draw(study: Study) -> None:
         # The verdict names its targets only after a person chose them.
         address.settle("profile", None)
     chosen = Goals(saved, key)
-    _offer(study, chosen.profile, offer)
+    offer(chosen.profile, beside)
     st.html(table_html(targets.head(), targets.rows(study, chosen)))
     st.caption(paragraph([targets.note(chosen), _("Edit them.")]))
     with st.container(horizontal=True):
@@ -56,10 +56,10 @@ def draw(study: Study) -> None:
         )
         if not read_only():
             with st.popover(_("Edit this profile"), icon=":material/edit:"):
-                _edit(saved, key, chosen.profile)
+                edit(saved, key, chosen.profile)
 
 
-def _offer(study: Study, profile: Profile, place: DeltaGenerator) -> None:
+def offer(profile: Profile, place: DeltaGenerator) -> None:
     """A button that sets metric, cutoff and latency target as the profile has them."""
     limit = profile.limit("p95_ms")
     if not profile.measure or limit is None:
@@ -91,7 +91,8 @@ def _offer(study: Study, profile: Profile, place: DeltaGenerator) -> None:
     )
 
 
-def _edit(saved: Targets, key: str, profile: Profile) -> None:
+def edit(saved: Targets, key: str, profile: Profile) -> None:
+    """Draw the form of a profile. saved: all profiles, the key of this one among them."""
     edited = st.data_editor(
         pd.DataFrame(
             [
@@ -129,7 +130,7 @@ def _edit(saved: Targets, key: str, profile: Profile) -> None:
         try:
             changed = Profile(
                 profile.title,
-                tuple(_target(row) for row in edited.to_dict("records")),
+                tuple(target_of(row) for row in edited.to_dict("records")),
                 tuple(
                     Limit(each.what, value, each.excellent and min(each.excellent, value))
                     for each, value in zip(profile.limits, limits, strict=True)
@@ -146,7 +147,8 @@ def _edit(saved: Targets, key: str, profile: Profile) -> None:
         st.rerun()
 
 
-def _target(row: dict[object, object]) -> Target:
+def target_of(row: dict[object, object]) -> Target:
+    """Return the target of a row of the form, without the levels that are empty."""
     levels = {
         level: float(value)
         for level in _LEVELS

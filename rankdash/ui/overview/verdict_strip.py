@@ -101,12 +101,12 @@ def cards(study: Study, system: str) -> None:
         proven = row["verdict"] in ("better", "small", "worse")
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
         text = percent_change if share else signed
-        change = text(row["delta"])
+        # Without a comparison there is no arrow either.
+        change = text(row["delta"]) if not alone and math.isfinite(row["delta"]) else None
         column.metric(
             metric_title(spec),
             percent(row["mean"]) if share else number(row["mean"]),
-            # Without a comparison there is no arrow either.
-            delta=change if not alone and math.isfinite(row["delta"]) else None,
+            delta=change,
             delta_color=gain if proven else "gray",
             delta_arrow="off" if change == text(0.0) else "auto",
             help=_(parse_measure(spec).metric.meaning),

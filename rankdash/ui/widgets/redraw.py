@@ -20,9 +20,11 @@ from rankdash.errors import RankdashError
 from rankdash.store import Workspace
 from rankdash.store.names import Names, Watch
 
+AT_ONCE = 8
+"""Sessions that are drawn again at the same time."""
+
 _LOOK_SECONDS = 1.0
 _TURN_SECONDS = 0.05
-_AT_ONCE = 8
 _NAMES = "redraw.names"
 # Session → its data set, and the names that it shows.
 _shown: dict[str, tuple[str | None, Hashable]] = {}
@@ -57,10 +59,10 @@ async def watch(workspace: Callable[[], Workspace]) -> None:
         await asyncio.sleep(_TURN_SECONDS if asked else _LOOK_SECONDS)
         # A workspace that cannot be read now may be read the next time.
         with suppress(RankdashError):
-            asked = _draw_again(await asyncio.to_thread(lambda: seen.names(workspace())), asked)
+            asked = draw_again(await asyncio.to_thread(lambda: seen.names(workspace())), asked)
 
 
-def _draw_again(names: Names, asked: Set[str]) -> set[str]:
+def draw_again(names: Names, asked: Set[str]) -> set[str]:
     """Ask sessions for another run; a few at a time, as all would wait for each other and keep who
     clicks waiting. asked: those that were asked before. Returns those whose run has not ended."""
     under_way = {each for each in asked if _runs(each)}
@@ -70,7 +72,7 @@ def _draw_again(names: Names, asked: Set[str]) -> set[str]:
         if session is None:
             # It has no tab, and is drawn anew when that is back.
             del _shown[session_id]
-        elif now != before and not _runs(session_id) and len(under_way) < _AT_ONCE:
+        elif now != before and not _runs(session_id) and len(under_way) < AT_ONCE:
             _shown[session_id] = dataset_id, now
             session.request_rerun(session._client_state)
             under_way.add(session_id)

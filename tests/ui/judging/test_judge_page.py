@@ -1,14 +1,11 @@
 """The page Judge as a person uses it: from the form to what a judge's grades are worth."""
 
 import threading
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import streamlit as st
 
 from rankdash.runs.judging.wish import JudgeRequest, submit
 from rankdash.runs.judging.work import Judging
@@ -18,7 +15,6 @@ from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.judging import judge_form, judge_list
 from rankdash.ui.state.label_plan import LabelSettings
-from rankdash.ui.widgets import lazy_expander
 from rankdash.words.html import html_safe
 from tests.rerankers.loopback import running
 from tests.stored import keep_lists, keep_rows
@@ -293,10 +289,8 @@ def test_without_a_key_nothing_starts(page, workspace, stored, monkeypatch):
     assert StoredJudges(workspace).rows(stored) == []
 
 
-def test_several_judges_are_compared_by_what_they_save(
-    page, workspace, stored, server, monkeypatch
-):
-    monkeypatch.setattr(lazy_expander, "st", SimpleNamespace(expander=_open))
+def test_several_judges_are_compared_by_what_they_save(page, workspace, stored, server):
+    page.session_state["judge.compared"] = page.session_state["judge.another"] = True
     for name, wrong in (("good", 0), ("bad", 2), ("worse", 1)):
         # Of another prompt, so that nothing is cached.
         page.text_area(key="setting.judge.graded.guidelines").set_value(name)
@@ -323,14 +317,8 @@ def test_several_judges_are_compared_by_what_they_save(
     assert "**good** · done" in said(page)
 
 
-@contextmanager
-def _open(title, **_settings):
-    with st.container():
-        yield SimpleNamespace(open=True)
-
-
 def test_a_judge_that_graded_elsewhere_gets_the_same_treatment(app, workspace, stored, monkeypatch):
-    monkeypatch.setattr(lazy_expander, "st", SimpleNamespace(expander=_open))
+    app.session_state["judge.file"] = True
     for module in (judge_form, judge_list):
         monkeypatch.setattr(module, "worker", Hand)
     app.query_params["data"] = stored
@@ -362,10 +350,8 @@ def test_a_judge_that_graded_elsewhere_gets_the_same_treatment(app, workspace, s
         (b"query_id,doc_id,grade\nq1,d1,foo\n", "not a number"),
     ],
 )
-def test_a_file_that_is_no_judge_is_refused_in_words(
-    app, workspace, stored, monkeypatch, content, says
-):
-    monkeypatch.setattr(lazy_expander, "st", SimpleNamespace(expander=_open))
+def test_a_file_that_is_no_judge_is_refused_in_words(app, workspace, stored, content, says):
+    app.session_state["judge.file"] = True
     app.query_params["data"] = stored
     app.switch_page(str(ROOT / "pages" / "judge.py")).run()
     app.get("file_uploader")[0].upload("theirs.csv", content, "text/csv").run()

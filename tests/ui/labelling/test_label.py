@@ -83,7 +83,7 @@ def opened(app, page: str, dataset_id: str, lang: str = "en"):
 @pytest.fixture
 def label(app, unlabelled, monkeypatch):
     """The page with a plan begun by Ann, whose keys count at once."""
-    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(label_keys, "UNREAD_SECONDS", 0.0)
     monkeypatch.setattr(plan_form.secrets, "randbits", lambda _bits: 7)
     opened(app, "label", unlabelled)
     app.button(key="labelling.start").click().run()
@@ -264,7 +264,7 @@ def test_back_works_after_a_reload(label, workspace, unlabelled):
 def test_a_key_for_a_document_that_nobody_can_have_read_counts_for_none(
     label, workspace, unlabelled, monkeypatch
 ):
-    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 1e9)
+    monkeypatch.setattr(label_keys, "UNREAD_SECONDS", 1e9)
     first = card(label)
     press(label, "grade.1")
     assert Corrections(workspace).log(unlabelled) == []
@@ -288,7 +288,7 @@ def test_a_digit_that_is_no_grade_is_answered_and_saves_nothing(label, workspace
 
 
 def test_a_refused_key_draws_nothing_in_its_callback(label, monkeypatch):
-    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 1e9)
+    monkeypatch.setattr(label_keys, "UNREAD_SECONDS", 1e9)
     drawn = []
     monkeypatch.setattr(label_keys.st, "toast", lambda *_a, **_k: drawn.append(in_callback()))
     press(label, "grade.1")
@@ -749,7 +749,7 @@ def _judge(workspace, dataset_id, name, top=3, *, graded=True):
 def test_a_judge_is_the_guess_of_a_plan_and_is_never_shown_beside_a_document(
     app, unlabelled, workspace, monkeypatch
 ):
-    monkeypatch.setattr(label_keys, "_UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(label_keys, "UNREAD_SECONDS", 0.0)
     monkeypatch.setattr(plan_form.secrets, "randbits", lambda _bits: 7)
     _judge(workspace, unlabelled, "Other scale", top=3)
     judge_id = _judge(workspace, unlabelled, "Judge **A**", top=1)

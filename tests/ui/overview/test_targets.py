@@ -1,11 +1,16 @@
 """The targets that a person sets, as a form."""
 
+import math
 from pathlib import Path
 
+import pytest
 import streamlit
 from streamlit.testing.v1 import AppTest
 
-from rankdash.value.targets import Goals, shipped
+from rankdash.ui.overview import targets_view
+from rankdash.ui.state import address
+from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
+from tests.ui.parts import drawn
 from tests.ui.test_pages import in_address
 
 OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
@@ -18,7 +23,36 @@ def profile() -> None:
 
     targets = goals.saved()
     key = next(name for name, each in targets.profiles.items() if each.limits)
-    targets_view._edit(targets, key, targets.profiles[key])
+    targets_view.edit(targets, key, targets.profiles[key])
+
+
+@pytest.mark.parametrize("empty", [None, math.nan])
+def test_a_row_without_a_level_is_a_target_without_it(empty):
+    row = {"metric": "ndcg@10", "minimum": 0.5, "target": 0.7, "excellent": empty}
+    assert targets_view.target_of(row) == Target("ndcg@10", 0.5, 0.7, None)
+
+
+@pytest.mark.parametrize(
+    ("measure", "limit", "offered"),
+    [("mrr@3", 500.0, {"metric": "mrr", "k": "3", "target": "500", "latency_target_ms": "500"}),
+     ("map", 500.4, {"metric": "map", "k": None, "target": "500", "latency_target_ms": "500"}),
+     ("", 500.0, None), ("mrr@3", None, None)],
+)  # fmt: skip
+def test_a_profile_offers_its_metric_and_its_latency(measure, limit, offered):
+    limits = () if limit is None else (Limit("p95_ms", limit),)
+    profile = Profile("FAQ", (Target("mrr@3", target=0.7),), limits, measure)
+    chosen = []
+
+    def draw() -> None:
+        targets_view.offer(profile, streamlit.container())
+        chosen.append({name: address.one(name) for name in offered or ()})
+
+    app = drawn(draw, k="5", target="500")
+    assert bool(app.button) is bool(offered)
+    if offered:
+        assert not app.button[0].disabled
+        app.button[0].click().run()
+        assert chosen[-1] == offered and app.button[0].disabled
 
 
 def test_a_limit_put_back_is_shown_put_back(workspace):

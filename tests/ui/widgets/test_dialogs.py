@@ -1,6 +1,6 @@
 """What a person is asked, what was refused, and what is drawn once it is opened."""
 
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -56,8 +56,7 @@ def test_a_folded_part_is_made_once_it_is_opened(paper, opened):
 
 @pytest.mark.parametrize(("theme", "ink"), [("dark", "dark"), ("light", "light"), (None, "light")])
 def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
-    context = SimpleNamespace(theme=SimpleNamespace(type=theme))
-    monkeypatch.setattr(plotly_chart, "st", SimpleNamespace(context=context))
+    monkeypatch.setattr(plotly_chart, "st", Mock(**{"context.theme.type": theme}))
     assert plotly_chart.ink() is INKS[ink]
 
 

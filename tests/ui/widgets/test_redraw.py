@@ -1,6 +1,6 @@
 """Whose script is asked to run again when somebody else changed a name."""
 
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,9 +31,11 @@ class Session:
 def sessions(monkeypatch):
     """Id → session, of those with a tab."""
     tabs = {}
-    instance = SimpleNamespace(get_app_session=tabs.get)
-    monkeypatch.setattr(redraw, "runtime", SimpleNamespace(get_instance=lambda: instance))
-    monkeypatch.setattr(redraw, "_shown", {})
+    monkeypatch.setattr(
+        redraw, "runtime", Mock(**{"get_instance.return_value.get_app_session": tabs.get})
+    )
+    # What other tests left is forgotten, as it has no tab.
+    redraw.draw_again({}, set())
     return tabs
 
 
@@ -42,8 +44,7 @@ def opened(sessions, monkeypatch):
     """Opens a tab that shows a data set; returns its session."""
 
     def tab(key, dataset_id, names=BEFORE):
-        context = SimpleNamespace(session_id=key)
-        monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: context)
+        monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: Mock(session_id=key))
         redraw.shows(dataset_id, names)
         return sessions.setdefault(key, Session())
 
@@ -63,7 +64,7 @@ def opened(sessions, monkeypatch):
 def test_who_shows_what_changed_is_asked_once(opened, now, asked):
     tabs = {"shop": opened("a", "s"), "post": opened("b", "p"), "none": opened("c", None)}
     for _second in range(3):
-        redraw._draw_again(now, set())
+        redraw.draw_again(now, set())
     assert [name for name, tab in tabs.items() if tab.asked == ["where it was"]] == asked
     assert sum(len(tab.asked) for tab in tabs.values()) == len(asked)
 
@@ -71,35 +72,37 @@ def test_who_shows_what_changed_is_asked_once(opened, now, asked):
 def test_a_run_that_is_under_way_is_not_cut_short(opened):
     tab = opened("a", "s")
     tab._scriptrunner = object()
-    redraw._draw_again(OTHER_RUN, set())
+    redraw.draw_again(OTHER_RUN, set())
     assert tab.asked == []
     tab._scriptrunner = None
-    redraw._draw_again(OTHER_RUN, set())
+    redraw.draw_again(OTHER_RUN, set())
     assert tab.asked == ["where it was"]
 
 
 def test_who_made_the_change_is_not_asked(opened):
     tab = opened("a", "s")
     opened("a", "s", OTHER_RUN)
-    redraw._draw_again(OTHER_RUN, set())
+    redraw.draw_again(OTHER_RUN, set())
     assert tab.asked == []
 
 
 def test_what_stands_on_a_page_is_left_until_its_next_run(opened):
     tab = opened("a", "s")
     redraw.hold()
-    redraw._draw_again(OTHER_RUN, set())
+    redraw.draw_again(OTHER_RUN, set())
     assert tab.asked == []
     opened("a", "s", OTHER_RUN)
-    redraw._draw_again(ADDED, set())
+    redraw.draw_again(ADDED, set())
     assert tab.asked == ["where it was"]
 
 
 def test_a_session_without_a_tab_is_forgotten(opened, sessions):
-    opened("a", "s")
+    tab = opened("a", "s")
     sessions.clear()
-    redraw._draw_again(BEFORE, set())
-    assert redraw._shown == {}
+    redraw.draw_again(BEFORE, set())
+    sessions["a"] = tab
+    redraw.draw_again(OTHER_RUN, set())
+    assert tab.asked == []
 
 
 def test_a_few_run_at_a_time_until_all_have(opened):
@@ -108,17 +111,17 @@ def test_a_few_run_at_a_time_until_all_have(opened):
     def asked():
         return [key for key, tab in tabs.items() if tab.asked]
 
-    under_way = redraw._draw_again(OTHER_RUN, set())
-    assert len(under_way) == len(asked()) == redraw._AT_ONCE
+    under_way = redraw.draw_again(OTHER_RUN, set())
+    assert len(under_way) == len(asked()) == redraw.AT_ONCE
     for key in under_way:
         tabs[key]._scriptrunner = object()
-    assert redraw._draw_again(OTHER_RUN, under_way) == under_way
+    assert redraw.draw_again(OTHER_RUN, under_way) == under_way
     tabs[min(under_way)]._scriptrunner = None
-    assert len(redraw._draw_again(OTHER_RUN, under_way)) == redraw._AT_ONCE
-    assert len(asked()) == redraw._AT_ONCE + 1
+    assert len(redraw.draw_again(OTHER_RUN, under_way)) == redraw.AT_ONCE
+    assert len(asked()) == redraw.AT_ONCE + 1
     for tab in tabs.values():
         tab._scriptrunner = None
     for _turn in range(3):
-        under_way = redraw._draw_again(OTHER_RUN, under_way)
+        under_way = redraw.draw_again(OTHER_RUN, under_way)
     assert under_way == set()
     assert [tab.asked for tab in tabs.values()] == [["where it was"]] * 10

@@ -1,0 +1,168 @@
+"""What the parts of Overview say: the verdict with its facts, cards, reasons and kinds."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.proto.Metric_pb2 import Metric
+
+from rankdash.analysis.reasons.reasons import counted
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.study.study import Study
+from rankdash.ui.overview import overview_causes, overview_charts, verdict_strip
+from tests.approved import table
+from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
+
+QUERIES, DOCS = 24, 4
+ORDER = [f"d{d}" for d in range(DOCS)]
+
+
+def data(queries: int = QUERIES):
+    """The relevant document of each query is at rank 1 to 4. topic: of two large groups and a small
+    one. difficulty: a column of one's own, with the name of one that is derived."""
+    return dataset_of(
+        "query_id,query,doc_id,document,label,score,topic,difficulty\n"
+        + "".join(
+            f"q{q},how to return {q},{doc},document {doc},{int(d == q % DOCS)},{DOCS - d},"
+            f"{'abc'[(q > 10) + (q > 21)]},{'xy'[q % 2]}\n"
+            for q in range(queries)
+            for d, doc in enumerate(ORDER)
+        )
+    )
+
+
+DATA = data()
+
+
+def moved(name: str, up: int, every: int = 1, lacking: str = "", **fields: object) -> Study:
+    """The study of a run that moves the relevant document of some queries up, at most to rank 1."""
+    lists = {}
+    for q in range(QUERIES):
+        docs, at = [*ORDER], q % DOCS
+        to = min(max(at - up, 0), DOCS - 1) if q % every == 0 else at
+        docs.insert(to, docs.pop(at))
+        lists[f"q{q}"] = [doc for doc in docs if doc != lacking]
+    made = run_of(DATA, name, lists)
+    rows = made.queries.assign(**fields.pop("rows", {}))
+    return study_of(DATA, replace(made, queries=rows), **fields)
+
+
+BETTER, SAME, WORSE = moved("better", 4), moved("same", 0), moved("worse", -1)
+STUDIES = {
+    "better": BETTER,
+    "the same": SAME,
+    "worse": WORSE,
+    "few changes": moved("few", 1, every=6),
+    "a list of its own": moved("own", 4, lacking="d3"),
+    "a small gain": moved("small", 1, statistics=StatisticsSettings(worthwhile=0.5)),
+    "another level": moved("better", 4, statistics=StatisticsSettings(level=0.9)),
+    "every query failed": moved("failed", 4, rows={"state": "failed", "reason": "why"}),
+}
+
+
+def strip(study: Study) -> Callable[[], None]:
+    def draw() -> None:
+        (system,) = study.challengers
+        verdict_strip.draw(study, system)
+        verdict_strip.cards(study, system)
+
+    return draw
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_overview_says_of_a_system(approved, language):
+    cases = {}
+    for name, study in STUDIES.items():
+        app = drawn(strip(study), language)
+        cases[name] = said(strip(study), language)
+        meanings = [each.help for each in app.caption if each.help]
+        cases[name] += "\n" + "\n".join(f"? {each}" for each in meanings)
+    parts = {
+        "the baseline alone": partial(
+            verdict_strip.cards, replace(BETTER, challengers=()), BETTER.baseline
+        ),
+        "where quality is lost": partial(overview_causes.headroom, BETTER),
+        "nothing to split": partial(overview_causes.headroom, STUDIES["every query failed"]),
+        "reasons": partial(overview_causes.reasons, WORSE, "worse"),
+        "no reasons": partial(overview_causes.reasons, replace(BETTER, metric="judged"), "better"),
+        "systems": partial(overview_charts.systems_table, BETTER),
+        "cutoffs": partial(overview_charts.cutoffs, BETTER),
+        "a metric of the whole list": partial(
+            overview_charts.cutoffs, replace(BETTER, metric="bpref")
+        ),
+    }
+    cases |= {name: said(draw, language) for name, draw in parts.items()}
+    kinds = partial(overview_causes.segments, BETTER, "better")
+    corrected = replace(BETTER, statistics=StatisticsSettings(correction="none"))
+    cases |= {
+        "kinds of queries": said(kinds, language, segment="topic"),
+        "that are not corrected": said(
+            partial(overview_causes.segments, corrected, "better"), language, segment="topic"
+        ),
+        "derived ones": said(kinds, language, segment="relevant_documents"),
+        "own ones with a derived name": said(kinds, language, segment="difficulty"),
+    }
+    approved(f"ui/overview.{language}", table(cases))
+
+
+@pytest.mark.parametrize(
+    ("study", "colour", "points"),
+    [
+        (BETTER, Metric.BLUE, Metric.UP),
+        (WORSE, Metric.ORANGE, Metric.DOWN),
+        (STUDIES["few changes"], Metric.GRAY, Metric.UP),
+        # Proven, and too small to matter.
+        (STUDIES["a small gain"], Metric.BLUE, Metric.UP),
+        (SAME, Metric.GRAY, Metric.NONE),
+    ],
+)
+def test_a_proven_change_has_a_colour_and_another_is_grey(study, colour, points):
+    app = drawn(partial(verdict_strip.cards, study, study.challengers[0]))
+    card = next(each for each in app.metric if each.label == "NDCG@10")
+    assert (card.proto.color, card.proto.direction) == (colour, points)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (0.125, "+12 percentage points"),
+        (-0.126, "-13 percentage points"),
+        (0.01, "+1 percentage point"),
+        (0.004, "0 percentage points"),
+        (-0.004, "0 percentage points"),
+    ],
+)
+def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, said):
+    assert verdict_strip.percent_change(change) == said
+
+
+@pytest.mark.parametrize(("rows", "place"), [([], None), ([1], 1), ([0, 1], 0), ([9], None)])
+def test_the_row_of_a_reason_that_is_selected_opens_its_queries(monkeypatch, rows, place):
+    monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": rows}})
+    chosen = []
+    drawn(lambda: chosen.append(overview_causes.reasons(BETTER, "better")))
+    counts = list(BETTER.reason_counts("better").index)
+    assert chosen == [None if place is None else counts[place]]
+
+
+def test_the_excluded_queries_of_each_system_stand_beside_it():
+    some = pd.Series(["done"] * (QUERIES - 1) + ["failed"])
+    study = moved("failed once", 1, rows={"state": some.to_numpy()})
+    app = drawn(partial(overview_charts.definitions, study, ["ndcg@10"]))
+    excluded = app.dataframe[-1].value.set_index("system")
+    assert excluded["failed"].to_dict() == {"First stage": 0, "failed once": 1}
+    assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
+
+
+def test_what_reasons_add_sums_to_the_mean_change():
+    codes = ["buried", "rescued", "rescued", "failed", "no_relevant_candidate"]
+    reason = pd.Series(codes, index=list("abcde"))
+    pairs = pd.DataFrame({"query_id": list("edcba"), "delta": [None, None, 0.2, 0.5, -0.4]})
+    found = counted(reason, pairs.astype({"delta": float}))
+    assert list(found.index) == ["buried", "rescued"], "the others are in no mean"
+    assert found["queries"].sum() == 3
+    assert found["adds"].sum() == pytest.approx(0.1)
+    assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])
