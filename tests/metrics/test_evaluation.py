@@ -41,20 +41,10 @@ def test_states_add_up_and_every_query_has_one(evaluation_of):
     assert evaluation.mean("ndcg@10") == 0.5
 
 
-def test_judged_share_counts_lists_without_relevant_documents_but_not_absent_ones(evaluation_of):
-    evaluation = evaluation_of({"good": [1, None], "empty": [0]}, ["judged@10"], {"absent": [1]})
-    assert evaluation.mean("judged@10") == 0.75
-    assert np.isnan(evaluation.wide().loc["absent", "judged@10"])
-
-
-def test_queries_without_labels_are_ignored_and_counted(evaluation_of):
-    evaluation = evaluation_of({"a": [1], "stray": [None, None]}, ["mrr"])
-    assert list(evaluation.query_ids) == ["a"]
-    assert evaluation.counts["unlabelled"] == 1
-
-
 def test_only_leaves_no_trace_of_the_others(evaluation_of):
     lists = {"a": [1], "b": [0, 1], "stray": [None]}
+    whole = evaluation_of(lists, ["mrr"], {"absent": [1]})
+    assert (list(whole.query_ids), whole.counts["unlabelled"]) == (["a", "b", "absent"], 1)
     evaluation = evaluation_of(lists, ["mrr"], {"absent": [1]}, only=["b", "unknown"])
     assert list(evaluation.query_ids) == ["b"]
     assert evaluation.counts["queries"] == 1
@@ -67,22 +57,6 @@ def test_tied_queries_are_counted_among_those_evaluated(only, tied):
     ranking = Ranking.from_lists((query, ["x", "y"], scores) for query, scores in lists.items())
     qrels = pd.DataFrame({"query_id": list(lists), "doc_id": "x", "label": 1.0})
     assert evaluate(judge(ranking, qrels), ["mrr"], only=only).counts["tied"] == tied
-
-
-def test_frames(evaluation_of):
-    evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", "P@1"])
-    frame = evaluation.frame()
-    assert list(frame.columns) == ["query_id", "metric", "value", "state"]
-    assert frame.to_numpy().tolist() == [
-        ["007", "mrr", 1.0, "scored"],
-        ["007", "precision@1", 1.0, "scored"],
-        ["7", "mrr", 0.5, "scored"],
-        ["7", "precision@1", 0.0, "scored"],
-    ]
-    wide = evaluation.wide()
-    assert list(wide.columns) == ["mrr", "precision@1", "state"]
-    assert wide.index.name == "query_id"
-    assert evaluation.means() == {"mrr": 0.75, "precision@1": 0.5}
 
 
 def test_mean_of_a_measure_that_was_not_evaluated(evaluation_of):
@@ -107,28 +81,6 @@ def test_a_ranking_that_keeps_the_order_given_below_a_depth():
     judged = judge(ranking, labels_frame(("q", "c", 1)))
     assert evaluate(judged, ["mrr"]).mean("mrr") == 1 / 3
     assert judged.tied.tolist() == [False]
-
-
-@pytest.mark.parametrize("label", [np.nan, np.inf])
-def test_a_label_that_is_not_a_number_is_refused(label):
-    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
-    with pytest.raises(DataError, match="label"):
-        judge(ranking, labels_frame(("q", "d", label)))
-
-
-def test_a_pair_that_is_labelled_twice_is_refused():
-    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
-    with pytest.raises(DataError, match="labelled twice"):
-        judge(ranking, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
-
-
-@pytest.mark.parametrize(
-    ("column", "value"), [("score", np.nan), ("label", np.inf), ("label", -np.inf)]
-)
-def test_a_table_with_a_number_that_is_not_finite_is_refused(column, value):
-    frame = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "label": [1.0]})
-    with pytest.raises(DataError):
-        judge_frame(frame.assign(**{column: value}))
 
 
 def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
@@ -173,17 +125,6 @@ def test_queries_of_one_table_without_a_label_are_told():
     assert (list(judged.query_ids), judged.unlabelled) == (["a", "b"], ("c",))
 
 
-def test_the_judged_share_of_a_whole_list_counts_all_of_it(value_of):
-    assert value_of("judged", [*[None] * 1500, *[1] * 500]) == 0.25
-
-
-@pytest.mark.parametrize(("label", "known"), [(1023, True), (1024, False)])
-def test_a_gain_that_is_no_number_has_no_value(value_of, label, known):
-    """2^1024 is beyond a double."""
-    assert np.isnan(value_of("dcg_exp", [label])) != known
-    assert value_of("ndcg_exp", [label]) == 1.0
-
-
 def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_of):
     lists = {"a": [1, 0], "b": [0, 0, 1], "c": [0], "d": [None]}
     shown = evaluation_of(lists, ["mrr", "judged@10"], {"d": [1]})._repr_html_()
@@ -192,24 +133,6 @@ def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_
     assert list(table.index) == ["mrr", "judged@10"]
     nothing = evaluation_of({"c": [0]}, ["mrr"])._repr_html_()
     assert "<td>–</td>" in nothing and "<td>0</td>" in nothing
-
-
-@pytest.mark.parametrize("column", ["score", "label"])
-def test_one_number_among_others_that_is_not_finite_is_refused(column):
-    frame = pd.DataFrame({"query_id": "q", "doc_id": ["d", "e"], "score": 1.0, "label": 1.0})
-    frame.loc[1, column] = np.inf
-    with pytest.raises(DataError, match=f"A {column} is not a finite number"):
-        judge_frame(frame)
-    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
-    if column == "label":
-        with pytest.raises(DataError, match="A label is not a finite number"):
-            judge(ranking, frame)
-
-
-def test_a_measure_may_be_given_instead_of_its_spec(tables):
-    run, qrels = tables({"q": [0, 1]})
-    judged = judge(Ranking.from_columns(*run.to_numpy().T), qrels)
-    assert evaluate(judged, [parse_measure("mrr"), "hit@1"]).means() == {"mrr": 0.5, "hit@1": 0.0}
 
 
 def test_a_label_of_a_document_that_no_list_holds_is_not_taken_for_another():
@@ -313,3 +236,39 @@ def test_systems_under_the_same_labels_have_their_queries_in_common():
     )
     assert one.query_ids is other.query_ids
     assert list(one.query_ids) == ["q", "r"]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("column", ["score", "label"])
+def test_one_number_among_others_that_is_not_finite_is_refused(column, number):
+    frame = pd.DataFrame({"query_id": "q", "doc_id": ["d", "e"], "score": 1.0, "label": 1.0})
+    frame.loc[1, column] = number
+    if not (column == "label" and np.isnan(number)):
+        with pytest.raises(DataError, match=f"A {column} is not a finite number"):
+            judge_frame(frame)
+    if column == "label":
+        with pytest.raises(DataError, match="A label is not a finite number"):
+            judge(Ranking.from_columns(["q"], ["d"], [1.0]), frame)
+
+
+def test_a_pair_that_is_labelled_twice_is_refused():
+    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    with pytest.raises(DataError, match="labelled twice"):
+        judge(ranking, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
+
+
+def test_frames(evaluation_of):
+    """Of measures given by spec and as such."""
+    evaluation = evaluation_of({"007": [1, 0], "7": [0, 1]}, ["mrr", parse_measure("P@1")])
+    frame = evaluation.frame()
+    assert list(frame.columns) == ["query_id", "metric", "value", "state"]
+    assert frame.to_numpy().tolist() == [
+        [query, metric, value, "scored"]
+        for query, metric, value in (
+            ("007", "mrr", 1.0), ("007", "precision@1", 1.0), ("7", "mrr", 0.5),
+            ("7", "precision@1", 0.0),
+        )
+    ]  # fmt: skip
+    wide = evaluation.wide()
+    assert (list(wide.columns), wide.index.name) == (["mrr", "precision@1", "state"], "query_id")
+    assert evaluation.means() == {"mrr": 0.75, "precision@1": 0.5}

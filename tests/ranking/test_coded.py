@@ -14,6 +14,7 @@ from rankdash.ranking.coded import (
     places_in,
     run_starts,
 )
+from tests.results import results
 
 # Of so many first rows it is told whether ids come in runs; some ids that often are more.
 SAMPLE, MANY = 4096, 700
@@ -64,14 +65,6 @@ def test_columns_are_joined_one_after_the_other_with_one_code_for_an_id():
     assert found.texts.equals(text("b", "a", "c"))
 
 
-def test_text_with_either_kind_of_offsets_is_made_comparable():
-    wide = text("a", "b")
-    assert alike(wide) is wide
-    assert alike(pa.array(["a", "b"], type=pa.string())).equals(wide)
-    assert objects(wide).tolist() == ["a", "b"]
-    assert objects(wide).dtype == object
-
-
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
 def test_whole_numbers_keep_their_values_and_their_order_as_arrow(kind):
     values = np.arange(-3, 9, dtype=kind)
@@ -79,63 +72,6 @@ def test_whole_numbers_keep_their_values_and_their_order_as_arrow(kind):
     assert arrow_integers(values[::-2]).to_pylist() == [8, 6, 4, 2, 0, -2]
     wide = arrow_integers(values).type
     assert wide == (pa.int32() if kind is np.int32 else pa.int64())
-
-
-@pytest.mark.parametrize(
-    ("known", "wanted", "places"),
-    [
-        ("abc", "cxa", [2, -1, 0]),
-        ("ab", "bxya", [1, -1, -1, 0]),
-        ("abcd", "db", [3, 1]),
-        ("abcd", "xd", [-1, 3]),
-        ("", "ab", [-1, -1]),
-        ("ab", "", []),
-    ],
-    ids=["as many", "fewer known", "fewer wanted", "fewer, one unknown", "none known", "none"],
-)
-def test_places_are_found_whichever_side_is_the_smaller(known, wanted, places):
-    found = places_in(text(*known), text(*wanted))
-    assert found.tolist() == places
-    assert found.dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    ("ids", "plain"),
-    [
-        (["a!", "b~"], True),
-        (["a", "b c"], False),
-        (["a\t"], False),
-        (["\x7f"], False),
-        (["é"], False),
-        (["", ""], True),
-        ([], True),
-    ],
-)
-def test_ids_are_plain_where_none_has_white_space_or_more_than_ascii(ids, plain):
-    assert is_plain(text(*ids)) is plain
-
-
-def test_whether_ids_are_plain_is_said_of_those_of_a_slice_alone():
-    whole = text("b c", "a", "é")
-    assert is_plain(whole.slice(1, 1))
-    assert not is_plain(whole.slice(0, 2))
-    assert not is_plain(whole.slice(1, 2))
-
-
-def test_runs_start_where_a_text_differs_from_the_one_before():
-    assert run_starts(text("a", "a", "b", "a", None, None, "c")).tolist()[:4] == [0, 2, 3, 4]
-    assert run_starts(text("a")).tolist() == [0]
-    assert run_starts(text()).tolist() == []
-
-
-def test_rows_come_in_runs_where_the_first_ones_have_four_of_each():
-    apart = [str(n) for n in range(SAMPLE)]
-    runs = [str(n // 4) for n in range(SAMPLE)]
-    assert come_in_runs(text(*apart)), "too few to tell"
-    assert not come_in_runs(text(*apart, "x"))
-    assert come_in_runs(text(*runs, "x"))
-    assert not come_in_runs(text("x", *runs))
-    assert come_in_runs(text(*runs, *apart)), "only the first rows are looked at"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
@@ -153,11 +89,6 @@ def test_many_ids_are_told_apart_as_arrow_tells_them(kind):
         found = Coded.of(given)
         assert found.objects().tolist() == ids
         assert found.texts.to_pylist() == list(dict.fromkeys(ids))
-
-
-def test_ids_longer_than_are_hashed_are_told_apart_too():
-    ids = ["a" * 70 + end for end in "xyxzyx"] * MANY
-    assert Coded.of(pa.array(ids)).codes.tolist() == [0, 1, 0, 2, 1, 0] * MANY
 
 
 @pytest.mark.parametrize(
@@ -188,3 +119,45 @@ def test_names_are_made_once_and_nobody_changes_them():
     assert ids.names is ids.names
     with pytest.raises(ValueError, match="read-only"):
         ids.names[0] = "c"
+
+
+APART, RUNS = [str(n) for n in range(SAMPLE)], [str(n // 4) for n in range(SAMPLE)]
+SLICED = text("b c", "a", "é")
+LONG = ["a" * 70 + end for end in "xyxzyx"] * MANY
+CASES = {
+    # As many, fewer known, fewer wanted, one unknown, none known, none.
+    **{
+        f"places of {wanted!r} in {known!r}": lambda known=known, wanted=wanted: places_in(
+            text(*known), text(*wanted)
+        )
+        for known, wanted in (("abc", "cxa"), ("ab", "bxya"), ("abcd", "db"), ("abcd", "xd"),
+                              ("", "ab"), ("ab", ""))
+    },
+    **{
+        f"{ids} are plain": lambda ids=ids: is_plain(text(*ids))
+        for ids in (["a!", "b~"], ["a", "b c"], ["a\t"], ["\x7f"], ["é"], ["", ""], [])
+    },
+    **{f"{size} from {at} of a slice are": lambda at=at, size=size: is_plain(SLICED.slice(at, size))
+       for at, size in ((1, 1), (0, 2), (1, 2))},
+    "runs start": lambda: run_starts(text("a", "a", "b", "a", None, None, "c")),
+    "one run": lambda: run_starts(text("a")),
+    "no run": lambda: run_starts(text()),
+    # Only the first rows are looked at; fewer are too few to tell.
+    **{
+        f"{name} come in runs": lambda ids=ids: come_in_runs(text(*ids))
+        for name, ids in {
+            "too few": APART, "single ids": [*APART, "x"], "four of each": [*RUNS, "x"],
+            "four but one": ["x", *RUNS], "four of each at first": [*RUNS, *APART],
+        }.items()
+    },
+    "longer than are hashed": lambda: Coded.of(pa.array(LONG)).codes[:7],
+    "either kind of offsets": lambda: alike(pa.array(["a", "b"], type=pa.string())).equals(
+        text("a", "b")
+    ),
+    "objects": lambda: (objects(text("a", "b")), objects(text("a", "b")).dtype == object),
+    "as it is": lambda: alike(SLICED) is SLICED,
+}  # fmt: skip
+
+
+def test_places_and_runs_of_ids(approved):
+    approved("ranking/coded", results(CASES))

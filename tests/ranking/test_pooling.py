@@ -26,10 +26,9 @@ def test_a_pool_holds_each_document_of_a_query_once():
     assert len(found) == 5
     assert not found.tied.any()
     assert list(found.frame()["rank"]) == [1, 2, 3, 1, 1]
-
-
-def test_a_pool_of_nothing_is_empty():
-    assert len(pooled([Ranking.from_lists([]), Ranking.from_lists([])])) == 0
+    nothing = Ranking.from_lists([])
+    assert len(pooled([nothing, nothing])) == 0
+    assert adds_documents(ranking(q="a"), nothing, np.array(["q"], dtype=object))
 
 
 @pytest.mark.parametrize(
@@ -45,26 +44,10 @@ def test_a_pool_of_nothing_is_empty():
         ({"labelled": "a"}, True),
         ({}, False),
     ],
-    ids=[
-        "reordered",
-        "shorter",
-        "unknown",
-        "of another query",
-        "other order",
-        "other order, more",
-        "unlabelled",
-        "unranked",
-        "none",
-    ],
 )
 def test_documents_are_added_where_the_candidates_of_a_query_lack_them(lists, adds):
     queries = np.array(["q", "r", "labelled"], dtype=object)
     assert adds_documents(ranking(**lists), ranking(q="ab", r="c"), queries) is adds
-
-
-def test_anything_adds_to_no_candidates():
-    queries = np.array(["q"], dtype=object)
-    assert adds_documents(ranking(q="a"), Ranking.from_lists([]), queries)
 
 
 LISTS = st.lists(st.lists(st.integers(0, 7), max_size=8, unique=True), max_size=6)

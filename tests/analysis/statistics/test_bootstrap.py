@@ -14,7 +14,7 @@ from rankdash.analysis.statistics.bootstrap import (
 )
 from rankdash.analysis.statistics.significance import sign_flip_p
 
-SETS, QUERIES = 1000, 60
+SETS, QUERIES = 600, 60
 
 
 def bootstrap_means(values: np.ndarray, **settings: int) -> np.ndarray:
@@ -40,19 +40,31 @@ def simulated() -> np.ndarray:
     return skewed_differences(np.random.default_rng(5), (QUERIES, SETS))
 
 
-def test_intervals_cover_the_true_mean_as_often_as_they_say(simulated):
-    means = bootstrap_means(simulated, resamples=2000)
-    for low, high in (percentile_interval(means), bca_interval(simulated, means)):
-        coverage = np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN))
-        assert 0.93 <= coverage <= 0.97
+@pytest.mark.parametrize("queries", [QUERIES, POISSON_FROM])
+def test_intervals_cover_the_true_mean_as_often_as_they_say(queries):
+    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %."""
+    sets = skewed_differences(np.random.default_rng(5), (queries, SETS))
+    means = bootstrap_means(sets, resamples=1000)
+    for low, high in (percentile_interval(means), bca_interval(sets, means)):
+        assert 0.928 <= np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN)) <= 0.972
 
 
-def test_intervals_of_a_thousand_queries_cover_as_often_as_they_say():
-    many = skewed_differences(np.random.default_rng(9), (POISSON_FROM, SETS))
-    means = bootstrap_means(many, resamples=1000)
-    for low, high in (percentile_interval(means), bca_interval(many, means)):
-        coverage = np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN))
-        assert 0.93 <= coverage <= 0.97
+def test_without_spread_or_values_nothing_is_made_up():
+    assert sign_flip_p(np.full((40, 1), 0.5), flips=999)[0] == pytest.approx(1 / 1000)
+    assert sign_flip_p(np.zeros((20, 1)), flips=500)[0] == 1.0
+    values = np.random.default_rng(13).random((30, 3))
+    values[:, 1], values[:, 2] = np.nan, 0.25
+    means = bootstrap_means(values, resamples=200)
+    low, high = bca_interval(values, means)
+    assert np.isnan([means[0, 1], low[1], high[1]]).all() and np.isfinite(means[:, 0]).all()
+    assert low[2] == high[2] == 0.25
+    assert np.isnan(sign_flip_p(values, flips=200)).tolist() == [False, True, False]
+    nothing = np.empty((0, 2))
+    assert np.isnan(bootstrap_means(nothing, resamples=5)).all()
+    assert np.isnan(sign_flip_p(nothing, flips=5)).all()
+    skewed = np.eye(6)[:, :1]
+    low, high = bca_interval(skewed, bootstrap_means(skewed), level=0.9999)
+    assert 0 <= low[0] <= skewed.mean() <= high[0] <= 1
 
 
 def test_the_randomisation_test_rejects_a_true_null_as_often_as_it_says():
@@ -60,8 +72,8 @@ def test_the_randomisation_test_rejects_a_true_null_as_often_as_it_says():
     signs = rng.choice([-1.0, 1.0], size=(QUERIES, SETS))
     differences = signs * np.abs(skewed_differences(rng, (QUERIES, SETS)))
     rejected = np.mean(sign_flip_p(differences, flips=2000) <= 0.05)
-    # 1,000 sets: three standard errors around 5 % are 2.9 % to 7.1 %.
-    assert 0.029 <= rejected <= 0.071
+    # 600 sets: three standard errors around 5 % are 2.3 % to 7.7 %.
+    assert 0.023 <= rejected <= 0.077
 
 
 @pytest.mark.parametrize("changed", [1, 7, 10, 11])
@@ -85,22 +97,6 @@ def test_queries_without_a_value_change_no_flip():
     assert sign_flip_p(holed)[0] == sign_flip_p(values[:, None])[0]
 
 
-def test_sign_flip_agrees_with_scipy_on_the_same_differences(simulated):
-    sample = simulated[:, 3]
-    reference = stats.permutation_test(
-        (sample,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1
-    ).pvalue
-    assert sign_flip_p(sample[:, None])[0] == pytest.approx(reference, abs=0.012)
-
-
-def test_a_p_value_is_never_zero():
-    assert sign_flip_p(np.full((40, 1), 0.5), flips=999)[0] == pytest.approx(1 / 1000)
-
-
-def test_differences_of_zero_are_no_evidence():
-    assert sign_flip_p(np.zeros((20, 1)), flips=500)[0] == 1.0
-
-
 def test_the_same_seed_gives_the_same_interval_and_another_seed_another(simulated):
     one = bootstrap_means(simulated[:, :2], resamples=200, seed=1)
     assert np.array_equal(one, bootstrap_means(simulated[:, :2], resamples=200, seed=1))
@@ -113,22 +109,6 @@ def test_bootstrap_means_centre_on_the_mean_and_spread_like_its_standard_error(s
     error = sample.std() / np.sqrt(QUERIES)
     assert means.mean() == pytest.approx(sample.mean(), abs=4 * error / np.sqrt(len(means)))
     assert means.std() == pytest.approx(error, rel=0.05)
-
-
-def test_bca_agrees_with_scipy(simulated):
-    sample = simulated[:, 0]
-    reference = stats.bootstrap(
-        (sample,), np.mean, method="BCa", n_resamples=20_000, rng=3
-    ).confidence_interval
-    low, high = bca_interval(sample[:, None], bootstrap_means(sample[:, None], resamples=20_000))
-    assert low[0] == pytest.approx(reference.low, abs=0.003)
-    assert high[0] == pytest.approx(reference.high, abs=0.003)
-
-
-def test_an_interval_without_spread_is_the_value_itself():
-    values = np.full((30, 1), 0.25)
-    low, high = bca_interval(values, bootstrap_means(values, resamples=100))
-    assert low[0] == high[0] == 0.25
 
 
 @pytest.mark.parametrize("queries", [40, POISSON_FROM + 40])
@@ -151,31 +131,6 @@ def test_a_query_without_a_value_takes_no_part(queries):
     assert sign_flip_p(holed)[1] == pytest.approx(sign_flip_p(kept)[0], abs=0.015)
 
 
-def test_columns_that_lack_other_queries_do_not_disturb_each_other():
-    values = np.random.default_rng(12).random((50, 4))
-    values[0, 1] = values[1:3, 2] = np.nan
-    together = bootstrap_means(values, resamples=300)
-    for column in range(4):
-        alone = bootstrap_means(values[:, [column]], resamples=300)[:, 0]
-        assert together[:, column] == pytest.approx(alone, abs=1e-6)
-
-
-def test_a_column_without_values_has_no_mean_no_interval_and_no_p():
-    values = np.random.default_rng(13).random((30, 2))
-    values[:, 1] = np.nan
-    means = bootstrap_means(values, resamples=200)
-    assert np.isnan(means[:, 1]).all()
-    assert not np.isnan(means[:, 0]).any()
-    assert np.isnan([bound[1] for bound in bca_interval(values, means)]).all()
-    assert np.isnan(sign_flip_p(values, flips=200)).tolist() == [False, True]
-
-
-def test_without_queries_nothing_is_known_and_nothing_breaks():
-    nothing = np.empty((0, 2))
-    assert np.isnan(bootstrap_means(nothing, resamples=5)).all()
-    assert np.isnan(sign_flip_p(nothing, flips=5)).all()
-
-
 def test_a_resample_of_zeros_has_a_mean_of_exactly_zero():
     """Else an interval that ends at 0 would seem to exclude it."""
     values = np.zeros((60, 1))
@@ -185,13 +140,6 @@ def test_a_resample_of_zeros_has_a_mean_of_exactly_zero():
     assert low[0] == 0.0
     assert means.min() == 0.0
     assert means.max() <= 0.7
-
-
-def test_the_interval_of_extreme_skew_stays_in_order():
-    values = np.zeros((6, 1))
-    values[0] = 1.0
-    low, high = bca_interval(values, bootstrap_means(values), level=0.9999)
-    assert 0 <= low[0] <= values.mean() <= high[0] <= 1
 
 
 @pytest.mark.parametrize(("queries", "whole"), [(POISSON_FROM - 1, True), (POISSON_FROM, False)])

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.statistics import pairs
-from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
+from tests.results import results
 
 QRELS = pd.DataFrame(
     [
@@ -31,10 +31,6 @@ def ranking(**lists: str) -> Ranking:
     )
 
 
-def left_out(frame: pd.DataFrame) -> dict[str, int]:
-    return frame.loc[frame["state"] != "paired", "state"].value_counts().to_dict()
-
-
 def evaluated(made: Ranking, *specs: str, left_out=None, **conventions) -> Evaluation:
     rules = Conventions(**conventions)
     return evaluate(judge(made, QRELS, rules), specs or ("mrr@10",), rules, left_out or {})
@@ -45,83 +41,53 @@ BEFORE = ranking(q1="xab", q2="xa", q3="xc", q4="a", q5="a")
 AFTER = ranking(q5="xa", q3="c", q2="xya", q4="a", q1="axb")
 
 
-def test_queries_are_joined_by_id_and_not_by_position():
-    frame = pairs.paired(evaluated(BEFORE), evaluated(AFTER), "mrr@10").set_index("query_id")
-    assert frame.loc["q1", ["before", "after", "delta"]].tolist() == [0.5, 1.0, 0.5]
-    assert frame.loc["q2", "delta"] == pytest.approx(1 / 3 - 1 / 2)
-    assert frame.loc["q5", "delta"] == -0.5
+TREC = Conventions.trec_eval()
+SHUFFLED = QRELS.sample(frac=1, random_state=3)
+SHORT = ranking(q1="ab")
+LACKING = {"missing": "skip", "mrr_none": "skip"}
 
 
-def test_the_order_of_the_labels_makes_no_difference_to_a_pair():
-    shuffled = QRELS.sample(frac=1, random_state=3)
+def by_trec(made: Ranking) -> Evaluation:
+    return evaluate(judge(made, QRELS, TREC), ["mrr@10"], TREC)
+
+
+def of_other_order() -> Evaluation:
     rules = Conventions()
-    other = evaluate(judge(AFTER, shuffled, rules), ["mrr@10"], rules)
-    frame = pairs.paired(evaluated(BEFORE), other, "mrr@10").set_index("query_id")
-    assert frame.loc["q1", "delta"] == 0.5
-    assert frame.loc["q5", "delta"] == -0.5
+    return evaluate(judge(AFTER, SHUFFLED, rules), ["mrr@10"], rules)
 
 
-def test_a_failed_query_leaves_both_sides_and_is_counted_by_reason():
-    failed = evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
-    frame = pairs.paired(evaluated(BEFORE), failed, "mrr@10")
-    assert np.isnan(frame.set_index("query_id").loc["q1", "delta"])
-    assert left_out(frame) == {"failed": 1, "skipped": 1, "no_relevant": 1}
-    assert pairs.counts(frame) == pairs.Tally(helped=1, same=0, hurt=1)
+SIDES = {
+    "joined by id and not by position": lambda: (evaluated(BEFORE), evaluated(AFTER)),
+    "labels in another order": lambda: (evaluated(BEFORE), of_other_order()),
+    "failed and skipped": lambda: (
+        evaluated(BEFORE), evaluated(AFTER, left_out={"q1": "failed", "q2": "skipped"})
+    ),
+    # q4 has nothing relevant either; the weightier reason is given.
+    "failed before": lambda: (evaluated(BEFORE, left_out={"q4": "failed"}), evaluated(AFTER)),
+    "skipped before": lambda: (evaluated(BEFORE, left_out={"q4": "skipped"}), evaluated(AFTER)),
+    "skipped and failed": lambda: (
+        evaluated(BEFORE, left_out={"q1": "skipped", "q4": "failed"}),
+        evaluated(AFTER, left_out={"q1": "failed", "q4": "skipped"}),
+    ),
+    "nothing relevant does not matter where a ranking lacks it": lambda: (
+        evaluated(BEFORE, **LACKING), evaluated(SHORT, **LACKING)
+    ),
+    "not evaluated by one side": lambda: (by_trec(BEFORE), by_trec(ranking(q1="ab", q5="a"))),
+    "missing is 0 and stays paired": lambda: (evaluated(BEFORE), evaluated(SHORT)),
+    "other conventions": lambda: (evaluated(BEFORE), evaluated(AFTER, threshold=2.0)),
+}  # fmt: skip
 
 
-def test_the_same_reason_is_given_whichever_side_failed():
-    failed = evaluated(BEFORE, left_out={"q4": "failed"})
-    frame = pairs.paired(failed, evaluated(AFTER), "mrr@10")
-    assert frame.set_index("query_id").loc["q4", "state"] == "failed"
+def told(sides: tuple[Evaluation, Evaluation]) -> object:
+    there, back = (pairs.paired(*each, "mrr@10") for each in (sides, sides[::-1]))
+    turned = back.set_index("query_id").loc[there["query_id"]]
+    assert turned["state"].tolist() == there["state"].tolist()
+    np.testing.assert_array_equal(turned["delta"], -there["delta"])
+    return pairs.counts(there), there
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "told"),
-    [
-        ({"q1": "skipped"}, {"q1": "failed"}, "failed"),
-        ({"q4": "skipped"}, {}, "skipped"),  # It has nothing relevant either.
-        ({"q4": "failed"}, {"q4": "skipped"}, "failed"),
-    ],
-)
-def test_of_two_reasons_the_weightier_is_given(one, other, told):
-    query = next(iter(one))
-    sides = evaluated(BEFORE, left_out=one), evaluated(AFTER, left_out=other)
-    for before, after in (sides, sides[::-1]):
-        frame = pairs.paired(before, after, "mrr@10").set_index("query_id")
-        assert frame.loc[query, "state"] == told
-
-
-def test_without_a_relevant_document_it_does_not_matter_that_a_ranking_lacks_the_query():
-    short = evaluated(ranking(q1="ab"), missing="skip", mrr_none="skip")
-    whole = evaluated(BEFORE, missing="skip", mrr_none="skip")
-    states = pairs.paired(whole, short, "mrr@10").set_index("query_id")["state"]
-    assert states.to_dict() == {
-        "q1": "paired", "q2": "missing", "q3": "missing", "q4": "no_relevant", "q5": "missing"
-    }  # fmt: skip
-
-
-def test_a_query_that_one_side_did_not_evaluate_is_absent_from_the_pairs():
-    rules = Conventions.trec_eval()
-    both = [
-        evaluate(judge(each, QRELS, rules), ["mrr@10"], rules)
-        for each in (BEFORE, ranking(q1="ab", q5="a"))
-    ]
-    frame = pairs.paired(*both, "mrr@10")
-    assert left_out(frame) == {"absent": 3}
-    backwards = pairs.paired(*reversed(both), "mrr@10")
-    assert left_out(backwards) == {"absent": 3}
-    assert set(backwards["query_id"]) == set(frame["query_id"])
-
-
-def test_a_query_missing_from_a_ranking_is_a_zero_and_stays_paired():
-    short = evaluated(ranking(q1="ab"))
-    frame = pairs.paired(evaluated(BEFORE), short, "mrr@10").set_index("query_id")
-    assert frame.loc["q5", ["after", "state"]].tolist() == [0.0, "paired"]
-
-
-def test_evaluations_under_other_conventions_are_not_compared():
-    with pytest.raises(SpecError, match="same settings"):
-        pairs.paired(evaluated(BEFORE), evaluated(AFTER, threshold=2.0), "mrr@10")
+def test_queries_are_paired_or_leave_both_sides_with_the_weightier_reason(approved):
+    approved("analysis/pairs", results(SIDES, told))
 
 
 @pytest.mark.parametrize(
