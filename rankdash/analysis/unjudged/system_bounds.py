@@ -98,11 +98,12 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
     scored = ~np.isnan(now.column(measure))
     found = pool([system.ranking], [system.judged], rules, measure.k)
     case = _case(system.judged, found, measure, rules)
-    side = BoundSide(Relevance(system.judged, rules), found.ranks[0])
+    counted = _counted(rules)
+    side = BoundSide(Relevance(system.judged, counted), found.ranks[0])
     high, kind = highest(case, side, None)
     low, _ = highest(case, None, side)
     relevant = all_labelled(system.judged, found.query, found.ranks[0], case.top)
-    filled = measure.metric.compute(Relevance(relevant, rules), measure.k, measure.parameter)
+    filled = measure.metric.compute(Relevance(relevant, counted), measure.k, measure.parameter)
     labelled = _values(system, replace(parse_measure("judged"), k=measure.k), rules)
     return {
         "n": int(scored.sum()),
@@ -115,6 +116,11 @@ def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str
         "kind": kind,
         "could_join": _could_join(now, found.counts()),
     }
+
+
+def _counted(rules: Conventions) -> Conventions:
+    """The rules for queries that have a value: a list that finds nothing is worth 0 there."""
+    return replace(rules, mrr_none="zero")
 
 
 def _values(system: RankedLabels, measure: Measure, rules: Conventions) -> Evaluation:
@@ -248,15 +254,16 @@ class UnjudgedComparison:
     def _highest(self, found: Pool, sign: int) -> tuple[Floats, Kind]:
         """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
         case = _case(self.baseline.judged, found, self.measure, self.rules)
-        before = BoundSide(Relevance(self.baseline.judged, self.rules), found.ranks[0])
-        after = BoundSide(Relevance(self.challenger.judged, self.rules), found.ranks[1])
+        rules = _counted(self.rules)
+        before = BoundSide(Relevance(self.baseline.judged, rules), found.ranks[0])
+        after = BoundSide(Relevance(self.challenger.judged, rules), found.ranks[1])
         return highest(case, after, before) if sign > 0 else highest(case, before, after)
 
     @cached_property
     def effects(self) -> Floats:
         """(U,) how much the mean difference would change if one document of the pool had the top
         grade, all other unjudged ones still counting as not relevant."""
-        rules = replace(self.rules, mrr_none="zero")
+        rules = _counted(self.rules)
         change = np.zeros(len(self.pool))
         n = max(int(self.paired.sum()), 1)
         for start in range(0, len(self.pool), _CHUNK):
