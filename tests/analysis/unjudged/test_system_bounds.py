@@ -15,9 +15,9 @@ from rankdash.analysis.unjudged.system_bounds import (
     bounds_table,
     top_label,
 )
-from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking
+from tests.results import results
 
 DOCS = "abcde"
 TIGHT = ("ndcg", "ndcg_exp", "ndcg_jk", "precision", "recall", "mrr", "hit", "rbp", "f1")
@@ -140,20 +140,6 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     assert comparison.effects * 2 == pytest.approx(alone[1:] - alone[0], abs=1e-9)
 
 
-def test_a_middle_grade_can_be_best_for_ndcg():
-    rules = Conventions()
-    row = bounds_table({"s": system("axb", {"a": 1.0, "b": 1.0}, rules)}, ["ndcg"], rules).iloc[0]
-    assert row["highest"] == pytest.approx(1), "a grade of 1 for x makes the order perfect"
-    assert max(row["value"], row["if_relevant"]) < 1
-
-
-def test_average_precision_is_lowest_with_as_many_relevant_documents_as_hurt_most():
-    rules = Conventions()
-    row = bounds_table({"s": system("abcde", {"a": 1.0}, rules)}, ["map"], rules).iloc[0]
-    # With e relevant too: (1 + 2/5) / 2; with d and e no less. The other query has 1.
-    assert row["lowest"] == pytest.approx((0.7 + 1) / 2)
-
-
 @given(
     cases=st.lists(st.tuples(lists, lists, labels), min_size=2, max_size=6),
     name=st.sampled_from(EVERY),
@@ -192,29 +178,20 @@ def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
             assert effects[f"q{number}"] == pytest.approx(effect["q0"], abs=1e-9)
 
 
-def test_ties_are_settled_by_the_rule_before_ranks_are_read():
-    tied = Ranking.from_columns(["q"] * 3, ["a", "b", "c"], [1.0, 1.0, 1.0])
-    labelled = pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "label": [1.0]})
-    for ties, before in (("stable", "a"), ("trec", "c")):
-        rules = Conventions(ties=ties)
-        one = RankedLabels(tied, judge(tied, labelled, rules))
-        found = UnjudgedComparison(one, one, "mrr@1", rules)
-        assert list(found.pool.doc_ids) == [before], "the first of the list, and it alone"
-
-
-def test_a_query_that_one_ranking_lacks_counts_as_the_conventions_say():
-    lists = {"p": "ua", "q": "ua"}, {"p": "au"}, {"p": {"a": 1}, "q": {"a": 1}}
-    assert compared(*lists).bounds().n == 2
-    assert compared(*lists, queries="both").bounds().n == 1
-    assert compared(*lists, missing="skip").bounds().n == 1
-
-
-def test_systems_joined_with_other_labels_are_not_compared():
-    rules = Conventions()
-    one = system("ab", {"a": 1.0}, rules)
-    other = RankedLabels(one.ranking, judge(one.ranking, qrels(z={"a": 1.0}), rules))
-    with pytest.raises(SpecError, match="joined with other labels"):
-        UnjudgedComparison(one, other, "mrr", rules)
+@pytest.mark.parametrize("rules", [Conventions(), Conventions.trec_eval()], ids=["own", "trec"])
+@pytest.mark.parametrize("missing", ["zero", "skip"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
+    """The query counts 0 or not at all, as the conventions say; no label can change that."""
+    rules = replace(rules, missing=missing)
+    ranking = made("abc", ["q"])
+    judged = judge(ranking, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
+    row = bounds_table({"s": RankedLabels(ranking, judged)}, [name], rules).iloc[0]
+    shown = evaluate(judged, [name], rules)
+    assert row["n"] == (~np.isnan(shown.values[:, 0])).sum()
+    assert row["value"] == pytest.approx(shown.mean(name))
+    assert row["lowest"] - 1e-9 <= row["value"] <= row["highest"] + 1e-9
+    assert row["unjudged"] == 2 if name != "r_precision" else row["unjudged"] <= 2
 
 
 def compared(
@@ -234,168 +211,113 @@ def compared(
     return UnjudgedComparison(sides[0], sides[1], spec, rules)
 
 
-def test_a_gain_that_no_label_can_undo_is_settled():
-    found = compared({"q": "xa"}, {"q": "ax"}, {"q": {"a": 1, "x": 0}})
-    bounds = found.bounds()
-    assert (bounds.lowest, bounds.delta, bounds.highest) == (0.5, 0.5, 0.5)
-    assert (bounds.sign, bounds.unjudged, found.labels_to_settle()) == ("above", 0, 0)
-
-
-def test_a_gain_that_one_label_could_turn_is_open_until_it_is_given():
-    # u on top of the baseline alone: relevant, it would turn the gain of 0.5 into a loss.
-    found = compared({"q": "uab"}, {"q": "abu"}, {"q": {"a": 1, "b": 0}})
-    bounds = found.bounds()
-    assert bounds.delta == 0.5
-    assert bounds.lowest == 0
-    assert bounds.sign == "open"
-    assert found.labels_to_settle() == 1
-
-
-def test_a_loss_is_settled_from_above():
-    found = compared({"q": "ax"}, {"q": "xa"}, {"q": {"a": 1, "x": 0}})
-    assert found.bounds().sign == "below"
-    assert found.labels_to_settle() == 0
-
-
-def test_no_number_of_labels_settles_a_difference_of_zero():
-    assert compared({"q": "au"}, {"q": "au"}, {"q": {"a": 1}}).labels_to_settle() is None
-    assert compared({"q": "au"}, {"q": "au"}, {"q": {"a": 0}}).labels_to_settle() is None
-
-
-def test_the_number_that_settles_is_the_smallest_that_does():
-    """Three queries gain 0.5 each and have one open document each that could undo it."""
-    queries = {"p": "uab", "q": "vab", "r": "wab"}
-    after = {query: docs[1:] + docs[0] for query, docs in queries.items()}
-    found = compared(queries, after, {query: {"a": 1, "b": 0} for query in queries})
-    bounds = found.bounds()
-    assert (bounds.delta, bounds.lowest, bounds.sign) == (0.5, 0, "open")
-    # Any one label makes 0.5/3 certain, whatever the other two turn out to be.
-    assert found.labels_to_settle() == 1
-
-
-def test_a_failed_query_is_in_no_bound_and_needs_no_label():
-    lists = {"p": "ua", "q": "va"}
-    labels = {"p": {"a": 1}, "q": {"a": 1}}
-    found = compared(lists, {"p": "au", "q": "av"}, labels, left_out={"q": "failed"})
-    bounds = found.bounds()
-    assert list(bounds.queries["query_id"]) == ["p"]
-    assert set(found.pool.doc_ids) == {"u"}
-    assert bounds.n == 1
-
-
-def test_a_query_that_labels_could_bring_into_the_mean_is_counted_and_not_bounded():
-    lists = {"p": "ua", "q": "va"}
-    found = compared(lists, {"p": "au", "q": "av"}, {"p": {"a": 1}, "q": {"a": 0}})
-    assert found.bounds().could_join == 1
-    assert list(found.bounds().queries["query_id"]) == ["p"]
-
-
-def test_a_query_without_an_open_document_can_join_no_mean():
-    lists = {"p": "ua", "q": "a"}
-    found = compared(lists, lists, {"p": {"a": 1}, "q": {"a": 0}})
-    assert found.bounds().could_join == 0
-
-
-def test_only_documents_within_the_cutoff_of_either_system_are_open():
-    found = compared({"q": "abuv"}, {"q": "abvw"}, {"q": {"a": 1}}, "ndcg@3")
-    assert sorted(found.pool.doc_ids) == ["b", "u", "v"]
-    ranks = dict(zip(found.pool.doc_ids, found.pool.ranks.T.tolist(), strict=True))
-    assert ranks["u"] == [3.0, float("inf")]
-    assert ranks["v"] == [float("inf"), 3.0], "v is fourth in the baseline, beyond the cutoff"
-
-
-def test_judged_only_changes_nothing_about_the_bounds():
-    lists = {"q": "uab"}, {"q": "abu"}, {"q": {"a": 1, "b": 0}}
-    plain, condensed = (compared(*lists, judged_only=each).bounds() for each in (False, True))
-    assert (plain.delta, plain.lowest, plain.highest) == (
-        condensed.delta,
-        condensed.lowest,
-        condensed.highest,
-    )
-
-
-def test_one_more_relevant_document_can_lower_ndcg_below_what_is_shown():
+def bounded(docs: str, found: dict[str, float], *specs: str) -> pd.DataFrame:
+    """Means over two queries, of which the other has a value of 1."""
     rules = Conventions()
-    row = bounds_table({"s": system("abc", {"a": 2.0, "b": 0.0}, rules)}, ["ndcg@3"], rules).iloc[0]
-    assert row["value"] == 1
-    assert row["lowest"] < 1
-    assert row["if_relevant"] == pytest.approx(row["lowest"])
-    assert row["highest"] == 1
+    return bounds_table({"s": system(docs, found, rules)}, list(specs), rules)
 
 
-def test_the_table_leaves_out_what_is_no_quality_and_says_how_much_is_judged():
+def tied(ties: str) -> UnjudgedComparison:
+    ranking = Ranking.from_columns(["q"] * 3, ["a", "b", "c"], [1.0, 1.0, 1.0])
+    labelled = pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "label": [1.0]})
+    rules = Conventions(ties=ties)
+    one = RankedLabels(ranking, judge(ranking, labelled, rules))
+    return UnjudgedComparison(one, one, "mrr@1", rules)
+
+
+def of_other_labels() -> UnjudgedComparison:
     rules = Conventions()
-    table = bounds_table(
-        {"s": system("abcd", {"a": 1.0, "d": 0.0}, rules)}, ["judged@2", "mrr@2"], rules
-    )
-    assert list(table["metric"]) == ["mrr@2"]
-    # One of two for this query, one of one for the other.
-    assert table["judged"].iloc[0] == pytest.approx((1 / 2 + 1) / 2)
-    assert table["unjudged"].iloc[0] == 1
+    one = system("ab", {"a": 1.0}, rules)
+    other = RankedLabels(one.ranking, judge(one.ranking, qrels(z={"a": 1.0}), rules))
+    return UnjudgedComparison(one, other, "mrr", rules)
 
 
-@pytest.mark.parametrize("rules", [Conventions(), Conventions.trec_eval()], ids=["own", "trec"])
-@pytest.mark.parametrize("missing", ["zero", "skip"])
-@pytest.mark.parametrize("name", EVERY)
-def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
-    """The query counts 0 or not at all, as the conventions say; no label can change that."""
-    rules = replace(rules, missing=missing)
-    ranking = made("abc", ["q"])
-    judged = judge(ranking, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
-    row = bounds_table({"s": RankedLabels(ranking, judged)}, [name], rules).iloc[0]
-    shown = evaluate(judged, [name], rules)
-    assert row["n"] == (~np.isnan(shown.values[:, 0])).sum()
-    assert row["value"] == pytest.approx(shown.mean(name))
-    assert row["lowest"] - 1e-9 <= row["value"] <= row["highest"] + 1e-9
-    assert row["unjudged"] == 2 if name != "r_precision" else row["unjudged"] <= 2
+def swapped(rule: str) -> UnjudgedComparison:
+    rules = Conventions(mrr_none=rule, no_relevant="count")
+    sides = (system(docs, {}, rules) for docs in (["a", "b"], ["b", "a"]))
+    return UnjudgedComparison(*sides, "mrr@2", rules)
 
 
-def test_a_measure_of_the_labels_cannot_be_moved_by_them():
-    with pytest.raises(SpecError, match="says nothing of quality"):
-        compared({"q": "a"}, {"q": "a"}, {"q": {"a": 1}}, "judged@10")
-
-
-def test_without_labels_there_is_nothing_to_bound():
-    rules = Conventions()
-    ranking = made("ab")
-    empty = pd.DataFrame({"query_id": [], "doc_id": [], "label": []})
-    one = RankedLabels(ranking, judge(ranking, empty, rules))
-    bounds = UnjudgedComparison(one, one, "ndcg@10", rules).bounds()
-    assert (bounds.n, bounds.unjudged, bounds.sign) == (0, 0, "open")
-    assert bounds_table({"s": one}, ["map"], rules)["n"].tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    ("labels", "spec", "threshold", "top"),
-    [
-        ([0.0], "ndcg", 1.0, 1.0),
-        ([0.0], "mrr", 2.0, 2.0),
-        ([0.0], "ndcg", 2.0, 1.0),
-        ([3.0, 1.0], "mrr", 2.0, 3.0),
-        ([0.5], "ndcg", 1.0, 0.5),
-        ([0.5], "mrr", 1.0, 1.0),
-    ],
-)
-def test_a_fully_relevant_document_has_the_top_grade_and_reaches_the_threshold(
-    labels, spec, threshold, top
-):
+def top(labels: list[float], spec: str, threshold: float) -> float:
     rules = Conventions(threshold=threshold)
     frame = pd.DataFrame({"query_id": "q", "doc_id": list("ab")[: len(labels)], "label": labels})
     judged = judge(Ranking.from_columns(["q"], ["a"], [1.0]), frame, rules)
-    assert top_label(judged, parse_measure(spec), rules) == top
+    return top_label(judged, parse_measure(spec), rules)
 
 
-def test_a_list_that_finds_nothing_without_the_label_has_an_effect_where_it_is_skipped_too():
-    found = {
-        rule: UnjudgedComparison(
-            *(
-                system(docs, {}, Conventions(mrr_none=rule, no_relevant="count"))
-                for docs in (["a", "b"], ["b", "a"])
-            ),
-            "mrr@2",
-            Conventions(mrr_none=rule, no_relevant="count"),
-        ).effects
-        for rule in ("zero", "skip")
-    }
-    assert np.isfinite(found["skip"]).all() and found["skip"].any()
-    assert found["skip"] == pytest.approx(found["zero"])
+A, AB, BOTH = {"a": 1}, {"a": 1, "b": 0}, {"p": "ua", "q": "va"}
+THREE = {"p": "uab", "q": "vab", "r": "wab"}
+COMPARED = {
+    "a gain that no label can undo": lambda: compared(
+        {"q": "xa"}, {"q": "ax"}, {"q": {"a": 1, "x": 0}}
+    ),
+    # u on top of the baseline alone: relevant, it would turn the gain of 0.5 into a loss.
+    "a gain that one label could turn": lambda: compared({"q": "uab"}, {"q": "abu"}, {"q": AB}),
+    "condensed": lambda: compared({"q": "uab"}, {"q": "abu"}, {"q": AB}, judged_only=True),
+    "a loss": lambda: compared({"q": "ax"}, {"q": "xa"}, {"q": {"a": 1, "x": 0}}),
+    "no difference": lambda: compared({"q": "au"}, {"q": "au"}, {"q": A}),
+    "no difference, nothing relevant": lambda: compared(
+        {"q": "au"}, {"q": "au"}, {"q": {"a": 0}}
+    ),
+    # Three queries gain 0.5 each and have one open document each that could undo it; any one
+    # label makes 0.5/3 certain, whatever the other two turn out to be.
+    "the smallest number that settles": lambda: compared(
+        THREE, {query: docs[1:] + docs[0] for query, docs in THREE.items()},
+        dict.fromkeys(THREE, AB),
+    ),
+    "a failed query": lambda: compared(
+        BOTH, {"p": "au", "q": "av"}, {"p": A, "q": A}, left_out={"q": "failed"}
+    ),
+    "labels could bring a query into the mean": lambda: compared(
+        BOTH, {"p": "au", "q": "av"}, {"p": A, "q": {"a": 0}}
+    ),
+    "they could not": lambda: compared(
+        *[{"p": "ua", "q": "a"}] * 2, {"p": A, "q": {"a": 0}}
+    ),
+    **{
+        f"a ranking lacks a query, {rules}": lambda rules=rules: compared(
+            {"p": "ua", "q": "ua"}, {"p": "au"}, {"p": A, "q": A}, **rules
+        )
+        for rules in ({}, {"queries": "both"}, {"missing": "skip"})
+    },
+    # v is fourth in the baseline, beyond the cutoff.
+    "within the cutoff of either system": lambda: compared(
+        {"q": "abuv"}, {"q": "abvw"}, {"q": A}, "ndcg@3"
+    ),
+    **{f"ties by {ties}": lambda ties=ties: tied(ties) for ties in ("stable", "trec")},
+    **{f"nothing found, {rule}": lambda rule=rule: swapped(rule) for rule in ("zero", "skip")},
+    "no labels": lambda: compared({"q": "ab"}, {"q": "ab"}, {}, "ndcg@10"),
+    "a measure of labels": lambda: compared({"q": "a"}, {"q": "a"}, {"q": A}, "judged@10"),
+    "joined with other labels": of_other_labels,
+}  # fmt: skip
+BOUNDED = {
+    # A grade of 1 for x makes the order perfect.
+    "a middle grade can be best": lambda: bounded("axb", {"a": 1.0, "b": 1.0}, "ndcg"),
+    # With e relevant too: (1 + 2/5) / 2; with d and e no less.
+    "average precision": lambda: bounded("abcde", {"a": 1.0}, "map"),
+    "a relevant document can lower NDCG": lambda: bounded("abc", {"a": 2.0, "b": 0.0}, "ndcg@3"),
+    # One of two is judged for this query, one of one for the other.
+    "no quality": lambda: bounded("abcd", {"a": 1.0, "d": 0.0}, "judged@2", "mrr@2"),
+    **{
+        f"the top grade of {labels} in {spec} from {threshold}": lambda each=(
+            labels, spec, threshold
+        ): top(*each)
+        for labels, spec, threshold in (
+            ([0.0], "ndcg", 1.0), ([0.0], "mrr", 2.0), ([0.0], "ndcg", 2.0),
+            ([3.0, 1.0], "mrr", 2.0), ([0.5], "ndcg", 1.0), ([0.5], "mrr", 1.0),
+        )
+    },
+}  # fmt: skip
+
+
+def told(found: UnjudgedComparison) -> tuple[object, ...]:
+    bounds = found.bounds()
+    names = ("n", "delta", "lowest", "highest", "sign", "kind", "unjudged", "could_join")
+    pool = dict(zip(found.pool.doc_ids, found.pool.ranks.T, strict=True))
+    numbers = {name: getattr(bounds, name) for name in names}
+    return numbers, "settles:", found.labels_to_settle(), pool, found.effects
+
+
+def test_what_labels_could_still_change(approved):
+    approved("analysis/bounds", results(COMPARED, told))
+    approved("analysis/bounds_table", results(BOUNDED))
