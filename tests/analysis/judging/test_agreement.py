@@ -9,6 +9,7 @@ from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.clusters import clustered_reach
 from rankdash.ranking.ranking import Ranking
+from tests.results import results, shown
 
 
 def judged(rows, scale=(0, 3), name="Judge A") -> Judgements:
@@ -67,75 +68,76 @@ def small(**fields):
     return agreement(judge, labelled([row[:3] for row in ROWS]), threshold=1, **fields)
 
 
-def test_groups_by_label_by_grade_by_query_and_by_pair() -> None:
+def by_group() -> pd.DataFrame:
     groups = {
         "language": pd.Series({"a": "one", "b": "other", "c": None, "never judged": "one"}),
         "length": pd.Series({("a", "2"): "long", ("b", "1"): "long", ("b", "9"): "short"}),
     }
-    table = small().by_group(groups)
-    counts = {(row.by, row.group): (row.queries, row.pairs) for row in table.itertuples()}
-    assert counts == {
-        ("label", 0.0): (2, 2),
-        ("label", 1.0): (2, 2),
-        ("label", 2.0): (1, 1),
-        ("label", 3.0): (1, 1),
-        ("grade", 0.0): (1, 1),
-        ("grade", 1.0): (1, 1),
-        ("grade", 2.0): (1, 1),
-        ("grade", 3.0): (3, 3),
-        ("language", "one"): (1, 3),
-        ("language", "other"): (1, 2),
-        ("length", "long"): (2, 2),
-    }
-    row = table.set_index(["by", "group"]).loc[("grade", 3.0)]
-    assert (row["agree"], row["over"], row["under"]) == pytest.approx((1 / 3, 2 / 3, 0))
-    assert row["people_relevant"] == pytest.approx(2 / 3)
-    assert np.isnan(row["kappa"])
-    assert table.set_index("group").loc["one", "difference"] == pytest.approx(0.0)
+    return small().by_group(groups)
 
 
-def test_pairs_that_disagree_come_furthest_apart_first() -> None:
-    found = small().disagreements
-    assert found[["query_id", "doc_id", "difference"]].to_numpy().tolist() == [
-        ["b", "1", 3.0],
-        ["c", "1", 2.0],
-        ["a", "2", 1.0],
-        ["a", "3", -1.0],
-    ]
-
-
-def test_pairs_that_only_one_side_has_do_not_count() -> None:
-    judge = judged([("a", "1", 3.0), ("a", "2", np.nan), ("a", "9", 0.0)])
-    labels = labelled([("a", "1", 3.0), ("a", "2", 0.0), ("b", "1", 2.0)])
-    found = agreement(judge, labels, threshold=1)
-    assert found.pairs[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "1"]]
-    assert found.without_grade == 2
-
-
-def test_nothing_in_common_has_no_numbers() -> None:
-    found = agreement(judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1)
-    assert found.overall["pairs"] == 0
-    assert np.isnan(found.unweighted.kappa)
-    assert np.isnan(found.overall["difference"])
-    assert found.by_group().empty
-    assert found.disagreements.empty
-
-
-@pytest.mark.parametrize(
-    ("labels", "scale", "binary"),
-    [((0, 1), (0, 3), True), ((0, 1), (0, 1), False), ((0, 4), (0, 3), True), ((0, 2), (0, 3), 0)],
-)
-def test_other_scales_are_compared_as_relevant_or_not(labels, scale, binary) -> None:
+def scaled(labels: tuple[int, int], scale: tuple[int, int]):
     low, high = labels
     rows = [("a", "1", high), ("a", "2", low), ("b", "1", high), ("b", "2", high)]
     grades = [("a", "1", scale[1]), ("a", "2", 0), ("b", "1", min(2, scale[1])), ("b", "2", 0)]
-    found = agreement(judged(grades, scale), labelled(rows), threshold=1)
-    assert found.binary == binary
-    if binary:
-        assert found.unweighted.grades.tolist() == [0, 1]
-        assert found.unweighted.table.tolist() == [[1, 0], [1, 2]]
-        assert found.disagreements["difference"].tolist() == [-1.0]
-        assert found.overall["difference"] == -0.25
+    return agreement(judged(grades, scale), labelled(rows), threshold=1)
+
+
+ONE_SIDE = pd.Series({("a", "1"): "reranked", ("b", "1"): "reranked", ("z", "1"): "first"})
+TWO = judged([("a", "1", 3.0), ("a", "2", 0.0)])
+# A label of 2 of 100 is not one of the highest grade: few such labels may be on the judge's scale,
+# many are not, and neither are those alone that the judge graded too.
+HUNDRED = [("a", "1", 2.0), ("a", "2", 0.0), *(("b", str(n), n % 3) for n in range(98))]
+CASES = {
+    "the furthest apart first": small,
+    "by groups": by_group,
+    "pairs that one side has do not count": lambda: agreement(
+        judged([("a", "1", 3.0), ("a", "2", np.nan), ("a", "9", 0.0)]),
+        labelled([("a", "1", 3.0), ("a", "2", 0.0), ("b", "1", 2.0)]),
+        threshold=1,
+    ),
+    "nothing in common": lambda: agreement(
+        judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1
+    ),
+    **{
+        f"labels of {labels}, a scale of {scale}": lambda labels=labels, scale=scale: scaled(
+            labels, scale
+        )
+        for labels, scale in (((0, 1), (0, 3)), ((0, 1), (0, 1)), ((0, 4), (0, 3)),
+                              ((0, 2), (0, 3)))
+    },
+    **{
+        f"{len(rows)} labels up to {rows[-1][2]}": lambda rows=rows: agreement(
+            TWO, labelled(rows), threshold=1
+        ).binary
+        for rows in (HUNDRED, HUNDRED[1:], [*HUNDRED, ("b", "98", 3.0)])
+    },
+    "nobody is favoured by one side alone": lambda: small().favours(
+        ONE_SIDE, "reranked", "first"
+    ),
+}  # fmt: skip
+
+
+def told(found: object) -> object:
+    if isinstance(found, pd.DataFrame):
+        return "\n".join(shown(row.dropna()) for _, row in found.iterrows())
+    if not hasattr(found, "disagreements"):
+        return found
+    numbers = {name: getattr(found, name) for name in ("binary", "cut", "highest", "top")}
+    table = [] if found.overall["pairs"] == 0 else [found.unweighted.grades, found.unweighted.table]
+    known = {name: value for name, value in found.overall.items() if not pd.isna(value)}
+    return (numbers, "without a grade:", found.without_grade, table, known,
+            "disagreements:", found.disagreements)  # fmt: skip
+
+
+def test_what_is_compared_and_where_they_disagree(approved) -> None:
+    assert (
+        small().by_group().shape[0]
+        and agreement(judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1)
+        .by_group()
+        .empty
+    )
+    approved("analysis/judge_agreement", results(CASES, told))
 
 
 def ranking(lists) -> Ranking:
@@ -175,13 +177,6 @@ def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
     assert table.loc[("lifted", "first"), "over"] == 0.0
 
 
-def test_nobody_is_favoured_where_one_side_has_no_pair() -> None:
-    lifted = pd.Series({("a", "1"): "reranked", ("b", "1"): "reranked", ("z", "1"): "first"})
-    found = small().favours(lifted, "reranked", "first")
-    assert np.isnan(found.difference)
-    assert not found.proven
-
-
 def test_the_interval_of_a_clustered_mean() -> None:
     rng = np.random.default_rng(8)
     values = rng.random(30)
@@ -204,8 +199,8 @@ def test_kappa_over_queries_holds_that_of_many_as_often_as_it_says() -> None:
         grade = np.where(good | (rng.random(len(good)) < 0.2), label, rng.integers(0, 4, len(good)))
         return cohen_kappa(label, grade, "quadratic", clusters=owners if clustered else None)
 
-    truth = drawn(50_000).kappa
-    found, apart = ([drawn(30, clustered=each) for _ in range(600)] for each in (True, False))
+    truth = drawn(30_000).kappa
+    found, apart = ([drawn(30, clustered=each) for _ in range(400)] for each in (True, False))
     assert 0.92 <= np.mean([each.low <= truth <= each.high for each in found]) <= 0.98
     # As if pairs had been drawn one by one.
     assert np.mean([each.low <= truth <= each.high for each in apart]) < 0.85
@@ -293,12 +288,3 @@ def test_another_scale_is_compared_as_relevant_or_not(labels, scale, threshold, 
     )
     if scale[1] > 1:
         assert agreement(same, table, threshold=threshold).relevant.kappa == pytest.approx(1)
-
-
-def test_few_labels_below_the_highest_grade_may_be_on_the_judges_scale() -> None:
-    """Many are not, and neither are those alone that the judge graded too."""
-    judge = judged([("a", "1", 3.0), ("a", "2", 0.0)])
-    rows = [("a", "1", 2.0), ("a", "2", 0.0), *(("b", str(n), n % 3) for n in range(98))]
-    assert agreement(judge, labelled(rows), threshold=1).binary
-    assert not agreement(judge, labelled(rows[1:]), threshold=1).binary
-    assert not agreement(judge, labelled([*rows, ("b", "98", 3.0)]), threshold=1).binary

@@ -75,24 +75,6 @@ def test_the_same_by_the_package_of_its_authors(n: int, others: int) -> None:
     assert math.hypot(imputed, rectified) == pytest.approx(theirs, abs=1e-9)
 
 
-def test_people_alone_have_the_t_interval() -> None:
-    people, judge = sample(12, 30)
-    found = correct(people, judge, level=0.9).people
-    expected = stats.ttest_1samp(people[:12], 0)
-    low, high = expected.confidence_interval(0.9)
-    assert (found.low, found.high, found.p) == pytest.approx((low, high, expected.pvalue))
-    assert found.n == 12
-
-
-def test_judge_alone_is_over_all_of_its_queries() -> None:
-    people, judge = sample(12, 30)
-    judge[[3, 20]] = NAN
-    found = correct(people, judge, level=0.95).judge
-    assert found.mean == pytest.approx(np.nanmean(judge))
-    assert found.error == pytest.approx(stats.sem(judge[~np.isnan(judge)]))
-    assert found.n == 40
-
-
 @pytest.mark.parametrize("n", [0, 1, 5, 6, FEWEST_PEOPLE - 1])
 def test_few_queries_of_peoples_give_no_corrected_number(n: int) -> None:
     people, judge = sample(n, 50)
@@ -104,42 +86,6 @@ def test_few_queries_of_peoples_give_no_corrected_number(n: int) -> None:
     assert found.curve() == []
     assert found.judge.n == 50 + n
     assert math.isnan(found.people.low) == (n < 6)
-
-
-def unhelpful(kind: str):
-    people, judge = sample(20, 40)
-    if kind == "nothing graded":
-        judge[:] = NAN
-    elif kind == "all the same":
-        judge[:] = 0.3
-    elif kind == "the other way round":
-        judge *= -1
-    elif kind == "no other queries":
-        people, judge = people[:20], judge[:20]
-    elif kind == "one other query":
-        people, judge = people[:21], judge[:21]
-    elif kind == "graded only where people did":
-        judge[20:] = NAN
-    return people, judge
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "nothing graded",
-        "all the same",
-        "the other way round",
-        "no other queries",
-        "one other query",
-    ],
-)
-def test_a_judge_that_is_no_help_leaves_what_people_say(kind: str) -> None:
-    found = correct(*unhelpful(kind), level=0.95)
-    assert found.weight == 0
-    assert found.corrected == found.people
-    assert (found.worth, found.saved) == (1, 0)
-    for _, alone, both in found.curve():
-        assert both == alone
 
 
 @pytest.mark.parametrize("graded", [0, 1, 2, 30])
@@ -180,31 +126,6 @@ def test_a_perfect_judge_counts_in_full_but_for_what_is_not_seen() -> None:
     # Two of twenty queries unseen: a tenth of the variance is left.
     assert found.worth == pytest.approx(10, rel=0.01)
     assert found.saved == pytest.approx(180, rel=0.01)
-
-
-def test_a_constant_error_of_the_judge_changes_nothing() -> None:
-    people, judge = sample(30, 200)
-    found, moved = (correct(people, judge + by, level=0.95) for by in (0.0, 0.7))
-    assert moved.judge.mean == pytest.approx(found.judge.mean + 0.7)
-    assert moved.corrected.mean == pytest.approx(found.corrected.mean, abs=1e-12)
-    assert moved.corrected.error == pytest.approx(found.corrected.error, abs=1e-12)
-
-
-def test_changes_the_other_way_round_give_the_mirror_image() -> None:
-    people, judge = sample(15, 60)
-    found, mirrored = correct(people, judge, level=0.95), correct(-people, -judge, level=0.95)
-    assert mirrored.corrected.low == pytest.approx(-found.corrected.high)
-    assert mirrored.corrected.high == pytest.approx(-found.corrected.low)
-
-
-def test_the_order_of_queries_changes_nothing() -> None:
-    people, judge = sample(15, 60)
-    order = np.random.default_rng(3).permutation(75)
-    found, shuffled = (
-        correct(people[rows], judge[rows], level=0.95) for rows in (np.arange(75), order)
-    )
-    assert shuffled.corrected.mean == pytest.approx(found.corrected.mean, abs=1e-12)
-    assert shuffled.corrected.error == pytest.approx(found.corrected.error, abs=1e-12)
 
 
 def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
@@ -265,33 +186,66 @@ def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:
     assert both[-1] == alone[-1]
 
 
-def test_the_curve_says_what_more_queries_bring() -> None:
-    first, more = (sample(n, 400 - n, seed=4) for n in (40, 120))
-    expected = {count: both for count, _, both in correct(*first, level=0.95).curve()}
-    near = min(expected, key=lambda count: abs(count - 120))
-    found = correct(*more, level=0.95).corrected
-    assert (found.high - found.low) / 2 == pytest.approx(expected[near], rel=0.15)
-
-
 @pytest.mark.parametrize("place", range(4))
 def test_the_interval_holds_the_truth_whatever_the_judge(place: int) -> None:
     """A small part of tests/benchmarks/judging.py."""
     judged = list(judges(SAMPLE.name, "by_title", "ndcg@10", strengths=(0.6,)))
     judged += list(judges(SAMPLE.name, "by_title", "mrr@10", strengths=(0.8,)))[:1]
     each = judged[place]
-    (found,) = resampled(each, 30, [500], 600)
-    assert held(found, "people", each.truth) >= 0.92
-    assert held(found, "corrected", each.truth) >= 0.92
+    (found,) = resampled(each, 30, [500], 250)
+    # 250 draws of 95 %: three standard errors are 4 points.
+    assert held(found, "people", each.truth) >= 0.9
+    assert held(found, "corrected", each.truth) >= 0.9
     assert narrower(found) <= (0.8 if each.kappa >= 0.5 else 1.02)
     if each.kind == "favours the challenger":
         assert held(found, "judge", each.truth) == 0
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 6])
-def test_the_mean_of_a_handful_of_queries_has_no_interval(n: int) -> None:
-    changes = np.random.default_rng(n).normal(0.1, 0.3, n)
-    found = correct(changes, changes, level=0.95)
-    for way in (found.people, found.judge):
-        assert way.mean == pytest.approx(changes.mean())
-        assert way.n == n
-        assert np.isfinite([way.low, way.high, way.p, way.error]).all() == (n >= 6)
+def test_people_and_the_judge_alone_have_the_t_interval() -> None:
+    """From six queries on."""
+    people, judge = sample(12, 30)
+    judge[[3, 20]] = NAN
+    found = correct(people, judge, level=0.9)
+    for side, way, n in ((people, found.people, 12), (judge, found.judge, 40)):
+        known = side[~np.isnan(side)]
+        expected = stats.ttest_1samp(known, 0)
+        low, high = expected.confidence_interval(0.9)
+        assert (way.low, way.high, way.p) == pytest.approx((low, high, expected.pvalue))
+        assert (way.mean, way.error, way.n) == pytest.approx((known.mean(), stats.sem(known), n))
+    for n in (1, 2, 5, 6):
+        few = correct(people[:n], people[:n], level=0.95)
+        for way in (few.people, few.judge):
+            assert (way.mean, way.n) == (pytest.approx(people[:n].mean()), n)
+            assert np.isfinite([way.low, way.high, way.p, way.error]).all() == (n >= 6)
+
+
+UNHELPFUL = {
+    "nothing graded": lambda people, judge: (people, judge * NAN),
+    "all the same": lambda people, judge: (people, judge * 0 + 0.3),
+    "the other way round": lambda people, judge: (people, -judge),
+    "no other queries": lambda people, judge: (people[:20], judge[:20]),
+    "one other query": lambda people, judge: (people[:21], judge[:21]),
+}
+
+
+@pytest.mark.parametrize("kind", UNHELPFUL)
+def test_a_judge_that_is_no_help_leaves_what_people_say(kind: str) -> None:
+    found = correct(*UNHELPFUL[kind](*sample(20, 40)), level=0.95)
+    assert (found.weight, found.worth, found.saved) == (0, 1, 0)
+    assert found.corrected == found.people
+    assert all(both == alone for _, alone, both in found.curve())
+
+
+def test_a_constant_error_the_sign_and_the_order_of_queries_change_nothing_else() -> None:
+    people, judge = sample(15, 60)
+    order = np.random.default_rng(3).permutation(75)
+    found, moved, mirrored, shuffled = (
+        correct(*each, level=0.95)
+        for each in ((people, judge), (people, judge + 0.7), (-people, -judge),
+                     (people[order], judge[order]))
+    )  # fmt: skip
+    assert moved.judge.mean == pytest.approx(found.judge.mean + 0.7)
+    for other, sign in ((moved, 1), (shuffled, 1), (mirrored, -1)):
+        assert other.corrected.mean == pytest.approx(sign * found.corrected.mean, abs=1e-12)
+        assert other.corrected.error == pytest.approx(found.corrected.error, abs=1e-12)
+    assert mirrored.corrected.low == pytest.approx(-found.corrected.high)

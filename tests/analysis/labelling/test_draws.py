@@ -7,8 +7,8 @@ import pytest
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
+from tests.results import result, results
 
 METRIC = Additive.of("dcg@3", top=1)
 
@@ -25,85 +25,55 @@ def _pool(depth: int = 3):
     return pool_of({"old": _ranking(q="abcd", r="ef"), "new": _ranking(r="fg", q="bae")}, depth)
 
 
-def test_the_pool_is_what_a_system_shows_within_the_depth() -> None:
-    pool = _pool()
-    shown = {
-        (pool.query_ids[query], doc): tuple(ranks)
-        for query, doc, ranks in zip(pool.query, pool.doc_ids, pool.ranks.T, strict=True)
-    }
-    inf = float("inf")
-    assert shown == {
-        ("q", "a"): (1, 2),
-        ("q", "b"): (2, 1),
-        ("q", "c"): (3, inf),
-        ("q", "e"): (inf, 3),
-        ("r", "e"): (1, inf),
-        ("r", "f"): (2, 1),
-        ("r", "g"): (inf, 2),
-    }
-    assert pool.excluded == ()
-    assert len(_pool(depth=1)) == 4
-
-
-def test_queries_that_a_system_lacks_are_excluded_and_named() -> None:
-    pool = pool_of({"old": _ranking(q="ab", only_old="a"), "new": _ranking(new="c", q="ba")}, 2)
-    assert pool.query_ids.tolist() == ["q"]
-    assert pool.excluded == ("only_old", "new")
-
-
-def test_labels_are_found_by_both_ids() -> None:
-    pool = _pool()
-    labels = pd.DataFrame(
-        {"query_id": ["r", "q", "r"], "doc_id": ["e", "e", "zz"], "label": [2.0, 1.0, 3.0]}
+def told(pool) -> tuple[object, ...]:
+    shown = zip(pool.query_ids[pool.query], pool.doc_ids, pool.ranks.T, strict=True)
+    return (
+        [f"{query}{doc} {result(ranks)}" for query, doc, ranks in shown],
+        "excluded",
+        pool.excluded,
     )
-    found = pool.aligned(labels)
-    there = np.flatnonzero(~np.isnan(found))
-    assert {(pool.query_ids[pool.query[at]], pool.doc_ids[at]): found[at] for at in there} == {
-        ("r", "e"): 2.0,
-        ("q", "e"): 1.0,
-    }
 
 
-@pytest.mark.parametrize(
-    ("rankings", "message"),
-    [
-        ({}, "given: 0"),
-        ({"old": _ranking(q="ab")}, "given: 1"),
-        ({"old": _ranking(q="ab"), "new": _ranking(r="ab")}, "no query in common"),
-    ],
+def drawn(pool, metric=METRIC, **more) -> str:
+    plan = LabelPlan.make(pool, metric, seed=3, **more)
+    pairs = zip(pool.query_ids[pool.query[plan.order]], pool.doc_ids[plan.order], strict=True)
+    return " ".join(sorted(query + doc for query, doc in pairs))
+
+
+LABELLED = pd.DataFrame(
+    {"query_id": ["r", "q", "r"], "doc_id": ["e", "e", "zz"], "label": [2.0, 1.0, 3.0]}
 )
-def test_too_few_rankings_are_refused(rankings, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        pool_of(rankings, 10)
-
-
-def test_equal_rankings_need_no_label() -> None:
-    same = pool_of({"old": _ranking(q="abc"), "new": _ranking(q="abd")}, 3)
-    with pytest.raises(DataError, match="the same within the first 2"):
-        LabelPlan.make(same, Additive.of("dcg@2", top=1), seed=1)
-
-
-def test_every_pair_that_weighs_anything_is_drawn_once() -> None:
-    pool = _pool()
-    metric = Additive.of("precision@3", top=1)
-    plan = LabelPlan.make(pool, metric, seed=3)
+AB = _ranking(q="ab")
+CASES = {
+    "within the depth": lambda: told(_pool()),
+    "at depth 1": lambda: told(_pool(depth=1)),
+    "queries that a system lacks": lambda: told(
+        pool_of({"old": _ranking(q="ab", only_old="a"), "new": _ranking(new="c", q="ba")}, 2)
+    ),
+    "labels by both ids": lambda: _pool().aligned(LABELLED),
+    "no ranking": lambda: pool_of({}, 10),
+    "one ranking": lambda: pool_of({"old": AB}, 10),
+    "no query in common": lambda: pool_of({"old": AB, "new": _ranking(r="ab")}, 10),
+    "equal within the cutoff": lambda: drawn(
+        pool_of({"old": _ranking(q="abc"), "new": _ranking(q="abd")}, 3),
+        Additive.of("dcg@2", top=1),
+    ),
+    "all that weigh anything": lambda: drawn(_pool()),
     # At other ranks within the cutoff precision stays as it is.
-    moved = np.isinf(pool.ranks).any(axis=0)
-    assert sorted(plan.order) == np.flatnonzero(moved).tolist()
-    assert len(LabelPlan.make(pool, METRIC, seed=3).order) == 7
+    "all that weigh anything in precision": lambda: drawn(
+        _pool(), Additive.of("precision@3", top=1)
+    ),
+    "not what is known": lambda: drawn(
+        _pool(), known=np.where(_pool().doc_ids == "e", 1.0, np.nan)
+    ),
+}
 
 
-def test_the_same_seed_draws_the_same_and_another_another() -> None:
+def test_what_is_pooled_and_what_of_it_is_drawn(approved) -> None:
+    approved("analysis/draws", results(CASES))
     orders = [LabelPlan.make(_pool(), METRIC, seed=seed).order.tolist() for seed in (5, 5, 6, 7)]
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders}) > 1
-
-
-def test_what_is_known_is_not_drawn() -> None:
-    pool = _pool()
-    known = np.where(pool.doc_ids == "e", 1.0, np.nan)
-    plan = LabelPlan.make(pool, METRIC, seed=1, known=known)
-    assert set(pool.doc_ids[plan.order]) == set("abcfg")
 
 
 def test_pairs_are_drawn_as_often_as_they_say() -> None:

@@ -28,6 +28,10 @@ def _some(plan: LabelPlan, labels, n: int):
     return given
 
 
+def _in_full(plan: LabelPlan, labels, queries: int):
+    return _some(plan, labels, int((plan.draw < queries).sum()))
+
+
 @pytest.mark.parametrize("n", [1, 49, 120, 400])
 def test_an_estimate_is_what_the_robot_sees_at_that_label(sample, n: int) -> None:
     pool, labels = sample
@@ -46,26 +50,6 @@ def test_an_estimate_is_what_the_robot_sees_at_that_label(sample, n: int) -> Non
             assert np.isnan(found.low)
 
 
-def test_no_interval_before_enough_draws_and_enough_gains(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    states = {n: estimate(plan, _some(plan, labels, n))[0].state for n in (0, 1, 49, 50, 200)}
-    assert [states[n] for n in (0, 1, 49)] == ["too_early"] * 3
-    assert states[200] != "too_early"
-    nothing = estimate(plan, _some(plan, np.zeros_like(labels), 200))[0]
-    assert (nothing.state, nothing.needed) == ("too_early", None)
-
-
-def test_nothing_is_said_without_a_label(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    (found,) = estimate(plan, np.full(len(labels), np.nan))
-    assert np.isnan([found.difference, found.low, found.high, found.like_these_low]).all()
-    assert (found.labels, found.waiting, found.known) == (0, 0, 0)
-    assert found.pairs == len(plan.order)
-    assert not found.settled
-
-
 def test_labels_after_the_first_open_draw_wait(sample) -> None:
     pool, labels = sample
     plan = LabelPlan.make(pool, METRIC, seed=1)
@@ -77,33 +61,6 @@ def test_labels_after_the_first_open_draw_wait(sample) -> None:
     (before,) = estimate(plan, _some(plan, labels, 150))
     assert found == replace(before, waiting=49)
     assert next_draw(plan, labels) is None
-
-
-def test_a_verdict_that_is_settled_says_so(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    found = [estimate(plan, _some(plan, labels, n))[0] for n in range(0, len(plan.order), 25)]
-    settled = [each for each in found if each.state == "settled"]
-    assert settled
-    for each in found:
-        assert each.settled == (each.state == "settled")
-        if each.state in ("settled", "open"):
-            assert each.settled == (each.low > 0 or each.high < 0)
-            assert (each.needed == 0) == each.settled
-
-
-def test_about_as_many_labels_are_needed_as_it_says(sample) -> None:
-    """Planned from 150 labels, over many seeds: right in the median within a half."""
-    pool, labels = sample
-    effort = replay(pool, METRIC, labels, 60).effort
-    ratios = []
-    for seed in range(60):
-        plan = LabelPlan.make(pool, METRIC, seed=seed)
-        (found,) = estimate(plan, _some(plan, labels, 150))
-        if found.needed:
-            assert found.needed <= len(plan.order) - 150
-            ratios.append((found.needed + 150) / effort[seed])
-    assert 0.6 < np.median(ratios) < 1.5
 
 
 def test_about_as_many_labels_are_saved_by_a_judge_as_it_says(sample) -> None:
@@ -143,47 +100,6 @@ def test_a_judge_that_says_nothing_saves_nothing(sample) -> None:
     assert estimate(whole, given, good)[0].saved is None
 
 
-def test_known_labels_count_in_full(sample) -> None:
-    pool, labels = sample
-    known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
-    plan = LabelPlan.make(pool, METRIC, seed=1, known=known)
-    every = LabelPlan.make(pool, METRIC, seed=1)
-    truth = float((every.weights[0] * METRIC.gains(labels)).sum())
-    errors = []
-    for seed in range(200):
-        again = LabelPlan.make(pool, METRIC, seed=seed, known=known)
-        errors.append(estimate(again, _some(again, labels, 60))[0].difference - truth)
-    assert np.mean(errors) == pytest.approx(0, abs=3 * np.std(errors) / 200**0.5)
-    (found,) = estimate(plan, _some(plan, labels, len(plan.order)))
-    assert found.state == "complete"
-    assert found.difference == pytest.approx(truth, abs=1e-12)
-    assert found.known + found.labels == found.pairs == len(every.order)
-
-
-@pytest.mark.parametrize("kind", ["ranks", "right", "wrong", "missing"])
-def test_an_estimate_is_right_on_average_whatever_the_guess(sample, kind: str) -> None:
-    pool, labels = sample
-    gains = METRIC.gains(labels)
-    guess = {
-        "ranks": Guess.from_ranks(pool),
-        "right": Guess.from_gains(gains),
-        "wrong": Guess.from_gains(1 - gains),
-        "missing": Guess.from_gains(np.where(np.arange(len(gains)) % 3, np.nan, gains)),
-    }[kind]
-    found = replay(pool, METRIC, labels, 400, guess)
-    for n in (1, 5, 30, 200):
-        seen = found.path.mean[:, n - 1]
-        assert seen.mean() == pytest.approx(found.truth, abs=4 * seen.std() / 400**0.5 + 1e-12)
-
-
-def test_a_good_guess_narrows_the_interval_and_a_perfect_one_does_not_close_it(sample) -> None:
-    pool, labels = sample
-    perfect = Guess.from_gains(METRIC.gains(labels))
-    plain, guessed = (replay(pool, METRIC, labels, 20, each).path for each in (None, perfect))
-    assert (guessed.half[:, 200] < 0.7 * plain.half[:, 200]).all()
-    assert (guessed.half[:, 200] > 0).all()
-
-
 def test_verdicts_on_several_systems_hold_together(sample) -> None:
     """Three systems; the two contrasts of 100 robots, at a look every 20 labels."""
     pool, labels = sample
@@ -211,44 +127,6 @@ def test_verdicts_on_several_systems_hold_together(sample) -> None:
     assert [each.challenger for each in complete] == [pool.systems[1], "random"]
 
 
-def test_for_queries_like_these_the_spread_between_queries_comes_on_top(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    queries = len(pool.query_ids)
-    own = np.bincount(pool.query, plan.weights[0] * METRIC.gains(labels), queries) * queries
-    classic = stats.t.interval(0.95, queries - 1, own.mean(), own.std(ddof=1) / queries**0.5)
-    (complete,) = estimate(plan, labels)
-    assert (complete.like_these_low, complete.like_these_high) == pytest.approx(classic)
-    widths = []
-    for n in (100, 300, 600):
-        (found,) = estimate(plan, _some(plan, labels, n))
-        widths.append(found.like_these_high - found.like_these_low)
-    assert all(width > 0.95 * (classic[1] - classic[0]) for width in widths)
-    assert widths[0] > widths[2]
-
-
-def test_a_label_above_the_scale_is_refused(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    with pytest.raises(DataError, match="A label is 7"):
-        estimate(plan, np.full(len(labels), 7.0))
-
-
-def test_changing_a_label_back_gives_the_same_estimate(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1)
-    given = _some(plan, labels, 120)
-    changed = given.copy()
-    changed[plan.order[3]] = 3 - given[plan.order[3]]
-    assert estimate(plan, changed) != estimate(plan, given)
-    changed[plan.order[3]] = given[plan.order[3]]
-    assert estimate(plan, changed) == estimate(plan, given)
-
-
-def _in_full(plan: LabelPlan, labels, queries: int):
-    return _some(plan, labels, int((plan.draw < queries).sum()))
-
-
 def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
     pool, labels = sample
     plan = LabelPlan.make(pool, METRIC, seed=1, mode="query", share=VALUE_SHARE)
@@ -262,54 +140,6 @@ def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
     assert (whole.low, whole.high) == (path.low[1, 29], path.high[1, 29])
     assert estimate(plan, _in_full(plan, labels, 19))[0].state == "too_early"
     assert whole.state in ("open", "settled")
-
-
-@pytest.mark.parametrize("mode", ["random", "query"])
-def test_with_all_labels_every_mode_is_exact(sample, mode) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1, mode=mode)
-    (weighed,) = estimate(LabelPlan.make(pool, METRIC, seed=1), labels)
-    (found,) = estimate(plan, labels)
-    assert found == replace(weighed, conclusive_at=found.conclusive_at)
-
-
-@pytest.mark.parametrize("mode", ["random", "query"])
-def test_known_labels_count_in_full_in_every_mode(sample, mode) -> None:
-    """Half of the labels were there before; over 200 seeds the estimate is right on average."""
-    pool, labels = sample
-    known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
-    truth = float((LabelPlan.make(pool, METRIC, seed=1).weights[0] * METRIC.gains(labels)).sum())
-    errors = []
-    for seed in range(200):
-        plan = LabelPlan.make(pool, METRIC, seed=seed, known=known, mode=mode)
-        given = _in_full(plan, labels, 40 if mode == "random" else 8)
-        errors.append(estimate(plan, given)[0].difference - truth)
-    assert np.mean(errors) == pytest.approx(0, abs=3.5 * np.std(errors) / 200**0.5)
-
-
-def test_about_as_many_labels_are_needed_as_it_says_where_queries_are_drawn(sample) -> None:
-    pool, labels = sample
-    effort = replay(pool, METRIC, labels, 40, mode="query").effort
-    ratios = []
-    for seed in range(40):
-        plan = LabelPlan.make(pool, METRIC, seed=seed, mode="query")
-        (found,) = estimate(plan, _in_full(plan, labels, 50))
-        if found.needed:
-            assert found.needed <= len(plan.order) - found.labels
-            until = int((plan.draw < effort[seed]).sum())
-            ratios.append((found.needed + found.labels) / until)
-    assert 0.6 < np.median(ratios) < 1.5
-
-
-def test_for_queries_like_these_a_draw_of_queries_has_the_spread_of_queries(sample) -> None:
-    pool, labels = sample
-    plan = LabelPlan.make(pool, METRIC, seed=1, mode="query")
-    (complete,) = estimate(plan, labels)
-    (found,) = estimate(plan, _in_full(plan, labels, 80))
-    classic = complete.like_these_high - complete.like_these_low
-    # Of half of the queries it is about the root of two wider.
-    width = found.like_these_high - found.like_these_low
-    assert 1.0 < width / classic < 2.0
 
 
 @pytest.mark.parametrize("kappa", [None, 0.7])
@@ -359,7 +189,8 @@ def test_a_conclusive_result_is_never_taken_back(sample) -> None:
             first = found.conclusive_at
             assert count - 7 < first <= count
         assert found.conclusive_at == first
-        assert found.settled == (first is not None)
+        assert found.settled == (first is not None) == (found.state == "settled")
+        assert found.settled == (found.low > 0 or found.high < 0) == (found.needed == 0)
     assert first is not None
     (complete,) = estimate(plan, labels)
     assert complete.conclusive_at == first
@@ -398,3 +229,104 @@ def test_without_draws_at_equal_ranks_no_relative_change_is_stated(sample) -> No
     helped = LabelPlan.make(pool, METRIC, seed=3, known=known)
     (found,) = estimate(helped, _some(helped, labels, 900))
     assert found.relative_low < found.relative < found.relative_high < 0
+
+
+def test_what_is_said_before_there_is_enough(sample) -> None:
+    """No number without a label, no interval before 50 of them and enough gains, and the same
+    estimate after a label was changed back."""
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    found = {n: estimate(plan, _some(plan, labels, n))[0] for n in (0, 1, 49, 50, 200)}
+    assert [found[n].state for n in (0, 1, 49)] == ["too_early"] * 3
+    assert found[200].state != "too_early"
+    (nothing,) = estimate(plan, _some(plan, np.zeros_like(labels), 200))
+    assert (nothing.state, nothing.needed) == ("too_early", None)
+    none = found[0]
+    assert np.isnan([none.difference, none.low, none.high, none.like_these_low]).all()
+    assert (none.labels, none.waiting, none.known, none.settled) == (0, 0, 0, False)
+    assert none.pairs == len(plan.order)
+    with pytest.raises(DataError, match="A label is 7"):
+        estimate(plan, np.full(len(labels), 7.0))
+    given = _some(plan, labels, 200)
+    given[plan.order[3]] = 3 - given[plan.order[3]]
+    assert estimate(plan, given) != (found[200],)
+    given[plan.order[3]] = labels[plan.order[3]]
+    assert estimate(plan, given) == (found[200],)
+
+
+@pytest.mark.parametrize(("mode", "seen"), [("weight", 150), ("query", 50)])
+def test_about_as_many_labels_are_needed_as_it_says(sample, mode, seen) -> None:
+    """Planned from 150 labels or 50 queries, over 40 seeds: right in the median within a half."""
+    pool, labels = sample
+    effort = replay(pool, METRIC, labels, 40, mode=mode).effort
+    ratios = []
+    for seed in range(40):
+        plan = LabelPlan.make(pool, METRIC, seed=seed, mode=mode)
+        (found,) = estimate(plan, _in_full(plan, labels, seen))
+        if found.needed:
+            assert found.needed <= len(plan.order) - found.labels
+            until = int((plan.draw < effort[seed]).sum())
+            ratios.append((found.needed + found.labels) / until)
+    assert 0.6 < np.median(ratios) < 1.5
+
+
+@pytest.mark.parametrize(("mode", "seen"), [("weight", 60), ("random", 40), ("query", 8)])
+def test_known_labels_count_in_full_and_with_all_labels_every_mode_is_exact(
+    sample, mode, seen
+) -> None:
+    """Half of the labels were there before; over 100 seeds the estimate is right on average."""
+    pool, labels = sample
+    known = np.where(np.arange(len(pool)) % 2, labels, np.nan)
+    whole = LabelPlan.make(pool, METRIC, seed=1)
+    truth = float((whole.weights[0] * METRIC.gains(labels)).sum())
+    errors = []
+    for seed in range(100):
+        plan = LabelPlan.make(pool, METRIC, seed=seed, known=known, mode=mode)
+        errors.append(estimate(plan, _in_full(plan, labels, seen))[0].difference - truth)
+    assert np.mean(errors) == pytest.approx(0, abs=3.5 * np.std(errors) / 100**0.5)
+    (found,) = estimate(plan, _some(plan, labels, len(plan.order)))
+    assert found.state == "complete"
+    assert found.difference == pytest.approx(truth, abs=1e-12)
+    assert found.known + found.labels == found.pairs == len(whole.order)
+    (exact,) = estimate(LabelPlan.make(pool, METRIC, seed=1, mode=mode), labels)
+    assert exact == replace(estimate(whole, labels)[0], conclusive_at=exact.conclusive_at)
+
+
+def test_an_estimate_is_right_on_average_whatever_the_guess(sample) -> None:
+    """And a perfect guess narrows the interval without closing it."""
+    pool, labels = sample
+    gains = METRIC.gains(labels)
+    guesses = {
+        "ranks": None,
+        "right": Guess.from_gains(gains),
+        "wrong": Guess.from_gains(1 - gains),
+        "missing": Guess.from_gains(np.where(np.arange(len(gains)) % 3, np.nan, gains)),
+    }
+    found = {kind: replay(pool, METRIC, labels, 120, guess) for kind, guess in guesses.items()}
+    for kind, each in found.items():
+        for n in (1, 5, 30, 200):
+            seen = each.path.mean[:, n - 1]
+            error = 4 * seen.std() / 120**0.5 + 1e-12
+            assert seen.mean() == pytest.approx(each.truth, abs=error), kind
+    plain, guessed = (found[kind].path.half[:, 200] for kind in ("ranks", "right"))
+    assert (guessed < 0.7 * plain).all() and (guessed > 0).all()
+
+
+def test_for_queries_like_these_the_spread_between_queries_comes_on_top(sample) -> None:
+    pool, labels = sample
+    plan = LabelPlan.make(pool, METRIC, seed=1)
+    queries = len(pool.query_ids)
+    own = np.bincount(pool.query, plan.weights[0] * METRIC.gains(labels), queries) * queries
+    classic = stats.t.interval(0.95, queries - 1, own.mean(), own.std(ddof=1) / queries**0.5)
+    (complete,) = estimate(plan, labels)
+    assert (complete.like_these_low, complete.like_these_high) == pytest.approx(classic)
+    drawn = LabelPlan.make(pool, METRIC, seed=1, mode="query")
+    looks = [(plan, _some(plan, labels, n)) for n in (100, 300, 600)]
+    looks.append((drawn, _in_full(drawn, labels, 80)))
+    found = [estimate(*look)[0] for look in looks]
+    widths = [each.like_these_high - each.like_these_low for each in found]
+    whole = classic[1] - classic[0]
+    assert all(width > 0.95 * whole for width in widths)
+    assert widths[0] > widths[2]
+    # Of half of the queries it is about the root of two wider.
+    assert 1.0 < widths[3] / whole < 2.0

@@ -1,4 +1,4 @@
-"""Whatever the guess and the data, verdicts are right as often as they say: 300 robots each that
+"""Whatever the guess and the data, verdicts are right as often as they say: 150 robots each that
 look after every label. Effort is measured by tests/benchmarks/labelling.py."""
 
 import numpy as np
@@ -18,7 +18,7 @@ from tests.analysis.labelling.robot import (
 )
 from tests.sets import SAMPLE, SETS
 
-SEEDS = 300
+SEEDS = 150
 RERANKINGS = {SAMPLE.name: "by_title", "medquad": "minilm", "cmrc_zh": "minilm"}
 NAMES = [name for name in RERANKINGS if name in SETS]
 

@@ -15,6 +15,7 @@ from rankdash.analysis.ranks.agreement import pairwise
 from rankdash.analysis.ranks.shifts import pair
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.ranking.ranking import Ranking
+from tests.results import results
 
 DOCS = [f"d{place}" for place in range(12)]
 Scored = dict[str, dict[str, float]]
@@ -53,19 +54,6 @@ def extrapolated(one: list[str], other: list[str], p: float, depth: int = 2000) 
             agreed = (common + max(d - s, 0) * last) / d
         total += (1 - p) * p ** (d - 1) * agreed
     return total
-
-
-@pytest.mark.parametrize("length", [256, 257])
-def test_a_reversed_list_of_any_length_agrees_in_no_pair(length):
-    docs = [f"d{place}" for place in range(length)]
-    assert agreement(listed(*docs), listed(*docs[::-1]))["tau"].tolist() == [-1.0]
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_ties_of_one_side_alone_are_ties(swapped):
-    """Two of three pairs agree, and one is tied on one side: 2 / √(3 · 2)."""
-    sides = listed("a", "b", "c"), made({"q": {"a": 2.0, "b": 2.0, "c": 1.0}})
-    assert agreement(*sides[:: -1 if swapped else 1])["tau"].tolist() == pytest.approx([2 / 6**0.5])
 
 
 @given(scored, scored)
@@ -127,34 +115,6 @@ def test_overlap_is_that_of_its_definition_and_symmetric(one, other, p):
         assert 0 <= found[query] <= 1
 
 
-def test_overlap_of_equal_and_of_disjoint_lists():
-    assert agreement(listed(*"abc"), listed(*"abc"))["rbo"].item() == pytest.approx(1)
-    assert agreement(listed(*"abc"), listed(*"xyz"))["rbo"].item() == 0
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "wanted"),
-    [
-        # X = 1, 1, 3: (0.1/0.9)(0.9 + 0.81/2 + 0.729) + 0.729.
-        ("abc", "acb", 0.955),
-        # X = 0, 2: (0.1/0.9)(0.81) + 0.81.
-        ("ab", "ba", 0.9),
-        # s = 1, l = 2, X = 1, 1, X_s = 1: (0.1/0.9)(0.9 + 0.81/2 + 0.81/2) + 0.81.
-        ("a", "ab", 1.0),
-        # s = 1, X = 0, 1: (0.1/0.9)(0.81/2) + (1/2)(0.81).
-        ("b", "ab", 0.45),
-    ],
-)
-def test_overlap_worked_out_by_hand(one, other, wanted):
-    assert agreement(listed(*one), listed(*other))["rbo"].item() == pytest.approx(wanted)
-
-
-def test_overlap_weighs_the_top_more():
-    top = agreement(listed(*"abcdef"), listed(*"bacdef"))["rbo"].item()
-    bottom = agreement(listed(*"abcdef"), listed(*"abcdfe"))["rbo"].item()
-    assert top < bottom < 1
-
-
 def test_trap_19_agreement_is_of_ranks_and_not_of_raw_scores():
     """1 − 6 Σ d² / (n³ − n) is made for ranks; on scores it leaves [−1, 1] and changes with their
     scale."""
@@ -165,32 +125,6 @@ def test_trap_19_agreement_is_of_ranks_and_not_of_raw_scores():
     plain, other = (agreement(made(first), made(each)) for each in (second, stretched))
     pd.testing.assert_frame_equal(plain, other)
     assert -1 <= plain["tau"].item() <= 1
-
-
-def test_documents_without_a_score_are_in_order_and_not_tied():
-    deep = Ranking.from_lists([("q", list("abcd"), [2.0, 1.0, math.nan, math.nan])])
-    assert agreement(deep, listed(*"abcd"))["tau"].item() == 1
-    assert agreement(deep, listed(*"abdc"))["tau"].item() == pytest.approx(4 / 6)
-
-
-def test_where_nothing_can_be_said_there_is_no_number():
-    tied = made({"q": {"a": 1.0, "b": 1.0}})
-    assert math.isnan(agreement(tied, listed("a", "b"))["tau"].item())
-    assert math.isnan(agreement(listed("a"), listed("a"))["tau"].item())
-    assert agreement(made({"q": {"a": 1.0}}), made({"p": {"a": 1.0}})).empty
-
-
-def test_an_empty_list_overlaps_with_nothing_that_could_be_told():
-    empty = Ranking.from_lists([("q", [], [])])
-    assert math.isnan(agreement(empty, listed("a"))["rbo"].item())
-    assert math.isnan(agreement(listed("a"), empty)["rbo"].item())
-
-
-def test_the_mean_agreement_is_over_the_queries_that_have_one():
-    frame = pd.DataFrame({"query_id": list("abc"), "tau": [0.5, math.nan, 1.0], "rbo": math.nan})
-    (row,) = pairwise({("x", "y"): frame}, StatisticsSettings()).to_dict("records")
-    assert (row["n"], row["tau"]) == (3, 0.75)
-    assert math.isnan(row["rbo"])
 
 
 def test_pairs_of_systems_have_means_with_intervals():
@@ -216,24 +150,56 @@ def test_pairs_of_systems_have_means_with_intervals():
     assert empty["tau"].isna().all()
 
 
-def test_ties_of_one_query_in_one_ranking_count():
-    orders = {"a": {"x": 3.0, "y": 2.0, "z": 1.0}, "b": {"x": 3.0, "y": 2.0, "z": 1.0}}
-    tied = {"a": orders["a"], "b": {"x": 1.0, "y": 1.0, "z": 0.0}}
-    for one, other in ((orders, tied), (tied, orders)):
-        found = agreement(made(one), made(other)).set_index("query_id")["tau"]
-        assert found["a"] == 1.0
-        assert found["b"] == pytest.approx(kendalltau([3, 2, 1], [1, 1, 0]).statistic)
+NAN = math.nan
+EMPTY, LONG = Ranking.from_lists([("q", [], [])]), [f"d{place}" for place in range(257)]
+ORDER = {"x": 3.0, "y": 2.0, "z": 1.0}
+FIVE = dict(zip("stuvw", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))
+FOUR = {doc: score for doc, score in FIVE.items() if doc != "w"}
+DEEP = Ranking.from_lists([("q", list("abcd"), [2.0, 1.0, NAN, NAN])])
+MEANS = pd.DataFrame({"query_id": list("abc"), "tau": [0.5, NAN, 1.0], "rbo": NAN})
+PAIRS = {
+    "256 turned round": lambda: (listed(*LONG[:256]), listed(*LONG[255::-1])),
+    "257 turned round": lambda: (listed(*LONG), listed(*LONG[::-1])),
+    # Two of three pairs agree, and one is tied on one side: 2 / √(3 · 2).
+    "tied on one side": lambda: (listed(*"abc"), made({"q": {"a": 2.0, "b": 2.0, "c": 1.0}})),
+    "in one query of one side": lambda: (
+        made({"a": ORDER, "b": ORDER}), made({"a": ORDER, "b": {"x": 1.0, "y": 1.0, "z": 0.0}})
+    ),
+    "equal": lambda: (listed(*"abc"), listed(*"abc")),
+    "nothing in common": lambda: (listed(*"abc"), listed(*"xyz")),
+    # Overlap by hand. X = 1, 1, 3: (0.1/0.9)(0.9 + 0.81/2 + 0.729) + 0.729.
+    "0.955": lambda: (listed(*"abc"), listed(*"acb")),
+    # X = 0, 2: (0.1/0.9)(0.81) + 0.81.
+    "0.9": lambda: (listed(*"ab"), listed(*"ba")),
+    # s = 1, l = 2, X = 1, 1, X_s = 1: (0.1/0.9)(0.9 + 0.81/2 + 0.81/2) + 0.81.
+    "1": lambda: (listed(*"a"), listed(*"ab")),
+    # s = 1, X = 0, 1: (0.1/0.9)(0.81/2) + (1/2)(0.81).
+    "0.45": lambda: (listed(*"b"), listed(*"ab")),
+    "swapped at the top": lambda: (listed(*"abcdef"), listed(*"bacdef")),
+    "swapped at the bottom": lambda: (listed(*"abcdef"), listed(*"abcdfe")),
+    "without a score they are in order": lambda: (DEEP, listed(*"abcd")),
+    "and not tied": lambda: (DEEP, listed(*"abdc")),
+    "all tied": lambda: (made({"q": {"a": 1.0, "b": 1.0}}), listed(*"ab")),
+    "one document": lambda: (listed("a"), listed("a")),
+    "other queries": lambda: (made({"q": {"a": 1.0}}), made({"p": {"a": 1.0}})),
+    "an empty list": lambda: (EMPTY, listed("a")),
+    "no document in common beside several lengths": lambda: (
+        made({"a": {"x": 1.0}, "b": FOUR, "c": FIVE}),
+        made({"a": {"y": 1.0}} | {
+            query: {doc: -score for doc, score in own.items()}
+            for query, own in (("b", FOUR), ("c", FIVE))
+        }),
+    ),
+}  # fmt: skip
 
 
-def test_a_query_without_a_common_document_has_no_tau_beside_lists_of_several_lengths():
-    one = {
-        "a": dict.fromkeys("x", 1.0),
-        **{q: dict(zip("stuvw", (5.0, 4.0, 3.0, 2.0, 1.0), strict=True)) for q in "bc"},
-    }
-    del one["b"]["w"]
-    other = {"a": {"y": 1.0}, "b": {d: -v for d, v in one["b"].items()}}
-    other["c"] = {d: -v for d, v in one["c"].items()}
-    found = agreement(made(one), made(other))
-    assert found["tau"].tolist() == pytest.approx([np.nan, -1.0, -1.0], nan_ok=True)
-    assert found["common"].tolist() == [0, 4, 5]
-    assert found["rbo"][0] == 0.0
+def told(sides: tuple[Ranking, Ranking]) -> pd.DataFrame:
+    there, back = agreement(*sides), agreement(*sides[::-1])
+    pd.testing.assert_frame_equal(there[["tau", "rbo"]], back[["tau", "rbo"]])
+    return there
+
+
+def test_agreement_by_hand_and_where_there_is_none(approved):
+    means = pairwise({("x", "y"): MEANS}, StatisticsSettings(test="t"))
+    cases = results(PAIRS, told)
+    approved("analysis/agreement", f"{cases}\n{results({'over those that have one': means})}")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from rankdash.analysis.ranks.transitions import (
 )
 from rankdash.metrics import Conventions, judge
 from rankdash.ranking.ranking import Ranking
+from tests.results import results, shown
 
 QUERIES = ["a", "b", "c"]
 DOCS = [f"d{place}" for place in range(30)]
@@ -102,95 +102,6 @@ def test_counts_add_up(one, other, relevant):
         assert way.total == found.relevant.sum() + found.unranked
 
 
-def test_a_known_change_is_counted_where_it_belongs():
-    before = made({"a": DOCS[:25], "b": ["x", "y"]})
-    # d0 falls from 1 to 3, d1 rises from 2 to 1, d21 from 22 to 2; d24 goes, "new" comes at 4.
-    after = made({"a": ["d1", "d21", "d0", "new", *DOCS[2:21], *DOCS[22:24]], "b": ["y", "x"]})
-    found = moved(before, after, labels({"a": ["d0", "d21", "new", "nowhere"], "b": []}))
-    table = transitions(found, relevant_only=True)
-    assert table.to_numpy().sum() == 3
-    assert table.loc["1", "2–3"] == table.loc["> 20", "2–3"] == table.loc[UNRANKED, "4–5"] == 1
-    assert UNRANKED not in table.columns
-    everything = transitions(found, relevant_only=False)
-    assert everything.loc["> 20", UNRANKED] == 1
-    assert everything.loc["1", "2–3"] == 2
-    assert list(everything.index) == [*BINS, UNRANKED]
-    sizes = move_sizes(found).set_index("step")
-    assert list(sizes.index) == list(STEPS)
-    assert sizes.loc["−2…−1", "relevant"] == 1
-    assert sizes.loc["11…20", "relevant"] == 1
-    assert sizes.loc["1…2", "relevant_share"] == 0
-    assert sizes["relevant_share"].sum() == pytest.approx(1)
-    assert sizes.loc["−2…−1", ["relevant_share", "other"]].tolist() == [1 / 2, 22]
-    assert sizes.loc[["−2…−1", "1…2"], "other_share"].tolist() == [22 / 24, 2 / 24]
-    # What came and what went moved no number of ranks.
-    assert found.up[~found.in_both].tolist() == [0, 0]
-
-
-def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():
-    same = made({"a": DOCS[:25]})
-    still = moved(same, same, labels({}))
-    assert still.frame(still.in_both)["up"].tolist() == [0] * 25
-    table = transitions(still, relevant_only=False)
-    assert table.to_numpy().diagonal().tolist() == [1, 2, 2, 5, 10, 5]
-    # The document at rank 23 of 45 rises or falls so far, all others by one at the most.
-    docs = [f"d{place}" for place in range(1, 46)]
-    names = {1: "1…2", 2: "1…2", 3: "3…5", 5: "3…5", 6: "6…10", 10: "6…10", 11: "11…20"}
-    names |= {20: "11…20", 21: "21…", -1: "−2…−1", -2: "−2…−1", -3: "−5…−3", -5: "−5…−3"}
-    names |= {-6: "−10…−6", -10: "−10…−6", -11: "−20…−11", -20: "−20…−11", -21: "−21…", 0: "0"}
-    for up, name in names.items():
-        others = [doc for doc in docs if doc != "d23"]
-        after = [*others[: 22 - up], "d23", *others[22 - up :]]
-        found = moved(made({"a": docs}), made({"a": after}), labels({"a": ["d23"]}))
-        sizes = move_sizes(found).set_index("step")["relevant"]
-        assert sizes[sizes > 0].to_dict() == {name: 1}
-
-
-def test_relevant_documents_come_from_and_go_to_their_bands():
-    before = made({"a": ["d0", "d1", "d2", "d3", "d4", "d5", "d6"]})
-    after = made({"a": ["d6", "d0", "new", "d1", "d2", "d3", "d4"]})
-    found = moved(before, after, labels({"a": ["d0", "d1", "d6", "new", "d4", "nowhere"]}))
-    way = flow(found, 2)
-    assert (way.before, way.after, way.stayed) == (2, 2, 1)
-    assert (way.entered, way.left, way.outside, way.unranked) == (1, 1, 2, 1)
-    bands = way.bands.set_index("band")
-    assert list(bands.index) == ["3–4", "5–10", "> 10", UNRANKED]
-    assert bands.loc["5–10", "entered"] == 1
-    assert bands.loc["3–4", "left"] == 1
-    assert flow(found, 3).bands.set_index("band").loc[UNRANKED, "entered"] == 1
-
-
-def test_bands_below_k_end_at_twice_and_at_five_times_k():
-    before = made({"a": DOCS[:12]})
-    comes = {"d3": "3–4", "d4": "5–10", "d9": "5–10", "d10": "> 10"}
-    for doc, band in comes.items():
-        after = made({"a": [doc, *(each for each in DOCS[:12] if each != doc)]})
-        came, went = (
-            flow(moved(*sides, labels({"a": [doc]})), 2).bands.set_index("band")
-            for sides in ((before, after), (after, before))
-        )
-        assert came["entered"][came["entered"] > 0].to_dict() == {band: 1}
-        assert went["left"][went["left"] > 0].to_dict() == {band: 1}
-    of_one = flow(moved(before, before, labels({})), 1).bands["band"]
-    assert of_one.tolist() == ["2", "3–5", "> 5", UNRANKED]
-
-
-def test_a_failed_query_moves_nothing():
-    before, after = made({"a": DOCS[:3], "failed": DOCS[:3]}), made({"a": DOCS[:3]})
-    found = moved(before, after, labels({"a": ["d0"], "failed": ["d1"]}))
-    assert found.only_before == 1
-    assert transitions(found, relevant_only=False).to_numpy().sum() == 3
-    assert found.unranked == 0
-
-
-def test_rankings_without_a_shared_query_have_no_moves():
-    found = moved(made({"a": ["d0"]}), made({"b": ["d0"]}), labels({"a": ["d0"]}))
-    assert len(found.query) == 0
-    assert transitions(found, relevant_only=False).to_numpy().sum() == 0
-    assert move_sizes(found)["relevant_share"].isna().all()
-    assert flow(found, 10).total == 0
-
-
 def test_ranks_follow_the_tie_rule_and_the_threshold_in_force():
     rows = (["q", "q"], ["d1", "d2"], [1.0, 1.0])
     before, after = Ranking.from_columns(*rows), made({"q": ["d1", "d2"]})
@@ -206,3 +117,71 @@ def test_documents_come_by_query_and_rank_before_and_newcomers_last():
     assert paired.row_before.tolist() == [0, 1, 2, -1]
     assert paired.offsets.tolist() == [0, 2, 4]
     assert paired.in_both.tolist() == [False, True, True, False]
+
+
+# d0 falls from 1 to 3, d1 rises from 2 to 1, d21 from 22 to 2; d24 goes, "new" comes at 4.
+BEFORE = made({"a": DOCS[:25], "b": ["x", "y"]})
+AFTER = made({"a": ["d1", "d21", "d0", "new", *DOCS[2:21], *DOCS[22:24]], "b": ["y", "x"]})
+KNOWN = labels({"a": ["d0", "d21", "new", "nowhere"], "b": []})
+SEVEN = made({"a": ["d0", "d1", "d2", "d3", "d4", "d5", "d6"]})
+OTHERS = made({"a": ["d6", "d0", "new", "d1", "d2", "d3", "d4"]})
+SIX = labels({"a": ["d0", "d1", "d6", "new", "d4", "nowhere"]})
+THREE, TWO = made({"a": DOCS[:3], "failed": DOCS[:3]}), made({"a": DOCS[:3]})
+COUNTED = {
+    "a known change": lambda: (moved(BEFORE, AFTER, KNOWN), 10),
+    "nothing moves": lambda: (moved(TWO, TWO, labels({"a": ["d0"]})), 1),
+    "from and to their bands": lambda: (moved(SEVEN, OTHERS, SIX), 2),
+    "a larger k": lambda: (moved(SEVEN, OTHERS, SIX), 3),
+    "a failed query": lambda: (moved(THREE, TWO, labels({"a": ["d0"], "failed": ["d1"]})), 2),
+    "no query in common": lambda: (
+        moved(made({"a": ["d0"]}), made({"b": ["d0"]}), labels({"a": ["d0"]})),
+        10,
+    ),
+}
+
+
+def told(case) -> str:
+    found, k = case
+    tables = [transitions(found, relevant_only=each).stack() for each in (True, False)]
+    sizes, way = move_sizes(found), flow(found, k)
+    assert set(transitions(found, relevant_only=False).index) <= {*BINS, UNRANKED}
+    assert list(sizes["step"]) == list(STEPS)
+    numbers = {name: getattr(way, name) for name in (
+        "before", "after", "stayed", "entered", "left", "outside", "unranked", "total",
+    )}  # fmt: skip
+    parts = {
+        "relevant": {f"{a}→{b}": n for (a, b), n in tables[0].items() if n},
+        "all": {f"{a}→{b}": n for (a, b), n in tables[1].items() if n},
+        "steps": sizes[(sizes["relevant"] > 0) | (sizes["other"] > 0)],
+        "flow": numbers, "bands": way.bands, "up of those in one": found.up[~found.in_both],
+        "only": (found.only_before, found.only_after, found.unranked),
+    }  # fmt: skip
+    return "\n".join(f"  {name}: {shown(part)}" for name, part in parts.items())
+
+
+def test_moves_are_counted_where_they_belong(approved):
+    approved("analysis/moves", results(COUNTED, told))
+
+
+def test_bins_of_ranks_and_of_steps_start_and_end_where_their_names_say():
+    same = made({"a": DOCS[:25]})
+    table = transitions(moved(same, same, labels({})), relevant_only=False)
+    assert table.to_numpy().diagonal().tolist() == [1, 2, 2, 5, 10, 5]
+    # The document at rank 23 of 45 rises or falls so far, all others by one at the most.
+    docs = [f"d{place}" for place in range(1, 46)]
+    names = {0: "0", 1: "1…2", 2: "1…2", 3: "3…5", 5: "3…5", 6: "6…10", 10: "6…10", 11: "11…20"}
+    names |= {20: "11…20", 21: "21…", -1: "−2…−1", -2: "−2…−1", -3: "−5…−3", -5: "−5…−3"}
+    names |= {-6: "−10…−6", -10: "−10…−6", -11: "−20…−11", -20: "−20…−11", -21: "−21…"}
+    for up, name in names.items():
+        others = [doc for doc in docs if doc != "d23"]
+        after = [*others[: 22 - up], "d23", *others[22 - up :]]
+        found = moved(made({"a": docs}), made({"a": after}), labels({"a": ["d23"]}))
+        sizes = move_sizes(found).set_index("step")["relevant"]
+        assert sizes[sizes > 0].to_dict() == {name: 1}
+    # Bands below k end at twice and at five times k.
+    before = made({"a": DOCS[:12]})
+    for doc, band in {"d3": "3–4", "d4": "5–10", "d9": "5–10", "d10": "> 10"}.items():
+        after = made({"a": [doc, *(each for each in DOCS[:12] if each != doc)]})
+        for sides, way in (((before, after), "entered"), ((after, before), "left")):
+            bands = flow(moved(*sides, labels({"a": [doc]})), 2).bands.set_index("band")[way]
+            assert bands[bands > 0].to_dict() == {band: 1}
