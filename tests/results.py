@@ -5,8 +5,9 @@ A case is a value, or a function without arguments that returns one. Its name sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,16 @@ Cases = Mapping[str, object | Callable[[], object]]
 def results(cases: Cases, of: Callable[[Any], object] = lambda found: found) -> str:
     """of: what is shown of each."""
     return table((name, result(case, of)) for name, case in cases.items())
+
+
+def several(
+    name: str, function: Callable[..., object], rows: Iterable[object]
+) -> dict[str, Callable[[], object]]:
+    """A case for each row: its arguments, which also fill the name."""
+    given = [row if isinstance(row, tuple) else (row,) for row in rows]
+    cases = {name.format(*row): partial(function, *row) for row in given}
+    assert len(cases) == len(given), f"two cases are called alike: {name}"
+    return cases
 
 
 def result(case: object, of: Callable[[Any], object] = lambda found: found) -> str:

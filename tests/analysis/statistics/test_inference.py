@@ -59,8 +59,7 @@ def ours(column: np.ndarray, level: float = 0.95) -> list[float]:
     return [low[0], high[0]]
 
 
-@pytest.mark.parametrize("level", [0.9, 0.95])
-@pytest.mark.parametrize("n", [30, 40, 74, 200])
+@pytest.mark.parametrize(("n", "level"), [(30, 0.95), (40, 0.9), (74, 0.95)])
 def test_where_queries_rise_fall_or_stay_the_interval_is_scipys_on_the_same_draws(n, level):
     for up in range(0, n + 1, n // 5):
         for down in range(1, n - up + 1, n // 4):
@@ -70,21 +69,12 @@ def test_where_queries_rise_fall_or_stay_the_interval_is_scipys_on_the_same_draw
                 assert ours(column, level) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [20, 40, 74, 200])
+@pytest.mark.parametrize("n", [20, 74, 200])
 @pytest.mark.parametrize(("metric", "steps"), STEPS.items())
 def test_for_metrics_of_few_values_the_interval_is_scipys_on_the_same_draws(metric, steps, n):
-    for seed in range(5):
+    for seed in range(3):
         column = measured(metric, n, np.random.default_rng(seed))
         assert ours(column) == pytest.approx(scipy_interval(column, steps, 0.95), abs=1e-9)
-
-
-def test_twenty_one_up_and_nine_down_exclude_zero():
-    assert ours(changes(21, 9, 0)) == pytest.approx([2 / 30, 20 / 30], abs=1e-12)
-
-
-def test_as_much_up_as_down_has_a_symmetric_interval():
-    low, high = ours(np.repeat([0.05, -0.05], 20))
-    assert low == pytest.approx(-high, abs=1e-12)
 
 
 def everything(columns: np.ndarray, **settings: str) -> np.ndarray:

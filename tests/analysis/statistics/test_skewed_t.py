@@ -55,12 +55,6 @@ def test_skewness_moves_no_end_beyond_the_values_seen():
     assert p_below(values, 0.0) == pytest.approx(expected)
 
 
-def test_without_skewness_it_is_students_t():
-    values = np.array([-0.3, -0.1, 0.1, 0.3] * 5) + 0.04
-    expected = stats.t.interval(0.95, 19, np.mean(values), stats.sem(values))
-    assert ends(values) == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("n", [6, 12, 20, 29])
 def test_one_or_two_changes_of_few_queries_have_no_interval(n):
     for changed in (1, 2):
@@ -72,7 +66,7 @@ def test_one_or_two_changes_of_few_queries_have_no_interval(n):
     assert ends([0.4] * n) == (0.4, 0.4)
 
 
-@pytest.mark.parametrize("n", [6, 8, 12, 20, 40])
+@pytest.mark.parametrize("n", [6, 12, 40])
 @pytest.mark.parametrize("shape", ["most change", "a few change much", "in steps"])
 def test_it_covers_the_truth_of_few_queries(n, shape):
     """The bootstrap covers as few as 71 % of these."""
