@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,12 @@ def results(cases: Cases, of: Callable[[Any], object] = lambda found: found) -> 
 def several(
     name: str, function: Callable[..., object], rows: Iterable[object]
 ) -> dict[str, Callable[[], object]]:
-    """A case for each row: its arguments, which also fill the name."""
-    given = [row if isinstance(row, tuple) else (row,) for row in rows]
+    """A case for each row, which also fills the name: the argument of a function that takes one, a
+    tuple of arguments for one that takes several."""
+    needed = [
+        each for each in signature(function).parameters.values() if each.default is each.empty
+    ]
+    given = [row if len(needed) > 1 else (row,) for row in rows]
     cases = {name.format(*row): partial(function, *row) for row in given}
     assert len(cases) == len(given), f"two cases are called alike: {name}"
     return cases
@@ -37,7 +42,7 @@ def several(
 def result(case: object, of: Callable[[Any], object] = lambda found: found) -> str:
     try:
         return shown(of(case() if callable(case) else case))
-    except (RankdashError, ValueError) as refused:
+    except RankdashError as refused:
         file = getattr(refused, "file", None)
         return f"{type(refused).__name__}{f' in {file}' if file else ''}: {refused}"
 

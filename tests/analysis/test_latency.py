@@ -27,7 +27,7 @@ from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.token_lengths import token_lengths
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
-from tests.results import results
+from tests.results import results, several
 
 PLAIN_T = StatisticsSettings(interval="t")
 times = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=60)
@@ -131,12 +131,11 @@ CASES = {
     "two of five timed out": lambda: target(3, timed_out=2),
     "what timed out is not in time": lambda: target(59, timed_out=9),
     # 19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest.
-    **{
-        f"too few to be sure, the slowest at {slowest}": lambda slowest=slowest: on_target(
-            np.array([*[9.0] * 19, slowest]), 500.0
-        )
-        for slowest in (9_000.0, 11_000.0)
-    },
+    **several(
+        "too few to be sure, the slowest at {}",
+        lambda slowest: on_target(np.array([*[9.0] * 19, slowest]), 500.0),
+        (9_000.0, 11_000.0),
+    ),
     "too few points": lambda: fitted(*[np.arange(FEWEST_FITTED - 1)] * 2),
     "one depth": lambda: fitted(np.full(50, 100.0), np.arange(50)),
     "two depths": lambda: fitted(np.arange(12) % 2, 2 * (np.arange(12) % 2)),
@@ -170,10 +169,7 @@ CASES = {
     "lengths up to 299": lambda: up_to(299),
     "lengths up to 300": lambda: up_to(300),
     "six times, one unknown": lambda: summarize(table([10.0, 20.0, 30.0, 40.0, 50.0, np.nan])),
-    **{
-        f"a handful of {n}": lambda n=n: summarize(table(np.arange(1.0, n + 1)))
-        for n in (1, 2, 4, 5)
-    },
+    **several("a handful of {}", lambda n: summarize(table(np.arange(1.0, n + 1))), (1, 2, 4, 5)),
     # Of ten values, how many lie below the median is binomial: 2 to 8 at 95 %, 3 to 7 at 80 %.
     "ten": lambda: summarize(table(np.arange(1.0, 11.0))),
     "ten at 80 %": lambda: summarize(table(np.arange(1.0, 11.0)), 0.8),

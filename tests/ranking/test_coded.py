@@ -14,7 +14,7 @@ from rankdash.ranking.coded import (
     places_in,
     run_starts,
 )
-from tests.results import results
+from tests.results import results, several
 
 # Of so many first rows it is told whether ids come in runs; some ids that often are more.
 SAMPLE, MANY = 4096, 700
@@ -126,13 +126,10 @@ SLICED = text("b c", "a", "é")
 LONG = ["a" * 70 + end for end in "xyxzyx"] * MANY
 CASES = {
     # As many, fewer known, fewer wanted, one unknown, none known, none.
-    **{
-        f"places of {wanted!r} in {known!r}": lambda known=known, wanted=wanted: places_in(
-            text(*known), text(*wanted)
-        )
-        for known, wanted in (("abc", "cxa"), ("ab", "bxya"), ("abcd", "db"), ("abcd", "xd"),
-                              ("", "ab"), ("ab", ""))
-    },
+    **several(
+        "places of {1!r} in {0!r}", lambda known, wanted: places_in(text(*known), text(*wanted)),
+        (("abc", "cxa"), ("ab", "bxya"), ("abcd", "db"), ("abcd", "xd"), ("", "ab"), ("ab", "")),
+    ),
     **{
         f"{ids} are plain": lambda ids=ids: is_plain(text(*ids))
         for ids in (["a!", "b~"], ["a", "b c"], ["a\t"], ["\x7f"], ["é"], ["", ""], [])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.ranking.ranking import Ranking, Reading, Run, digest
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 
 def ranking(*rows: tuple[str, str, float], ties: str = "stable") -> Ranking:
@@ -28,11 +28,9 @@ CASES = {
         ("q2", "a", 1.0), ("q1", "b", 5.0), ("q2", "c", 3.0), ("q1", "a", 7.0)
     ),
     "worst first": lambda: ranking(*[("q", f"d{i}", float(i)) for i in range(5)]),
-    **{f"ties by {rule}": lambda rule=rule: ranking(*TIED, ties=rule)
-       for rule in ("trec", "stable")},
+    **several("ties by {}", lambda rule: ranking(*TIED, ties=rule), ("trec", "stable")),
     # Single precision ties scores that double tells apart, under the same rule too.
-    **{f"double, by {rule}": lambda rule=rule: ranking(*PAIR, ties=rule)
-       for rule in ("trec", "stable")},
+    **several("double, by {}", lambda rule: ranking(*PAIR, ties=rule), ("trec", "stable")),
     **{f"single, by {rule}": lambda rule=rule: ranking(*PAIR, ties=rule).settled(rule, "float32")
        for rule in ("trec", "stable")},
     "two equal scores of a query": lambda: ranking(

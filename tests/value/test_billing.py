@@ -16,7 +16,7 @@ from rankdash.value.billing import (
     crossover_tokens,
     search_units,
 )
-from tests.results import results
+from tests.results import results, several
 
 # query tokens, documents, document tokens, billed tokens, then $ per 1,000 searches at $0.05,
 # $0.025 and $0.10 for a million tokens, and at $0.20 with 70 tokens of template.
@@ -41,23 +41,21 @@ def priced(**numbers: object) -> dict[str, object]:
 
 
 CASES = {
-    **{
-        f"units of {documents} documents of {tokens} tokens": lambda d=documents, n=tokens: (
-            search_units(Load(12, d, n))
-        )
-        for documents, tokens in (
+    **several(
+        "units of {} documents of {} tokens",
+        lambda documents, tokens: search_units(Load(12, documents, tokens)),
+        (
             (1, 60), (100, 60), (100.5, 60), (101, 60), (200, 60), (200.5, 60), (50, 488),
             (50, 489), (51, 489), (100, 1000), (0, 9), (1, 0),
-        )
-    },
+        ),
+    ),
     # A query that fills a chunk leaves room for a token; no limit splits nothing.
-    **{
-        f"units of a query of {query} and {tokens} by {chunk}": lambda q=query, n=tokens, c=chunk: (
-            search_units(Load(q, 1, n), c)
-        )
-        for query, tokens, chunk in ((500, 60, 500), (900, 60, 500), (500, 150, 500),
-                                     (499, 150, 500), (20, 1_000_000, 0), (20, 0, 500))
-    },
+    **several(
+        "units of a query of {} and {} by {}",
+        lambda query, tokens, chunk: search_units(Load(query, 1, tokens), chunk),
+        ((500, 60, 500), (900, 60, 500), (500, 150, 500),
+        (499, 150, 500), (20, 1_000_000, 0), (20, 0, 500)),
+    ),
     **{
         f"a machine used {share}": lambda share=share: cost_per_thousand(
             Price(2.95, "hour", searches_per_second=20, utilisation=share), LOAD
@@ -79,15 +77,9 @@ CASES = {
         f"tokens are dearer from, query {query}": lambda query=query: crossing(2.0, 0.05, query)
         for query in (30, 130, 399, 400)
     },
-    **{
-        f"tokens at {per_token}": lambda per_token=per_token: crossing(2.0, per_token)
-        for per_token in (0.001, 0.0)
-    },
+    **several("tokens at {}", lambda per_token: crossing(2.0, per_token), (0.001, 0.0)),
     # Up to one chunk, or without an end.
-    **{
-        f"searches at {amount}": lambda amount=amount: crossing(amount, 0.05)
-        for amount in (2.5, 2.51)
-    },
+    **several("searches at {}", lambda amount: crossing(amount, 0.05), (2.5, 2.51)),
     **{
         f"chunks of {chunk}": lambda chunk=chunk: crossing(1.0, 1.0, 10, 1, chunk_tokens=chunk)
         for chunk in (0, 1000, 999)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rankdash.value.billing import Price
 from rankdash.value.break_even import equal_rate, highest_price, least_quality, least_searches_a_day
 from rankdash.value.pareto import pareto
-from tests.results import results
+from tests.results import results, several
 
 QUALITY = {"value_per_search": 0.01, "cost_per_search": 0.001}
 CASES = {
@@ -25,25 +25,22 @@ CASES = {
     },
     # A search at $0.001 that is worth $0.01 needs a tenth more quality, or a twentieth where each
     # percent counts twice.
-    **{
-        f"the least quality above {before}, {changes}": lambda before=before, changes=changes: (
-            least_quality(before, **(QUALITY | changes))
-        )
-        for before, changes in ((0.72, {}), (0.72, {"elasticity": 2.0}), (0.0, {}),
-                                (0.72, {"elasticity": 0.0}), (0.72, {"value_per_search": 0.0}))
-    },
-    **{
-        f"the highest price of {searches} searches, upkeep {upkeep}": lambda s=searches, u=upkeep: (
-            highest_price(0.002, s, u)
-        )
-        for searches, upkeep in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.002), (1.0, 0.002))
-    },
-    **{
-        f"the least searches of margin {margin}, upkeep {upkeep}": lambda m=margin, u=upkeep: (
-            least_searches_a_day(m, u)
-        )
-        for margin, upkeep in ((0.0, 1.0), (-0.1, 0.0), (0.5, 0.0), (0.001, 0.5))
-    },
+    **several(
+        "the least quality above {}, {}",
+        lambda before, changes: least_quality(before, **(QUALITY | changes)),
+        ((0.72, {}), (0.72, {"elasticity": 2.0}), (0.0, {}),
+        (0.72, {"elasticity": 0.0}), (0.72, {"value_per_search": 0.0})),
+    ),
+    **several(
+        "the highest price of {} searches, upkeep {}",
+        lambda searches, upkeep: highest_price(0.002, searches, upkeep),
+        ((0.0, 0.0), (1.0, 0.0), (2.0, 0.002), (1.0, 0.002)),
+    ),
+    **several(
+        "the least searches of margin {}, upkeep {}",
+        least_searches_a_day,
+        ((0.0, 1.0), (-0.1, 0.0), (0.5, 0.0), (0.001, 0.5)),
+    ),
 }  # fmt: skip
 
 

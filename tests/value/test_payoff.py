@@ -27,7 +27,7 @@ from rankdash.value.payoff import (
     outcome,
     value_per_search,
 )
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 PUBLISHED = Assumptions(searches_per_day=100_000, value_per_search=0.01, elasticity=1.0)
 RISE = (0.87 - 0.72) / 0.72
@@ -111,13 +111,11 @@ CASES = {
         option(), replace(PUBLISHED, value_per_search=0.0)
     ),
     "as it is": lambda: came(STILL, 0.0, free=True, monthly_cost=500, setup_cost=9),
-    **{
-        f"{proof} from {low}": lambda low=low, proof=proof: came(
-            measured(low + 0.1, low, low + 0.2, proof)
-        )
-        for low, proof in ((0.101, "proven"), (0.1, "proven"), (0.099, "proven"),
-                           (0.101, "unproven"), (0.101, "same"))
-    },
+    **several(
+        "{1} from {0}", lambda low, proof: came(measured(low + 0.1, low, low + 0.2, proof)),
+        ((0.101, "proven"), (0.1, "proven"), (0.099, "proven"),
+        (0.101, "unproven"), (0.101, "same")),
+    ),
     **{
         f"{proof} hits, {half} to either side, cost 0.05": lambda half=half, proof=proof: of_hits(
             0.1, half, proof
@@ -125,12 +123,11 @@ CASES = {
         for half in (0.049, 0.051) for proof in ("proven", "unproven")
     },
     # 5 passages of 400 tokens save 0.002 a search; 10 % less quality costs 0.001, as the search.
-    **{
-        f"a saving at {price} against a likely loss": lambda price=price: came(
-            changed(0.0, 0.1), after=5, passages=10.0, llm_price=price
-        )
-        for price in (1.01, 0.99)
-    },
+    **several(
+        "a saving at {} against a likely loss",
+        lambda price: came(changed(0.0, 0.1), after=5, passages=10.0, llm_price=price),
+        (1.01, 0.99),
+    ),
     # More than it reads now are never given to an LLM.
     **{
         f"{before} passages, then {after}, {share} of all": lambda b=before, a=after, s=share: came(
@@ -139,41 +136,38 @@ CASES = {
         for before, after in ((10.0, 3), (10.0, 10), (10.0, 25), (0.0, 3), (10.0, None))
         for share in (1.0, 0.25)
     },
-    **{
-        f"{ms} ms longer": lambda ms=ms: came(
-            STILL, 0.0, extra_ms=ms, loss_per_100_ms=0.01, traffic_share=0.25
-        )
-        for ms in (200.0, 100.0, 0.0, -5.0, None)
-    },
+    **several(
+        "{} ms longer",
+        lambda ms: came(STILL, 0.0, extra_ms=ms, loss_per_100_ms=0.01, traffic_share=0.25),
+        (200.0, 100.0, 0.0, -5.0, None),
+    ),
     "an LLM's saving is the cost": lambda: came(EVEN, after=6, **READS),
     "gain and cost are equal": lambda: came(EVEN, setup_cost=1.0),
     "half the cost": lambda: came(EVEN, 0.0005),
     "half the cost and an upkeep": lambda: came(EVEN, 0.0005, monthly_cost=0.05 * MONTH),
     "an upkeep as high as the gain": lambda: came(EVEN, monthly_cost=100.0 * MONTH),
     "an upkeep a little lower": lambda: came(EVEN, monthly_cost=99.0 * MONTH),
-    **{
-        f"needs no proof: {name}": lambda of=of, gain=gain, share=share: came(
-            gain, of=replace(of, traffic_share=share)
-        )
-        for name, of, gain, share in (
+    **several(
+        "needs no proof: {}",
+        lambda name, of, gain, share: came(gain, of=replace(of, traffic_share=share)),
+        (
             ("hits, where none counts", PUBLISHED, Gain(SURE, UNSURE), 1.0),
             ("quality, where none counts", TICKETS, Gain(UNSURE, SURE), 1.0),
             ("not so quality", PUBLISHED, Gain(UNSURE, SURE), 1.0),
             ("not so hits", TICKETS, Gain(SURE, UNSURE), 1.0),
             ("of no search", PUBLISHED, Gain(UNSURE, SURE), 0.0),
             ("of no ticket", TICKETS, Gain(SURE, UNSURE), 0.0),
-        )
-    },
+        ),
+    ),
     "quality that brings nothing needs no proof": lambda: came(Gain(UNSURE), elasticity=0.0),
     "too few queries": lambda: came(measured(0.5)),
     "hits without an interval": lambda: came(Gain(SURE, MeasuredChange(0.1))),
     "that count": lambda: came(Gain(SURE, MeasuredChange(0.1)), ticket_share=0.1),
-    **{
-        f"break-even of {relative} worth {worth}": lambda relative=relative, worth=worth: came(
-            changed(relative), value_per_search=worth
-        )
-        for relative, worth in ((0.0, 0.01), (-0.1, 0.01), (0.1, 0.0), (0.1, 0.01))
-    },
+    **several(
+        "break-even of {} worth {}",
+        lambda relative, worth: came(changed(relative), value_per_search=worth),
+        ((0.0, 0.01), (-0.1, 0.01), (0.1, 0.0), (0.1, 0.01)),
+    ),
     # On either side of a million percent, a hundred years and all the searches of the world.
     "a million percent": lambda: within(1.0, 1.01e-4),
     "more": lambda: within(1.0, 0.99e-4),
@@ -193,12 +187,11 @@ CASES = {
         for cost in (0.001, 0.01 / 11 * 1.001, 0.01 / 11 * 0.999, 0.01, 0.010001)
     },
     "the ends of a return are words": lambda: came(measured(0.2, -0.1, 3.0, "unproven")),
-    **{
-        f"a machine and {searches:g} searches": lambda searches=searches: came(
-            changed(0.2), 0.0, machines=MACHINES, searches_per_day=searches
-        )
-        for searches in (0.0, 100.0, 1000.0)
-    },
+    **several(
+        "a machine and {:g} searches",
+        lambda searches: came(changed(0.2), 0.0, machines=MACHINES, searches_per_day=searches),
+        (0.0, 100.0, 1000.0),
+    ),
     # At the higher end of the hits it is paid already.
     "an end at which it pays whatever quality brings": lambda: came(
         measured(0.5, 0.4, 0.6, "proven", hit=MeasuredChange(0.05, 0.0, 0.2, "proven")), 0.1,
@@ -225,15 +218,13 @@ CASES = {
         for before, after, price in ((10, 3, 2.50), (10, 3, 0.15), (3, 10, 2.50))
     },
     # As much at a depth as before, to rounding.
-    **{
-        f"recall {least} by depth, {recalls}": lambda recalls=recalls, least=least: (
-            equal_recall_depth(recalls, least)
-        )
-        for recalls, least in (
+    **several(
+        "recall {1} by depth, {0}", equal_recall_depth,
+        (
             ({1: 0.5, 3: 0.71, 5: 0.8}, 0.7), ({1: 0.5, 3: 0.6}, 0.7), ({}, 0.7),
             ({3: 0.3}, 0.1 + 0.2), ({1: 0.3, 2: 0.6 - 5e-13, 3: 0.7}, 0.6),
-        )
-    },
+        ),
+    ),
     # A tenth of a ticket of 10, and a fortieth of an hour of 40.
     "a search that shows something": lambda: value_per_search(
         Option("x", 0.0, Gain(NO_CHANGE, MeasuredChange(0.5, 0.4, 0.6, "proven"))),
@@ -258,15 +249,16 @@ CASES = {
         }.items()
         for end in ("low", "high")
     },
-    **{
-        f"published: {before} → {after} at {cost:g}": lambda b=before, a=after, cost=cost: (
-            simple_roi(b, a, searches_per_day=1.0, value_per_search=1.0, cost_per_search=cost)
-        )
-        for before, after, cost in (
+    **several(
+        "published: {} → {} at {:g}",
+        lambda before, after, cost: simple_roi(
+            before, after, searches_per_day=1.0, value_per_search=1.0, cost_per_search=cost
+        ),
+        (
             (0.72, 0.87, 0.1), (0.5, 0.75, 0.25), (0.0, 0.5, 1.0), (0.5, 0.6, 0.0),
             (1e-320, 0.5, 1.0), (0.5, 0.75, 1e-320), (5e-324, 0.9, 1.0), (0.5, 0.9, 5e-324),
-        )
-    },
+        ),
+    ),
     **{
         f"assumed: {wrong}": lambda wrong=wrong: Assumptions.from_dict(wrong).searches_per_day
         for wrong in ({"traffic_share": 1.5}, {"searches_per_day": -1}, {"typo": 1},

@@ -16,7 +16,7 @@ from rankdash.value.targets import (
     shipped,
 )
 from tests.approved import masked
-from tests.results import result, results
+from tests.results import result, results, several
 
 # Of another version of Python a parser has other words.
 PARSER = r"(?<=cannot be read: )(Invalid|Expecting)[^.]*"
@@ -86,28 +86,25 @@ CASES = {
         for name in ("minimum", "excellent") for reached in ((0.45, 0.4, 0.49), (0.6, 0.5, 0.7))
     },
     # Below its target every band but the highest has advice, at it an undecided mean has none.
-    **{
-        f"ndcg at least {target} of {value}": lambda target=target, value=value: judged(
-            Target("ndcg@10", target=target), value, 0.1, 0.95, 1.0
-        )
-        for target, value in ((0.6, 0.599), (0.6, 0.6), (0.6, 0.65), (0.9, 0.45), (0.9, 0.6),
-                              (0.9, 0.75), (0.9, 0.86))
-    },
+    **several(
+        "ndcg at least {} of {}",
+        lambda target, value: judged(Target("ndcg@10", target=target), value, 0.1, 0.95, 1.0),
+        ((0.6, 0.599), (0.6, 0.6), (0.6, 0.65), (0.9, 0.45), (0.9, 0.6), (0.9, 0.75), (0.9, 0.86)),
+    ),
     "no bands": lambda: judge(
         Target("hit@3", target=0.9), Reached(0.95, 0.92, 0.98), shipped()
     ),
-    **{
-        f"{metric} with {levels}": lambda metric=metric, levels=levels: (
-            (found := Target(metric, **levels)).metric, found.required
-        )
-        for metric, levels in (
+    **several(
+        "{} with {}",
+        lambda metric, levels: ((found := Target(metric, **levels)).metric, found.required),
+        (
             ("mrr", {}), ("mrr", {"target": 1.2}), ("mrr", {"target": math.nan}),
             ("mrr", {"minimum": 0.8, "target": 0.7}), ("mrr", {"minimum": 0.8, "excellent": 0.7}),
             ("mrr", {"minimum": 0.0, "excellent": 1.0}), ("mrr", {"minimum": -0.01}),
             ("dcg@10", {"target": 1e9}), ("dcg@10", {"target": math.inf}),
             ("P@5", {"minimum": 0.5}), ("ndgc@10", {"target": 0.5}),
-        )
-    },
+        ),
+    ),
     **{
         f"limit {each}": lambda each=each: Limit(*each)
         for each in (("p50_ms", 5.0, None), ("p95_ms", 0.0, None), ("p95_ms", 300.0, 500.0),
@@ -117,22 +114,18 @@ CASES = {
     "two targets": lambda: Profile("p", (MRR, Target("RR", target=0.6))),
     "its measure": lambda: Profile("p", (MRR,), measure="ndcg@10"),
     "no measure": lambda: Profile("p", (MRR,), measure="ndgc@10"),
-    **{
-        f"bands from {starts}": lambda starts=starts: Band(
-            ("mrr",), tuple(Grade("g", start, "") for start in starts)
-        )
-        for starts in ((), (0.1,), (0.0, 0.5, 0.5), (0.0, 0.7, 0.6), (0.0, 0.5))
-    },
+    **several(
+        "bands from {}",
+        lambda starts: Band(("mrr",), tuple(Grade("g", start, "") for start in starts)),
+        ((), (0.1,), (0.0, 0.5, 0.5), (0.0, 0.7, 0.6), (0.0, 0.5)),
+    ),
     **{
         f"saved: {text}": lambda text=text: Targets.from_json(text)
         for text in ("", "{", "[]", "{}", '{"source": "s", "profiles": [], "bands": []}',
                      SAVED % '{"spec": "mrr"}', SAVED % '{"metric": "mrr", "target": "high"}')
     },
     "broken TOML": lambda: Targets.from_toml("[profiles"),
-    **{
-        f"the limit of {what}": lambda what=what: MINE.limit(what)
-        for what in ("per_million_tokens", "p95_ms")
-    },
+    **several("the limit of {}", lambda what: MINE.limit(what), ("per_million_tokens", "p95_ms")),
     "no limit": lambda: Profile("x", MINE.targets).limit("p95_ms"),
     "no such profile": lambda: Goals.of("fax"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.clusters import clustered_reach
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 
 def judged(rows, scale=(0, 3), name="Judge A") -> Judgements:
@@ -99,13 +99,10 @@ CASES = {
     "nothing in common": lambda: agreement(
         judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1
     ),
-    **{
-        f"labels of {labels}, a scale of {scale}": lambda labels=labels, scale=scale: scaled(
-            labels, scale
-        )
-        for labels, scale in (((0, 1), (0, 3)), ((0, 1), (0, 1)), ((0, 4), (0, 3)),
-                              ((0, 2), (0, 3)))
-    },
+    **several(
+        "labels of {}, a scale of {}", scaled,
+        (((0, 1), (0, 3)), ((0, 1), (0, 1)), ((0, 4), (0, 3)), ((0, 2), (0, 3))),
+    ),
     **{
         f"{len(rows)} labels up to {rows[-1][2]}": lambda rows=rows: agreement(
             TWO, labelled(rows), threshold=1

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rankdash.analysis.judging.judgements import Judgements
-from tests.results import results
+from tests.results import results, several
 
 ROWS = [("q1", "d1", 3.0, ""), ("q1", "d2", np.nan, "timeout"), ("q2", "d1", 0.0, "")]
 
@@ -18,12 +18,11 @@ PAIR = ("q1", "d1")
 CASES = {
     "pairs without a grade are no labels": lambda: made(ROWS),
     # No error may be written in several ways.
-    **{
-        f"no error is {none!r}": lambda none=none: made(
-            [(*PAIR, 1, none), ("q1", "d2", None, "unreadable")]
-        )
-        for none in (None, np.nan, "")
-    },
+    **several(
+        "no error is {!r}",
+        lambda none: made([(*PAIR, 1, none), ("q1", "d2", None, "unreadable")]),
+        (None, np.nan, ""),
+    ),
     "no pairs": lambda: made([]),
     "a pair twice": lambda: made([*ROWS, ("q1", "d2", 1.0, "")]),
     "beyond the scale": lambda: made([(*PAIR, 4.0, "")]),

@@ -72,22 +72,18 @@ def test_what_people_said_of_a_query_is_not_used_for_it(place: int) -> None:
     assert (np.delete(after, place) != np.delete(before, place)).sum() > 30
 
 
-def test_systems_the_other_way_round_give_the_mirror_image() -> None:
+def test_names_order_scale_and_side_of_systems_change_nothing_else() -> None:
     pool, grades, labels = judged()
-    turned = replace(pool, systems=pool.systems[::-1], ranks=pool.ranks[::-1])
     found = expected_changes(pool, grades, labels, summed(pool))
-    assert expected_changes(turned, grades, labels, summed(turned)) == pytest.approx(-found)
     assert np.ptp(found) > 1
-
-
-def test_names_of_systems_and_the_order_of_queries_change_nothing() -> None:
-    pool, grades, labels = judged()
-    found = expected_changes(pool, grades, labels, summed(pool))
+    turned = replace(pool, systems=pool.systems[::-1], ranks=pool.ranks[::-1])
+    assert expected_changes(turned, grades, labels, summed(turned)) == pytest.approx(-found)
+    # Only which grades are the same counts.
+    for scaled in (10 * grades + 5, np.sqrt(grades), grades - 7):
+        assert expected_changes(pool, scaled, labels, summed(pool)) == pytest.approx(found)
     order = np.random.default_rng(4).permutation(60)
-    rows = order[:, None] * 10 + np.random.default_rng(5).permuted(
-        np.tile(range(10), (60, 1)), axis=1
-    )
-    rows = rows.ravel()
+    within = np.random.default_rng(5).permuted(np.tile(range(10), (60, 1)), axis=1)
+    rows = (order[:, None] * 10 + within).ravel()
     other = replace(
         pool,
         systems=("A", "B"),
@@ -99,18 +95,25 @@ def test_names_of_systems_and_the_order_of_queries_change_nothing() -> None:
     assert moved == pytest.approx(found[order])
 
 
-@pytest.mark.parametrize("scale", [lambda g: 10 * g + 5, lambda g: np.sqrt(g), lambda g: g - 7])
-def test_only_which_grades_are_the_same_counts(scale) -> None:
+def test_queries_without_grades_or_values_and_a_rare_grade() -> None:
     pool, grades, labels = judged()
-    found = expected_changes(pool, grades, labels, summed(pool))
-    assert expected_changes(pool, scale(grades), labels, summed(pool)) == pytest.approx(found)
-
-
-def test_a_query_without_any_grade_has_nothing_to_expect() -> None:
-    pool, grades, labels = judged()
-    grades[np.isin(pool.query, [2, 43])] = NAN
-    found = expected_changes(pool, grades, labels, summed(pool))
+    none = np.where(np.isin(pool.query, [2, 43]), NAN, grades)
+    found = expected_changes(pool, none, labels, summed(pool))
     assert np.flatnonzero(np.isnan(found)).tolist() == [2, 43]
+
+    def changes(drawn):
+        relevant = np.bincount(pool.query, drawn >= 3) > 0
+        return np.where(relevant & (np.arange(60) != 11), 0.25, NAN)
+
+    found = expected_changes(pool, grades, labels, changes)
+    assert np.isnan(found[11])
+    assert (np.delete(found, 11) == 0.25).mean() > 0.9
+    # A rare grade is worth what the next one is.
+    grades = np.minimum(grades, 2.0)
+    plain = expected_changes(pool, grades, labels, summed(pool))
+    rare = grades.copy()
+    rare[51 * 10 + int(np.flatnonzero(grades[510:520] == 2)[0])] = 3.0
+    assert expected_changes(pool, rare, labels, summed(pool)) == pytest.approx(plain)
 
 
 def test_a_missing_grade_is_one_more_grade_whose_worth_is_learned() -> None:
@@ -152,28 +155,6 @@ def test_a_judge_without_grades_leaves_what_people_say(lacking: str) -> None:
     corrected = correct(people, np.zeros(60), expected=found, level=0.95)
     assert corrected.weight == 0
     assert corrected.corrected == corrected.people
-
-
-def test_draws_without_a_value_take_no_part() -> None:
-    pool, grades, labels = judged()
-
-    def changes(drawn):
-        relevant = np.bincount(pool.query, drawn >= 3) > 0
-        return np.where(relevant & (np.arange(60) != 11), 0.25, NAN)
-
-    found = expected_changes(pool, grades, labels, changes)
-    assert np.isnan(found[11])
-    assert (np.delete(found, 11) == 0.25).mean() > 0.9
-
-
-def test_a_rare_grade_is_worth_what_the_next_one_is() -> None:
-    pool, grades, labels = judged()
-    grades = np.minimum(grades, 2.0)
-    plain = expected_changes(pool, grades, labels, summed(pool))
-    place = 51 * 10 + int(np.flatnonzero(grades[510:520] == 2)[0])
-    rare = grades.copy()
-    rare[place] = 3.0
-    assert expected_changes(pool, rare, labels, summed(pool)) == pytest.approx(plain)
 
 
 @pytest.mark.parametrize("many", ["grades", "labels", "both"])

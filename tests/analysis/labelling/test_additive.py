@@ -4,9 +4,9 @@ import pytest
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.estimate import estimate
-from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, evaluate, judge
 from tests.analysis.labelling.robot import real_pool
+from tests.results import results, several
 from tests.sets import SAMPLE, loaded
 
 
@@ -30,35 +30,23 @@ def test_with_all_labels_the_difference_is_that_of_evaluate(spec: str) -> None:
     assert told.low == told.high == told.difference
 
 
-@pytest.mark.parametrize("spec", ["ndcg@10", "map", "recall@10", "mrr@10", "dcg", "rbp(0.9)"])
-def test_other_metrics_are_refused(spec: str) -> None:
-    with pytest.raises(SpecError, match="cannot be estimated from some of the labels"):
-        Additive.of(spec, top=1)
+LABELS, RANKS = np.array([-1.0, 0.0, 1.0, 1.5, 3.0, np.nan]), np.array([1.0, 4.0, 5.0, np.inf])
+CASES = {
+    **several(
+        "{} up to {}",
+        lambda spec, top: Additive.of(spec, top=top).measure.spec,
+        (("ndcg@10", 1), ("map", 1), ("recall@10", 1), ("mrr@10", 1), ("dcg", 1), ("rbp(0.9)", 1),
+         ("dcg@10", 0.0), ("dcg@10", np.nan), ("rbp@5", 0.5), ("rbp@5", 1.0)),
+    ),
+    **several(
+        "gains of {} from {}",
+        lambda spec, threshold: Additive.of(spec, top=3, threshold=threshold).gains(LABELS),
+        (("dcg@10", 1.0), ("dcg_exp@10", 1.0), ("precision@10", 1.5)),
+    ),
+    "a label above the scale": lambda: Additive.of("dcg@10", top=3).gains(np.array([1.0, 4.0])),
+    "weights up to the cutoff": lambda: Additive.of("precision@4", top=1).weights(RANKS),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "top"), [("dcg@10", 0.0), ("dcg@10", np.nan), ("rbp@5", 0.5)])
-def test_a_scale_without_a_relevant_label_is_refused(spec: str, top: float) -> None:
-    with pytest.raises(SpecError, match="highest label of the scale"):
-        Additive.of(spec, top=top)
-
-
-def test_gains_are_from_0_to_1_and_missing_labels_stay_missing() -> None:
-    labels = np.array([-1.0, 0.0, 1.0, 1.5, 3.0, np.nan])
-    graded = Additive.of("dcg@10", top=3).gains(labels)
-    assert graded[:5] == pytest.approx([0, 0, 1 / 3, 0.5, 1])
-    assert np.isnan(graded[5])
-    exponential = Additive.of("dcg_exp@10", top=3).gains(labels)
-    assert exponential[:5] == pytest.approx([0, 0, 1 / 7, (2**1.5 - 1) / 7, 1])
-    binary = Additive.of("precision@10", top=3, threshold=1.5).gains(labels)
-    assert binary[:5].tolist() == [0, 0, 0, 1, 1]
-    assert np.isnan(binary[5])
-
-
-def test_a_label_above_the_scale_is_refused() -> None:
-    with pytest.raises(DataError, match="A label is 4, above the top of the scale, which is 3"):
-        Additive.of("dcg@10", top=3).gains(np.array([1.0, 4.0]))
-
-
-def test_what_is_beyond_the_cutoff_weighs_nothing() -> None:
-    metric = Additive.of("precision@4", top=1)
-    assert metric.weights(np.array([1.0, 4.0, 5.0, np.inf])).tolist() == [0.25, 0.25, 0, 0]
+def test_what_a_label_is_worth_and_which_metrics_are_sums(approved) -> None:
+    approved("analysis/additive", results(CASES))

@@ -12,7 +12,7 @@ from rankdash.analysis.labels.check import CheckReport, check, relabelled
 from rankdash.dataset import Dataset
 from rankdash.findings import Finding
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 
 def ranking(lists: dict[str, list[str]]) -> Ranking:
@@ -146,13 +146,10 @@ CASES = {
     "a system beside the first stage": lambda: report_of(
         GOOD, other=ranking({"q1": ["b", "z"]})
     ),
-    **{
-        f"{ranked!r} is ranked, {labelled!r} labelled": lambda ranked=ranked, labelled=labelled: (
-            one_pair(labelled, ranked)
-        )
-        for ranked, labelled in (("1", "q1"), ("q1", "Q1"), ("q1", "q1 "), ("7", "007"),
-                                 ("alpha", "beta"))
-    },
+    **several(
+        "{!r} is ranked, {!r} labelled", lambda ranked, labelled: one_pair(labelled, ranked),
+        (("1", "q1"), ("q1", "Q1"), ("q1", "q1 "), ("7", "007"), ("alpha", "beta")),
+    ),
     "documents match nothing": lambda: report_of(
         dataset([("q", "D1", 1), ("q", "D2", 0)], {"q": ["d1", "d2"]})
     ),
@@ -187,8 +184,7 @@ CASES = {
         # made.
         for labels in ([1, 0, 0], [1, 1, 2, 1], [1], [1, 0, 0, 0, 2])
     },
-    **{f"{more} of 35 are labelled later": lambda more=more: labelled_later(more)
-       for more in (5, 34)},
+    **several("{} of 35 are labelled later", labelled_later, (5, 34)),
     "enough are judged": lambda: report_of(shallow([1, 0, 0, 1, 0])),
     "not of another ranking": lambda: check(shallow([1, 0, 0, 1, 0]), (), {"mine": MINE}),
 }  # fmt: skip

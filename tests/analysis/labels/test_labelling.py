@@ -20,7 +20,7 @@ from rankdash.metrics import judge
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.spreadsheet import csv_bytes
-from tests.results import results
+from tests.results import results, several
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
 HOSTILE = (
@@ -102,10 +102,7 @@ CASES = {
     "two, with a long document cut, of systems with one name": lambda: listed(
         ("same", "same"), most=2, snippet=10
     ),
-    **{
-        f"where labels differ: {rule}": lambda rule=rule: merged(NEW, conflict=rule)
-        for rule in CONFLICTS
-    },
+    **several("where labels differ: {}", lambda rule: merged(NEW, conflict=rule), CONFLICTS),
     "rows still empty": lambda: merged(listed()),
     "ids that the set lacks": lambda: merged(
         [("p", "u", 1.0), ("p", "nowhere", 1.0), ("nobody", "u", 1.0)]

@@ -10,7 +10,7 @@ from rankdash.analysis.ranks.depth import Cuts, depth_curve, depths_for, latency
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from tests.results import results
+from tests.results import results, several
 
 
 def lists(rng: np.random.Generator, queries: int, longest: int) -> dict[str, list[str]]:
@@ -196,8 +196,7 @@ NOTHING = pd.DataFrame({"latency_ms": [5.0], "pairs": [0.0]})
 HUNDRED = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
 CASES = {
     # What is below the cut has no score and so no tie.
-    **{f"cut at {depth}": lambda depth=depth: _cut(TIED, _lists(q="abc"), depth)
-       for depth in (1, 2, 3)},
+    **several("cut at {}", lambda depth: _cut(TIED, _lists(q="abc"), depth), (1, 2, 3)),
     "other documents": lambda: _cut(_lists(q="ac"), AB),
     "fewer documents": lambda: _cut(_lists(q="a"), AB),
     "a query without candidates": lambda: _cut(ALSO_R, AB),
@@ -207,14 +206,12 @@ CASES = {
     "an empty run": lambda: _cut(NONE, AB),
     # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared. A p of
     # exactly what the level leaves is significant.
-    **{
-        f"{count} are helped, {rules}": lambda count=count, rules=rules: _curve(
-            count, full=False, **rules
-        )
-        for count, rules in ((5, {"correction": "none"}), (6, {"correction": "none"}), (6, {}),
-                             (7, {}), (7, {"level": 0.99}),
-                             (5, {"correction": "none", "level": 0.9375}))
-    },
+    **several(
+        "{} are helped, {}", lambda count, rules: _curve(count, full=False, **rules),
+        ((5, {"correction": "none"}), (6, {"correction": "none"}), (6, {}),
+        (7, {}), (7, {"level": 0.99}),
+        (5, {"correction": "none", "level": 0.9375})),
+    ),
     # Of one challenger the p of six is 0.03: what a stricter correction says of it does not count,
     # nor of a shallower depth that does the same. One that does less has to prove it.
     "the full depth has the proof of its verdict": lambda: _curve(6),
@@ -223,8 +220,7 @@ CASES = {
     # A correction for many systems counts, where the depths alone would ask for less.
     **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
        for full in (False, True)},
-    **{f"twelve, and {deeper} deeper": lambda deeper=deeper: _curve(12, deeper)
-       for deeper in (5, 8)},
+    **several("twelve, and {} deeper", lambda deeper: _curve(12, deeper), (5, 8)),
     # Nine of 13 is less than nine tenths of ten of 13, by the last digit.
     **{
         f"ten of {n}, {deeper} of them deeper": lambda n=n, d=deeper: _curve(10 - d, d, n)

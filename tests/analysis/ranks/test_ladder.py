@@ -9,7 +9,7 @@ from rankdash.analysis.ranks.ladder import FAR, Ladder, ladder
 from rankdash.analysis.reasons.headroom import limits
 from rankdash.metrics import Conventions, evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 LABELS = {"a": 3.0, "b": 1.0, "x": 0.0}
 
@@ -42,8 +42,7 @@ CASES = {
     "a query that nobody ranked": lambda: ladder(
         {"one": TIED, "two": TIED}, TIED, {}, "nobody", 10
     ),
-    **{f"ties by {ties}": lambda ties=ties: settled(TIED, ties=ties)
-       for ties in ("as_ranked", "trec")},
+    **several("ties by {}", lambda ties: settled(TIED, ties=ties), ("as_ranked", "trec")),
     **{f"ties in {precision}": lambda precision=precision: settled(
         CLOSE, ties="trec", score_precision=precision
     ) for precision in ("float64", "float32")},

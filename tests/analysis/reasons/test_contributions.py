@@ -12,7 +12,7 @@ from rankdash.analysis.reasons.contributions import Split, split, splits, with_t
 from rankdash.analysis.reasons.statements import CAUSES, MOST, statements
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 DOCS = "abcdefghij"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
@@ -133,13 +133,11 @@ SPLITS = {
     "no sum over documents": lambda: documents("ab", "ba", {"a": 1}, "judged@10"),
     "the challenger lacks one": lambda: documents("ab", "b", {"a": 2, "b": 1}, "ndcg@10"),
     "the baseline lacks one": lambda: documents("b", "ab", {"a": 2, "b": 1}, "ndcg@10"),
-    **{
-        f"a label below 0, {rules}": lambda rules=rules: documents(
-            "abc", "cba", NEGATIVE, "mrr", **rules
-        )
-        for rules in ({}, {"negative": "unjudged"}, {"judged_only": True},
-                      {"judged_only": True, "negative": "unjudged"})
-    },
+    **several(
+        "a label below 0, {}", lambda rules: documents("abc", "cba", NEGATIVE, "mrr", **rules),
+        ({}, {"negative": "unjudged"}, {"judged_only": True},
+        {"judged_only": True, "negative": "unjudged"}),
+    ),
     **{
         state: lambda state=state: documents(
             "ab", "ba", {"a": 1}, "ndcg@10", left_out={"q": state}
@@ -177,12 +175,11 @@ STATEMENTS = {
     "unjudged ones lifted above": lambda: told("abcd", "bcad", {"a": 1, "d": 0}, "ndcg@4"),
     "what stood above already was not lifted": lambda: told("uab", "uba", {"a": 1}, "ndcg@3"),
     "both were lifted": lambda: told("aub", "uba", {"a": 1}, "ndcg@3"),
-    **{
-        f"a grade of {label} lifted above 2": lambda label=label: told(
-            "ab", "ba", {"a": 2, "b": label}, "ndcg"
-        )
-        for label in (0, -1, 0.5)
-    },
+    **several(
+        "a grade of {} lifted above 2",
+        lambda label: told("ab", "ba", {"a": 2, "b": label}, "ndcg"),
+        (0, -1, 0.5),
+    ),
     # "c" passed "a", and "u" passed "b", which rose all the same.
     "above one that lost nothing": lambda: told(
         "acdebu", "caubde", {"a": 3, "c": 1, "b": 1}, "ndcg@6"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
 from rankdash.metrics import Conventions, evaluate, judge, registry
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 DOCS = "abcde"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
@@ -69,12 +69,10 @@ CASES = {
         for rule in ("skip", "count")
     },
     "a metric that cannot reach 1": lambda: told("ba", "ba", "ab", {"a": 1, "b": 0}, "precision@5"),
-    **{
-        f"reordered to depth {depth}": lambda depth=depth: told(
-            "abc", "abc", "abc", {"c": 1}, "mrr", depth
-        )
-        for depth in (None, 2, 3)
-    },
+    **several(
+        "reordered to depth {}", lambda depth: told("abc", "abc", "abc", {"c": 1}, "mrr", depth),
+        (None, 2, 3),
+    ),
     **{
         f"two at depth {depth} of 3": lambda depth=depth: told(*["abc"] * 3, BC, "mrr", depth)
         for depth in (1, 2, 3, 4)

@@ -21,7 +21,7 @@ from rankdash.analysis.reasons.occlusion import (
     terms,
     word_pieces,
 )
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 TEXTS = st.text(
     st.one_of(st.characters(), st.sampled_from("ab .,!?\n'-。退货款的，\u0301\u202e")), max_size=300
@@ -168,12 +168,11 @@ CASES = {
         )[:4]
         for each in asked("q", LONG, "term", {"refund": 2.0, "w3x4 ": 1.0})
     ],
-    **{
-        f"{count} terms and a sentence": lambda count=count: asked(
-            "q", words(count, ". w1 w0 w2."), "term", {}
-        )[-2:]
-        for count in (150, 151)
-    },
+    **several(
+        "{} terms and a sentence",
+        lambda count: asked("q", words(count, ". w1 w0 w2."), "term", {})[-2:],
+        (150, 151),
+    ),
     **{
         f"{level} of {document!r}": lambda level=level, document=document: asked(
             "q", document, level, {}
@@ -187,12 +186,11 @@ CASES = {
     },
     "as far as there is room": lambda: best(words(60, ". Two words."), (-3.0, math.nan), 10),
     "the other sentence": lambda: best(words(60, ". Two words."), (math.nan, 0.1), 10),
-    **{
-        f"a term of two sentences, {effects}, {most}": lambda effects=effects, most=most: best(
-            "a b. c a. d.", effects, most
-        )
-        for effects, most in (((0.0, -2.0, 1.0), 3), ((0.0, -2.0, 1.0), 2), ((1.0, 1.0, 1.0), 2))
-    },
+    **several(
+        "a term of two sentences, {}, {}",
+        lambda effects, most: best("a b. c a. d.", effects, most),
+        (((0.0, -2.0, 1.0), 3), ((0.0, -2.0, 1.0), 2), ((1.0, 1.0, 1.0), 2)),
+    ),
     "a variant that failed has no effect": lambda: effects(explain(
         "q", "a b", "term",
         lambda variants: np.array([1.0 if "b" in each.document else math.nan for each in variants]),

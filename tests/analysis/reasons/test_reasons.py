@@ -15,7 +15,7 @@ from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking, Reading
-from tests.results import results
+from tests.results import results, several
 
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
 NAN = float("nan")
@@ -198,13 +198,11 @@ CASES = {
     "threshold 2, passed by 2": lambda: reason("acbx", "bxac", "a2 c2 b2", "recall@2", threshold=2),
     "threshold 2, passed by 1": lambda: reason("acbx", "bxac", "a2 c2 b1", "recall@2", threshold=2),
     "threshold 2, unjudged": lambda: reason("acbx", "bxac", "a2 c2", "recall@2", threshold=2),
-    **{
-        f"read {read} of {full}": lambda read=read, full=full: reason(
-            IN, OUT, "a1", read={"a": (read, full)}
-        )
-        for read, full in ((100, 400), (200, 400), (201, 400), (399, 400), (0, 400), (50, 50),
-                           (-1, -1), (-1, 400), (0, 0))
-    },
+    **several(
+        "read {} of {}", lambda read, full: reason(IN, OUT, "a1", read={"a": (read, full)}),
+        ((100, 400), (200, 400), (201, 400), (399, 400), (0, 400), (50, 50),
+        (-1, -1), (-1, 400), (0, 0)),
+    ),
     "another was truncated": lambda: reason(IN, OUT, "a1", read={"b": (100, 400)}),
     "what rose was truncated": lambda: reason(OUT, IN, "a1", read={"a": (100, 400)}),
     "ties settled again": lambda: reason("acb", ranked("bac", [3.0, 1.0, 1.0]), "a1 c1", "ndcg@2",
@@ -262,12 +260,10 @@ CASES = {
     "hurt, and nearly as much gained": lambda: reason("abcdefg", "dcefgab", "a2 d3"),
     "in mrr the first counts": lambda: reason(IN, "bdcefgha", "a1 d1 b0", "mrr@5"),
     # A spare rank, for a list that cannot be better is a rescue whatever it lost.
-    **{
-        f"{lost} lost, {gained} gained": lambda lost=lost, gained=gained: reason(
-            *moved(lost, gained, spare=1)
-        )
-        for lost, gained in ((8, 4), (9, 5), (4, 8), (5, 9), (0, 1))
-    },
+    **several(
+        "{} lost, {} gained", lambda lost, gained: reason(*moved(lost, gained, spare=1)),
+        ((8, 4), (9, 5), (4, 8), (5, 9), (0, 1)),
+    ),
     "gains of the tie band": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2",
                                             tie_band=1 / 3),
     "gains beyond it": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2", tie_band=0.3333),

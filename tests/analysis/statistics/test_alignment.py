@@ -3,11 +3,17 @@
 import math
 
 import numpy as np
-import pytest
 
-from rankdash.analysis.statistics.alignment import ABSENT, HAS_VALUE, REASONS, align, reason_counts
-from rankdash.errors import SpecError
+from rankdash.analysis.statistics.alignment import (
+    ABSENT,
+    HAS_VALUE,
+    REASONS,
+    Aligned,
+    align,
+    reason_counts,
+)
 from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
+from tests.results import results, shown
 
 SPECS = ("mrr", "judged@10", "dcg@5")
 
@@ -38,71 +44,47 @@ ONE = made({"q2": (0.5, 0.1, 2.0), "q1": ("missing", 0.2, 0.0), "q3": ("failed",
 OTHER = made({"q4": (1.0, 0.3, 9.0), "q1": (0.25, 0.4, 1.0), "q2": ("no_relevant", 0.5, 3.0)})
 
 
-def test_the_baseline_comes_first_with_its_queries_and_then_the_others_in_their_order():
-    aligned = align({"other": OTHER, "one": ONE, "again": OTHER}, "one")
-    assert aligned.systems == ("one", "other", "again")
-    assert aligned.query_ids.tolist() == ["q2", "q1", "q3", "q4"]
-    assert [measure.spec for measure in aligned.measures] == list(SPECS)
-    np.testing.assert_array_equal(aligned.values[0, :, 0], [0.5, 0.0, np.nan, np.nan])
-    np.testing.assert_array_equal(aligned.values[1, :, 0], [np.nan, 0.25, np.nan, 1.0])
-    np.testing.assert_array_equal(aligned.values[1], aligned.values[2])
-    # One past the states: it did not evaluate the query.
-    assert aligned.states[0, :, 0].tolist() == [
-        *map(STATES.index, ("scored", "missing", "failed")), len(STATES)
-    ]  # fmt: skip
-    assert aligned.states[1, 2, 0] == len(STATES)
+BEST = made({"q1": (0.75, 0.01, 4.0), "q4": (0.5, 0.01, 8.0), "q2": ("no_relevant", 0.0, 2.5)})
+BOTH = {"one": ONE, "other": OTHER}
+NAMES = (*REASONS, "both")
 
 
-def test_a_value_that_stands_for_no_documents_is_known_and_no_answer():
-    aligned = align({"one": ONE, "other": OTHER}, "one")
-    assert aligned.known[:, :, 0].tolist() == [
-        [True, True, False, False], [False, True, False, True]
-    ]  # fmt: skip
-    assert aligned.answered[:, :, 0].tolist() == [
-        [True, False, False, False], [False, True, False, True]
-    ]  # fmt: skip
+def told(aligned: Aligned) -> str:
+    """A line for each query of each system: values, states, known and answered, reasons."""
+    lines = [shown([aligned.systems, [measure.spec for measure in aligned.measures]])]
+    reasons = aligned.reasons()
+    for s, system in enumerate(aligned.systems):
+        for q, query in enumerate(aligned.query_ids):
+            states = [(*STATES, ABSENT)[code] for code in aligned.states[s, q]]
+            lines.append(
+                f"  {system} {query}: {shown(aligned.values[s, q])} {' '.join(states)}; "
+                f"known {shown(aligned.known[s, q])}, answered {shown(aligned.answered[s, q])}; "
+                + " ".join(NAMES[code] for code in reasons[s, q])
+            )
+    counts = [reason_counts(each[:, 0]) for each in reasons] if aligned.measures else []
+    return "\n".join([*lines, f"  counts: {shown(counts)}"])
 
 
-def test_measures_may_be_some_and_in_another_order():
-    measures = [parse_measure(spec) for spec in ("dcg@5", "mrr")]
-    aligned = align({"one": ONE, "other": OTHER}, "one", measures)
-    np.testing.assert_array_equal(aligned.values[1, 1], [1.0, 0.25])
-    assert align({"one": ONE}, "one", []).values.shape == (1, 3, 0)
+CASES = {
+    # Another value counts for each query: with the baseline's come first, then the others'.
+    "two systems, one twice": lambda: align({"other": OTHER, "one": ONE, "again": OTHER}, "one"),
+    "some measures, in another order": lambda: align(
+        BOTH, "one", [parse_measure(spec) for spec in ("dcg@5", "mrr")]
+    ),
+    "no measures": lambda: align({"one": ONE}, "one", []),
+    "no such baseline": lambda: align(BOTH, "two"),
+    "no baseline": lambda: align(BOTH, ""),
+    "a system without a measure": lambda: align(
+        {"one": ONE, "other": made({"q1": (0.5,)}, ("mrr",))}, "one"
+    ),
+}
 
 
-def test_of_each_pair_with_the_baseline_the_weightier_reason_is_told():
-    aligned = align({"one": ONE, "other": OTHER}, "one")
-    names = (*REASONS, "both")
-    told = [[names[code] for code in row] for row in aligned.reasons()[:, :, 0]]
-    assert told == [
-        ["both", "both", "failed", ABSENT],
-        ["no_relevant", "both", "failed", ABSENT],
-    ]
-    assert reason_counts(aligned.reasons()[1, :, 0]) == {"failed": 1, "no_relevant": 1, ABSENT: 1}
+def test_systems_are_laid_beside_each_other(approved):
+    # The best order, what a system has, or the top of the metric: q2 has a higher value than the
+    # best order of the candidates, q3 has none there, q4 a higher one than the best order.
+    aligned = align(BOTH, "one")
+    highest = {"the highest by the best order": aligned.highest(BEST),
+               "the highest of the metrics": aligned.highest(None)}  # fmt: skip
+    approved("analysis/alignment", results(CASES, told) + "\n" + results(highest))
     assert reason_counts(np.full(4, HAS_VALUE, dtype=np.int8)) == {}
-
-
-def test_what_can_be_reached_is_the_best_order_what_a_system_has_or_the_top_of_the_metric():
-    aligned = align({"one": ONE, "other": OTHER}, "one")
-    top = [1.0, 1.0, math.inf]
-    assert aligned.highest(None).tolist() == [top] * 4
-    best = made({"q1": (0.75, 0.01, 4.0), "q4": (0.5, 0.01, 8.0), "q2": ("no_relevant", 0.0, 2.5)})
-    assert aligned.highest(best).tolist() == [
-        # q2: a value of another system is higher; without one in `best`, the top.
-        [1.0, 1.0, 3.0],
-        [0.75, 1.0, 4.0],
-        # q3 has none in `best`, q4 a higher one than the best order of the candidates.
-        top,
-        [1.0, 1.0, 9.0],
-    ]
-
-
-@pytest.mark.parametrize("name", ["two", ""])
-def test_a_baseline_that_is_none_of_the_systems_is_refused(name):
-    with pytest.raises(SpecError, match="is not among the systems: one, other"):
-        align({"one": ONE, "other": OTHER}, name)
-
-
-def test_a_system_without_a_measure_is_refused():
-    with pytest.raises(SpecError):
-        align({"one": ONE, "other": made({"q1": (0.5,)}, ("mrr",))}, "one")

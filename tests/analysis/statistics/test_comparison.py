@@ -21,7 +21,7 @@ from rankdash.analysis.statistics.pairs import paired
 from rankdash.errors import SpecError
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from tests.results import results, shown
+from tests.results import results, several, shown
 
 QUICK = StatisticsSettings(resamples=1000)
 T = StatisticsSettings(test="t")
@@ -136,12 +136,11 @@ CASES = {
     "within the tie band": lambda: compared([40] * 60, [38] * 60),
     "without a tie band": lambda: compared([40] * 60, [38] * 60, replace(FIFTH, tie_band=0)),
     "five pairs": lambda: compared([2] * 5, [1] * 5),
-    **{
-        f"six pairs by {test}": lambda test=test: compared(
-            [2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6], replace(T, test=test)
-        )
-        for test in ("sign-flip", "t", "wilcoxon")
-    },
+    **several(
+        "six pairs by {}",
+        lambda test: compared([2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6], replace(T, test=test)),
+        ("sign-flip", "t", "wilcoxon"),
+    ),
     "five pairs have no detectable change": lambda: compared([4] * 5, [3, 5, 3, 5, 3]),
     "six pairs have one": lambda: compared([4] * 6, [3, 5, 3, 5, 3, 5]),
     # From a mean of 0.25 MRR can rise by 0.75, from 1 by nothing.
@@ -158,33 +157,29 @@ CASES = {
     "three failed": lambda: failing("q1", "q2", "q3"),
     # Trap 13: it does not count as a comparison, nor make one out of the others.
     "all failed": lambda: failing(*EVERY),
-    **{
-        f"five are missing, {rule}": lambda rule=rule: compared(
-            [1] * 20, [1] * 15, labelled=20, missing=rule
-        )
-        for rule in ("zero", "skip")
-    },
+    **several(
+        "five are missing, {}",
+        lambda rule: compared([1] * 20, [1] * 15, labelled=20, missing=rule),
+        ("zero", "skip"),
+    ),
     "what describes labels has no p": lambda: compared(
         random_places(1), random_places(2), T, "judged@5", "mrr"
     ),
-    **{
-        f"other rules: {rules}": lambda rules=rules: compared(
-            random_places(1), random_places(2), replace(T, **rules)
-        )
-        for rules in ({"level": 0.8}, {"level": 0.99}, {"interval": "t"})
-    },
-    **{
-        f"three by two, {rules}": lambda rules=rules: compare(
-            many("mrr", "hit@3", "judged@5"), "a", replace(T, **rules)
-        )
-        for rules in ({}, {"correction": "bh"}, {"family": "all"}, {"correction": "none"})
-    },
+    **several(
+        "other rules: {}",
+        lambda rules: compared(random_places(1), random_places(2), replace(T, **rules)),
+        ({"level": 0.8}, {"level": 0.99}, {"interval": "t"}),
+    ),
+    **several(
+        "three by two, {}",
+        lambda rules: compare(many("mrr", "hit@3", "judged@5"), "a", replace(T, **rules)),
+        ({}, {"correction": "bh"}, {"family": "all"}, {"correction": "none"}),
+    ),
     "alone": lambda: compare({"a": evaluated(random_places(1))}, "a", T),
     "alone without values": lambda: compare(
         {"a": evaluated(places([1] * 9), failed=EVERY[:9])}, "a", T
     ),
-    **{f"last digits: {change}": lambda change=change: last_digits(change)
-       for change in (1e-13, 1e-11)},
+    **several("last digits: {}", last_digits, (1e-13, 1e-11)),
     # As many up as down, and one query from the 100th place to the 101st.
     "no number of queries would do": lambda: compared([4] * 40 + [100], [3, 6] * 20 + [101]),
     "no end is beyond what a metric can have, up": lambda: hits(0, 1),

@@ -18,7 +18,7 @@ from rankdash.analysis.statistics.gate import (
 )
 from rankdash.metrics import evaluate, judge
 from rankdash.ranking.ranking import Ranking
-from tests.results import results
+from tests.results import results, several
 
 
 def compared(base: list[int], up: list[int], left_out: dict[str, str] | None = None, **settings):
@@ -103,12 +103,11 @@ PARSED = {
             ("hurt", "1.001"), ("maxima", "p99_ms=5"), ("maxima", "p95_ms"), ("maxima", "=0.5"),
         )
     },
-    **{
-        f"a confidence of {confidence}": lambda confidence=confidence: (
-            confidence_of(settings_at(confidence)), settings_at(confidence).level
-        )
-        for confidence in (0.5, 0.7499, 0.75, 0.95, 0.9999, 0.99991, 1.0, math.nan)
-    },
+    **several(
+        "a confidence of {}",
+        lambda confidence: (confidence_of(settings_at(confidence)), settings_at(confidence).level),
+        (0.5, 0.7499, 0.75, 0.95, 0.9999, 0.99991, 1.0, math.nan),
+    ),
     "other rules": lambda: settings_at(0.9, 100, seed=7, resamples=1000),
 }  # fmt: skip
 ONE, HALVES, THIRD = [1] * 10, [2] * 40, [3] * 9
@@ -168,12 +167,10 @@ DECIDED = {
         f"a mean of 0.75 at least {limit}": lambda limit=limit: held_to("min", limit, HALVES, GAIN)
         for limit in (0.0, 0.7, 0.76)
     },
-    **{
-        f"a gain of 0.25 at least {limit}": lambda limit=limit: held_to(
-            "min-gain", limit, HALVES, GAIN
-        )
-        for limit in (0.0, 0.24)
-    },
+    **several(
+        "a gain of 0.25 at least {}", lambda limit: held_to("min-gain", limit, HALVES, GAIN),
+        (0.0, 0.24),
+    ),
     **{
         f"with {confidence} confidence": lambda confidence=confidence: held_to(
             "min-gain", 0.0, HALVES, [1] * 8 + [2] * 28 + [3] * 4, confidence=confidence
@@ -195,18 +192,15 @@ DECIDED = {
         for kind, limit in (("min", 0.9), ("min-gain", 0.4), ("max-hurt", 0.0))
         for n in (5, 6)
     },
-    **{
-        f"{kind} of none": lambda kind=kind: held_to(
-            kind, 0.0, [2] * 6, [1] * 6, LOST | {"q5": "failed"}
-        )
-        for kind in ("min", "min-gain", "max-hurt")
-    },
-    **{
-        f"failed ones are no zeros: {kind}": lambda kind=kind, limit=limit: held_to(
-            kind, limit, [1] * 5 + [2] * 20, [1] * 25, LOST
-        )
-        for kind, limit in (("min", 1.0), ("min-gain", 0.5), ("max-hurt", 0.0))
-    },
+    **several(
+        "{} of none", lambda kind: held_to(kind, 0.0, [2] * 6, [1] * 6, LOST | {"q5": "failed"}),
+        ("min", "min-gain", "max-hurt"),
+    ),
+    **several(
+        "failed ones are no zeros: {}",
+        lambda kind, limit: held_to(kind, limit, [1] * 5 + [2] * 20, [1] * 25, LOST),
+        (("min", 1.0), ("min-gain", 0.5), ("max-hurt", 0.0)),
+    ),
     "a latency that is the limit": lambda: late(7.0, timed([7.0] * 6)),
     "not measured is in no quantile": lambda: late(50.0, timed(TEN + NANS * 5, 3)),
     "three failed of two": lambda: late(2, timed(TEN, 3), "failed"),

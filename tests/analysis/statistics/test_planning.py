@@ -18,7 +18,7 @@ from rankdash.analysis.statistics.planning import (
     smallest_detectable,
 )
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from tests.results import results
+from tests.results import results, several
 
 SETTINGS = StatisticsSettings(resamples=1_000)
 
@@ -173,12 +173,11 @@ LEAST = _normal(FEWEST_PLANNED, 0.05, 0.2)
 PLANS = {
     # The middle half of the interval, 0.67 standard errors, tells whether none is within. The
     # interval is the verdict's, whatever level several comparisons ask of a p.
-    **{
-        f"{errors} standard errors from 0 at {level}": lambda errors=errors, level=level: planned(
-            _normal(60, errors * ERROR, 0.2), level=level
-        ).none_within
-        for errors, level in ((0.60, 0.95), (0.75, 0.95), (0.60, 0.995), (0.0004, 0.95))
-    },
+    **several(
+        "{} standard errors from 0 at {}",
+        lambda errors, level: planned(_normal(60, errors * ERROR, 0.2), level=level).none_within,
+        ((0.60, 0.95), (0.75, 0.95), (0.60, 0.995), (0.0004, 0.95)),
+    ),
     "20 queries are planned for": lambda: planned(LEAST) is not None,
     "fewer are not": lambda: planned(LEAST[1:]),
     "nothing varies": lambda: planned(np.full(30, 0.1)),
@@ -186,19 +185,15 @@ PLANS = {
     "nothing is gained": lambda: planned(np.tile([0.1, -0.1], 15)),
     "hardly anything is gained": lambda: planned(_normal(60, 0.0001, 0.2)).likely,
     # A hundred thousand more, or ten times as many, are a plan.
-    **{
-        f"{gained} gains of {queries}": lambda queries=queries, gained=gained: shares(
-            queries, gained
-        ).likely
-        for queries, gained in ((20_000, 10_064), (20_000, 10_062), (20_000, 10_060),
-                                (10_000, 5_044), (10_000, 5_042))
-    },
-    **{
-        f"{comparisons} compared, by {rule}": lambda each=comparisons, rule=rule: (
-            StatisticsSettings(correction=rule).corrects(each)
-        )
-        for comparisons, rule in ((1, "holm"), (2, "holm"), (2, "none"))
-    },
+    **several(
+        "{1} gains of {0}", lambda queries, gained: shares(queries, gained).likely,
+        ((20_000, 10_064), (20_000, 10_062), (20_000, 10_060), (10_000, 5_044), (10_000, 5_042)),
+    ),
+    **several(
+        "{} compared, by {}",
+        lambda comparisons, rule: StatisticsSettings(correction=rule).corrects(comparisons),
+        ((1, "holm"), (2, "holm"), (2, "none")),
+    ),
     "without spread nothing is detectable": lambda: smallest_detectable(np.full(30, 0.1)),
     "nor of one query": lambda: smallest_detectable(np.array([0.1])),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from rankdash.analysis.unjudged.system_bounds import (
 )
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking
-from tests.results import results
+from tests.results import results, several
 
 DOCS = "abcde"
 TIGHT = ("ndcg", "ndcg_exp", "ndcg_jk", "precision", "recall", "mrr", "hit", "rbp", "f1")
@@ -274,12 +274,11 @@ COMPARED = {
     "they could not": lambda: compared(
         *[{"p": "ua", "q": "a"}] * 2, {"p": A, "q": {"a": 0}}
     ),
-    **{
-        f"a ranking lacks a query, {rules}": lambda rules=rules: compared(
-            {"p": "ua", "q": "ua"}, {"p": "au"}, {"p": A, "q": A}, **rules
-        )
-        for rules in ({}, {"queries": "both"}, {"missing": "skip"})
-    },
+    **several(
+        "a ranking lacks a query, {}",
+        lambda rules: compared({"p": "ua", "q": "ua"}, {"p": "au"}, {"p": A, "q": A}, **rules),
+        ({}, {"queries": "both"}, {"missing": "skip"}),
+    ),
     # v is fourth in the baseline, beyond the cutoff.
     "within the cutoff of either system": lambda: compared(
         {"q": "abuv"}, {"q": "abvw"}, {"q": A}, "ndcg@3"
