@@ -37,7 +37,7 @@ _ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
 
 def text(checked: Checked) -> str:
     """For a terminal."""
-    lines = [f"{_headline(checked)}\n", "\n"]
+    lines = [f"{one_line(_headline(checked))}\n", "\n"]
     rows = [[_result(each), *_cells(each)] for each in checked.outcomes]
     lines.append(aligned([_HEAD, *rows], left=2))
     lines.append("\n")
