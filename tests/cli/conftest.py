@@ -51,7 +51,11 @@ class Outcome:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     def command(*arguments: object) -> Outcome:
-        code = main([str(each) for each in arguments])
+        try:
+            code = main([str(each) for each in arguments])
+        except SystemExit as ended:
+            # As `--version` and `--help` end.
+            code = int(ended.code or 0)
         return Outcome(code, *capsys.readouterr())
 
     return command
@@ -91,11 +95,3 @@ def second(tmp_path: Path) -> Path:
     path = tmp_path / "second.trec.gz"
     path.write_bytes(gzip.compress(RUN.replace("q1 Q0 d1 3 1.0", "q1 Q0 d1 3 9.0").encode()))
     return path
-
-
-@pytest.fixture
-def shared_data() -> Path:
-    found = Path(__file__).parents[2].parent / "shared" / "data"
-    if not found.is_dir():
-        pytest.skip("the labelled sets are not beside the project")
-    return found

@@ -12,13 +12,9 @@ from rankdash.readers.formats import delimited, trec
 FORMS = {" ": "trec", "\t": "trec", ",": "csv", ";": "csv"}
 SCORES = ("3", "2.5", "1e-3", "-4", "1.0000000001")
 ODD = ("nan", "inf", "x", "", "1_0", " 1", "0x1")
-IDS = {
-    "plain": "d{}",
-    "number": "{:03d}",
-    "accent": "dé{}",
-    "blank": "d\u00a0{}",
-    "long": "d{}" + "x" * 90,
-}
+IDS = ("d{}", "{:03d}", "dé{}", "d\u00a0{}", "d{}" + "x" * 90)
+NAMED = {0: "query_id", 2: "doc_id", 3: "label"}
+RANKED = {0: "query_id", 2: "doc_id", 3: "rank", 4: "score"}
 
 
 def hurt(rows: list[list[str]], value: int, draw: random.Random) -> list[list[str]]:
@@ -68,42 +64,32 @@ def write(path: Path, rows: list[list[str]], names: dict[int, str], draw: random
     return str(path)
 
 
-def pair(folder: Path, seed: int, whole: int) -> list[str]:
-    """Paths of labels and of a run. whole: rows before those that may be hurt."""
+def pair(folder: Path, seed: int) -> list[str]:
+    """Paths of labels and of a run; of one in eight so large that it is read in pieces."""
     draw = random.Random(seed)
-    spelled = IDS[draw.choice(list(IDS))].format
+    spelled = draw.choice(IDS).format
     docs = [spelled(number) for number in range(9)]
     queries = [f"q{number}" for number in range(draw.choice((1, 2, 12)))]
-    labels = [
-        [query, "0", doc, str(draw.randrange(-1, 4))]
-        for query in queries
-        for doc in draw.sample(docs, 4)
-    ]
-    run = [
-        [query, "Q0", doc, str(rank), draw.choice(SCORES), "tag"]
-        for query in queries
-        for rank, doc in enumerate(draw.sample(docs, 6), 1)
-    ]
-    others = [(f"p{at // 9}", docs[at % 9]) for at in range(whole)]
-    first = [[query, "0", doc, "1"] for query, doc in others]
-    ahead = [[query, "Q0", doc, "1", "2.5", "tag"] for query, doc in others]
-    named = {0: "query_id", 2: "doc_id", 3: "label"}
-    ranked = {0: "query_id", 2: "doc_id", 3: "rank", 4: "score"}
+    labels = [[query, "0", doc, str(draw.randrange(-1, 4))]
+              for query in queries for doc in draw.sample(docs, 4)]  # fmt: skip
+    run = [[query, "Q0", doc, str(rank), draw.choice(SCORES), "tag"]
+           for query in queries for rank, doc in enumerate(draw.sample(docs, 6), 1)]  # fmt: skip
+    ahead = [(f"p{at // 9}", docs[at % 9]) for at in range(0 if seed % 8 else 90_000)]
+    first = [[query, "0", doc, "1"] for query, doc in ahead]
+    ranked = [[query, "Q0", doc, "1", "2.5", "tag"] for query, doc in ahead]
     return [
-        write(folder / f"{seed}.qrels", [*first, *hurt(labels, 3, draw)], named, draw),
-        write(folder / f"{seed}.run", [*ahead, *hurt(run, 4, draw)], ranked, draw),
+        write(folder / f"{seed}.qrels", [*first, *hurt(labels, 3, draw)], NAMED, draw),
+        write(folder / f"{seed}.run", [*ranked, *hurt(run, 4, draw)], RANKED, draw),
     ]
 
 
 @pytest.mark.parametrize("first", range(0, 36, 12))
 def test_blocks_and_lines_give_the_same(first, tmp_path, monkeypatch, capfd):
-    """Small files and, one in eight, files that are read from the disk in pieces."""
-
     def said(files: list[str]) -> tuple[int, str, str]:
         code = main(["evaluate", *files, "--json", "--metric", "ndcg@10,map,judged@10"])
         return code, *capfd.readouterr()
 
-    pairs = [pair(tmp_path, seed, 0 if seed % 8 else 90_000) for seed in range(first, first + 12)]
+    pairs = [pair(tmp_path, seed) for seed in range(first, first + 12)]
     fast = [said(files) for files in pairs]
     assert {code for code, _, _ in fast} <= {0, 2}
     for reader in (trec, delimited):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import __version__, allowed
+from rankdash import allowed
 from rankdash.shipped import APP
 
 
@@ -73,23 +73,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_said(run, starts):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--port", "70000"), "from 1 to 65535"),
-        (("--host", "192.0.2.1"), "no address '192.0.2.1'"),
-        (("--host", "no-such-host.invalid"), "no address"),
-        (("--base-path", "a b"), "no path of an address"),
-    ],
-)
-def test_a_server_that_cannot_be_is_refused_in_one_line(run, starts, arguments, said):
-    done = run("serve", *arguments)
-    assert (done.code, starts) == (2, [])
-    assert said in done.err and len(done.err.splitlines()) == 1
-
-
-def test_the_version_is_told(run, capsys):
-    with pytest.raises(SystemExit) as ended:
-        run("--version")
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"rankdash {__version__}\n"
+def test_several_processes_with_a_certificate_are_refused(run, monkeypatch):
+    monkeypatch.setenv("STREAMLIT_SERVER_SSL_CERT_FILE", "cert.pem")
+    done = run("serve", "--processes", "2")
+    assert done.code == 2 and "put a proxy with the certificate in front" in done.err

@@ -1,19 +1,19 @@
-"""`rerank --shard` and `merge`: the parts of a run make the run that one machine makes."""
+"""`rerank --shard` and `merge`: the parts of a run make the run that one machine makes. What is not
+merged is in `approved/cli/rerank.txt`."""
 
 import json
 import os
 import random
-import re
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "helpcentre"
+from tests.sets import SAMPLE
+
 SHARDS = 16
 pytestmark = pytest.mark.usefixtures("no_plugin_stays")
 
@@ -44,48 +44,49 @@ KIND = RerankerKind(
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Thirty-five queries, of which one has no candidates, in an order that no sorting gives."""
+def queries(tmp_path: Path) -> list[str]:
+    """Thirty-five queries, in an order that no sorting gives, with six documents each in `shop`."""
     folder = tmp_path / "shop"
     folder.mkdir()
     rng = random.Random(5)
-    queries = [f"q{place}" for place in range(35)]
-    rng.shuffle(queries)
+    ids = [f"q{place}" for place in range(35)]
+    rng.shuffle(ids)
     words = ["return", "gift", "card", "parking", "opening", "hours", "history", "jobs", "pay"]
-    rows = []
-    for query in queries:
-        text = " ".join(rng.sample(words, 3))
-        for place in range(6):
-            document = " ".join(rng.choices(words, k=rng.randint(2, 9)))
-            rows.append((query, text, f"{query}-{place}", document, place % 2, 9.0 - place))
-    names = ("query_id", "query", "doc_id", "document", "label", "first_stage_score")
-    (folder / "rows.jsonl").write_text(
-        "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-    )
-    return folder
+    rows = [
+        {"query_id": query, "query": text, "doc_id": f"{query}-{place}",
+         "document": " ".join(rng.choices(words, k=rng.randint(2, 9))), "label": place % 2,
+         "first_stage_score": 9.0 - place}
+        for query in ids
+        for text in [" ".join(rng.sample(words, 3))]
+        for place in range(6)
+    ]  # fmt: skip
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return ids
 
 
-def parts_of(
-    run: Callable, data: Path, folder: Path, count: int, *options: object, reranker: str = "bm25"
-) -> list[Path]:
-    files = [folder / f"{count}-{number}.part" for number in range(1, count + 1)]
-    for number, file in enumerate(files, 1):
-        done = run(
-            "rerank", "--data", data, "--reranker", reranker, "--shard", f"{number}/{count}",
-            "--out", file, *options,
-        )  # fmt: skip
-        assert done.code == 0, done.err
-    return files
+@pytest.fixture
+def made(run: Callable, queries: list[str], tmp_path: Path) -> Callable[..., Path]:
+    """The file of a shard or of the whole run, with the exit codes that it may have."""
+
+    def make(name: str, *options: object, reranker: str = "bm25", codes: tuple = (0,)) -> Path:
+        out = tmp_path / name
+        source = ("--data", tmp_path / "shop", "--reranker", reranker, "--out", out)
+        done = run("rerank", *source, *options)
+        assert done.code in codes, done.err
+        return out
+
+    return make
+
+
+def parts(made: Callable, count: int, *options: object, **named: object) -> list[Path]:
+    return [made(f"{count}-{number}.part", "--shard", f"{number}/{count}", *options, **named)
+            for number in range(1, count + 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_the_parts_make_the_run_of_one_machine(
-    run: Callable, data: Path, tmp_path: Path, count: int
-):
-    one, merged = tmp_path / "one.trec", tmp_path / "merged.trec"
-    depth = ("--depth", "4")
-    assert run("rerank", "--data", data, "--reranker", "bm25", "--out", one, *depth).code == 0
-    files = parts_of(run, data, tmp_path, count, *depth)
+def test_the_parts_make_the_run_of_one_machine(run, made, tmp_path, count):
+    one, merged = made("one.trec", "--depth", "4"), tmp_path / "merged.trec"
+    files = parts(made, count, "--depth", "4")
     random.Random(count).shuffle(files)
     outcome = run("merge", *files, "--out", merged)
     assert outcome.code == 0
@@ -94,26 +95,11 @@ def test_the_parts_make_the_run_of_one_machine(
     assert run("merge", *files, "--out", "-").out == one.read_text()
 
 
-def queries_of(data: Path) -> list[str]:
-    lines = (data / "rows.jsonl").read_text().splitlines()
-    return [json.loads(line)["query_id"] for line in lines][::6]
-
-
-def started(data: Path, out: Path, plugin: Path, shard: str, stop: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "rankdash", "rerank", "--data", data, "--plugin", plugin]
-    return subprocess.Popen(
-        [*map(str, command), "--reranker", "longest", "--out", str(out), "--shard", shard],
-        env={**os.environ, "STOPPED": str(stop)},
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def test_parts_that_were_killed_and_started_again(run: Callable, data: Path, tmp_path: Path):
+def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path):
     plugin = tmp_path / "longest.py"
     plugin.write_text(PLUGIN)
     options = ("--plugin", plugin)
-    files = parts_of(run, data, tmp_path, SHARDS, *options, reranker="longest")
-    queries = queries_of(data)
+    files = parts(made, SHARDS, *options, reranker="longest")
     for number in random.Random(3).sample(range(1, SHARDS + 1), 3):
         out, stop = files[number - 1], tmp_path / f"stop{number}"
         before = out.read_bytes() if number % 2 else None
@@ -121,43 +107,40 @@ def test_parts_that_were_killed_and_started_again(run: Callable, data: Path, tmp
             out.unlink()
         # In the middle of the shard: its second query.
         stop.write_text(queries[number - 1 + SHARDS])
-        process = started(data, out, plugin, f"{number}/{SHARDS}", stop)
+        command = ("rerank", "--data", tmp_path / "shop", *options, "--reranker", "longest")
+        shard = ("--out", out, "--shard", f"{number}/{SHARDS}")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rankdash", *map(str, (*command, *shard))],
+            env={**os.environ, "STOPPED": str(stop)},
+            stderr=subprocess.DEVNULL,
+        )
         try:
             while not stop.with_suffix(".reached").exists():
                 assert process.poll() is None
                 time.sleep(0.02)
-            process.send_signal(signal.SIGKILL)
         finally:
             process.kill()
             process.wait()
         assert (out.read_bytes() if out.exists() else None) == before
-        stop.unlink()
-        again = run(
-            "rerank", "--data", data, "--reranker", "longest", "--shard", f"{number}/{SHARDS}",
-            "--out", out, *options,
-        )  # fmt: skip
-        assert again.code == 0, again.err
-    one, merged = tmp_path / "one.trec", tmp_path / "merged.trec"
-    run("rerank", "--data", data, "--reranker", "longest", "--out", one, *options)
+        made(out.name, "--shard", f"{number}/{SHARDS}", *options, reranker="longest")
+    one, merged = made("one.trec", *options, reranker="longest"), tmp_path / "merged.trec"
     assert run("merge", *files, "--out", merged).code == 0
     assert merged.read_bytes() == one.read_bytes()
 
 
 @pytest.mark.model
 @pytest.mark.parametrize(("reranker", "depth"), [("bi-encoder", 9), ("cross-encoder", 3)])
-def test_a_model_scores_alike_in_every_part(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reranker: str, depth: int
-):
+def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker, depth):
     """Each part is made on a machine of its own, which keeps no vectors of the others."""
     machines = Path(os.environ["RANKDASH_CACHE"])
     for name in ("models", "packaged"):
         (machines / name).mkdir(parents=True, exist_ok=True)
     folder = tmp_path / "sample"
     folder.mkdir()
-    for name in ("corpus.jsonl", "initial.trec", "qrels.tsv", "queries.jsonl"):
+    for name in ("corpus.jsonl", "qrels.tsv", "queries.jsonl"):
         (folder / name).write_bytes((SAMPLE / name).read_bytes())
     kept = [f"q{place:02d}" for place in range(1, 8)]
-    first = (folder / "initial.trec").read_text().splitlines(keepends=True)
+    first = (SAMPLE / "initial.trec").read_text().splitlines(keepends=True)
     (folder / "initial.trec").write_text("".join(each for each in first if each[:3] in kept))
 
     def made(name: str, *options: str) -> Path:
@@ -178,22 +161,21 @@ def test_a_model_scores_alike_in_every_part(
     merged = {}
     for count in (1, 3):
         shards = [f"{number}/{count}" for number in range(1, count + 1)]
-        parts = [made(shard.replace("/", "-of-"), "--shard", shard) for shard in shards]
-        merged[count] = run("merge", *parts, "--out", "-").out
+        files = [made(shard.replace("/", "-of-"), "--shard", shard) for shard in shards]
+        merged[count] = run("merge", *files, "--out", "-").out
     assert merged[1] == merged[3]
     alone = made("alone", "--set", "runtime=onnx", "--set", "batch_tokens=1")
     assert alone.read_text() == merged[3]
     assert len(merged[1].splitlines()) == sum(each[:3] in kept for each in first)
 
 
-def test_timings_are_merged_too(run: Callable, data: Path, tmp_path: Path):
-    files = parts_of(run, data, tmp_path, 4, "--repeats", "3")
+def test_timings_are_merged_too(run, made, queries, tmp_path):
+    files = parts(made, 4, "--repeats", "3")
     for name in ("timings.json", "timings.csv"):
         done = run("merge", *files, "--out", tmp_path / "m.trec", "--timings", tmp_path / name)
         assert done.code == 0
     rows = json.loads((tmp_path / "timings.json").read_text())
-    order = queries_of(data)
-    assert [row["query_id"] for row in rows] == order
+    assert [row["query_id"] for row in rows] == queries
     for row in rows:
         repeats = sorted(row[f"repeat_{place}_ms"] for place in (1, 2, 3))
         assert row["latency_ms"] == repeats[1] > 0
@@ -201,25 +183,16 @@ def test_timings_are_merged_too(run: Callable, data: Path, tmp_path: Path):
     assert len((tmp_path / "timings.csv").read_text().splitlines()) == 36
 
 
-def test_a_query_that_fails_in_its_part_is_named(run: Callable, data: Path, tmp_path: Path):
+def test_a_query_that_fails_in_its_part_is_named(run, made, tmp_path):
     plugin = tmp_path / "failing.py"
+    failing = 'if "q7" in [each.query_id for each in requests]: raise ValueError("no")\n        '
     plugin.write_text(
         PLUGIN.replace("longest", "failing").replace(
-            "        for request in requests:\n",
-            "        for request in requests:\n"
-            '            if request.query_id == "q7": raise ValueError("no")\n',
+            "for request in", f"{failing}for request in", 1
         )
     )
-    files = []
     # In a part of its own, nothing else has a result.
-    for number in range(1, 36):
-        out = tmp_path / f"{number}.part"
-        files.append(out)
-        done = run(
-            "rerank", "--data", data, "--reranker", "failing", "--plugin", plugin,
-            "--shard", f"{number}/35", "--out", out,
-        )  # fmt: skip
-        assert done.code == (1 if "failed: query q7" in done.err else 0)
+    files = parts(made, 35, "--plugin", plugin, reranker="failing", codes=(0, 1))
     outcome = run("merge", *files, "--out", tmp_path / "m.trec")
     assert outcome.code == 1
     assert "failed: query q7: ValueError: no" in outcome.err
@@ -227,71 +200,35 @@ def test_a_query_that_fails_in_its_part_is_named(run: Callable, data: Path, tmp_
     assert "q7 " not in (tmp_path / "m.trec").read_text()
 
 
-def refused(run: Callable, files: Sequence[Path], out: Path) -> str:
+def test_a_part_that_is_cut_off_or_changed_is_refused(run, made, tmp_path):
+    files, out = parts(made, 2), tmp_path / "merged.trec"
     out.write_text("before")
-    outcome = run("merge", *files, "--out", out)
-    assert outcome.code == 2
-    assert out.read_text() == "before"
-    return outcome.err
+    whole = files[1].read_bytes()
+    head, *lines = whole.splitlines(keepends=True)
+    cut = [head + b"".join(lines[:-1]), whole + lines[-1], whole[:-3],
+           head + b"".join([*lines[1:], lines[0]])]  # fmt: skip
+    none = [b"", b"".join(lines), whole[:40], b"# rankdash shard {}\n"]
+    for said, contents in (
+        (": The file of the shard was changed or cut off", cut),
+        (", line 1: This is no file of a shard", none),
+    ):
+        for content in contents:
+            files[1].write_bytes(content)
+            outcome = run("merge", *files, "--out", out)
+            assert outcome.code == 2
+            assert f"{files[1]}{said}" in outcome.err
+            assert out.read_text() == "before"
 
 
-def test_parts_that_do_not_belong_together_are_refused(run: Callable, data: Path, tmp_path: Path):
-    out = tmp_path / "merged.trec"
-    files = parts_of(run, data, tmp_path, 5)
-    said = refused(run, [files[0], *files[2:4]], out)
-    assert "Of the 5 shards these are missing: 2, 5." in said
-    twice = tmp_path / "copy.part"
-    twice.write_bytes(files[1].read_bytes())
-    said = refused(run, [*files, twice], out)
-    assert re.search(rf"{twice}: Shard 2 is given twice: it is in {files[1]} too", said)
-
-    def other(name: str, *options: object, reranker: str = "bm25") -> str:
-        made = tmp_path / name
-        run(
-            "rerank", "--data", data, "--reranker", reranker, "--shard", "2/5", "--out", made,
-            *options,
-        )  # fmt: skip
-        said = refused(run, [files[0], made, *files[2:]], out)
-        assert said.startswith(f"error: {made}: ")
-        return said
-
-    assert "of other settings (k1)" in other("k1.part", "--set", "k1=2")
-    assert "of another depth" in other("depth.part", "--depth", "3")
-    assert "of another number of shards" in refused(
-        run, [*files[1:], parts_of(run, data, tmp_path, 2)[0]], out
-    )
-    rows = (data / "rows.jsonl").read_text()
-    (data / "rows.jsonl").write_text(rows.replace("9.0", "0.5", 1))
-    assert "of another first stage" in other("first.part")
-    (data / "rows.jsonl").write_text(rows.replace("gift", "present", 1))
-    assert "of other data" in other("text.part")
-
-
-def test_a_part_that_is_cut_off_or_changed_is_refused(run: Callable, data: Path, tmp_path: Path):
-    files = parts_of(run, data, tmp_path, 2)
-    whole, out = files[1].read_bytes(), tmp_path / "merged.trec"
-    lines = whole.splitlines(keepends=True)
-    changed = [
-        b"".join(lines[:-1]),
-        whole + lines[-1],
-        b"".join([lines[0], *lines[2:], lines[1]]),
-        whole[:-3],
-    ]
-    for content in changed:
-        files[1].write_bytes(content)
-        said = refused(run, files, out)
-        assert f"{files[1]}: The file of the shard was changed or cut off" in said
-    for content in (b"", b"".join(lines[1:]), whole[:40], b"# rankdash shard {}\n"):
-        files[1].write_bytes(content)
-        assert f"{files[1]}, line 1: This is no file of a shard" in refused(run, files, out)
-
-
-@pytest.mark.parametrize("shard", ["0/4", "5/4", "3", "a/b", "1/0", "-1/4", "1/9999999"])
-def test_a_shard_that_is_none(run: Callable, data: Path, tmp_path: Path, shard: str):
-    outcome = run(
-        "rerank", "--data", data, "--reranker", "bm25", f"--shard={shard}", "--out",
-        tmp_path / "a.part",
-    )  # fmt: skip
-    assert outcome.code == 2
-    assert "such as 3/16" in outcome.err
-    assert not (tmp_path / "a.part").exists()
+def test_a_part_of_another_first_stage_is_refused(run, made, tmp_path):
+    files, rows = parts(made, 2), tmp_path / "shop" / "rows.jsonl"
+    whole = rows.read_text()
+    for changed, said in (
+        (whole.replace("9.0", "0.5", 1), "of another first stage"),
+        (whole.replace("gift", "present", 1), "of other data"),
+    ):
+        rows.write_text(changed)
+        other = made("other.part", "--shard", "2/2")
+        outcome = run("merge", files[0], other, "--out", tmp_path / "m.trec")
+        assert outcome.code == 2
+        assert outcome.err.startswith(f"error: {other}: ") and said in outcome.err

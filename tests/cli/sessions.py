@@ -1,0 +1,258 @@
+"""Console sessions: command lines with all that they write, which the tests run anew.
+
+`tests/approved/cli/*.txt` are such sessions. What begins a line says what is done:
+
+    # why the next commands are here
+    & en            the sample `en` (or `zh`), cut small: a folder with two rankings
+    > own.toml      a file of the lines with | below it; \\e is the escape character
+    % up 1*14 4*6   labels.qrels and up.trec: 14 queries whose one relevant document is first, 6
+                    where it is fourth; 0 where the ranking lacks the query
+    t times.json …  timings: for each of these queries a latency, or its state, such as failed
+    $ rankdash …    a command, with `< FILE` for its standard input, and then
+                    `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
+    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILE`,
+                    `ls`, and `zip FILE NAME=FILE …`
+
+Below stands what was written, indented; `!` before standard error, `→` before an exit code but 0.
+What a machine or a day may change is masked: durations, the version, digits beyond the seventh.
+"""
+
+import io
+import json
+import re
+import shlex
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from rankdash import __version__
+from tests.sets import ROOT
+from tests.surfaces.reading import Page
+
+SAMPLES = {name: ROOT / "assets" / "samples" / folder
+           for name, folder in (("en", "helpcentre"), ("zh", "helpcentre_zh"))}  # fmt: skip
+QUERIES, DEPTH = 12, 20
+_DIGITS = re.compile(r"-?\d+\.\d{11,}(?:e-?\d+)?")
+_OF_A_CLOCK = re.compile("! (Ready after|Latency of a query|Throughput:) ")
+_TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs a second|s(?= left|\b))")
+
+
+def play(session: str, run: Callable, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The session with what its commands write now, in the current folder, which is empty."""
+    lines = [line for line in session.splitlines() if line[:1].strip()]
+    written: list[str] = []
+    for at, line in enumerate(lines):
+        if line.startswith("#") and written:
+            written.append("")
+        written.append(line)
+        shown = _done(line, lines[at + 1 :], run, monkeypatch)
+        written += [f"    {each}".rstrip() for each in shown]
+    return "\n".join(written) + "\n"
+
+
+def _done(line: str, below: list[str], run: Callable, patch: pytest.MonkeyPatch) -> list[str]:
+    name, *rest = line[2:].replace("\\e", "\x1b").split(" ")
+    match line[0]:
+        case "&":
+            sample(name)
+        case ">":
+            content = takewhile(lambda each: each.startswith("|"), below)
+            place = _place(" ".join([name, *rest]))
+            place.write_text("".join(f"{each[2:]}\n" for each in content).replace("\\e", "\x1b"))
+        case "%":
+            ranks(Path(), name, [int(each) for each in _times(rest)])
+        case "t":
+            Path(name).write_text(json.dumps([*map(_timed, count(), _times(rest))]))
+        case "$":
+            return _command(shlex.split(" ".join([name, *rest])), run, patch)
+    return []
+
+
+def _place(name: str) -> Path:
+    place = Path(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _times(texts: list[str]) -> list[str]:
+    """ "2*3 1" → 2, 2, 2, 1."""
+    parts = [text.partition("*") for text in texts]
+    return [each for each, _star, times in parts for _ in range(int(times or 1))]
+
+
+def _timed(query: int, text: str) -> dict[str, object]:
+    latency = float(text) if text[0].isdigit() else None
+    state = text if latency is None else "done"
+    return {"query_id": f"q{query}", "state": state, "latency_ms": latency}
+
+
+def _command(words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    words, *filters = _split(words, "|")
+    words, *stdin = _split(words, "<")
+    match words:
+        case ["ls"]:
+            return [" ".join(sorted(each.name for each in Path().iterdir()))]
+        case ["rm", name]:
+            Path(name).unlink()
+            return []
+        case ["cp", name, other]:
+            _place(other).write_bytes(Path(name).read_bytes())
+            return []
+        case ["ln", name, other]:
+            Path(other).symlink_to(name)
+            return []
+        case ["zip", name, *parts]:
+            with zipfile.ZipFile(_place(name), "w") as archive:
+                for inside, _equals, file in (part.partition("=") for part in parts):
+                    archive.writestr(inside, Path(file).read_bytes())
+            return []
+        case ["cat", name]:
+            code, out, err = 0, Path(name).read_text("utf-8-sig"), ""
+            if name.lower().endswith(".xml"):
+                ElementTree.fromstring(out)
+        case ["text", name]:
+            texts = Page(Path(name).read_text("utf-8")).texts.values()
+            code, out, err = 0, re.sub(r"\s*\n\s*", "\n", "\n".join(texts)).strip(), ""
+        case ["rankdash", *arguments]:
+            content = Path(stdin[0][0]).read_bytes() if stdin else b""
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+            done = run(*arguments)
+            code, out, err = done.code, done.out, done.err
+            if arguments[0] in ("rerank", "merge", "report", "label", "judge"):
+                err = _TAKEN.sub(r"# \1", err)
+    if code == 0 and any(name == "json" for name, *_arguments in filters):
+        err = ""
+    shown = [*_lines(out, filters), *(f"! {mask(each)}" for each in err.splitlines())]
+    for name, *arguments in filters:
+        if name == "grep":
+            shown = [each for each in shown if arguments[0] in each]
+        elif name == "head":
+            shown = shown[: int(arguments[0])]
+    return [*(each for each in shown if not _OF_A_CLOCK.match(each)), *([f"→ {code}"] * bool(code))]
+
+
+def _split(words: list[str], at: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == at:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _lines(out: str, filters: list[list[str]]) -> list[str]:
+    out = mask(out)
+    if out[:1] not in "{[" or not out:
+        return out.splitlines()
+    try:
+        found = json.loads(out)
+    except json.JSONDecodeError:
+        # JSON lines, or a text in brackets.
+        return out.splitlines()
+    paths = [path for name, *paths in filters if name == "json" for path in paths]
+    if not paths:
+        return list(_spread(found))
+    return [f"{path}: {json.dumps(_at(found, path), ensure_ascii=False)}" for path in paths]
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("/"):
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    return value
+
+
+def _spread(value: Any, before: str = "", after: str = "") -> Iterator[str]:
+    """JSON, what fits into a line on one."""
+    indent = " " * (len(before) - len(before.lstrip()))
+    short = f"{before}{json.dumps(value, ensure_ascii=False)}{after}"
+    if len(short) <= 120 or not isinstance(value, (dict, list)):
+        yield short
+        return
+    ends = "{}" if isinstance(value, dict) else "[]"
+    yield before + ends[0]
+    pairs = [
+        (f"{json.dumps(key, ensure_ascii=False)}: ", each)
+        for key, each in (value.items() if isinstance(value, dict) else ())
+    ] or [("", each) for each in value]
+    for place, (key, each) in enumerate(pairs, start=1):
+        yield from _spread(each, f"{indent} {key}", "," * (place < len(pairs)))
+    yield f"{indent}{ends[1]}{after}"
+
+
+def mask(text: str) -> str:
+    """The text without what a machine, a day or a version changes."""
+    text = _DIGITS.sub(lambda found: f"{float(found[0]):.7g}", text)
+    text = re.sub(rf"{re.escape(str(Path.cwd()))}/?", "", text)
+    text = re.sub(r"[A-Z][a-z]{2} \d{1,2}, 20\d\d|20\d\d年\d+月\d+日", "DATE", text)
+    return text.replace(__version__, "VERSION")
+
+
+def ranks(folder: Path, name: str, places: list[int]) -> None:
+    """Labels of one relevant document a query, and a ranking that has it at these ranks."""
+    labels = "".join(f"q{query} 0 good 1\n" for query in range(len(places)))
+    (folder / "labels.qrels").write_text(labels)
+    rows = [
+        f"q{query} Q0 {'good' if rank == place else f'bad{rank}'} {rank} {20 - rank} {name}\n"
+        for query, place in enumerate(places)
+        for rank in range(1, place + 1)
+    ]
+    (folder / f"{name}.trec").write_text("".join(rows))
+
+
+def sample(name: str) -> None:
+    """`none` is the English one without labels."""
+    for file, content in cut("en" if name == "none" else name).items():
+        if name == "none" and file == "qrels.tsv":
+            continue
+        _place(f"{name}/{file}").write_text(content, encoding="utf-8")
+
+
+@cache
+def cut(name: str) -> dict[str, str]:
+    """The files of the first queries of a sample, with a ranking that has the relevant documents of
+    most queries first, and the grades of a judge that errs on every fifth pair."""
+    folder = SAMPLES[name]
+    queries = (folder / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)[:QUERIES]
+    keep = [json.loads(line)["_id"] for line in queries]
+    head, *labels = (folder / "qrels.tsv").read_text("utf-8").splitlines(keepends=True)
+    labels = [line for line in labels if line.split()[0] in keep]
+    known = {(q, d): int(label) for q, d, label in map(str.split, labels)}
+    lists: dict[str, list[str]] = {query: [] for query in keep}
+    for line in (folder / "initial.trec").read_text("utf-8").splitlines():
+        query, _q0, doc, *_ = line.split()
+        if query in lists and len(lists[query]) < DEPTH:
+            lists[query].append(doc)
+    better = {
+        query: sorted(docs, key=lambda doc: -known.get((query, doc), 0))
+        if place % 4
+        else docs[::-1]
+        for place, (query, docs) in enumerate(lists.items())
+    }
+    pairs = [(query, doc) for query, docs in lists.items() for doc in docs[:10]]
+    grades = "".join(
+        f"{query},{doc},{min(known.get((query, doc), 0) + (place % 5 == 0), 3)}\n"
+        for place, (query, doc) in enumerate(pairs)
+    )
+    return {
+        "queries.jsonl": "".join(queries),
+        "corpus.jsonl": (folder / "corpus.jsonl").read_text("utf-8"),
+        "qrels.tsv": head + "".join(labels),
+        "initial.trec": _trec(lists),
+        "../better.trec": _trec(better),
+        "../grades.csv": f"query_id,doc_id,grade\n{grades}",
+    }
+
+
+def _trec(lists: dict[str, list[str]]) -> str:
+    return "".join(
+        f"{query} Q0 {doc} {rank} {DEPTH - rank} x\n"
+        for query, docs in lists.items()
+        for rank, doc in enumerate(docs, start=1)
+    )

@@ -1,0 +1,128 @@
+"""Options are alike in every command: formats, other names, help."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from rankdash.cli import reference
+from rankdash.cli.arguments import FORMATS, Parser, UsageError
+from rankdash.cli.main import COMMANDS, main
+from rankdash.cli.rerank import add as add_rerank
+from rankdash.reporting.report import SECTIONS
+from rankdash.rerankers import kinds
+from rankdash.value.assumptions import ASSUMPTIONS
+from tests.sets import ROOT
+
+SIDES = "--qrels a --baseline b --challenger c"
+# Commands with formats → what they need.
+NEEDED = {"check": "x", "evaluate": "", "compare": SIDES, "gate": SIDES, "rerankers": ""}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_some_of_the_same_formats_and_refuses_others_with_its_own(command):
+    parser = Parser(prog=command)
+    import_module(f"rankdash.cli.{command}").add(parser)
+
+    def refusal(form: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            parser.parse_args(["--format", form])
+        return str(caught.value)
+
+    said = refusal("html")
+    assert ("argument --format" in said) == (command in NEEDED)
+    if command in NEEDED:
+        forms = [form for form in FORMATS if repr(form) in said]
+        assert {"text", "json"} <= set(forms) and ", ".join(map(repr, forms)) in said
+        for form in set(FORMATS) - set(forms):
+            assert all(repr(each) in refusal(form) for each in forms)
+        needed = NEEDED[command].split()
+        assert parser.parse_args(["--format", "table", *needed]).format == "text"
+        assert parser.parse_args(["--json", *needed]).format == "json"
+
+
+def test_other_names_of_options_are_understood():
+    parser = Parser()
+    add_rerank(parser)
+    needed = ["--data", "x", "--reranker", "bm25", "-o", "y"]
+    for depth, clients in (("--top-k", "--concurrency"), ("--depth", "--clients")):
+        found = parser.parse_args([*needed, depth, "7", clients, "1", "2"])
+        assert (found.depth, found.clients, found.out) == (7, [1, 2], "y")
+
+
+@pytest.fixture
+def help_of(capsys):
+    def shown(*command: str) -> str:
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        return capsys.readouterr().out
+
+    return shown
+
+
+HELP = [
+    *([name] for name in COMMANDS),
+    *(["label", each] for each in ("plan", "next", "add", "status")),
+    *(["judge", each] for each in ("run", "agreement")),
+    *(["workspace", each] for each in ("export", "import", "repair", "check")),
+]
+
+
+@pytest.mark.parametrize("command", HELP, ids=" ".join)
+def test_help_points_to_documents_that_exist(command, help_of):
+    said = help_of(*command)
+    assert "README" not in said
+    for page in re.findall(r"docs/[\w.]+", said):
+        assert (ROOT / page).is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "page", "heading"),
+    [
+        ("rerank", "--plugin", "docs/rerankers.md", "A reranker of your own"),
+        ("report", "--assumptions", "docs/cost.md", "--assumptions"),
+    ],
+)
+def test_the_page_explains_the_option(command, option, page, heading, help_of):
+    said = re.sub(r"\s+", " ", help_of(command))
+    assert re.search(rf"{option} FILE .{{0,250}}\({page}\)", said)
+    assert heading in (ROOT / page).read_text()
+
+
+def test_help_lists_what_the_registries_have(help_of):
+    whole, reported, reranked = help_of(), help_of("report"), help_of("rerank")
+    assert all(re.search(rf"^ +{name}\b", whole, re.MULTILINE) for name in COMMANDS)
+    for name in (*(section.id for section in SECTIONS), *(each.name for each in ASSUMPTIONS)):
+        assert re.search(rf"^  {name}\b", reported, re.MULTILINE), name
+    _usage, _head, listed = reranked.partition("rerankers and their settings (--set key=value):\n")
+    known = [kind for kind in kinds() if kind.name != "precomputed"]
+    assert re.findall(r"^  (\S+): ", listed, re.MULTILINE) == [kind.name for kind in known]
+    starts = [listed.index(f"  {kind.name}: {kind.meaning}\n") for kind in known]
+    for kind, start, end in zip(known, starts, [*starts[1:], None], strict=True):
+        block = listed[start:end]
+        for spec in kind.settings:
+            assert f"\n    {spec.name}=" in block
+            assert " ".join(spec.help.split()) in " ".join(block.split())
+
+
+def test_help_needs_no_good_settings_file(help_of, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rankdash.toml").write_text("nonsense")
+    assert "--min-gain" in help_of("gate")
+
+
+def test_the_committed_reference_is_the_one_that_is_written(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == reference.text(), (
+        "Write it again: python -m rankdash.cli.reference > docs/commands.md"
+    )
+
+
+def test_the_reference_names_every_command_with_its_options():
+    text = reference.text()
+    assert all(f"\n## {command}\n" in text for command in COMMANDS)
+    assert "- `--min-gain [SPEC=]N …`: the mean gain over the baseline" in text
+    assert "### workspace import" in text and "%(default)s" not in text
+    # Keys of the settings file, with the commands that they are for.
+    assert "| `max_hurt` | gate |" in text
