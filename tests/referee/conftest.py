@@ -21,41 +21,47 @@ from rankdash.value.price_list import shipped
 from tests.referee import given
 from tests.referee.definitions import NAMES, value
 from tests.referee.rules import RULES, Rules
-from tests.surfaces import conftest as surfaces
-from tests.surfaces.conftest import Case
+from tests.sets import SETS
+from tests.surfaces.case import Case, made
+from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page
 
 Values = dict[str, float]
 
-case = surfaces.case
+
+@pytest.fixture(scope="session", params=SETS)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return made(SETS[request.param], tmp_path_factory.mktemp(request.param))
 
 
 class Own:
     """The comparison as the files and the rules have it. systems: name → its lists, the first stage
     first. lost: queries that a system failed on or was not asked, which leave every pair."""
 
-    def __init__(self, case: Case, rules: Rules) -> None:
-        self.labels = given.labels(case.qrels)
-        self.queries = given.queries(case.folder / "queries.jsonl")
+    def __init__(self, qrels: Path, systems: dict[str, given.Lists], rules: Rules) -> None:
+        self.labels = given.labels(qrels)
+        self.queries = given.queries(qrels.parent / "queries.jsonl")
         top = max(label for known in self.labels.values() for label in known.values())
         self.rules = rules.fitting(top)
+        self.systems = systems
+        self.lost: dict[str, set[str]] = {}
+        self.latencies: list[float] = []
+        self.baseline, *self.challengers = systems
+
+    @classmethod
+    def of(cls, case: Case, rules: Rules) -> "Own":
         lists = {"first": given.ranking(case.initial, single=rules.single)}
-        for run in case.runs:
-            if run.name not in ("fused", "flaky"):
-                file = case.files[run.id]
-                lists[run.name] = given.ranking(file, single=rules.single)
-        plain = [given.ranking(each, single=False) for each in (case.initial, self._turned(case))]
+        plain = [given.ranking(case.initial, single=False)]
+        for run in case.answered[:-1]:
+            lists[run.name] = given.ranking(case.files[run.id], single=rules.single)
+        plain.append(given.ranking(case.file("turned"), single=False))
         lists["fused"] = given.reciprocal_rank_fusion(*plain, by_trec=rules.single)
         ends = [list(lists["first"])[at] for at in (0, -1)]
         lists["flaky"] = {q: rows for q, rows in lists["turned"].items() if q not in ends}
-        self.systems = lists
-        self.lost = {"flaky": set(ends)}
-        self.baseline, *self.challengers = lists
-        self.latencies = given.latencies(case.timings)
-
-    @staticmethod
-    def _turned(case: Case) -> Path:
-        return next(case.files[run.id] for run in case.runs if run.name == "turned")
+        own = cls(case.qrels, lists, rules)
+        own.lost = {"flaky": set(ends)}
+        own.latencies = given.latencies(case.timings)
+        return own
 
     def values(self, system: str, name: str, k: int = 10) -> Values:
         """Query → value, of the queries that have one."""
@@ -102,7 +108,7 @@ class Said:
 
 @pytest.fixture(scope="session", params=RULES, ids=str)
 def own(request: pytest.FixtureRequest, case: Case) -> Own:
-    return Own(case, request.param)
+    return Own.of(case, request.param)
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +124,7 @@ def said(case: Case, own: Own) -> Said:
         statistics=rules.statistics,
         money=Money(prices=prices, given=frozenset({"value_per_search"})),
     )
-    with surfaces.without_charts():
+    with without_charts():
         page = Page(html(study).decode())
     packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:

@@ -1,108 +1,38 @@
-"""One comparison as files and as a `Study`, for every surface to be held against.
+"""A comparison on which every rule of evaluation has something to decide, under names that are
+markup, formulas and separators elsewhere."""
 
-Its rankings are made from those of the data set, without a model: one with its top ordered anew, a
-fusion, and one that failed on a query, was not asked another, and took its time. Scores are tied in
-the first stage and in all that is made from it.
-"""
-
-import shutil
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from rankdash.cli.timings import write_timings
-from rankdash.dataset import Dataset
-from rankdash.loading import Loaded, load
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source, sources_at
-from rankdash.reporting.exports.trec import write_run
 from rankdash.reporting.report import html
 from rankdash.reporting.sections.draft import Draft
-from rankdash.rerankers.fusion import Fusion, fuse
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.sets import SETS
+from tests.surfaces.case import Case, made, read
 from tests.surfaces.reading import Page
 
-SPEC = "ndcg@10"
-TURNED = 10
-_FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+QUERIES, DOCUMENTS = 72, 14
+HOSTILE = "=1+1|<b>&_*"
+_GRADES = (-1.0, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.nan, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """files: run id → the file of its ranking. timings: of the run `flaky`, the last."""
-
-    folder: Path
-    loaded: Loaded
-    runs: tuple[Run, ...]
-    files: dict[str, Path]
-    timings: Path
-
-    @property
-    def qrels(self) -> Path:
-        return self.folder / "qrels.tsv"
-
-    @property
-    def initial(self) -> Path:
-        return self.folder / "initial.trec"
-
-    @property
-    def flaky(self) -> Run:
-        return self.runs[-1]
-
-    @cached_property
-    def study(self) -> Study:
-        """The first stage against every run."""
-        return self.study_of(self.runs)
-
-    def study_of(self, runs: tuple[Run, ...], **changes: object) -> Study:
-        return Study.on(
-            SPEC,
-            dataset=self.loaded.dataset,
-            systems=systems_of(self.loaded.dataset, runs),
-            baseline=FIRST_STAGE,
-            challengers=tuple(run.id for run in runs),
-            check=self.loaded.report,
-            **changes,
+@pytest.fixture(scope="session")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    given = tmp_path_factory.mktemp("given")
+    _write(given)
+    case = made(given, tmp_path_factory.mktemp("made"), coarse=False)
+    # As commands read them: a file that rankdash wrote has no ties left.
+    runs = (
+        replace(
+            run, ranking=read(run.name, case.files[run.id], case.folder, run.dataset_id).ranking
         )
-
-
-@pytest.fixture(scope="session", params=SETS)
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    given, made = SETS[request.param], tmp_path_factory.mktemp(request.param)
-    folder, runs_folder = made / "data", made / "runs"
-    folder.mkdir()
-    runs_folder.mkdir()
-    for name in _FILES:
-        shutil.copy(given / name, folder)
-    (folder / "initial.trec").write_text("".join(_tied(given / "initial.trec")))
-    loaded = load(sources_at([str(folder)]))
-    first = loaded.dataset.candidates
-    assert first.tied.any()
-    files = {}
-    for file in sorted(given.glob("rerank_*.trec")):
-        shutil.copy(file, runs_folder)
-        files[file.stem] = runs_folder / file.name
-    files["turned"] = runs_folder / "turned.trec"
-    files["turned"].write_text("".join(_turned(loaded.dataset)))
-    runs = [_read(name, file, folder, loaded.dataset.id) for name, file in files.items()]
-    fused = fuse([first, runs[-1].ranking], Fusion())
-    assert fused.tied.any()
-    runs.append(_written("fused", fused, runs_folder, files, loaded))
-    runs.append(
-        _flaky(_written("flaky", _without(runs[-2].ranking), runs_folder, files, loaded), first)
+        for run in case.runs
     )
-    timings = runs_folder / "flaky.json"
-    write_timings(runs[-1], timings)
-    return Case(folder, loaded, tuple(runs), {run.id: files[run.name] for run in runs}, timings)
+    return replace(case, runs=tuple(runs))
 
 
 @contextmanager
@@ -119,56 +49,42 @@ def report(case: Case) -> Page:
         return Page(html(case.study).decode())
 
 
-def _tied(file: Path) -> Iterator[str]:
-    """The lines of a run with its scores so coarse that many are equal."""
-    for line in file.read_text().splitlines():
-        query, q0, doc, rank, score, tag = line.split()
-        yield f"{query} {q0} {doc} {rank} {float(score):.1f} {tag}\n"
-
-
-def _turned(data: Dataset) -> Iterator[str]:
-    """The first ten by their labels, but of every eighth query the other way round; every two of
-    them with one score."""
-    labels = {(row.query_id, row.doc_id): row.label for row in data.qrels.itertuples()}
-    for place, query in enumerate(data.candidates.query_ids):
-        documents, _scores = data.candidates.documents_of(query)
-        top = sorted(documents[:TURNED], key=lambda doc: -labels.get((query, doc), 0.0))
-        ordered = [*(reversed(top) if place % 8 == 7 else top), *documents[TURNED:]]
-        for rank, doc in enumerate(ordered, start=1):
-            yield f"{query} Q0 {doc} {rank} {-(rank // 2)} turned\n"
-
-
-def _read(name: str, file: Path, folder: Path, dataset_id: str) -> Run:
-    sources = [*sources_at([str(folder / "qrels.tsv")]), Source.from_path(file)]
-    ranking = load(sources, first_stage=file.name).dataset.candidates
-    return run_from_ranking(name, dataset_id, ranking, file.name)
-
-
-def _written(
-    name: str, ranking: Ranking, folder: Path, files: dict[str, Path], loaded: Loaded
-) -> Run:
-    files[name] = folder / f"{name}.trec"
-    write_run(ranking, files[name], name)
-    return run_from_ranking(name, loaded.dataset.id, ranking, files[name].name)
-
-
-def _without(ranking: Ranking) -> Ranking:
-    """The ranking without its first query and its last."""
-    kept = ranking.query_ids[1:-1]
-    return Ranking.from_lists((query, *ranking.documents_of(query)) for query in kept)
-
-
-def _flaky(run: Run, first: Ranking) -> Run:
-    """The run with latencies of most queries, failed on the first and not asked the last."""
-    lost = pd.DataFrame(
-        {
-            "query_id": [first.query_ids[0], first.query_ids[-1]],
-            "state": ["failed", "skipped"],
-            "reason": ["the service was *busy*", ""],
-        }
-    ).assign(**dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan))
-    place = np.arange(len(run.queries))
-    # Of every ninth query nobody knows how long it took.
-    latency = np.where(place % 9 == 4, np.nan, 11 + 97 * (place * 0.6180339887 % 1))
-    timed = run.queries.assign(latency_ms=latency)
-    return replace(run, queries=pd.concat([timed, lost], ignore_index=True))
+def _write(folder: Path) -> None:
+    """Scores are tied, in single precision more of them; labels are negative, fractional or
+    missing; queries have no relevant label or no ranking. The reranking gains a little, so that no
+    p is at an end of its scale."""
+    drawn = np.random.default_rng(11)
+    labels = drawn.choice(_GRADES, (QUERIES, DOCUMENTS))
+    # A grade that only the labels hold.
+    labels[:, -1] = 4.0
+    labels[4:7] = np.fmin(labels[4:7], 1.0)
+    labels[:4] = np.where(np.isnan(labels[:4]), np.nan, 0.0)
+    noise = drawn.normal(0, 1.6, (2, QUERIES, DOCUMENTS))
+    worth = np.nan_to_num(labels, nan=0.7)
+    scores = np.round(noise + np.array([0.0, 0.35])[:, None, None] * worth, 1)
+    # Told apart in double precision only.
+    scores += drawn.integers(0, 2, scores.shape) * 1e-9
+    pairs = [(query, doc) for query in range(QUERIES) for doc in range(DOCUMENTS)]
+    names = {(query, doc): f"q{query}-{5 * doc % DOCUMENTS}" for query, doc in pairs}
+    for name, own, lost in (("initial", scores[0], {7, 8}), (HOSTILE, scores[1], {8, 9})):
+        rows = [
+            f"q{query} Q0 {names[query, doc]} {rank} {float(own[query, doc])!r} x\n"
+            for query in range(QUERIES)
+            if query not in lost
+            for rank, doc in enumerate(np.argsort(-own[query, :-1], kind="stable"), start=1)
+        ]
+        (folder / f"{name}.trec").write_text("".join(rows))
+    labelled = (
+        f"q{query}\t{names[query, doc]}\t{labels[query, doc]:g}\n"
+        for query, doc in pairs
+        if not np.isnan(labels[query, doc])
+    )
+    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{''.join(labelled)}")
+    queries = (
+        {"_id": f"q{query}", "text": f"how to {'return ' * (query % 3)}<b>|`&",
+         "metadata": {"kind": ("how", "=what|", "<i>why")[query % 3]}}
+        for query in range(QUERIES)
+    )  # fmt: skip
+    documents = ({"_id": names[pair], "text": "some words in a row"} for pair in pairs)
+    for name, each in (("queries", queries), ("corpus", documents)):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in each))

@@ -1,4 +1,4 @@
-"""The pages say what the study says: tables hold its numbers to the last digit, sentences hold them
+"""The pages say what the study says: tables have its numbers to the last digit, sentences have them
 as it rounds them."""
 
 import re
@@ -32,8 +32,9 @@ from rankdash.words.money import month
 from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip, sentence
 from tests.sets import ROOT
-from tests.surfaces.conftest import Case
+from tests.surfaces.case import Case
 from tests.surfaces.reading import Page, assert_same, assert_says
+from tests.surfaces.shown import RULES, differences, expected, study_of
 
 FOLDED = ("overview.table", "overview.segments", "overview.unjudged", "overview.targets")
 
@@ -54,15 +55,21 @@ def workspace(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         server.workspace.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def app(case: Case, workspace: Workspace, quick_starts: None) -> AppTest:
+def started(case: Case, **rules: object) -> AppTest:
     made = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
     made.query_params["data"] = case.loaded.dataset.id
     made.query_params["system"] = [run.id for run in case.runs]
+    for name, value in rules.items():
+        made.query_params[name] = str(value)
     made.session_state["latency.numbers"] = True
     for part in FOLDED:
         made.session_state[part] = True
     return made.run()
+
+
+@pytest.fixture(scope="module")
+def app(case: Case, workspace: Workspace, quick_starts: None) -> AppTest:
+    return started(case)
 
 
 def opened(app: AppTest, name: str, **chosen: str | list[str]) -> AppTest:
@@ -103,84 +110,62 @@ def about(app: AppTest, start: str) -> str:
     return found[0]
 
 
-def test_overview_has_every_number_of_the_comparison(case, app):
-    shown = table(opened(app, "overview"), "mean", "p_corrected", "left_out")
-    study, frame = case.study, case.study.comparison.frame
-    assert list(shown["system"]) == [study.name(each) for each in frame["system"]]
-    assert list(shown["metric"]) == [study.titles[each] for each in frame["metric"]]
-    assert list(shown["verdict"]) == list(map(chip, frame["verdict"]))
-    own = frame["system"] == study.baseline
-    assert_same(shown["delta"], frame["delta"].where(~own))
-    for column in (
-        *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
-        *("smallest_detectable", "more_queries"),
-    ):
-        assert_same(shown[column], frame[column])
-    for at, row in frame.iterrows():
-        ends = [number(row["mean_low"]), number(row["mean_high"])]
-        assert_says(shown["interval"][at], ends if row["mean_low"] < row["mean_high"] else [])
-        ends = [signed(row["delta_low"]), signed(row["delta_high"])]
-        if not own[at]:
-            spread = row["delta_low"] < row["delta_high"]
-            assert_says(shown["change_interval"][at], ends if spread else [])
-            assert (shown["change_interval"][at] == "no spread") is not spread
+def body(app: AppTest, part: str) -> str:
+    """The one piece of HTML with a class."""
+    (found,) = (each.proto.body for each in app.get("html") if part in each.proto.body)
+    return found
 
 
-def test_overview_tells_the_verdict_on_the_system_in_focus_with_its_caveats(case, app):
+@pytest.fixture(params=["first", "flaky"])
+def system(request: pytest.FixtureRequest, case: Case) -> str:
+    return case.flaky.id if request.param == "flaky" else case.runs[0].id
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_overview_has_every_number_of_the_comparison(case, workspace, quick_starts, rules):
+    shown = table(opened(started(case, **rules.changed), "overview"), "mean", "p_corrected")
+    study = study_of(case, rules, case.runs)
+    specs = {title: spec for spec, title in study.titles.items()}
+    found = {}
+    for row in shown.to_dict("records"):
+        key = row["system"], specs[row["metric"]]
+        assert row.pop("verdict") == chip(study.comparison.row(
+            {name: each for each, name in study.names.items()}[key[0]], key[1]
+        )["verdict"])  # fmt: skip
+        for column in (
+            *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
+            *("smallest_detectable", "more_queries", "delta"),
+        ):
+            if row[column] == row[column]:
+                found[*key, column] = row[column]
+    numbers = expected(case, rules, "overview", found)
+    own = study.name(study.baseline)
+    numbers = {key: each for key, each in numbers.items() if key[::2] != (own, "delta")}
+    assert differences(found, numbers) == {}
+
+
+def test_overview_tells_the_verdict_on_the_system_in_focus_with_its_caveats(case, app, system):
     study = case.study_of(case.runs, money=Money())
-    for system in (case.runs[0].id, case.flaky.id):
-        shown = texts(opened(app, "overview", vs=system))
-        row = study.comparison.row(system, study.spec)
-        assert sentence(study.comparison.verdict(system, study.spec, named(study))) in shown
-        split = study.headroom(system)
-        share = split.share_won
-        [facts] = [text for text in shown if "minimum detectable change" in text]
-        wanted = [
+    shown = texts(opened(app, "overview", vs=system))
+    row = study.comparison.row(system, study.spec)
+    assert sentence(study.comparison.verdict(system, study.spec, named(study))) in shown
+    share = study.headroom(system).share_won
+    [facts] = [text for text in shown if "minimum detectable change" in text]
+    assert_says(
+        facts,
+        [
             number(row["p_corrected"], 4),
             *([percent(share)] if share is not None and share >= 0 else []),
             *(number(n, 0) for n in study.comparison.left_out(system, study.spec).values()),
             number(row["smallest_detectable"]),
-        ]
-        assert_says(facts, wanted)
-        [body] = [each.proto.body for each in app.get("html") if "rd-caveats" in each.proto.body]
-        said = re.findall("<li>(.*?)</li>", body)
-        assert said == caveats.lines(study, system, html_safe)
-        assert said
-
-
-def test_overview_has_every_system_in_its_leaderboard(case, app):
-    opened(app, "overview")
-    [body] = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
-    [[head, *rows]] = Page(body).tables[""]
-    # A latency is known of one run, so that Pareto's order is by latency; a price of none.
-    assert [title.split(" ")[0] for title in head[3:]] == ["Helped", "p95", "Pareto"]
-    study = case.study_of(case.runs, money=Money())
-    standings = leaderboard.standings(study)
-    assert [row.system for row in standings] == sorted(
-        study.chosen, key=lambda system: -study.mean(system)[0]
+        ],
     )
-    for row, cells in zip(standings, rows, strict=True):
-        name, mean, change, helped, p95, pareto = cells
-        assert pareto == {None: "–", True: "✓ optimal", False: "dominated"}[row.pareto["p95"]]
-        compared = study.comparison.row(row.system, study.spec)
-        assert name.startswith(study.name(row.system))
-        assert chip(compared["verdict"]) in name
-        assert_says(mean, map(number, study.mean(row.system)))
-        timed = latency.summary(study, row.system)
-        if row.system == FIRST_STAGE:
-            assert (change, helped, p95) == ("–", "–", "0 ms")
-            continue
-        assert_says(
-            change, [signed(compared[each]) for each in ("delta", "delta_low", "delta_high")]
-        )
-        assert_says(helped, [number(compared[each], 0) for each in ("helped", "hurt")])
-        assert p95.startswith("–" if timed is None else brief(timed.p95))
+    said = re.findall("<li>(.*?)</li>", body(app, "rd-caveats"))
+    assert said and said == caveats.lines(study, system, html_safe)
 
 
-def test_the_report_and_the_files_have_the_table_of_the_overview(case, app):
-    opened(app, "overview")
-    [body] = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
-    [shown] = Page(body).tables[""]
+def test_one_table_is_that_of_the_overview_of_the_report_of_the_files_and_of_python(case, app):
+    [shown] = Page(body(opened(app, "overview"), "rd-board")).tables[""]
     study = case.study_of(case.runs, money=Money())
     front = Front(sections=PRESETS["decision"])
     [reported] = Page(html(study, front).decode()).tables["decision"]
@@ -190,35 +175,55 @@ def test_the_report_and_the_files_have_the_table_of_the_overview(case, app):
         re.split(r" (?<!\\)\| ", line[2:-2]) for line in summary.splitlines()[2 : 3 + len(shown)]
     ]
     del lines[1]
-    unmarked = [
+    assert shown == [
         [re.sub(r"\\(.)", r"\1", cell).replace(" · ", " ", 1) for cell in row] for row in lines
     ]
-    assert unmarked == shown
-    assert [study.name(row.system) for row in rd.standings(study)] == [
-        study.name(each.system) for each in leaderboard.standings(study)
-    ]
+    standings = leaderboard.standings(study)
+    assert [row.system for row in standings] == sorted(
+        study.chosen, key=lambda system: -study.mean(system)[0]
+    )
+    assert [row.system for row in rd.standings(study)] == [row.system for row in standings]
+    for row, cells in zip(standings, shown[1:], strict=True):
+        name, mean, change, helped, p95, pareto = cells
+        compared, timed = (
+            study.comparison.row(row.system, study.spec),
+            latency.summary(study, row.system),
+        )
+        assert name.startswith(f"{study.name(row.system)} {chip(compared['verdict'])}")
+        assert_says(mean, map(number, study.mean(row.system)))
+        assert pareto == {None: "–", True: "✓ optimal", False: "dominated"}[row.pareto["p95"]]
+        if row.system == FIRST_STAGE:
+            assert (change, helped, p95) == ("–", "–", "0 ms")
+            continue
+        ends = [signed(compared[each]) for each in ("delta", "delta_low", "delta_high")]
+        assert_says(change, ends)
+        assert_says(helped, [number(compared[each], 0) for each in ("helped", "hurt")])
+        assert p95.startswith("–" if timed is None else brief(timed.p95))
 
 
-def test_overview_looks_closely_at_each_challenger(case, app):
+def test_overview_looks_closely_at_each_challenger(case, app, system):
     study = case.study
-    for system in (case.runs[0].id, case.flaky.id):
-        opened(app, "overview", vs=system, segment="judged")
-        found = study.comparison
-        for card, name in zip(app.metric, ("ndcg", "mrr", "map", "judged"), strict=True):
-            row = found.row(system, study.spec_of(name))
-            if name == "judged":
-                assert card.value == percent(row["mean"])
-                assert_says(card.delta, [signed(100 * row["delta"], 0)])
-            else:
-                assert (card.value, card.delta) == (number(row["mean"]), signed(row["delta"]))
-        assert_tally(case, app, system)
-        counts = study.reason_counts(system)
-        reasons = table(app, "reason", "adds")
-        assert list(reasons["reason"]) == [reason_words()[code] for code in counts.index]
-        for column in ("queries", "mean", "adds"):
-            assert_same(reasons[column], counts[column])
-        drawn = figures.changes(study, system)
-        assert chart(app, f"overview.deltas.{system}") == drawn.draw(INKS["light"]).to_json()
+    opened(app, "overview", vs=system, segment="judged")
+    for card, name in zip(app.metric, ("ndcg", "mrr", "map", "judged"), strict=True):
+        row = study.comparison.row(system, study.spec_of(name))
+        if name == "judged":
+            assert card.value == percent(row["mean"])
+            assert_says(card.delta, [signed(100 * row["delta"], 0)])
+        else:
+            assert (card.value, card.delta) == (number(row["mean"]), signed(row["delta"]))
+    assert_tally(case, app, system)
+    counts, reasons = study.reason_counts(system), table(app, "reason", "adds")
+    assert list(reasons["reason"]) == [reason_words()[code] for code in counts.index]
+    for column in ("queries", "mean", "adds"):
+        assert_same(reasons[column], counts[column])
+    for key, drawn in (
+        (f"deltas.{system}", figures.changes(study, system)),
+        ("systems", figures.systems(study)),
+        ("cutoffs", figures.cutoffs(study)),
+        ("headroom", figures.headroom(study)),
+    ):
+        charts = {each.key: each.proto.spec for each in app.get("plotly_chart")}
+        assert charts[f"overview.{key}"] == drawn.draw(INKS["light"]).to_json()
 
 
 def assert_tally(case: Case, app: AppTest, system: str) -> None:
@@ -234,21 +239,6 @@ def assert_tally(case: Case, app: AppTest, system: str) -> None:
             *(number(n, 0) for n in out.values()),
         ],
     )
-
-
-def chart(app: AppTest, key: str) -> str:
-    """What is drawn under a key, as JSON."""
-    return next(each.proto.spec for each in app.get("plotly_chart") if each.key == key)
-
-
-def test_overview_draws_what_the_report_draws(case, app):
-    opened(app, "overview")
-    for key, drawn in (
-        ("systems", figures.systems(case.study)),
-        ("cutoffs", figures.cutoffs(case.study)),
-        ("headroom", figures.headroom(case.study)),
-    ):
-        assert chart(app, f"overview.{key}") == drawn.draw(INKS["light"]).to_json()
 
 
 def test_overview_has_every_cutoff_group_and_bound(case, app):
@@ -274,8 +264,9 @@ def test_overview_has_every_cutoff_group_and_bound(case, app):
 def test_targets_have_the_latency_and_the_price(case, app):
     study, system = case.study, case.flaky.id
     opened(app, "overview")
-    page = next(each.proto.body for each in app.get("html") if "rd-table" in each.proto.body)
-    rows = [row for row in Page(page).tables[""][0] if row[0] == case.flaky.name]
+    (whole,) = Page(next(each.proto.body for each in app.get("html")
+                         if "rd-table" in each.proto.body)).tables[""]  # fmt: skip
+    rows = [row for row in whole if row[0] == case.flaky.name]
     cells = [row[2] for row in rows]
     # Of a ranking from a file nobody knows the price.
     assert brief(latency.summary(study, system).p95) in cells
@@ -285,75 +276,64 @@ def test_targets_have_the_latency_and_the_price(case, app):
         assert number(study.evaluate(system, (spec,)).mean(spec)) in cells
 
 
-def test_queries_have_every_value(case, app):
+def test_queries_have_every_value(case, app, system):
     study = case.study
-    for system in (case.runs[0].id, case.flaky.id):
-        opened(app, "queries", vs=system)
-        assert_tally(case, app, system)
-        rows, shown = queries.table(study, system), table(app, "before", "after", "judged_after")
-        assert len(shown) == len(rows) == len(listing(study, system).table)
-        rows = rows.loc[listing(study, system).kept(Filters(), {}, "hurt").index]
-        for column in (
-            *("before", "after", "delta", "ceiling", "to_win", "spread", "latency_ms"),
-            *("judged_before", "judged_after"),
-        ):
-            # A change is shown rounded: Streamlit would write one of -0.0004 as "-0.000".
-            values = rows[column].round(3) if column == "delta" else rows[column]
-            if column == "latency_ms":
-                values = rows[column].map(three_digits)
-            assert_same(shown[column], values)
-        words = reason_words()
-        assert list(shown["reason"]) == [words[code] for code in rows["reason"]]
-        (query,) = app.session_state["address.choices"]["q"]
-        row = rows.set_index("query_id").loc[query]
-        values = (number(row["before"]), number(row["after"]), signed(row["delta"]))
-        assert_says(about(app, f"**{study.measure.title} "), values)
+    opened(app, "queries", vs=system)
+    assert_tally(case, app, system)
+    rows, shown = queries.table(study, system), table(app, "before", "after", "judged_after")
+    assert len(shown) == len(rows) == len(listing(study, system).table)
+    rows = rows.loc[listing(study, system).kept(Filters(), {}, "hurt").index]
+    for column in (
+        *("before", "after", "delta", "ceiling", "to_win", "spread", "latency_ms"),
+        *("judged_before", "judged_after"),
+    ):
+        # A change is shown rounded: Streamlit would write one of -0.0004 as "-0.000".
+        values = rows[column].round(3) if column == "delta" else rows[column]
+        if column == "latency_ms":
+            values = rows[column].map(three_digits)
+        assert_same(shown[column], values)
+    assert list(shown["reason"]) == [reason_words()[code] for code in rows["reason"]]
+    (query,) = app.session_state["address.choices"]["q"]
+    row = rows.set_index("query_id").loc[query]
+    values = (number(row["before"]), number(row["after"]), signed(row["delta"]))
+    assert_says(about(app, f"**{study.measure.title} "), values)
 
 
-def test_cost_has_the_figures_of_every_option(case, app):
-    study = case.study
-    for system in (case.runs[0].id, case.flaky.id):
-        opened(app, "cost", vs=system)
-        choices = costs.choices(study)
-        choice = next(each for each in choices if each.system == system)
-        told = _money_context(study)
-        assert headline(told, choice, Assumptions()) in texts(app)
-        assert any(sureness(told, choice) in each for each in texts(app))
-    body = next(each.proto.body for each in app.get("html") if "rd-figures" in each.proto.body)
-    rows = {cells[0].strip(): cells[1:] for cells in Page(body).tables[""][0]}
-    span = month()
+def test_cost_has_the_figures_of_every_option(case, app, system):
+    study, span = case.study, month()
+    opened(app, "cost", vs=system)
+    choices = costs.choices(study)
+    choice = next(each for each in choices if each.system == system)
+    told = MoneyContext(
+        currency="USD", metric=study.measure.title, hit=hit_title(study),
+        level=study.statistics.level, baseline=study.name(study.baseline), period=span, safe=safe,
+    )  # fmt: skip
+    assert headline(told, choice, Assumptions()) in texts(app)
+    assert any(sureness(told, choice) in each for each in texts(app))
+    (found,) = Page(body(app, "rd-figures")).tables[""]
+    rows = {cells[0].strip(): cells[1:] for cells in found}
     for at, choice in enumerate(choices):
-        mean, low, high = study.mean(costs.system_of(study, choice))
-        assert_says(rows[study.measure.title][at], map(number, (mean, low, high)))
+        assert_says(
+            rows[study.measure.title][at], map(number, study.mean(costs.system_of(study, choice)))
+        )
         came = choice.came
         lack = "" if choice.bill is None else prices.lack(choice.bill)
-        for title, found in {
+        wanted = {
             "1,000 searches": (lack, "") if lack else cell(came.cost_per_thousand, "USD"),
             span.cost: ("–", "") if lack else cell(came.cost_per_month, "USD"),
-        }.items():
-            assert rows[title][at].split() == " ".join(found).split()
+        }
         if choice.system in study.challengers:
-            for title, found in {
-                span.value: ("–", "") if choice.lacks_value else cell(came.value_per_month, "USD"),
-                span.net: ("–", "") if choice.lacks_value else cell(came.net_per_month, "USD"),
-            }.items():
+            for title, amount in (
+                (span.value, came.value_per_month),
+                (span.net, came.net_per_month),
+            ):
                 # What is known of no system has no row.
-                shown = rows[title][at] if title in rows else "–"
-                assert shown.split() == " ".join(found).split()
+                rows.setdefault(title, ["–"] * len(choices))
+                wanted[title] = ("–", "") if choice.lacks_value else cell(amount, "USD")
             p95 = choice.waiting.p95
             assert_says(rows["p95 added"][at], [] if p95 is None else [brief(p95)])
-
-
-def _money_context(study: Study) -> MoneyContext:
-    return MoneyContext(
-        currency="USD",
-        metric=study.measure.title,
-        hit=hit_title(study),
-        level=study.statistics.level,
-        baseline=study.name(study.baseline),
-        period=month(),
-        safe=safe,
-    )
+        for title, pair in wanted.items():
+            assert rows[title][at].split() == " ".join(pair).split()
 
 
 def test_latency_has_every_quantile(case, app):
@@ -361,16 +341,14 @@ def test_latency_has_every_quantile(case, app):
     opened(app, "latency")
     found, times = latency.summary(study, system), latency.times(study, system)
     shown = table(app, "p50", "p95").iloc[0]
-    assert_same(
-        [
-            shown[each]
-            for each in ("queries timed", "mean", "standard deviation", "p50", "p90", "p95", "p99")
-        ],
-        [found.n, found.mean, found.deviation, found.p50, found.p90, found.p95, float("nan")],
-    )
-    assert_same([shown["p50, low"], shown["p50, high"]], found.p50_interval)
-    assert_same([shown["p95, low"], shown["p95, high"]], found.p95_interval)
-    assert_same([shown["failed"], shown["not timed"]], [times.apart.failed, times.apart.untimed])
+    wanted = {
+        "queries timed": found.n, "mean": found.mean, "standard deviation": found.deviation,
+        "p50": found.p50, "p90": found.p90, "p95": found.p95, "p99": float("nan"),
+        "p50, low": found.p50_interval[0], "p50, high": found.p50_interval[1],
+        "p95, low": found.p95_interval[0], "p95, high": found.p95_interval[1],
+        "failed": times.apart.failed, "not timed": times.apart.untimed,
+    }  # fmt: skip
+    assert_same([shown[each] for each in wanted], wanted.values())
     said = [brief(found.p95), number(found.n, 0), brief(found.p95_interval[0]), brief(found.p50)]
     assert_says(about(app, f"**{case.flaky.name}** "), said)
 
@@ -399,11 +377,10 @@ def test_two_runs_on_history_are_compared_as_on_overview(case, app):
     opened(app, "history", runs=[FIRST_STAGE, system])
     row = found.row(system, study.spec)
     assert sentence(found.verdict(system, study.spec, named(study))) in texts(app)
-    out = found.left_out(system, study.spec)
     wanted = [
         *(signed(row["delta"]), percent(0.95), signed(row["delta_low"]), signed(row["delta_high"])),
         number(row["p"], 4),
         *(number(row[each], 0) for each in ("helped", "same", "hurt")),
-        *(number(n, 0) for n in out.values()),
+        *(number(n, 0) for n in found.left_out(system, study.spec).values()),
     ]
     assert_says(next(each for each in texts(app) if " helped, " in each), wanted)

@@ -1,0 +1,154 @@
+"""One comparison as files and as a `Study`, for every surface to be held against.
+
+Its rankings are made from those of a data set, without a model: one with its top ordered anew, a
+fusion, and one that failed on a query, was not asked another, and took its time. Scores are tied in
+the first stage and in all that is made from it.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rankdash.cli.timings import write_timings
+from rankdash.dataset import Dataset
+from rankdash.loading import Loaded, load
+from rankdash.ranking.ranking import Ranking, Run
+from rankdash.readers import Source, sources_at
+from rankdash.reporting.exports.trec import write_run
+from rankdash.rerankers.fusion import Fusion, fuse
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+
+SPEC = "ndcg@10"
+TURNED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """files: run id → the file of its ranking. timings: of the run `flaky`, the last."""
+
+    folder: Path
+    loaded: Loaded
+    runs: tuple[Run, ...]
+    files: dict[str, Path]
+    timings: Path
+
+    @property
+    def qrels(self) -> Path:
+        return self.folder / "qrels.tsv"
+
+    @property
+    def initial(self) -> Path:
+        return self.folder / "initial.trec"
+
+    @property
+    def flaky(self) -> Run:
+        return self.runs[-1]
+
+    @property
+    def answered(self) -> tuple[Run, ...]:
+        """The runs that a file holds whole: without timings a failed query is one that its ranking
+        lacks."""
+        return self.runs[:-1]
+
+    def file(self, name: str) -> Path:
+        """That of the run of a name."""
+        return next(self.files[run.id] for run in self.runs if run.name == name)
+
+    @cached_property
+    def study(self) -> Study:
+        """The first stage against every run."""
+        return self.study_of(self.runs)
+
+    def study_of(self, runs: tuple[Run, ...], spec: str = SPEC, **changes: object) -> Study:
+        return Study.on(
+            spec,
+            dataset=self.loaded.dataset,
+            systems=systems_of(self.loaded.dataset, runs),
+            baseline=FIRST_STAGE,
+            challengers=tuple(run.id for run in runs),
+            check=self.loaded.report,
+            **changes,
+        )
+
+
+def made(given: Path, target: Path, *, coarse: bool = True) -> Case:
+    """given: a folder with corpus.jsonl, queries.jsonl, qrels.tsv, initial.trec and rankings.
+    coarse: scores of the first stage are rounded, so that many are equal."""
+    folder, runs_folder = target / "data", target / "runs"
+    runs_folder.mkdir(parents=True)
+    folder.mkdir()
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
+        shutil.copy(given / name, folder)
+    (folder / "initial.trec").write_text("".join(_tied(given / "initial.trec", 1 if coarse else 9)))
+    loaded = load(sources_at([str(folder)]))
+    first = loaded.dataset.candidates
+    assert first.tied.any()
+    files = {}
+    for file in sorted(given.glob("*.trec")):
+        if file.name != "initial.trec":
+            files[file.stem] = Path(shutil.copy(file, runs_folder))
+    files["turned"] = runs_folder / "turned.trec"
+    files["turned"].write_text("".join(_turned(loaded.dataset)))
+    runs = [read(name, file, folder, loaded.dataset.id) for name, file in files.items()]
+    fused = fuse([first, runs[-1].ranking], Fusion())
+    assert fused.tied.any()
+    turned = runs[-1].ranking
+    lacking = Ranking.from_lists(
+        (query, *turned.documents_of(query)) for query in turned.query_ids[1:-1]
+    )
+    for name, ranking in (("fused", fused), ("flaky", lacking)):
+        files[name] = runs_folder / f"{name}.trec"
+        write_run(ranking, files[name], name)
+        runs.append(run_from_ranking(name, loaded.dataset.id, ranking, files[name].name))
+    runs[-1] = _flaky(runs[-1], first)
+    timings = runs_folder / "flaky.json"
+    write_timings(runs[-1], timings)
+    return Case(folder, loaded, tuple(runs), {run.id: files[run.name] for run in runs}, timings)
+
+
+def _tied(file: Path, decimals: int) -> Iterator[str]:
+    """The lines of a run with its scores rounded."""
+    for line in file.read_text().splitlines():
+        query, q0, doc, rank, score, tag = line.split()
+        yield f"{query} {q0} {doc} {rank} {float(score):.{decimals}f} {tag}\n"
+
+
+def _turned(data: Dataset) -> Iterator[str]:
+    """The first ten by their labels, but of every eighth query the other way round; every two of
+    them with one score."""
+    labels = {(row.query_id, row.doc_id): row.label for row in data.qrels.itertuples()}
+    for place, query in enumerate(data.candidates.query_ids):
+        documents, _scores = data.candidates.documents_of(query)
+        top = sorted(documents[:TURNED], key=lambda doc: -labels.get((query, doc), 0.0))
+        ordered = [*(reversed(top) if place % 8 == 7 else top), *documents[TURNED:]]
+        for rank, doc in enumerate(ordered, start=1):
+            yield f"{query} Q0 {doc} {rank} {-(rank // 2)} turned\n"
+
+
+def read(name: str, file: Path, folder: Path, dataset_id: str) -> Run:
+    sources = [*sources_at([str(folder / "qrels.tsv")]), Source.from_path(file)]
+    ranking = load(sources, first_stage=file.name).dataset.candidates
+    return run_from_ranking(name, dataset_id, ranking, file.name)
+
+
+def _flaky(run: Run, first: Ranking) -> Run:
+    """The run with latencies of most queries, failed on the first and not asked the last."""
+    lost = pd.DataFrame(
+        {
+            "query_id": [first.query_ids[0], first.query_ids[-1]],
+            "state": ["failed", "skipped"],
+            "reason": ["the service was *busy*", ""],
+        }
+    ).assign(**dict.fromkeys(("latency_ms", "index_ms", "pairs", "tokens", "truncated"), np.nan))
+    place = np.arange(len(run.queries))
+    # Of every ninth query nobody knows how long it took.
+    latency = np.where(place % 9 == 4, np.nan, 11 + 97 * (place * 0.6180339887 % 1))
+    timed = run.queries.assign(latency_ms=latency)
+    return replace(run, queries=pd.concat([timed, lost], ignore_index=True))

@@ -1,0 +1,328 @@
+"""Rule × surface: whatever says a number of a comparison says that of the study, to the last digit
+or as it rounds it, under names that are markup, formulas and separators."""
+
+import csv
+import io
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rankdash as rd
+from rankdash.analysis.statistics.gate import settings_at
+from rankdash.loading import load
+from rankdash.readers import Source, sources_at
+from rankdash.reporting.exports import queries_csv
+from rankdash.reporting.exports.tables import cells
+from rankdash.reporting.exports.zip_file import run_file
+from rankdash.study import costs, latency
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+from tests.surfaces.case import SPEC
+from tests.surfaces.conftest import without_charts
+from tests.surfaces.reading import Page, assert_same
+from tests.surfaces.shown import (
+    RULES,
+    SURFACES,
+    command,
+    differences,
+    evaluate,
+    existing,
+    expected,
+    files_of,
+    study_of,
+    timings,
+    wanted,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_surface_says_what_the_study_says(case, surface, rules):
+    shown = SURFACES[surface](case, rules)
+    assert shown
+    assert differences(existing(shown), expected(case, rules, surface, shown)) == {}
+
+
+def test_the_report_of_the_command_is_that_of_the_study(case, report, tmp_path):
+    """Word for word, but for when it was made and where; a file of ours has no ties left."""
+    out = tmp_path / "report.html"
+    with without_charts():
+        command(
+            *("report", "--data", case.folder, "--out", out),
+            *("--challenger", *case.files.values(), "--timings", *timings(case)),
+        )
+    written = Page(out.read_text("utf-8"))
+    for section in set(report.texts) - {"", "origin", "rules"}:
+        assert written.tables[section] == report.tables[section]
+        assert written.texts[section] == report.texts[section]
+    *shown, counts = report.tables["rules"]
+    *others, read = written.tables["rules"]
+    assert others == shown
+    tied = counts[0].index("with tied scores")
+    for one, other in zip(read, counts, strict=True):
+        assert [*one[:tied], *one[tied + 1 :]] == [*other[:tied], *other[tied + 1 :]]
+
+
+def test_the_gate_sees_the_same_of_a_run_with_failures(case):
+    study = case.study_of((case.flaky,), statistics=settings_at(0.95))
+    row, taken = study.comparison.row(case.flaky.id, SPEC), latency.summary(study, case.flaky.id)
+    said = json.loads(
+        command(
+            *("gate", "--qrels", case.qrels, "--baseline", case.initial),
+            *("--challenger", case.files[case.flaky.id], "--timings", case.timings),
+            *("--min", f"{SPEC}=0", "--min-gain", f"{SPEC}=-1", "--max-hurt", f"{SPEC}=1"),
+            *("--max", "p50_ms=9999", "p90_ms=9999", "p95_ms=9999", "failed=9", "--json"),
+        )
+    )
+    found = [
+        tuple(each[name] for name in ("value", "low", "high", "n")) for each in said["conditions"]
+    ]
+    mean, gain, hurt, *times, failed = found
+    assert mean == (row["mean"], row["mean_low"], row["mean_high"], row["n"])
+    assert gain == (row["delta"], row["delta_low"], row["delta_high"], row["paired"])
+    assert (hurt[0], hurt[3]) == (row["hurt"] / row["paired"], row["paired"])
+    assert [(each[0], each[3]) for each in times] == [
+        (value, taken.n) for value in (taken.p50, taken.p90, taken.p95)
+    ]
+    assert failed[0] == len(study.failures(case.flaky.id))
+    out = study.comparison.left_out(case.flaky.id, SPEC)
+    (note,) = (each for each in said["notes"] if "Excluded" in each)
+    assert re.findall(r"\d+(?= )", note.partition(": ")[2]) == [str(n) for n in out.values()]
+
+
+# How a file is written → its text. Arrow leaves those with blank lines or quotation marks alone.
+FORMS = {
+    "trec with a blank line": lambda frame: trec(frame).replace("\n", "\n\n", 1),
+    "trec in no order": lambda frame: trec(frame.sample(frac=1, random_state=1)),
+    "csv": lambda frame: frame.to_csv(index=False),
+    "csv, crlf": lambda frame: frame.to_csv(index=False).replace("\n", "\r\n"),
+    "quoted csv": lambda frame: frame.to_csv(index=False, quoting=2),
+    "tsv": lambda frame: frame.to_csv(index=False, sep="\t"),
+    "parquet": None,
+}
+
+
+def trec(frame: pd.DataFrame) -> str:
+    middle = {"label": "{0} 0 {1} {2}\n", "score": "{0} Q0 {1} 1 {2} x\n"}[frame.columns[2]]
+    return "".join(middle.format(*row) for row in frame.itertuples(index=False, name=None))
+
+
+def rewritten(file: Path, form: str, folder: Path) -> Path:
+    """The labels or the ranking of a file in another form, to the last digit."""
+    if file.suffix == ".tsv":
+        frame = pd.read_csv(file, sep="\t", dtype=str)
+        frame.columns = ["query_id", "doc_id", "label"]
+    else:
+        rows = [line.split() for line in file.read_text().splitlines()]
+        frame = pd.DataFrame(
+            [(q, d, score) for q, _, d, _, score, _ in rows],
+            columns=["query_id", "doc_id", "score"],
+        )
+    target = folder / f"{file.stem}.{form.split()[-1 if form == 'quoted csv' else 0].strip(',')}"
+    if FORMS[form] is None:
+        frame.astype({frame.columns[2]: float}).to_parquet(target)
+    else:
+        target.write_bytes(FORMS[form](frame).encode())
+    return target
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_however_the_files_are_written(case, tmp_path, form):
+    """`evaluate` makes its study of ids alone, by the fast way through a file where it can."""
+    shown = evaluate(case, RULES[0], partial(rewritten, form=form, folder=tmp_path))
+    numbers = expected(case, RULES[0], "evaluate", shown)
+    assert differences(existing(shown), numbers) == {}
+
+
+@pytest.mark.parametrize(("rule", "how"), [("highest", "max"), ("lowest", "min"), ("mean", "mean")])
+def test_labels_that_disagree_or_are_reversed_are_settled_before(case, tmp_path, rule, how):
+    labels = pd.read_csv(case.qrels, sep="\t", dtype={"query-id": str})
+    twice = pd.concat([labels, labels[::9].assign(score=(labels[::9]["score"] + 2) % 4)])
+    turned = twice.assign(score=(4.0 - twice["score"]).where(twice["score"] >= 0, twice["score"]))
+    settled = getattr(turned.groupby(["query-id", "corpus-id"], sort=False), how)().reset_index()
+    found = []
+    for name, table, options in (
+        ("twice", twice, ("--conflict", rule, "--reverse-labels", 4)),
+        ("settled", settled, ()),
+    ):
+        file = tmp_path / f"{name}.tsv"
+        table.to_csv(file, sep="\t", index=False)
+        asked = ("--qrels", file, "--run", case.initial, *case.files.values(), *options)
+        found.append(json.loads(command("evaluate", *asked, "--json"))["systems"])
+    assert found[0] == found[1]
+
+
+def test_an_order_that_rankdash_made_has_one_mean(tmp_path):
+    """Texts that are the same share a score of BM25, and the order of the rows settles it."""
+    rows = [
+        {"query_id": f"q{q}", "query": "pay by card", "doc_id": f"d{d}",
+         "document": "pay by card" if d % 2 else "parking", "label": int(d == 1 + 2 * (q % 3))}
+        for q in range(30)
+        for d in range(9)
+    ]  # fmt: skip
+    file, out = tmp_path / "shop.jsonl", tmp_path / "r.html"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    loaded = load(sources_at([file]))
+    study = Study.on(
+        SPEC, dataset=loaded.dataset, systems=systems_of(loaded.dataset, ()), baseline=FIRST_STAGE,
+        challengers=(),
+    )  # fmt: skip
+    (mean, *_ends), data = study.mean(FIRST_STAGE), rd.read(file)
+    assert rd.evaluate(data).mean(SPEC) == mean
+    assert mean != rd.evaluate(data, conventions=rd.Conventions(ties="trec")).mean(SPEC)
+    command("report", "--data", file, "--sections", "systems", "--out", out)
+    (_head, first, *_rest) = Page(out.read_text("utf-8")).tables["systems"][0]
+    assert first[2] == f"{mean:.3f}"
+
+
+def test_with_many_queries_every_surface_takes_as_many_resamples(tmp_path):
+    queries = [f"q{q}" for q in range(2001)]
+    qrels, base, up = (tmp_path / name for name in ("many.qrels", "base.trec", "up.trec"))
+    qrels.write_text("".join(f"{name} 0 a 1\n" for name in queries))
+    base.write_text("".join(f"{name} Q0 b 1 2 x\n{name} Q0 a 2 1 x\n" for name in queries))
+    up.write_text("".join(f"{name} Q0 {'ab'[n % 3 == 0]} 1 2 x\n{name} Q0 a{n} 2 1 x\n"
+                          for n, name in enumerate(queries)))  # fmt: skip
+    sides = ("--qrels", qrels, "--baseline", base, "--challenger", up, "--json")
+    told = json.loads(command("compare", *sides, "--metric", "mrr@10"))
+    assert told["settings"]["resamples"] == 1000
+    few = json.loads(command("compare", *sides, "--metric", "mrr@10", "--resamples", "500"))
+    assert few["settings"]["resamples"] == 500
+    gated = json.loads(command("gate", *sides, "--min", "mrr@10=0"))
+    assert gated["settings"]["resamples"] == 1000
+    data = rd.read(qrels, base)
+    ranked = rd.read_run(up, data)
+    evaluations = {"base": rd.evaluate(data, metrics="mrr@10"),
+                   "up": rd.evaluate(data, ranked, "mrr@10")}  # fmt: skip
+    study = rd.study_of(data, ranked, metric="mrr@10")
+    for row in (
+        rd.compare(evaluations).row("up", "mrr@10"),
+        study.comparison.row(ranked.id, "mrr@10"),
+    ):
+        for name in ("mean", "delta", "delta_low", "delta_high", "p"):
+            assert row[name] == told["comparisons"][1][name]
+
+
+# --- exports --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(case) -> dict[str, bytes]:
+    return files_of(study_of(case, RULES[0], case.runs))
+
+
+def test_every_query_has_its_change_outcome_reason_and_latency(case, files):
+    study = case.study
+    rows = pd.DataFrame(json.loads(files["queries.json"])["rows"])
+    for system in study.chosen:
+        own, run = rows[rows["system_id"] == system].set_index("query_id"), study.run(system)
+        if run is not None:
+            timed = run.queries.set_index("query_id")["latency_ms"].reindex(own.index)
+            assert_same(own["latency_ms"].astype(float), timed)
+        if system == study.baseline:
+            continue
+        assert list(own["reason"]) == list(study.reasons(system)["reason"].reindex(own.index))
+        for spec in study.specs:
+            pairs = study.pairs(system, spec).set_index("query_id").reindex(own.index)
+            assert_same(own[f"{spec}.delta"].astype(float), pairs["delta"])
+            if f"{spec}.outcome" in own:
+                row, counts = (
+                    study.comparison.row(system, spec),
+                    own[f"{spec}.outcome"].value_counts(),
+                )
+                out = study.comparison.left_out(system, spec)
+                tally = {each: row[each] for each in ("helped", "same", "hurt")} | dict(out)
+                assert {each: counts.get(each, 0) for each in tally} == tally
+
+
+def test_the_manifest_keeps_its_word(case, files):
+    manifest = json.loads(files["manifest.json"])
+    assert manifest["left_out"] == []
+    assert sorted(manifest["query_columns"]) == sorted(queries_csv.frame(case.study).columns)
+    systems = {each["id"]: each for each in manifest["systems"]}
+    assert systems[case.flaky.id]["queries"] == {
+        "done": len(case.flaky.queries) - 2, "failed": 1, "skipped": 1
+    }  # fmt: skip
+
+
+def test_tables_for_a_text_and_for_a_paper_have_every_row(case, files):
+    study, frame = case.study, case.study.comparison.frame
+    rows = [
+        re.split(r" (?<!\\)\| ", line[2:-2])
+        for line in files["summary.md"].decode().splitlines()
+        if line.startswith("| ")
+    ]
+    plain = [[re.sub(r"\\(.)", r"\1", cell) for cell in row] for row in rows]
+    for _at, row in frame.iterrows():
+        assert [study.name(row["system"]), *cells(row, study.comparison)] in plain
+    tex = files["summary.tex"].decode().replace(r"\textbar{}", "|")
+    # Commands, and mathematics for what is none.
+    tex = re.sub(r"\\(.)", r"\1", re.sub(r"\$([<>])\$|\$\^\{(\*)\}\$", r"\1\2", tex))
+    for system in study.chosen:
+        (line,) = (each for each in tex.splitlines() if each.startswith(f"{study.name(system)} &"))
+        means = [float(each) for each in re.findall(r"(\d\.\d{4})", line)]
+        assert_same(
+            means, [float(f"{mean:.4f}") for mean in frame[frame["system"] == system]["mean"]]
+        )
+
+
+def test_the_calculation_has_every_figure(case, files):
+    rows = list(csv.reader(io.StringIO(files["cost.csv"].decode("utf-8-sig"))))
+    for choice in costs.choices(case.study):
+        own = [row[2:5] for row in rows if len(row) == 6 and row[0].lstrip("'") == choice.name]
+        came = choice.came
+        months = (came.cost_per_month, came.value_per_month, came.net_per_month)
+        wanted = [
+            [
+                "" if each is None else f"{each:.10g}"
+                for each in (found.value, found.low, found.high)
+            ]
+            for found in (came.cost_per_thousand, *months)
+        ]
+        assert own and own[: len(wanted)] == wanted[: len(own)]
+
+
+def test_rankings_and_labels_read_again_give_the_same_numbers(case, files):
+    """Also where scores are tied: the file has the order that the numbers were made with."""
+    study = case.study
+    for system in study.chosen:
+        again = load([Source("qrels.txt", files["trec/qrels.txt"]),
+                      Source("again.run", files[run_file(study, system)])])  # fmt: skip
+        read = Study.on(
+            study.spec, dataset=again.dataset, systems=systems_of(again.dataset, ()),
+            baseline=FIRST_STAGE, challengers=(),
+        )  # fmt: skip
+        found, values = study.evaluations[system], read.evaluations[FIRST_STAGE]
+        for spec in study.specs:
+            one = pd.Series(found.column(spec), index=found.query_ids)
+            one = one.drop(list(study.excluded(system)))
+            other = pd.Series(values.column(spec), index=values.query_ids)
+            assert_same(other.reindex(one.index), one)
+
+
+def test_tables_of_a_study_of_ids_are_made_when_something_asks_for_them(case):
+    from rankdash.cli.evaluate import evaluate_files
+    from rankdash.cli.rankings import Rules
+    from rankdash.metrics import Conventions, parse_metrics
+
+    measures = parse_metrics([SPEC]).measures
+    study = evaluate_files(
+        str(case.qrels), [str(case.initial), str(case.file("turned"))], measures,
+        Rules(Conventions()),
+    ).study  # fmt: skip
+    whole = case.loaded.dataset
+    assert study.dataset.labelled_queries == whole.labelled_queries
+    for one, other in ((study.dataset.qrels, whole.qrels),):
+        columns = ["query_id", "doc_id", "label"]
+        pd.testing.assert_frame_equal(
+            *(each[columns].sort_values(columns, ignore_index=True).astype({"label": np.float64})
+              for each in (one, other)),
+            check_dtype=False,
+        )  # fmt: skip
+    assert wanted(study)[study.name(study.challengers[0]), SPEC, "paired"] > 0
