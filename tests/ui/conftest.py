@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,28 @@ ROWS = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
 )
 
 
+@contextmanager
+def opened_at(folder: Path) -> Iterator[Workspace]:
+    """The workspace of a folder, as the server opens it."""
+
+    def forget() -> None:
+        server.worker.cache_clear()
+        server.workspace.cache_clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKDASH_HOME", str(folder))
+        forget()
+        st.cache_resource.clear()
+        yield server.workspace()
+        if server.worker.cache_info().currsize:
+            server.worker().stop()
+        forget()
+
+
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
-    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path))
-    server.workspace.cache_clear()
-    server.worker.cache_clear()
-    st.cache_resource.clear()
-    yield server.workspace()
-    if server.worker.cache_info().currsize:
-        server.worker().stop()
-    server.worker.cache_clear()
-    server.workspace.cache_clear()
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with opened_at(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -78,19 +90,40 @@ def _every_app_starts_quickly(quick_starts: None) -> None:
 @pytest.fixture
 def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     # However busy the machine is, small files are read within the rerun that asks for it.
-    monkeypatch.setattr("rankdash.ui.data.uploads._AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr("rankdash.ui.data.uploads.AT_ONCE_SECONDS", float("inf"))
     return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
 
 
 class Hand:
-    """The worker as the pages see it, without a process."""
+    """The worker as the pages see it, without a process.
+
+    keys: what it was given, by job. asked: how often it was asked to go on.
+    """
+
+    def __init__(self) -> None:
+        self.keys: dict[str, dict[str, str]] = {}
+        self.asked = 0
 
     def ensure(self) -> None:
+        self.asked += 1
+
+    def hand_over(self, job_id: str, keys: dict[str, str]) -> None:
+        self.keys[job_id] = dict(keys)
+
+    def stop(self) -> None:
         pass
 
 
 @pytest.fixture
-def unfolded(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def hand(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Hand:
+    """The worker that nothing starts."""
+    made = Hand()
+    monkeypatch.setattr(server, "WorkerProcess", lambda _workspace: made)
+    return made
+
+
+@pytest.fixture
+def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The app with everything open that a person can open; nothing works on what waits."""
 
     def fold(title: str, key: str, icon: str, draw: Callable[[], None]) -> None:
@@ -102,17 +135,13 @@ def unfolded(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.ui")]:
         if getattr(module, "fold", None) is lazy_expander.fold:
             monkeypatch.setattr(module, "fold", fold)
-    for name in ("judging.judge_list", "run.job_list", "run.run_form"):
-        monkeypatch.setattr(f"rankdash.ui.{name}.worker", Hand)
     app.session_state["labelling.name"] = "Ann"
     return app
 
 
 @pytest.fixture
-def run_form(app: AppTest, stored: str, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def run_form(app: AppTest, stored: str, hand: Hand) -> AppTest:
     """The page Run with BM25 chosen; nothing works on what is started."""
-    for module in ("run.run_form", "run.job_list"):
-        monkeypatch.setattr(f"rankdash.ui.{module}.worker", Hand)
     app.query_params["data"] = stored
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
@@ -174,3 +203,15 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", kept)
     return kept
+
+
+@pytest.fixture
+def only_shown(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Called, it opens the workspace for reading only."""
+
+    def reopened() -> None:
+        monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+        server.workspace.cache_clear()
+        st.cache_resource.clear()
+
+    return reopened

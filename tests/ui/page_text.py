@@ -62,6 +62,8 @@ def _said(node: Any) -> str:
             return chart_text(json.loads(proto.spec))
         case "metric":
             return f"[metric] {node.label}: {node.value} {node.delta}".rstrip()
+        case "progress":
+            return f"[progress] {proto.value}% {proto.text}"
         case "divider" | "empty" | "space" | "balloons":
             return ""
     if kind == "progress":

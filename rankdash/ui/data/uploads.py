@@ -50,7 +50,7 @@ _NO_COLUMN = ""
 # Characters, of a file.
 _LONGEST_REFUSAL = 600
 # Longer than this, a page says how far the reading is.
-_AT_ONCE_SECONDS = 10.0
+AT_ONCE_SECONDS = 10.0
 
 
 def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
@@ -207,7 +207,7 @@ def _read(upload: _Upload) -> None:
         return
     if not is_large(upload.files):
         with st.spinner(_("Reading and checking"), show_time=True):
-            reading.wait(_AT_ONCE_SECONDS)
+            reading.wait(AT_ONCE_SECONDS)
         if not reading.running:
             _settle(upload, reading.result)
             return

@@ -1,0 +1,81 @@
+"""Parts of pages by themselves, each in a session of its own: read as text, and clicked."""
+
+import runpy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rankdash.shipped import PAGES
+from rankdash.ui.state import language
+
+
+def part(
+    draw: Callable[..., Any],
+    *arguments: Any,
+    lang: str = "en",
+    chosen: Mapping[str, str | list[str]] | None = None,
+    state: Mapping[str, object] | None = None,
+    **settings: Any,
+) -> AppTest:
+    """What a function draws; what it returns is in the session as "found".
+
+    chosen: as if from the address. state: of the session.
+    """
+
+    def drawn(draw, arguments, settings):
+        import streamlit as st
+
+        from rankdash.shipped import PAGES
+
+        # Links lead to pages that the app knows.
+        st.navigation([st.Page(page) for page in PAGES.glob("*.py")], position="hidden")
+        st.session_state["found"] = draw(*arguments, **settings)
+
+    app = AppTest.from_function(drawn, default_timeout=300, args=(draw, arguments, settings))
+    app.session_state[language.STATE] = lang
+    app.session_state["address.choices"] = {
+        name: [value] if isinstance(value, str) else value for name, value in (chosen or {}).items()
+    }
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    app.run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def button(app: AppTest, label: str) -> Any:
+    return next(each for each in app.button if each.label == label)
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    button(app, label).click().run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    """All sentences, without the escapes of Markdown."""
+    kinds = (app.title, app.subheader, app.markdown, app.caption, app.text)
+    notes = (app.info, app.success, app.warning, app.error)
+    found = "\n".join(str(each.value) for kind in (*kinds, *notes) for each in kind)
+    return found.replace("\\", "").replace("\u2060", "")
+
+
+def selects(monkeypatch: pytest.MonkeyPatch, key: str, *rows: int) -> None:
+    """As if these rows of a table were selected, which no test can click."""
+    drawn = st.dataframe
+
+    def dataframe(*arguments: Any, **settings: Any) -> Any:
+        answer = drawn(*arguments, **settings)
+        found = str(settings.get("key", "")).startswith(key)
+        return {"selection": {"rows": list(rows)}} if found else answer
+
+    monkeypatch.setattr(st, "dataframe", dataframe)
+
+
+def page(name: str, **given: Any) -> AppTest:
+    """A page without the sidebar; what that settles has to be chosen."""
+    return part(runpy.run_path, str(PAGES / f"{name}.py"), **given)
