@@ -34,8 +34,8 @@ def _panel() -> None:
         _(
             "{pairs} · {size} MB of at most {limit} MB",
             pairs=ngettext("{n} pair", "{n} pairs", pairs),
-            size=_megabytes(cache.size_bytes),
-            limit=_megabytes(limit),
+            size=megabytes(cache.size_bytes),
+            limit=megabytes(limit),
         )
     )
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
@@ -60,10 +60,10 @@ def _panel() -> None:
     if right.button(
         _("Clear"), icon=":material/delete:", width="stretch", disabled=not pairs, key="cache.clear"
     ):
-        dialogs.delete(_("Clear the score cache?"), _cost(pairs), cache.clear)
+        dialogs.delete(_("Clear the score cache?"), cost(pairs), cache.clear)
 
 
-def _cost(pairs: int) -> list[str]:
+def cost(pairs: int) -> list[str]:
     """What clearing costs, in sentences."""
     sentences = [
         ngettext(
@@ -86,7 +86,7 @@ def _cost(pairs: int) -> list[str]:
     return sentences
 
 
-def _megabytes(size: int) -> str:
+def megabytes(size: int) -> str:
     """Rounded up: what takes room is not 0."""
     tenths = math.ceil(10 * size / _MEGABYTE) / 10
     return number(tenths, 0 if tenths >= 10 or not size else 1)

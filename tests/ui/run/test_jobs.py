@@ -1,0 +1,340 @@
+"""Jobs on the page Run: what their cards say and offer, what that does, and what is told of those
+that ended while a person watched."""
+
+import json
+import math
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rankdash.runs import jobs
+from rankdash.store.jobs.queue import Owner, Queue
+from rankdash.ui.run import job_list
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address
+from rankdash.ui.widgets import dialogs
+from tests.stored import keep_rows
+from tests.ui.page_text import page_text
+from tests.ui.sessions import button, part, press, said
+from tests.ui.test_pages import open_page
+
+
+@pytest.fixture(autouse=True)
+def worker(hand, monkeypatch):
+    # However slow the machine is, what runs is not written off.
+    monkeypatch.setattr("rankdash.store.jobs.leases.STALE_SECONDS", math.inf)
+    return hand
+
+
+@pytest.fixture
+def add(workspace, stored):
+    """Queues a job and puts it into a state."""
+
+    def added(name, state="queued", *, reranker="bm25", grid=None, data=stored, **columns):
+        settings = {"base_url": "http://127.0.0.1:9"} if reranker == "endpoint" else {}
+        job_id = Queue(workspace).submit(
+            dataset_id=data, name=name, reranker=reranker, settings=settings, depth=None,
+            sample=None, seed=0, grid=grid, job_id=name,
+        )  # fmt: skip
+        lives = {"worker": "w", "host": "elsewhere", "pid": 1, "heartbeat": time.time()}
+        change(workspace, job_id, state=state, **(lives if state == "running" else {}), **columns)
+        return job_id
+
+    return added
+
+
+def change(workspace, job_id, **columns):
+    names = ", ".join(f"{name} = :{name}" for name in columns)
+    with workspace.database.writing() as db:
+        db.execute(f"UPDATE jobs SET {names} WHERE id = :at", {"at": job_id, **columns})
+
+
+def keep(workspace, dataset_id, names):
+    """A stored run for each letter, which is its id."""
+    run = workspace.run(workspace.runs(dataset_id)[0].id)
+    for name in names:
+        workspace.save_run(replace(run, id=name, name=name))
+
+
+def states(workspace):
+    return {row.id: row.state for row in jobs.list(workspace)}
+
+
+COUNTS = {"pairs_done": 5, "pairs_total": 10, "done": 1, "total": 2}
+RATE = {"rate_pairs_s": 2.4, "seconds_left": 3.0}
+NO_DISK = json.dumps({"template": "No {what}.", "remedy": "Free it.", "params": {"what": "*x*"}})
+SINGLE = {
+    "it waits": ("queued", {}),
+    "it waits again, so no time is left": ("queued", COUNTS | RATE),
+    "it has just been taken": ("running", {}),
+    "it scores": ("running", {"stage": "scoring"} | COUNTS | RATE | {"failed": 1}),
+    "more pairs than expected are all": ("running", COUNTS | {"pairs_done": 11}),
+    "a limit refuses requests": ("running", COUNTS | {"requests": 8, "refused": 2}),
+    "it times": ("running", {"stage": "timing"}),
+    "it is being cancelled": ("running", {"stage": "scoring", "cancel": 1}),
+    "it failed": ("failed", {"problem": NO_DISK}),
+    "something is done": ("cancelled", {"done": 1}),
+    "several are done": ("interrupted", {"done": 2}),
+    "it is done and has no card": ("done", {}),
+}
+GRIDS = {
+    "one of two is done": [("done", {}), ("running", {"stage": "scoring"} | COUNTS)],
+    "one of three runs": [("done", {}), ("queued", {}), ("running", {"stage": "scoring"})],
+    "both are being cancelled": [("running", {"cancel": 1})] * 2,
+    # What stopped is told while the others go on, and resumed once none does.
+    "one failed and one waits": [("failed", {"problem": NO_DISK}), ("queued", {})],
+    "one is done and one failed": [("done", {}), ("failed", {})],
+    "both stopped": [("cancelled", {}), ("interrupted", {})],
+    "both are done and have no card": [("done", {})] * 2,
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_cards_of_jobs(add, workspace, approved, lang):
+    long_ago = (datetime.now(UTC) - timedelta(hours=2, minutes=5, seconds=5)).isoformat()
+    for name, (state, columns) in SINGLE.items():
+        add(name, state, **columns)
+    for stage in ("loading", "converting", "exporting", "choosing", "warming"):
+        add(f"since two hours: {stage}", "running", stage=stage, started=long_ago)
+    add("loading since ever", "running", stage="loading")
+    add("of a plugin that is gone", "failed", reranker="of-a-plugin")
+    add("of a service", "failed", reranker="endpoint")
+    for grid, variants in GRIDS.items():
+        for place, (state, columns) in enumerate(variants):
+            add(f"{grid} {place}", state, grid=grid, **columns)
+    add("of another data set", data=keep_rows(workspace, "query,document,label\na,b,1\n", "B"))
+    app = part(job_list.draw, workspace.datasets()[0].id, lang=lang)
+    approved(f"pages/jobs.{lang}", page_text(app))
+
+
+def test_what_is_clicked_is_done(add, workspace, stored, worker, monkeypatch):
+    asked = []
+    monkeypatch.setattr(dialogs, "delete", lambda *given: asked.append(given))
+    add("waits")
+    add("runs", "running")
+    add("failed", "failed")
+    add("scored", "cancelled", done=1)
+    for name, state in (("g1", "done"), ("g2", "queued"), ("g3", "running")):
+        add(name, state, grid="g")
+    app = part(job_list.draw, stored)
+    for key in ("waits", "runs", "g"):
+        # It draws the cards alone again, which no test can.
+        app.button(key=f"cancel.{key}").click().run()
+        app.run()
+    assert [row.id for row in jobs.list(workspace) if row.cancelling] == ["runs", "g3"]
+    assert (states(workspace)["waits"], states(workspace)["g2"]) == ("cancelled", "cancelled")
+    change(workspace, "g3", state="interrupted", cancel=0)
+    app.run()
+    before = worker.asked
+    app.button(key="resume.g").click().run()
+    assert [states(workspace)[each] for each in ("g1", "g2", "g3")] == ["done", "queued", "queued"]
+    app.button(key="resume.failed").click().run()
+    assert states(workspace)["failed"] == "queued" and worker.asked > before
+    change(workspace, "g3", state="failed")
+    change(workspace, "g2", state="cancelled")
+    app.run()
+    for key in ("g", "waits", "scored"):
+        app.button(key=f"remove.{key}").click().run()
+    # Done variants stay, and what is scored is not lost without a question.
+    assert set(states(workspace)) == {"runs", "failed", "scored", "g1"}
+    [(title, sentences, remove)] = asked
+    assert (title, sentences) == ("Remove this run?", ["scored", "1 scored query is lost."])
+    remove()
+    assert "scored" not in states(workspace)
+
+
+def test_a_stopped_job_of_a_service_goes_on_with_its_key(add, workspace, stored, worker):
+    for name in ("a", "b"):
+        add(name, "failed", reranker="endpoint", grid="g")
+    app = part(job_list.draw, stored)
+    app.button(key="resume.g").click().run()
+    assert "No key yet. Type it." in said(app) and set(states(workspace).values()) == {"failed"}
+    app.text_input(key="key.g.0").set_value(" sk-1 ").run()
+    app.button(key="resume.g").click().run()
+    assert set(states(workspace).values()) == {"queued"}
+    assert [list(keys.values()) for keys in worker.keys.values()] == [["sk-1"], ["sk-1"]]
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        # It ended before anyone watched.
+        (["a=done"], [""]),
+        (["a=running b=queued", "a=done b=running", "a=done b=done c=failed"],
+         ["", "", "Done: a, b."]),
+        # Those that ended before the next ones began were told of.
+        (["a=running", "a=done", "a=done b=running", "a=done b=done"],
+         ["", "Done: a.", "", "Done: b."]),
+        # What is not stored any more is not compared.
+        (["y=running", "y=done"], ["", ""]),
+        (["a=running", "a=done!"], ["", "Done: a. 5 queries failed: select the run in the list to "
+         "retry them."]),
+        (["g:a=running g:b=done", "g:a=done g:b=done"], ["", "2 variants are done."]),
+        (["g:a=running g:y=done", "g:a=done g:y=done"], ["", ""]),
+        (["g:a=done g:b=done"], [""]),
+        # One that ended waits for the one that began after it.
+        (["g:a=running g:b=running", "g:a=done g:b=done h:c=running h:d=done",
+          "g:a=done g:b=done h:c=done h:d=done"], ["", "", "2 variants are done."]),
+    ],
+)  # fmt: skip
+def test_what_ended_is_told_to_those_who_watched(add, workspace, stored, steps, told):
+    keep(workspace, stored, "abcd")
+    app, found = None, []
+    for step in steps:
+        for each in step.split():
+            grid, _, rest = each.rpartition(":")
+            name, state = rest.rstrip("!").split("=")
+            if name not in states(workspace):
+                add(name, "running", grid=grid or None)
+            change(workspace, name, state=state, failed=5 if each.endswith("!") else 0)
+        app = app.run() if app else part(job_list.draw, stored)
+        found.append(" ".join(str(each.value) for each in (*app.success, *app.warning)))
+    assert found == told
+
+
+@pytest.mark.parametrize(
+    ("grid", "base", "systems"), [(None, None, "abcdefgh"), ("g", ["a"], "bcdefgh")]
+)
+def test_what_ended_is_compared_as_far_as_by_default(
+    add, workspace, stored, monkeypatch, grid, base, systems
+):
+    """The first variant of a grid is the baseline of the others."""
+    went = []
+    monkeypatch.setattr(view, "go", lambda page: went.append((page, address.offered())))
+    keep(workspace, stored, "abcdefghij")
+    for name in "abcdefghij":
+        add(name, "running", grid=grid)
+    app = part(job_list.draw, stored)
+    for name in "abcdefghij":
+        change(workspace, name, state="done")
+    press(app.run(), "Compare")
+    [(page, chosen)] = went
+    assert page == "overview"
+    assert (chosen.get("base"), chosen["system"]) == (base, list(systems))
+    # Gone to once, it is told no more.
+    assert not app.run().success
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "every", "again"),
+    [
+        (None, None, 10.0, False),
+        ("failed", "failed", 10.0, False),
+        ("running", "running", 1.0, False),
+        ("running", "done", 1.0, True),
+        ("failed", "running", 10.0, True),
+    ],
+)
+def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_end(
+    add, workspace, stored, worker, monkeypatch, before, now, every, again
+):
+    fragment, found = job_list.st.fragment, []
+
+    def watched(run_every):
+        found.append(run_every)
+
+        def made(draw):
+            def later():
+                if now:
+                    change(workspace, "a", state=now)
+                draw()
+
+            return fragment(later)
+
+        return made
+
+    def shown():
+        if before == "running":
+            job_list.watch("a")
+        job_list.draw(stored)
+
+    if before:
+        add("a", "running")
+        change(workspace, "a", state=before)
+    monkeypatch.setattr(job_list.st, "fragment", watched)
+    monkeypatch.setattr(job_list.st, "rerun", lambda **how: found.append(how))
+    part(shown)
+    assert found[0] == every and ({"scope": "app"} in found) is again
+    assert bool(worker.asked) is (now == "running")
+
+
+def test_a_run_that_ended_is_said_on_its_page_with_the_way_to_what_it_changed(
+    run_form, workspace, stored
+):
+    run_form.checkbox(key="run.fused.False").set_value(True).run()
+    press(run_form, "Start 2 runs")
+    (job,) = jobs.list(workspace, stored)
+    assert (job.name, job.fused) == ("BM25", "BM25 + first stage (RRF)")
+    (run,) = workspace.runs(stored)
+    for run_id in job.runs:
+        workspace.save_run(replace(workspace.run(run.id), id=run_id))
+    change(workspace, job.id, state="done")
+    run_form.run()
+    assert "Done: BM25, BM25 + first stage (RRF)." in said(run_form)
+    press(run_form, "Compare")
+    assert [each.value for each in run_form.title] == ["Overview"]
+    assert run_form.query_params["system"] == list(job.runs)
+
+
+def test_a_job_whose_reranker_is_gone_hides_nothing_of_the_page(app, add, stored):
+    add("a", "failed", reranker="of-a-plugin")
+    open_page(app, "run", data=stored)
+    assert any("There is no reranker" in each.value for each in app.error)
+    shown = [each.label for each in app.button]
+    assert "Resume" not in shown and "Compare on Overview" in shown
+
+
+def vary(app, **values):
+    app.multiselect(key="variants.bm25.names").set_value(list(values)).run()
+    for name, value in values.items():
+        fields = app.multiselect if isinstance(value, list) else app.text_input
+        fields(key=f"variants.bm25.{name}").set_value(value)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_a_grid_is_queued_as_runs_that_belong_together(run_form, workspace, stored):
+    vary(run_form, depth="2, 3", method=["lucene", "atire"])
+    assert "about 160 pairs in all" in said(run_form)
+    press(run_form, "Start 4 runs")
+    found = jobs.list(workspace, stored)
+    assert [(job.depth, job.settings["method"]) for job in found] == [
+        *((2, "lucene"), (2, "atire"), (3, "lucene"), (3, "atire")),
+    ]
+    assert len({job.grid for job in found}) == 1 and found[0].grid
+    assert {job.timing["latency"] for job in found} == {"always"}, "or shared scores tell no speed"
+    assert [job.name for job in found] == [
+        f"BM25 · top {depth} · Variant {method}"
+        for depth in (2, 3)
+        for method in ("lucene", "atire")
+    ]
+    assert "4 variants" in said(run_form)
+
+
+@pytest.mark.parametrize(
+    ("values", "starts", "jobs_of"),
+    [({"depth": "3"}, "Start 1 run", [(3, None, "auto")]), ({"b": "0.5, 7"}, "Start 0 runs", [])],
+)
+def test_one_value_is_one_run_and_one_that_cannot_be_is_none(
+    run_form, workspace, values, starts, jobs_of
+):
+    vary(run_form, **values)
+    assert button(run_form, starts).disabled is not bool(jobs_of)
+    assert any("7" in str(error.value) for error in run_form.error) is not bool(jobs_of)
+    if jobs_of:
+        press(run_form, starts)
+    assert [(job.depth, job.grid, job.timing["latency"]) for job in jobs.list(workspace)] == jobs_of
+
+
+def test_a_run_that_a_worker_takes_says_so_and_is_cancelled_once(run_form, workspace):
+    press(run_form, "Start 1 run")
+    Queue(workspace).claim(Owner())
+    run_form.run()
+    assert "loading the model · " in said(run_form)
+    button(run_form, "Cancel").click().run()
+    run_form.run()
+    assert "cancelling after the current batch" in said(run_form)
+    assert button(run_form, "Cancel").disabled
