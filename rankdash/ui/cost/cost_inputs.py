@@ -135,7 +135,7 @@ def _slider(each: Assumption) -> None:
 
     if each.logarithmic:
         pickers.show(st.select_slider, key, value, changed)(
-            label, sorted({*_decades(each), value}), format_func=quantity
+            label, sorted({*decades(each), value}), format_func=quantity
         )
     else:
         pickers.show(st.slider, key, float(value), changed)(
@@ -143,17 +143,17 @@ def _slider(each: Assumption) -> None:
             float(low),
             float(high),
             step=float(each.step),
-            format="percent" if each.unit == "share" else _written(each.step),
+            format="percent" if each.unit == "share" else written(each.step),
         )
     st.caption(_(each.meaning))
 
 
-def _written(step: float) -> str:
+def written(step: float) -> str:
     """As many decimals as a step has."""
     return f"%.{max(-math.floor(math.log10(step)), 0)}f"
 
 
-def _decades(each: Assumption) -> Iterable[float]:
+def decades(each: Assumption) -> Iterable[float]:
     """1, 2, 3 and 5 of every power of ten within the slider, and its lower end."""
     start = each.low if each.low > 0 else each.step
     for power in range(math.floor(math.log10(start)), math.ceil(math.log10(each.high)) + 1):
@@ -290,7 +290,7 @@ def edit_prices(prices: dict[str, ListedPrice]) -> None:
     with export:
         _offer_prices(prices)
     if save.button(_("Save"), type="primary", key="cost.prices.save", width="stretch"):
-        rows = [_entry(row) for row in edited.to_dict("records")]
+        rows = [entry(row) for row in edited.to_dict("records")]
         _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
     st.caption(_("An example stays one until its amount and where it was read are both your own."))
     back.button(
@@ -346,12 +346,12 @@ def _row(each: ListedPrice) -> dict[str, Any]:
     }
 
 
-def _entry(row: dict[Any, Any]) -> dict[str, object]:
+def entry(row: dict[Any, Any]) -> dict[str, object]:
     """A row of the table as an entry of a list; empty cells are left out."""
-    entry: dict[str, object] = {}
+    found: dict[str, object] = {}
     for name, value in row.items():
         if isinstance(value, date):
-            entry[str(name)] = value.isoformat()[:10]
+            found[str(name)] = value.isoformat()[:10]
         elif value is not None and value == value:
-            entry[str(name)] = value
-    return entry
+            found[str(name)] = value
+    return found

@@ -53,8 +53,8 @@ def draw(study: Study, choice: Choice, prices: dict[str, ListedPrice]) -> None:
 
 def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
     own = float(load.document_tokens)
-    lengths = _lengths(load, shown)
-    costs, names = _costs(load, shown, lengths)
+    lengths = lengths_drawn(load, shown)
+    costs, names = costs_drawn(load, shown, lengths)
     show(
         crossover.figure(lengths, costs, own, ink(), names=names, money=amount),
         alt=crossover.alt(lengths, costs, own, names=names, money=amount),
@@ -85,7 +85,7 @@ def _by_length(load: Load, shown: Sequence[ListedPrice]) -> None:
         )
 
 
-def _lengths(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
+def lengths_drawn(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
     """Lengths to draw at: evenly, one's own, and both sides of where a document becomes more
     chunks."""
     own = float(load.document_tokens)
@@ -99,7 +99,7 @@ def _lengths(load: Load, shown: Sequence[ListedPrice]) -> list[float]:
     return sorted(lengths)
 
 
-def _costs(
+def costs_drawn(
     load: Load, shown: Sequence[ListedPrice], lengths: Sequence[float]
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """(first key → cost of 1,000 searches at each length, first key → names); prices that cost the

@@ -1,0 +1,477 @@
+"""The page on cost: what it answers, case by case, each of its parts, and what is clicked there."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.sharing import MOST_SCENARIOS, write_scenarios
+from rankdash.study import costs
+from rankdash.ui.cost import (
+    cost_cards,
+    cost_currency,
+    cost_inputs,
+    cost_roi,
+    cost_scenarios,
+    cost_sensitivity,
+    cost_units,
+    cost_view,
+)
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import address, scenario
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.payoff import Gain, MeasuredChange, outcome
+from tests.approved import table
+from tests.stored import keep_rows
+from tests.ui.conftest import opened_at
+from tests.ui.page_text import page_text, tag_free
+from tests.ui.sessions import part, press, said
+
+OF_TEST = {"source": "a test", "as_of": "2026-11-21"}
+FLAT = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0, **OF_TEST}
+EURO = {"key": "euro", "provider": "Euro", "unit": "search", "amount": 1.0, "currency": "EUR",
+        "source": "a test", "as_of": "2020-01-01"}  # fmt: skip
+
+
+def save(workspace, *prices):
+    workspace.set_setting("prices", json.dumps({"prices": prices}))
+
+
+def first_places(workspace, name, n, before, *runs):
+    """A data set of n queries, of which so many have their relevant document in first place; and
+    for each run its name, how many have it there, and the p95 of its latencies in ms."""
+    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},question {q},d{d},words of document {d},{int(d == 0)},{score}\n"
+        for q in range(n)
+        for d, score in ((0, 2 if q < before else 0), (1, 1))
+    )
+    dataset_id = keep_rows(workspace, rows, name)
+    for run, after, p95 in runs:
+        order = [("d0", "d1") if q < after else ("d1", "d0") for q in range(n)]
+        lists = [(f"q{q}", docs, [2.0, 1.0]) for q, docs in enumerate(order)]
+        made = run_from_ranking(run, dataset_id, Ranking.from_lists(lists), f"{run}.trec")
+        queries = made.queries.assign(latency_ms=p95)
+        workspace.save_run(replace(made, id=run, queries=queries))
+    return dataset_id
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Name → id of data sets that no test changes. Hit@1 of the first is 0.72, and that of "better"
+    0.87, as in the published example."""
+    with opened_at(tmp_path_factory.mktemp("home")) as workspace:
+        save(workspace, FLAT, EURO)
+        shop = [("better", 87, 500.0), ("slightly", 74, 501.0), ("hardly", 73, math.nan),
+                ("equal", 72, 0.0), ("worse", 60, math.nan)]  # fmt: skip
+        bare = "".join(
+            f"q{q},{d},{int(d == 'a')},{s}\n" for q in range(9) for d, s in (("a", 1), ("b", 2))
+        )
+        kept = keep_rows(workspace, f"query_id,doc_id,label,score\n{bare}", "Bare")
+        best = [(f"q{q}", ["a", "b"], [2.0, 1.0]) for q in range(9)]
+        made = run_from_ranking("bare", kept, Ranking.from_lists(best), "bare.trec")
+        workspace.save_run(replace(made, id="bare"))
+        yield {
+            "shop": first_places(workspace, "Shop", 100, 72, *shop),
+            "few": first_places(workspace, "Few", 4, 2, ("few", 4, math.nan)),
+            "one": first_places(workspace, "One", 1, 0, ("one", 1, math.nan)),
+            "bare": kept,
+        }
+
+
+def drawing(*draws, of, systems=("better",), **changed):
+    """What an address leads to for the first system, at $1 for 1,000 search units, and the address.
+
+    draws: functions of the study, all options, the one in focus, and the assumptions.
+    """
+    first = systems[0]
+    chosen = {"data": of, "system": list(systems), "vs": first, "price": f"{first}=flat",
+              "metric": "hit", "k": "1", "value_per_search": "0.010"} | changed  # fmt: skip
+
+    def drawn():
+        study = scenario.with_money(view.study("cost"))
+        options, assumed = costs.choices(study), scenario.assumptions()
+        choice = next(each for each in options if each.system == first)
+        for draw in draws:
+            draw(study, options, choice, assumed)
+
+    return drawn, {name: value for name, value in chosen.items() if value}
+
+
+def shown(sets, *draws, of="shop", lang="en", **changed):
+    drawn, chosen = drawing(*draws, of=sets[of], **changed)
+    return part(drawn, lang=lang, chosen=chosen)
+
+
+def answer(study, options, choice, assumed):
+    cost_cards.answer(study, choice, assumed)
+    cost_cards.draw(study, options, assumed, choice.system)
+
+
+def grounds(study, _options, choice, assumed):
+    cost_cards.grounds(study, choice, assumed)
+
+
+FEW, ONE = {"of": "few", "systems": ["few"]}, {"of": "one", "systems": ["one"]}
+SLIGHTLY, WORSE = {"systems": ["slightly"]}, {"systems": ["worse"]}
+ANSWERS = {
+    "the published example": {},
+    "no price": {"price": ""},
+    "no value of a search": {"value_per_search": ""},
+    "neither price nor value": {"price": "", "value_per_search": ""},
+    "example values": {"price": "", "value_per_search": "", "example": "yes"},
+    "example values change nothing that is set": {"example": "yes"},
+    "it is worse": WORSE,
+    "more than ten times the cost": {"value_per_search": "1"},
+    "a gain that may be nothing is worth its whole interval": {
+        "value_per_search": "0.05", "correction": "none"} | SLIGHTLY,
+    "it costs more than it brings at its upper end": {
+        "systems": ["hardly"], "value_per_search": "0.005"},
+    "nothing to gain": {"searches_per_day": "10", "traffic_share": "0"},
+    "a search is worth nothing": {"value_per_search": "0"},
+    "no exchange rate, and an old price beside": {
+        "currency": "EUR", "value_per_search": "0.02", "also": "euro"},
+    "something to earn back": {"setup_cost": "1000", "monthly_cost": "400"},
+    "amounts of a year, two systems": {"per": "year", "systems": ["better", "worse"]},
+    "the LLM reads less, and that pays without a gain": {
+        "systems": ["equal"], "passages": "10", "llm_price": "15"},
+    "over the target": {"latency_target_ms": "500"} | SLIGHTLY,
+    "too few queries": FEW,
+    "one query": ONE,
+}  # fmt: skip
+IN_CHINESE = ("the published example", "it is worse", "no price", "something to earn back")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_the_page_answers(sets, approved, lang):
+    cases = ANSWERS if lang == "en" else {each: ANSWERS[each] for each in IN_CHINESE}
+    found = {
+        why: page_text(shown(sets, answer, lang=lang, **changed)) for why, changed in cases.items()
+    }
+    found["what it rests on"] = page_text(shown(sets, grounds, lang=lang, also="euro"))
+    approved(f"pages/cost_answers.{lang}", table(found))
+
+
+def without_interval(study, _options, choice, assumed):
+    option = replace(choice.option, gain=Gain(MeasuredChange(0.9), queries=4))
+    made = replace(choice, option=option, came=outcome(option, assumed))
+    cost_sensitivity.swings(study, made, assumed)
+    cost_scenarios.draw(study, made, assumed)
+
+
+PARTS = {
+    "swings": lambda study, _o, choice, assumed: cost_sensitivity.swings(study, choice, assumed),
+    "map": lambda _s, _o, choice, assumed: cost_sensitivity.where_it_pays(choice, assumed),
+    "options": lambda study, options, _c, given: cost_sensitivity.options(study, options, given),
+    "depth": lambda study, _o, choice, _a: cost_sensitivity.depths(study, choice),
+    "units": lambda study, _o, choice, _a: cost_units.draw(study, choice, scenario.listed_prices()),
+    "scenarios": lambda study, _o, choice, assumed: cost_scenarios.draw(study, choice, assumed),
+    "simple": lambda study, _o, choice, _a: cost_roi.calculator(study, choice),
+    "assumptions": lambda study, options, _c, assumed: cost_cards.assumptions_table(
+        study, assumed, options
+    ),
+}
+# (part, why) → what of the address is another.
+SHOWN = {
+    **{(each, "usual"): {} for each in PARTS},
+    ("swings", "of a year"): {"per": "year"},
+    ("swings", "without a price"): {"price": ""},
+    ("swings", "without a gain"): FEW,
+    ("map", "without a value"): {"value_per_search": ""},
+    ("map", "one assumption twice"): {"across": "elasticity"},
+    # "equal" is the cheapest, and "slightly" misses the target.
+    ("options", "within the target"): {"systems": ["better", "slightly", "equal"],
+                                       "latency_target_ms": "500"},
+    ("depth", "it is worse"): WORSE,
+    ("depth", "not proven"): SLIGHTLY,
+    ("depth", "too few queries"): FEW,
+    ("units", "without texts"): {"of": "bare", "systems": ["bare"]},
+    ("simple", "the gain is not known"): FEW,
+    ("simple", "one quality is typed"): FEW | {"quality_before": "0.5"},
+    ("simple", "both are"): FEW | {"quality_before": "0.5", "quality_after": "0.6"},
+    ("simple", "without a price"): {"price": ""},
+    ("assumptions", "without a gain"): FEW,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_each_part_of_the_page(sets, approved, lang):
+    found = {
+        f"{name}: {why}": page_text(shown(sets, PARTS[name], lang=lang, **changed))
+        for (name, why), changed in SHOWN.items()
+        if lang == "en" or why == "usual"
+    }
+    found["a gain without an interval"] = page_text(shown(sets, without_interval, lang=lang))
+    approved(f"pages/cost_parts.{lang}", table(found))
+
+
+@pytest.mark.parametrize("largest", ["searches_per_day", "value_per_search", "monthly_cost"])
+def test_the_largest_amounts_are_written_out(sets, largest):
+    app = shown(sets, answer, grounds, *PARTS.values(), **{largest: "1e10"})
+    texts = [said(app), *(tag_free(str(each.value)) for each in app.get("html"))]
+    for frame in app.dataframe:
+        texts += [*map(str, frame.value.columns)]
+        texts += [each for each in frame.value.to_numpy().ravel() if isinstance(each, str)]
+    assert not [each for each in texts if re.search(r"\d[eE][+-]?\d|\b(nan|inf|None)\b", each)]
+
+
+# What a machine and a length cost.
+
+MACHINE = {"key": "own", "provider": "Machine", "unit": "hour", "amount": 1800.0,
+           "searches_per_second": 8.0, **OF_TEST}  # fmt: skip
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A workspace that a test may change, and the id of its data set."""
+    with opened_at(tmp_path) as workspace:
+        yield workspace, first_places(workspace, "Shop", 20, 10, ("better", 19, math.nan))
+
+
+def test_a_machine_is_cheaper_only_from_a_traffic_that_it_can_serve(own, approved):
+    """It costs $0.5 a second and serves 8 searches in it."""
+    workspace, of = own
+    found = {}
+    for why, prices in {
+        "it can serve half of it": [FLAT | {"amount": 125.0}, MACHINE],
+        "all that it can serve costs as much": [FLAT | {"amount": 62.5}, MACHINE],
+        "it cannot serve so many": [FLAT | {"amount": 62.4}, MACHINE],
+        "nobody knows what it can serve": [FLAT, MACHINE | {"searches_per_second": None}],
+        "prices that cost the same are one line": [
+            FLAT, FLAT | {"key": "twin", "provider": "Twin"}, EURO,
+            FLAT | {"key": "tokens", "provider": "Tokens", "unit": "tokens", "amount": 5.0},
+            FLAT | {"key": "chunk", "provider": "Chunk", "chunk_tokens": 520},
+        ],
+    }.items():  # fmt: skip
+        save(workspace, *({k: v for k, v in each.items() if v is not None} for each in prices))
+        drawn, chosen = drawing(PARTS["units"], of=of)
+        app = part(drawn, chosen=chosen)
+        found[why] = "\n".join([*app.dataframe[0].value.columns, *(m.value for m in app.markdown)])
+    drawn, chosen = drawing(PARTS["units"], of=of, machines="share")
+    save(workspace, MACHINE)
+    found["a share of a machine, and no price by length"] = page_text(part(drawn, chosen=chosen))
+    approved("pages/cost_units.en", table(found))
+
+
+# What is clicked.
+
+
+@pytest.fixture
+def page(own):
+    """The calculator on a data set of its own."""
+
+    def opened(**changed):
+        save(own[0], FLAT, EURO)
+        _drawn, chosen = drawing(of=own[1], **changed)
+
+        def drawn():
+            cost_view.draw(view.study("cost"), "better")
+
+        return part(drawn, chosen=chosen)
+
+    return opened
+
+
+def choices(app):
+    found = app.session_state["address.choices"]
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+def headline(app):
+    return next(
+        each.value.replace("\\", "") for each in app.markdown if each.value.startswith("**")
+    )
+
+
+def test_a_slider_changes_the_answer_and_is_not_put_back_by_it(page):
+    """What the server sends takes back the presses that a person has made since."""
+    app = page(elasticity="0.25")
+    assert app.slider(key="cost.elasticity").value == 0.25
+    app.slider(key="cost.elasticity").set_value(0.75).run()
+    assert not app.slider(key="cost.elasticity").proto.set_value
+    before = headline(app)
+    app.select_slider(key="cost.value_per_search").set_value(0.001).run()
+    assert headline(app) != before and choices(app)["value_per_search"] == "0.001"
+    assert not app.select_slider(key="cost.value_per_search").proto.set_value
+    assert app.slider(key="cost.elasticity").value == 0.75
+    app.selectbox(key="address.per").set_value("year").run()
+    assert "costs $36,500" in headline(app) and choices(app)["per"] == "year"
+    press(app, "Restore the defaults")
+    assert app.slider(key="cost.elasticity").value == 1.0
+    # A filter of the page Queries is no assumption.
+    assert page(share="0.5").slider(key="cost.traffic_share").value == 1.0
+
+
+def test_a_number_beyond_a_slider_moves_its_end_and_back(page):
+    app = page(elasticity="7")
+    (slider,) = [each for each in app.slider if "Value gained for each" in each.label]
+    assert slider.value == 7 and slider.max == 7
+    slider.set_value(0.5).run()
+    assert app.slider(key="cost.elasticity").value == 0.5
+    assert app.slider(key="cost.elasticity").max < 7
+
+
+def test_exact_values_are_typed_and_one_out_of_range_is_said(page):
+    app = page()
+    app.number_input(key="cost.exact.passages.0.0").set_value(7.0)
+    press(app, "Apply")
+    assert choices(app)["passages"] == "7" and "searches_per_day" not in choices(app)
+    app.number_input(key="cost.exact.traffic_share.1.0").set_value(1.5)
+    press(app, "Apply")
+    assert app.error and "traffic_share" not in choices(app)
+
+
+def test_examples_stand_in_until_they_are_removed(page):
+    app = press(page(price="", value_per_search=""), "Use example values")
+    assert choices(app)["example"] == "yes" and headline(app).startswith("**Example values.**")
+    press(app, "Remove the example values")
+    assert "example" not in choices(app) and "Example" not in headline(app)
+
+
+def test_scenarios_are_saved_used_and_deleted(page, own, monkeypatch):
+    asked = []
+    monkeypatch.setattr(cost_scenarios.dialogs, "delete", lambda *given: asked.append(given))
+    workspace, _of = own
+    app = page(part="scenarios", elasticity="0.25")
+
+    def save_as(name):
+        next(each for each in app.text_input if "Save these" in each.label).set_value(name)
+        press(app, "Save")
+        return json.loads(workspace.setting("scenarios") or "{}")
+
+    assert save_as(" ") == {} and "A scenario needs a name." in said(app)
+    assert save_as("careful")["careful"]["elasticity"] == 0.25
+    [scenarios] = [str(each.value) for each in app.get("html") if "pessimistic" in str(each.value)]
+    rows = re.findall(r"<tr><td class=''><span>([^<]+)</span>", scenarios)
+    assert rows == ["pessimistic", "as set now (expected)", "optimistic", "careful"]
+    press(app, "Restore the defaults")
+    press(app, "Use it")
+    assert app.slider(key="cost.elasticity").value == 0.25
+    press(app, "Delete")
+    [(_title, sentences, delete)] = asked
+    assert sentences == ["careful will be deleted permanently."]
+    delete()
+    assert json.loads(workspace.setting("scenarios")) == {}
+    # There is room for so many, and for another of a name that is there.
+    every = {f"s{place}": Assumptions() for place in range(MOST_SCENARIOS)}
+    workspace.set_setting("scenarios", write_scenarios(every))
+    app.run()
+    assert len(save_as("new")) == MOST_SCENARIOS and "are saved already" in said(app)
+    assert save_as("s0")["s0"]["elasticity"] == 0.25 and "are saved already" not in said(app)
+
+
+def test_the_price_of_a_system_is_of_the_list_or_typed(own, monkeypatch):
+    workspace, of = own
+    save(workspace, FLAT, MACHINE)
+    for keys, thousand, chosen, typed in (
+        ([], [], "", None), (["better=flat"], [], "flat", None), (["better=gone"], [], "", None),
+        (["other=flat"], [], "", None), ([], ["better=4"], "", 4.0), ([], ["better=0"], "", 0.0),
+    ):  # fmt: skip
+        drawn, address_of = drawing(choose_price, of=of, price=keys, thousand=thousand)
+        app = part(drawn, chosen=address_of)
+        assert app.selectbox(key="cost.price.better").value == chosen
+        assert app.number_input(key="cost.thousand.better.USD").value == typed
+    # A price of the list takes the place of a typed one.
+    drawn, address_of = drawing(choose_price, of=of, price="b=flat", thousand=["better=4", "b=5"])
+    app = part(drawn, chosen=address_of)
+    app.selectbox(key="cost.price.better").set_value("own").run()
+    assert (choices(app)["price"], choices(app)["thousand"]) == (["b=flat", "better=own"], "b=5")
+    app.selectbox(key="cost.price.better").set_value("").run()
+    assert choices(app)["price"] == "b=flat"
+    app.number_input(key="cost.thousand.better.USD").set_value(7.0).run()
+    assert choices(app)["thousand"] == ["b=5", "better=7"]
+
+
+def choose_price(study, _options, choice, _assumed):
+    cost_inputs.choose_price(study, choice.system, scenario.listed_prices())
+
+
+EUR = {"currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("given", "steps", "chosen", "rates", "fields"),
+    [
+        ({}, {}, {}, {}, ["rate.EUR.USD"]),
+        # No amount changes its currency without a rate.
+        ({}, {"currency": "EUR"}, {"into": "EUR"}, {}, ["anew.EUR", "rate.USD.EUR"]),
+        ({}, {"currency": "EUR", "rate.USD.EUR": 0.0}, {"into": "EUR"}, {}, None),
+        ({}, {"currency": "EUR", "rate.USD.EUR": 0.5},
+         EUR | {"value_per_search": "1", "thousand": "any=2", "setup_cost": "50"}, {"USD": 0.5},
+         ["rate.USD.EUR"]),
+        # Back in the first currency they are what they were.
+        ({}, {"currency": "EUR", "rate.USD.EUR": 0.5, "back": "USD"}, {}, {"EUR": 2.0}, None),
+        ({}, {"currency": "GBP", "back": "USD"}, {}, {}, ["rate.EUR.USD"]),
+        ({}, {"currency": "GBP", "anew.GBP": 3.0},
+         {"currency": "GBP", "value_per_search": "3", "thousand": None, "setup_cost": None}, {},
+         ["rate.EUR.GBP", "rate.USD.GBP"]),
+        ({}, {"currency": "GBP", "anew.GBP": 0.0},
+         {"currency": "GBP", "value_per_search": "0", "thousand": None, "setup_cost": None}, {},
+         None),
+        # In force already: then it is a rate for prices, and no amount changes.
+        (EUR, {"rate.USD.EUR": 0.5}, EUR, {"USD": 0.5}, None),
+        (EUR, {"rate.USD.EUR": 0.0}, EUR, {}, None),
+        ({"into": "nonsense"}, {}, {"into": "nonsense"}, {}, ["rate.EUR.USD"]),
+    ],
+)  # fmt: skip
+def test_amounts_go_over_into_another_currency(own, given, steps, chosen, rates, fields):
+    typed = {"value_per_search": "2", "thousand": "any=4", "setup_cost": "100"}
+    save(own[0], EURO, EURO | {"key": "second"})
+    app = part(lambda: (cost_currency.choose(scenario.listed_prices().values()), scenario.rates()),
+               chosen=typed | given)  # fmt: skip
+    for key, value in steps.items():
+        if key in ("currency", "back"):
+            app.selectbox(key="cost.currency").set_value(value).run()
+        else:
+            app.number_input(key=f"cost.{key}").set_value(value).run()
+    # The last one is heard before the next drawing.
+    app.run()
+    assert not app.exception
+    found = {name: value for name, value in choices(app).items() if name != "rate"}
+    wanted = {"currency": "USD"} | typed | chosen
+    assert {"currency": "USD"} | found == {k: v for k, v in wanted.items() if v}
+    assert app.session_state["found"][1] == rates
+    if fields is not None:
+        assert sorted(each.key.removeprefix("cost.") for each in app.number_input) == fields
+
+
+# Before any run.
+
+TYPED = {"quality_before": "0.5", "quality_after": "0.6", "thousand": "any=2"}
+BEFORE_ANY_RUN = {
+    "the published example": {},
+    "typed numbers": TYPED | {"value_per_search": "0.02"},
+    "0 is a price": {"thousand": "any=0"},
+    "in euros at a rate": {"currency": "EUR", "rate": "USD=0.5"},
+    "in euros without a rate": {"currency": "EUR", "value_per_search": "1"},
+    "a quality of 0": {"quality_before": "0"},
+    "one out of range": {"quality_before": "10000000001", "quality_after": "-0.1"},
+    "the largest": {"quality_before": "1e10"},
+    "words": {"quality_before": "words"},
+}
+
+
+def test_the_calculator_before_any_run(sets, approved):
+    def drawn():
+        cost_roi.before_any_run(view.study("cost"))
+        return address.lost()
+
+    found = {}
+    for why, chosen in BEFORE_ANY_RUN.items():
+        app = part(drawn, chosen=chosen | {"data": sets["bare"], "metric": "hit", "k": "1"})
+        lines = page_text(app).splitlines()
+        start = next(at for at, line in enumerate(lines) if "Hit@1 without" in line)
+        found[why] = "\n".join([*lines[start:], *map(str, app.session_state["found"].items())])
+    approved("pages/cost_before_any_run.en", table(found))
+
+
+def test_a_typed_quality_is_in_the_address(sets):
+    app = part(lambda: cost_roi.before_any_run(view.study("cost")), chosen={"data": sets["bare"]})
+    app.number_input(key="cost.quality_before").set_value(0.5).run()
+    app.number_input(key="cost.quality_after").set_value(0.6).run()
+    app.number_input(key="cost.thousand.any.USD").set_value(2.0).run()
+    assert "20.0000%" in page_text(app)
+    assert {name: choices(app)[name] for name in TYPED} == TYPED
