@@ -15,7 +15,7 @@ from rankdash.ui.widgets.text import markdown_safe
 _GUESSED = "upload.guessed"
 _NO_COLUMN = ""
 # Of all files together: of larger ones the beginning is looked at, so that a page stays quick.
-_MOST_BYTES = 5_000_000
+MOST_BYTES = 5_000_000
 _WIDTH = 170
 
 
@@ -28,9 +28,9 @@ def draw(
     title: the name of a field on the page.
     """
     dropped = tuple(file.content for file in files)
-    large = sum(file.size for file in files) > _MOST_BYTES
+    large = sum(file.size for file in files) > MOST_BYTES
     if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
-        found = guessed(files, _MOST_BYTES // len(files))
+        found = guessed(files, MOST_BYTES // len(files))
         st.session_state[_GUESSED] = (dropped, found)
     if large:
         st.caption(

@@ -41,7 +41,7 @@ def _said() -> None:
     found: TakenIn | None = st.session_state.pop(_SAID, None)
     if found is None:
         return
-    st.success(_added(found), icon=":material/check_circle:")
+    st.success(added(found), icon=":material/check_circle:")
     shown = found.findings[:_MOST_FINDINGS]
     lines = [f"- {markdown_safe(finding_text(each), 300)}" for each in shown]
     more = len(found.findings) - len(shown)
@@ -132,7 +132,7 @@ def _import() -> None:
     st.rerun()
 
 
-def _added(found: TakenIn) -> str:
+def added(found: TakenIn) -> str:
     new = found.added
     words = {
         "datasets": ngettext("{n} data set", "{n} data sets", new["datasets"]),
