@@ -2,214 +2,205 @@
 
 import io
 import json
+import math
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from rankdash.i18n import speaking
+from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import images, queries_csv
-from rankdash.reporting.report import SECTIONS
-from rankdash.ui.report import report_exports
+from rankdash.reporting.report import SECTIONS, Front
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.ui.report import report_exports, report_preview, report_view
+from rankdash.ui.sidebar import view
 from rankdash.ui.sidebar.view import PAGES
-from tests.stored import keep_lists, keep_rows
-from tests.ui.test_pages import open_page, texts
-
-# What the page does, and the files that its buttons would make.
-FILES = """
-import streamlit as st
-from rankdash.ui.report import report_exports, report_view
-from rankdash.ui.report import report_view
-from rankdash.ui.sidebar import sidebar, view
-from rankdash.ui.state import address, pickers
-from rankdash.reporting.report import Front, SECTIONS
-pickers.restore()
-sidebar.choose_language()
-sidebar.draw_sidebar(analysis=True)
-study = view.study("report")
-study = report_view.for_report(study)
-front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language={language!r})
-st.session_state["study"] = study
-st.session_state["front"] = front
-"""
+from tests.approved import table
+from tests.stored import keep_rows
+from tests.ui.conftest import ROWS, opened_at
+from tests.ui.page_text import page_text
+from tests.ui.sessions import page, part, said
+from tests.ui.test_pages import open_page
 
 
-def labels(app: AppTest) -> list[str]:
-    return [each.label for each in app.get("download_button")]
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Name → id of data sets that no test changes."""
+    with opened_at(tmp_path_factory.mktemp("home")) as workspace:
+        blank = "query_id,doc_id,label,score\na b,c,1,1\na b,d,0,2\n"
+        few = "".join(f"q{q},d{d},{int(d == q)},{3 - d}\n" for q in range(3) for d in range(3))
+        found = {
+            "shop": keep_rows(workspace, ROWS, "Shop"),
+            "blank": keep_rows(workspace, blank, "Blank"),
+            "few": keep_rows(workspace, f"query_id,doc_id,label,score\n{few}", "Few"),
+            "alone": keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\n", "Alone"),
+        }
+
+        def keep(name, of, lists, ms=math.nan):
+            run = run_from_ranking(name, found[of], Ranking.from_lists(lists), f"{name}.csv")
+            workspace.save_run(replace(run, id=name, queries=run.queries.assign(latency_ms=ms)))
+
+        keep("turned", "blank", [("a b", ["c", "d"], [2.0, 1.0])])
+        keep("few", "few", [("q1", ["d1", "d0"], [2.0, 1.0])])
+        for shift, name in enumerate(("better", "timed", "worse")):
+            lists = []
+            for q in range(16):
+                order = [f"d{d}" for d in range(4) if d != q % 4]
+                order.insert(shift, f"d{q % 4}")
+                lists.append((f"q{q}", order, np.arange(4.0, 0, -1)))
+            keep(name, "shop", lists, 12.0 if name == "timed" else math.nan)
+        yield found
 
 
-def made(language: str = "en", **params: str) -> AppTest:
-    app = AppTest.from_string(FILES.replace("{language!r}", repr(language)), default_timeout=300)
-    for name, value in params.items():
-        app.query_params[name] = value
-    return app.run()
+def chosen_in(sets, of="shop", systems=("better",), **changed):
+    usual = {"data": sets[of], "base": "first-stage", "metric": "ndcg", "k": "10"}
+    return usual | {"system": list(systems)} | changed
 
 
-def test_it_offers_the_report_and_every_file_with_a_line_on_what_it_is_for(app, stored):
-    page = open_page(app, "report")
-    assert labels(page) == [
-        *("Make the report and save it", "ZIP", "CSV", "Parquet", "JSON"),
-        *(
-            "Markdown",
-            "LaTeX",
-            "LaTeX with intervals",
-            "CSV",
-            "Judgments (relevance labels)",
-            "First stage",
-            "better",
-        ),
-        # Hard negatives of each.
-        *("First stage", "better"),
-    ]
-    said = texts(page)
-    for purpose in ("for decision makers", "For a spreadsheet", "for a paper", "trec_eval"):
-        assert purpose.casefold() in said.casefold()
+BOTH = {"thousand": ["better=1", "worse=1"], "value_per_search": "0.02"}
+WORSE = {"systems": ["worse"], "thousand": "worse=1", "value_per_search": "0.02"}
+SECTIONS_OF = {
+    "usual": {},
+    "two systems, one of them timed": {"systems": ["better", "timed"]},
+    "a metric without a cutoff": {"metric": "r_precision"},
+    "a metric whose changes have no reasons": {"metric": "judged"},
+    "a value without a price": {"value_per_search": "0.02"},
+    "a price without a value": {"thousand": "better=1"},
+    "both": {"thousand": "better=1", "value_per_search": "0.02"},
+    "example values": {"example": "yes"},
+    "it does not pay off": WORSE,
+    "one pays and one does not": BOTH | {"systems": ["better", "worse"]},
+    "too few queries, no own segments": {"of": "few", "systems": ["few"]},
+}  # fmt: skip
 
 
-def test_each_section_says_what_it_would_say_or_who_gives_what_is_missing(app, stored):
-    page = open_page(app, "report")
-    told = {box.key: box for box in page.checkbox}
-    assert len(told) == len(SECTIONS)
-    said = texts(page)
-    assert "better: better" in said
-    assert "better: 11 helped, 0 hurt" in said
-    # The ranking came from a file.
-    assert "Nothing was timed" in said
-    assert told["report.section.latency"].disabled
-    assert not told["report.section.verdict"].disabled
+def previewed(sets, lang="en", **changed):
+    def drawn():
+        found = report_preview.of(report_view.for_report(view.study("report")))
+        return [
+            f"{section}: {each.summary} {'(empty)' * each.empty} {each.page} {each.link}".rstrip()
+            for section, each in found.items()
+        ]
+
+    return part(drawn, lang=lang, chosen=chosen_in(sets, **changed)).session_state["found"]
 
 
-def test_a_preset_chooses_sections_and_those_can_be_changed_after_it(app, stored):
-    page = open_page(app, "report")
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_each_section_would_say(sets, approved, lang):
+    cases = SECTIONS_OF if lang == "en" else {"usual": {}, "it does not pay off": WORSE}
+    told = {why: previewed(sets, lang, **changed) for why, changed in cases.items()}
+    other = {why: [each for each in told[why] if each not in told["usual"]] for why in cases}
+    lines = {why: "\n".join(other[why] or told[why]) for why in cases}
+    approved(f"pages/report_sections.{lang}", table(lines))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_the_page_offers(sets, approved, monkeypatch, lang):
+    told = {"usual": page_text(page("report", lang=lang, chosen=chosen_in(sets)))}
+    blank = page("report", lang=lang, chosen=chosen_in(sets, of="blank", systems=["turned"]))
+    told["ids with blanks, no texts"] = page_text(blank)
+    told["no challenger"] = page_text(
+        page("report", lang=lang, chosen=chosen_in(sets, of="alone", systems=[]))
+    )
+    monkeypatch.setattr(images, "browser", lambda: None)
+    told["no browser on the machine"] = page_text(page("report", lang=lang, chosen=chosen_in(sets)))
+    approved(f"pages/report.{lang}", table(told))
+    if lang == "en":
+        closed = [each.proto for each in blank.get("download_button") if each.proto.disabled]
+        assert {each.help for each in closed} == {
+            "Ids with blanks cannot stand in a TREC file.",
+            "The data set has no texts of queries and documents.",
+        }
+
+
+def test_a_preset_chooses_sections_and_those_can_be_changed_after_it(sets):
+    app = page("report", chosen=chosen_in(sets))
 
     def in_force():
-        buttons = {name: page.button(key=f"report.preset.{name}") for name in ("decision", "full")}
-        return [name for name, button in buttons.items() if button.proto.type == "primary"]
+        buttons = {name: app.button(key=f"report.preset.{name}") for name in ("decision", "full")}
+        return [name for name, each in buttons.items() if each.proto.type == "primary"]
 
     # Latency was not measured, so that all that there is counts as the full report.
-    assert in_force() == ["full"]
-    page.button(key="report.preset.decision").click().run()
-    assert [box.key for box in page.checkbox if box.value] == ["report.section.decision"]
+    assert in_force() == ["full"] and len(app.checkbox) == len(SECTIONS)
+    app.button(key="report.preset.decision").click().run()
+    assert [box.key for box in app.checkbox if box.value] == ["report.section.decision"]
     assert in_force() == ["decision"]
-    page.checkbox(key="report.section.data").check().run()
+    app.checkbox(key="report.section.data").check().run()
     assert in_force() == []
-    page.checkbox(key="report.section.data").uncheck().run()
-    assert in_force() == ["decision"]
-    page.button(key="report.preset.full").click().run()
-    assert all(box.value for box in page.checkbox if not box.disabled)
-    assert in_force() == ["full"]
+    app.checkbox(key="report.section.data").uncheck().run()
+    app.button(key="report.preset.full").click().run()
+    assert all(box.value for box in app.checkbox if not box.disabled) and in_force() == ["full"]
+    for box in app.checkbox:
+        if not box.disabled:
+            app.checkbox(key=box.key).uncheck()
+    app.run()
+    assert "Choose at least one section." in said(app)
+    assert app.get("download_button")[0].proto.disabled
 
 
 def test_what_was_typed_stays_while_another_page_is_looked_at(app, stored):
-    page = open_page(app, "report")
-    page.text_input(key="report.title").set_value("Ship it?").run()
-    page.text_area(key="report.note").set_value("We **will**.").run()
-    page.checkbox(key="report.section.verdict").uncheck().run()
-    page.switch_page(str(PAGES / "overview.py")).run()
-    page.switch_page(str(PAGES / "report.py")).run()
-    assert page.text_input(key="report.title").value == "Ship it?"
-    assert page.text_area(key="report.note").value == "We **will**."
-    assert not page.checkbox(key="report.section.verdict").value
+    open_page(app, "report")
+    app.text_input(key="report.title").set_value("Ship it?").run()
+    app.text_area(key="report.note").set_value("We **will**.").run()
+    app.checkbox(key="report.section.verdict").uncheck().run()
+    app.file_uploader[0].set_value(("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(9), "image/png")).run()
+    assert "Logo: logo" in said(app) and not app.error
+    app.switch_page(str(PAGES / "overview.py")).run()
+    app.switch_page(str(PAGES / "report.py")).run()
+    assert app.text_input(key="report.title").value == "Ship it?"
+    assert app.text_area(key="report.note").value == "We **will**."
+    assert not app.checkbox(key="report.section.verdict").value
+    assert not app.file_uploader
+    app.button(key="report.logo.away").click().run()
+    assert app.file_uploader and "Logo: logo" not in said(app)
 
 
-def test_a_logo_is_kept_and_can_be_taken_away(app, stored):
-    page = open_page(app, "report")
-    page.file_uploader[0].set_value(
-        ("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(9), "image/png")
-    ).run()
-    assert "Logo: logo" in texts(page)
-    assert not page.error
-    page.switch_page(str(PAGES / "overview.py")).run()
-    page.switch_page(str(PAGES / "report.py")).run()
-    assert not page.file_uploader
-    page.button(key="report.logo.away").click().run()
-    assert page.file_uploader
-    assert "Logo: logo" not in texts(page)
-
-
-def test_a_logo_that_is_no_picture_is_refused_in_words(app, stored):
-    page = open_page(app, "report")
-    page.file_uploader[0].set_value(("logo.png", b"<svg onload=alert(1)>", "image/png")).run()
-    assert "no picture that a report can hold" in page.error[0].value
+def test_a_logo_that_is_no_picture_is_refused_in_words(sets):
+    app = page("report", chosen=chosen_in(sets))
+    app.file_uploader[0].set_value(("logo.png", b"<svg onload=alert(1)>", "image/png")).run()
+    assert "no picture that a report can hold" in app.error[0].value
     # And it is not in the report.
-    assert page.file_uploader
+    assert app.file_uploader
 
 
-def test_without_a_section_there_is_nothing_to_make(app, stored):
-    page = open_page(app, "report")
-    for box in page.checkbox:
-        if not box.disabled:
-            page.checkbox(key=box.key).uncheck()
-    page.run()
-    assert "Choose at least one section." in texts(page)
-    assert page.get("download_button")[0].proto.disabled
+def study_of(sets, **changed):
+    def drawn():
+        return report_view.for_report(view.study("report"))
 
-
-def test_without_a_challenger_it_says_what_to_do(app, workspace):
-    keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\n", "Alone")
-    page = open_page(app, "report")
-    assert "Nothing to compare with yet" in texts(page)
-    assert not page.get("download_button")
-
-
-def test_ids_with_blanks_keep_the_trec_files_back_and_say_why(app, workspace):
-    rows = "query_id,doc_id,label,score\na b,c,1,1\na b,d,0,2\n"
-    kept = keep_rows(workspace, rows, "Blank")
-    keep_lists(workspace, kept, [("a b", ["c", "d"], [2.0, 1.0])], "turned.csv", "turned")
-    page = open_page(app, "report")
-    disabled = {each.label for each in page.get("download_button") if each.proto.disabled}
-    assert disabled == {"Judgments (relevance labels)", "First stage", "turned"}
-    helps = {each.proto.help for each in page.get("download_button") if each.proto.disabled}
-    # The second is of the hard negatives.
-    assert helps == {
-        "Ids with blanks cannot stand in a TREC file.",
-        "The data set has no texts of queries and documents.",
-    }
-
-
-def test_without_a_browser_on_the_machine_it_says_that_the_zip_has_no_pictures(
-    app, stored, monkeypatch
-):
-    assert "has no pictures" not in texts(open_page(app, "report"))
-    monkeypatch.setattr(images, "browser", lambda: None)
-    assert {*texts(open_page(app, "report")).splitlines()} >= {
-        "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine that "
-        "runs rankdash. The camera above any chart saves it as SVG, in the colours you see it in."
-    }
+    return part(drawn, chosen=chosen_in(sets, **changed)).session_state["found"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.browser
-def test_the_zip_holds_the_report_in_the_language_of_the_reader(stored, language):
+def test_the_zip_holds_the_report_in_the_language_of_the_reader(sets, language):
     # The manifest counts in whole seconds.
     started = datetime.now(UTC).replace(microsecond=0)
-    files = made(language, lang=language)
-    study, front = files.session_state["study"], files.session_state["front"]
+    study = study_of(sets)
+    front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language=language)
     with speaking(language):
         archive = zipfile.ZipFile(io.BytesIO(report_exports.whole(study, front)))
     manifest = json.loads(archive.read("manifest.json"))
-    assert manifest["data_set"]["id"] == stored
-    page = archive.read("report.html").decode()
-    assert f'<html lang="{language}">' in page
-    assert ("各系统" in page or "查询" in page) == (language == "zh")
+    assert manifest["data_set"]["id"] == sets["shop"]
+    html = archive.read("report.html").decode()
+    assert f'<html lang="{language}">' in html
+    assert ("各系统" in html or "查询" in html) == (language == "zh")
     assert started <= datetime.fromisoformat(manifest["made_utc"]) <= datetime.now(UTC)
     # What the manifest names is what a program finds in the table.
-    table = pd.read_parquet(io.BytesIO(archive.read("queries.parquet")))
-    assert set(table.columns) == set(manifest["query_columns"])
-    assert len(table) == len(queries_csv.frame(study)) == 32
+    rows = pd.read_parquet(io.BytesIO(archive.read("queries.parquet")))
+    assert set(rows.columns) == set(manifest["query_columns"])
+    assert len(rows) == len(queries_csv.frame(study)) == 32
 
 
-def test_the_scenario_of_the_cost_page_is_in_it(stored):
-    plain = made().session_state["study"]
-    assert not plain.money.given
-    (system,) = plain.challengers
-    own = made(
-        searches_per_day="5000", currency="EUR", rate="USD=0.9", thousand=f"{system}=2"
-    ).session_state["study"]
-    assert own.money.given
-    assert own.money.currency == "EUR"
-    assert own.money.assumptions.searches_per_day == 5000
-    assert own.money.rates == {"USD": 0.9}
-    assert {name: each.price.amount for name, each in own.money.prices.items()} == {system: 2.0}
+def test_the_scenario_of_the_cost_page_is_in_it(sets):
+    assert not study_of(sets).money.given
+    own = study_of(
+        sets, searches_per_day="5000", currency="EUR", rate="USD=0.9", thousand="better=2"
+    )
+    money = own.money
+    assert (money.currency, money.assumptions.searches_per_day) == ("EUR", 5000)
+    assert money.given and money.rates == {"USD": 0.9}
+    assert {name: each.price.amount for name, each in money.prices.items()} == {"better": 2.0}
