@@ -85,10 +85,10 @@ def restore() -> None:
     st.session_state[_PAGE] = page
     if another_page or not given:
         address.forget_lost()
-    if not _behind():
+    if not behind():
         _under_way().clear()
     _note_going_back()
-    if given and given != address.written() and (_gone_back() or not address.is_known(given)):
+    if given and given != address.written() and (gone_back() or not address.is_known(given)):
         address.take_over(given)
 
 
@@ -194,19 +194,19 @@ def show(
             turns.cut_short.discard(key)
 
     def hear() -> None:
-        behind = _behind()
-        if _gone_back() or (behind and st.session_state[key] in _under_way().get(key, ())):
+        late = behind()
+        if gone_back() or (late and st.session_state[key] in _under_way().get(key, ())):
             # Nobody moved it: the browser had not heard yet of what it was put to.
             _unsent().add(key)
             return
         changed()
-        if behind and key in _under_way():
+        if late and key in _under_way():
             # What it was put to is still under way, and would be shown.
             _unsent().add(key)
         else:
             # It is ready, then, and stands where the person put it.
             _unsent().discard(key)
-        if not behind:
+        if not late:
             _under_way().clear()
 
     if key in turns.cut_short and key in st.session_state:
@@ -245,7 +245,7 @@ def shown() -> None:
     language.shown()
 
 
-def _behind() -> bool:
+def behind() -> bool:
     """Whether a click comes with an address of before: what was written since, and what was sent
     before that, had not reached the browser. Right after going back the address cannot tell."""
     if time.monotonic() - st.session_state.get(_BACK, -math.inf) < _UNDER_WAY_S:
@@ -254,7 +254,7 @@ def _behind() -> bool:
     return given != address.written() and address.is_known(given)
 
 
-def _gone_back() -> bool:
+def gone_back() -> bool:
     """Whether the address was reached by going back, or forward again."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
@@ -262,7 +262,7 @@ def _gone_back() -> bool:
 
 def _note_going_back() -> None:
     """What the person went back to is on its way: as a run begins, and again as it ends."""
-    if _gone_back():
+    if gone_back():
         st.session_state[_BACK] = time.monotonic()
 
 

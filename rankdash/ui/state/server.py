@@ -114,7 +114,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
         _log.error("%s", error)
     place.sweep()
     prepare()
-    _announce()
+    announce()
     watching = asyncio.create_task(redraw.watch(workspace))
     try:
         yield None
@@ -128,7 +128,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
                 _log.error("%s", error)
 
 
-def _announce() -> None:
+def announce() -> None:
     """Print the address, and open it in a browser where there is one and nobody declined it."""
     host, port = bound_to(), st.get_option("server.port")
     front = os.environ.get(FRONT_VARIABLE)

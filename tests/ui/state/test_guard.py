@@ -50,44 +50,31 @@ def ask(monkeypatch):
 OWN = ["localhost", "LOCALHOST:8501", "app.localhost", "127.0.0.1:8501", "127.1.2.3", "[::1]:8501"]
 FOREIGN = ["evil.example", "evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example",
            "evil.example.", "", "xn--lcalhost-0za", "[::1].evil.example:80"]  # fmt: skip
+BOUND = ["127.0.0.1", "localhost", "0.0.0.0", "192.168.1.5"]
+# Hosts that are asked, what the server is bound to, what the front of several servers is, and
+# whether it answers.
+ANSWERS = [
+    *(([host], bound, "", True) for host in OWN for bound in ("127.0.0.1", "0.0.0.0")),
+    *(([host], bound, "", False) for host in FOREIGN for bound in BOUND),
+    ([], "127.0.0.1", "", False), (["localhost", "evil.example"], "127.0.0.1", "", False),
+    # A server for others answers under its addresses.
+    (["192.168.1.5:8501"], "127.0.0.1", "", False), (["rack7"], "rack7", "", True),
+    *((["192.168.1.5:8501"], bound, "", True) for bound in ("0.0.0.0", "::", "192.168.1.5")),
+    *((["[fd00::5]"], bound, "", True) for bound in ("0.0.0.0", "::", "192.168.1.5")),
+    # One of several servers, itself bound to loopback, as the address that browsers reach.
+    (["192.168.1.5:8501"], "127.0.0.1", "0.0.0.0:8501", True),
+    (["evil.example"], "127.0.0.1", "0.0.0.0:8501", False),
+    (["[fd00::5]:8501"], "127.0.0.1", ":::8501", True),
+    (["192.168.1.5:8501"], "0.0.0.0", "127.0.0.1:8501", False),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", OWN)
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_this_machine_is_answered(ask, host, kind):
-    assert ask(host, kind=kind) == "passed"
-    assert ask(host, kind=kind, bound="0.0.0.0") == "passed"
-
-
-@pytest.mark.parametrize("host", FOREIGN)
-@pytest.mark.parametrize("bound", ["127.0.0.1", "localhost", "0.0.0.0", "192.168.1.5"])
-def test_a_foreign_name_is_refused(ask, host, bound):
-    assert ask(host, bound=bound) == 421
-    assert ask(host, kind="websocket", bound=bound) == "closed"
-
-
-def test_no_host_and_one_of_two_that_is_foreign_are_refused(ask):
-    assert ask() == 421
-    assert ask("localhost", "evil.example") == 421
-
-
-def test_a_server_for_others_answers_under_its_addresses(ask):
-    assert ask("192.168.1.5:8501") == 421
-    for bound in ("0.0.0.0", "::", "192.168.1.5"):
-        assert ask("192.168.1.5:8501", bound=bound) == "passed"
-        assert ask("[fd00::5]", bound=bound) == "passed"
-    assert ask("rack7", bound="rack7") == "passed"
-
-
-def test_one_of_several_servers_answers_as_the_address_that_browsers_reach(ask, monkeypatch):
-    """It is itself bound to loopback."""
-    monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8501")
-    assert ask("192.168.1.5:8501") == "passed"
-    assert ask("evil.example") == 421
-    monkeypatch.setenv(FRONT_VARIABLE, ":::8501")
-    assert ask("[fd00::5]:8501") == "passed"
-    monkeypatch.setenv(FRONT_VARIABLE, "127.0.0.1:8501")
-    assert ask("192.168.1.5:8501", bound="0.0.0.0") == 421
+@pytest.mark.parametrize(("hosts", "bound", "front", "answered"), ANSWERS)
+def test_a_server_answers_under_its_own_names(ask, monkeypatch, hosts, bound, front, answered):
+    if front:
+        monkeypatch.setenv(FRONT_VARIABLE, front)
+    assert ask(*hosts, bound=bound) == ("passed" if answered else 421)
+    assert ask(*hosts, bound=bound, kind="websocket") == ("passed" if answered else "closed")
 
 
 HERE = "localhost:8501"
@@ -107,19 +94,17 @@ def test_only_its_own_pages_open_a_web_socket_or_change_something(ask, bound):
         assert ask(HERE, bound=bound, origin=origin) == "passed"
 
 
-def test_a_proxy_may_leave_out_its_port_where_its_name_is_listed(ask, monkeypatch):
-    page, host = "https://search.example.org:8443", "search.example.org"
-    monkeypatch.setenv(allowed.HOSTS, "search.example.org")
-    for origin, passed in ((page, "passed"), ("http://localhost:3000", "closed")):
-        assert ask(host, kind="websocket", origin=origin) == passed
-    for cors, passed in (((), "closed"), (["https://front.example"], "passed")):
-        assert ask(host, kind="websocket", origin="https://front.example", cors=cors) == passed
-
-
-def test_names_that_are_listed_are_answered(ask, monkeypatch):
+def test_names_that_are_listed_are_answered_and_their_proxy_may_leave_out_its_port(
+    ask, monkeypatch
+):
+    page, front = "https://search.example.org:8443", "https://front.example"
     monkeypatch.setenv(allowed.HOSTS, "Search.example.org, other")
     for host in ("search.example.org", "SEARCH.example.org:443", "other"):
         assert ask(host) == ask(host, kind="websocket") == "passed"
+        assert ask(host, kind="websocket", origin=page) == "passed"
+        assert ask(host, kind="websocket", origin="http://localhost:3000") == "closed"
+        assert ask(host, kind="websocket", origin=front) == "closed"
+        assert ask(host, kind="websocket", origin=front, cors=[front]) == "passed"
     assert ask("example.org") == 421
     monkeypatch.setenv(allowed.HOSTS, "*")
     assert ask("example.org") == "passed"

@@ -2,7 +2,6 @@
 row, without a browser."""
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, RerunException, StopException
@@ -12,119 +11,81 @@ from rankdash.ui.state import pickers
 UNSET = object()
 
 
+class Browser:
+    """How far it is, in which language it was last drawn, and the address that comes with a run."""
+
+    behind = gone_back = language = False
+    given: dict[str, list[str]] = {}  # noqa: RUF012 - replaced, never changed
+    url, time = "", 100.0
+
+
 @pytest.fixture
-def lag(session, monkeypatch):
-    """How far the browser is, and in which language it was last drawn."""
-    now = SimpleNamespace(behind=False, gone_back=False, language=False)
-    monkeypatch.setattr(pickers, "_behind", lambda: now.behind)
-    monkeypatch.setattr(pickers, "_gone_back", lambda: now.gone_back)
+def browser(session, monkeypatch):
+    now = Browser()
+    monkeypatch.setattr(pickers, "gone_back", lambda: now.gone_back)
     monkeypatch.setattr(pickers.language, "changed", lambda: now.language)
     monkeypatch.setattr(pickers.language, "shown", lambda: None)
     return now
 
 
-class Widget:
-    """One that is drawn at a value, and moved."""
-
-    def __init__(self, session) -> None:
-        self.session, self.chosen, self.heard = session, [], None
-
-    def draw(self, value: str):
-        """What it starts at, unless its value was sent; None then."""
-        begun = []
-
-        def drawn(value=UNSET, key="", on_change=None):
-            begun.append(value)
-            self.heard = on_change
-
-        pickers.show(drawn, "w", value, lambda: self.chosen.append(self.session["w"]))()
-        assert self.session["w"] == value
-        return None if begun == [UNSET] else begun[0]
-
-    def move(self, value: str) -> None:
-        self.session["w"] = value
-        self.heard()
-
-
 @pytest.fixture
-def widget(session, lag):
-    return Widget(session)
+def lag(browser, monkeypatch):
+    monkeypatch.setattr(pickers, "behind", lambda: browser.behind)
+    return browser
 
 
-def test_a_value_is_sent_until_the_script_ends_and_then_it_only_starts_there(widget):
-    assert widget.draw("a") is None
-    assert widget.draw("a") is None
-    pickers.shown()
-    assert widget.draw("a") == "a"
-    assert widget.draw("a") == "a"
-
-
-def test_a_widget_that_is_put_elsewhere_is_sent(widget):
-    widget.draw("a")
-    pickers.shown()
-    assert widget.draw("b") is None
-    pickers.shown()
-    assert widget.draw("b") == "b"
-
-
-def test_in_another_language_a_value_is_sent_anew(widget, lag):
-    widget.draw("a")
-    pickers.shown()
-    lag.language = True
-    assert widget.draw("a") is None
-
-
-def test_what_a_person_moves_in_step_is_chosen_and_stays_where_it_is(widget):
-    widget.draw("a")
-    widget.move("b")
-    assert widget.chosen == ["b"]
+# Why → what happens: "a" is drawn at a; "+a" is moved to it by a person, or reported by the
+# browser; "." ends the script; a word is how far the browser is. After the arrow: what is done at
+# each letter: "sent", or "starts" there, "chosen", or "heard" in vain.
+STORIES = {
+    "sent until the script ends, then it only starts there": "a a . a a → sent sent starts starts",
+    "put elsewhere": "a . b . b → sent sent starts",
+    "other words are sent anew": "a . language a → sent sent",
     # The run that drew it did not end, and the widget is ready all the same.
-    assert widget.draw("b") == "b"
+    "moved in step": "a +b b → sent chosen starts",
+    "a late report is no move, and what was put there is sent again": (
+        "a . b . behind +a b → sent sent heard sent"),
+    # It may be reported late once more.
+    "moved while something is under way": (
+        "a . b . behind +a b +c c → sent sent heard sent chosen sent"),
+    "in step again, the same value is a choice": (
+        "a . b . behind +a b +c c . step +a behind a +b b → "
+        "sent sent heard sent chosen sent chosen starts chosen starts"),
+    "never put elsewhere, it is heard all the same": "a behind +b b → sent chosen starts",
+    # The address says more than a widget.
+    "after going back": "a . back +b =a a → sent heard sent",
+}  # fmt: skip
 
 
-def test_a_browser_that_has_not_heard_of_a_value_does_not_take_it_back(widget, lag):
-    widget.draw("a")
-    pickers.shown()
-    widget.draw("b")
-    pickers.shown()
-    lag.behind = True
-    widget.move("a")
-    assert widget.chosen == [], "nobody moved it"
-    # It is sent again, and may be reported late once more.
-    assert widget.draw("b") is None
-    widget.move("c")
-    assert widget.chosen == ["c"]
-    assert widget.draw("c") is None, "what was sent before is still under way"
-    pickers.shown()
-    # In step again, the same value is a choice.
-    lag.behind = False
-    widget.move("a")
-    assert widget.chosen == ["c", "a"]
-    lag.behind = True
-    assert widget.draw("a") == "a"
-    widget.move("b")
-    assert widget.chosen == ["c", "a", "b"]
-    assert widget.draw("b") == "b", "nothing is under way any more"
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_a_widget_is_sent_its_value_as_seldom_as_possible(session, lag, story):
+    happens, done = (each.split() for each in story.split(" → "))
+    told, heard, chosen = [], [], []
 
+    def widget(value=UNSET, key="", on_change=None):
+        told.append("sent" if value is UNSET else "starts")
+        heard.append(on_change)
 
-def test_a_person_who_moves_what_was_never_put_elsewhere_is_heard_though_the_browser_lags(
-    widget, lag
-):
-    widget.draw("a")
-    lag.behind = True
-    widget.move("b")
-    assert widget.chosen == ["b"]
-    assert widget.draw("b") == "b"
-
-
-def test_after_going_back_the_address_says_more_than_a_widget(widget, lag):
-    widget.draw("a")
-    pickers.shown()
-    lag.gone_back = True
-    widget.move("b")
-    assert widget.chosen == []
-    widget.session["w"] = "a"
-    assert widget.draw("a") is None
+    for each in happens:
+        match each:
+            case ".":
+                pickers.shown()
+            case "language":
+                lag.language = True
+            case "behind" | "step":
+                lag.behind = each == "behind"
+            case "back":
+                lag.gone_back = True
+            case _ if each[0] in "+=":
+                session["w"] = each[1]
+                if each[0] == "+":
+                    before = len(chosen)
+                    heard[-1]()
+                    told.append("chosen" if len(chosen) > before else "heard")
+            case _:
+                pickers.show(widget, "w", each, lambda: chosen.append(session["w"]))()
+                assert session["w"] == each
+    assert told == done
 
 
 def test_changes_are_heard_one_at_a_time_though_their_runs_overlap(session, lag):
@@ -178,7 +139,6 @@ def test_a_change_that_was_cut_short_is_heard_when_the_widget_is_next_drawn(
     again.clear()
     assert kept == []
     pickers.show(drawn, "w", "a", keep)()
-    assert kept == ["b", "rerun"]
     pickers.show(drawn, "w", "b", keep)()
     assert kept == ["b", "rerun"]
 
@@ -197,7 +157,7 @@ def test_an_empty_field_is_empty_and_not_at_its_least_value(session, lag, value,
     assert seen == {"value": value}
 
 
-@pytest.mark.parametrize(("value", "start"), [("a", 0), ("b", 1)])
+@pytest.mark.parametrize(("value", "start"), [("a", 0), ("b", 1), (None, None)])
 def test_a_list_starts_at_the_place_of_its_value(session, lag, value, start):
     seen = {}
 
@@ -206,19 +166,10 @@ def test_a_list_starts_at_the_place_of_its_value(session, lag, value, start):
 
     pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
     assert seen == {"index": None, "heard": True}
-    pickers.shown()
-    pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
-    assert seen["index"] == start
-
-
-def test_a_list_of_which_nothing_is_chosen_is_given_no_value(session, lag):
-    seen = []
-
-    def choice(options=(), index=None, key="", on_change=None):
-        seen.append(index)
-
-    pickers.show(choice, "w", None, lambda: None, ["a", "b"])()
-    assert seen == [None]
+    if value:
+        pickers.shown()
+        pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
+        assert seen["index"] == start
 
 
 @pytest.mark.parametrize(
@@ -244,34 +195,27 @@ NOW, BEFORE, NEW = {"k": ["5"]}, {"k": ["3"]}, {"k": ["9"]}
 
 
 @pytest.fixture
-def address(session, monkeypatch):
-    """An address that was written last, one of before, and one that was never here."""
-    told = SimpleNamespace(given={}, taken=[], forgotten=0, path="/queries", back=False, time=100.0)
-
-    def forget() -> None:
-        told.forgotten += 1
-
+def come(browser, session, monkeypatch):
+    """A run with an address: that which was written last, one of before, or one that was never
+    here. Returns what was taken over of it, and how often it was forgotten what a link lost."""
+    taken, forgotten = [], []
     for name, what in {
-        "given": lambda: told.given,
-        "written": lambda: NOW,
+        "given": lambda: browser.given, "written": lambda: NOW, "take_over": taken.append,
         "is_known": lambda given: given in (NOW, BEFORE),
-        "take_over": lambda given: told.taken.append(given),
-        "forget_lost": forget,
-    }.items():
+        "forget_lost": lambda: forgotten.append(1),
+    }.items():  # fmt: skip
         monkeypatch.setattr(pickers.address, name, what)
-    monkeypatch.setattr(pickers, "_gone_back", lambda: told.back)
-    monkeypatch.setattr(pickers.time, "monotonic", lambda: told.time)
-    context = SimpleNamespace(url="")
-    monkeypatch.setattr(pickers, "st", SimpleNamespace(session_state=session, context=context))
+    monkeypatch.setattr(pickers, "time", browser)
+    browser.monotonic = lambda: browser.time
+    monkeypatch.setattr(pickers.st, "context", browser)
 
-    def come(given, path="/queries", back=False):
-        told.given, told.back, context.url = given, back, f"http://here{path}?x=1"
-        told.taken.clear()
+    def came(given, path="/queries", back=False):
+        browser.given, browser.gone_back, browser.url = given, back, f"http://here{path}?x=1"
+        taken.clear()
         pickers.restore()
-        return told.taken
+        return taken, len(forgotten)
 
-    told.come = come
-    return told
+    return came
 
 
 @pytest.mark.parametrize(
@@ -281,41 +225,37 @@ def address(session, monkeypatch):
         ({}, True, []), (NOW, True, []), (BEFORE, True, [BEFORE]), (NEW, True, [NEW]),
     ],
 )  # fmt: skip
-def test_what_was_followed_typed_or_gone_back_to_is_chosen(address, given, back, taken):
-    assert address.come(given, back=back) == taken
+def test_what_was_followed_typed_or_gone_back_to_is_chosen(come, given, back, taken):
+    assert come(given, back=back)[0] == taken
 
 
-def test_what_a_link_lost_is_said_until_another_page_or_the_bare_one(address):
-    address.come(NOW)
-    assert address.forgotten == 1, "the first page"
-    address.come(NEW)
-    assert address.forgotten == 1
-    address.come({})
-    assert address.forgotten == 2
-    address.come(NOW, "/run")
-    assert address.forgotten == 3
+def test_what_a_link_lost_is_said_until_another_page_or_the_bare_one(come):
+    steps = [(NOW, "/queries"), (NEW, "/queries"), ({}, "/queries"), (NOW, "/run")]
+    assert [come(*step)[1] for step in steps] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
     ("given", "behind"), [({}, False), (NOW, False), (BEFORE, True), (NEW, False)]
 )
-def test_the_browser_is_behind_where_a_click_has_an_address_of_before(address, given, behind):
-    address.given = given
-    assert pickers._behind() is behind
-    pickers._under_way()["w"] = ["a"]
-    address.come(given)
-    assert bool(pickers._under_way()) is behind
+def test_the_browser_is_behind_where_a_click_has_an_address_of_before(
+    come, browser, session, given, behind
+):
+    browser.given = given
+    assert pickers.behind() is behind
+    session["address.sent"] = {"w": ["a"]}
+    come(given)
+    assert bool(session["address.sent"]) is behind
 
 
-@pytest.mark.parametrize(("later", "behind"), [(0.0, True), (4.99, True), (5.0, False)])
-def test_after_going_back_the_browser_counts_as_behind_for_a_while(address, later, behind):
-    address.come(BEFORE, back=True)
-    address.given, address.back = NOW, False
-    address.time += later
-    assert pickers._behind() is behind
-
-
-def test_going_forth_without_the_way_back_leaves_the_browser_in_step(address):
-    address.come(NEW)
-    address.given = NOW
-    assert not pickers._behind()
+@pytest.mark.parametrize(
+    ("first", "back", "later", "behind"),
+    [(BEFORE, True, 0.0, True), (BEFORE, True, 4.99, True), (BEFORE, True, 5.0, False),
+     (NEW, False, 0.0, False)],
+)  # fmt: skip
+def test_after_going_back_the_browser_counts_as_behind_for_a_while(
+    come, browser, first, back, later, behind
+):
+    come(first, back=back)
+    browser.given, browser.gone_back = NOW, False
+    browser.time += later
+    assert pickers.behind() is behind

@@ -8,6 +8,7 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.state import samples
 from tests.sets import ROOT
 from tests.stored import keep_rows
+from tests.ui.sessions import press
 from tests.ui.test_pages import in_address, open_page, texts
 
 ROWS = "query,document,label,score\n" + "".join(
@@ -38,26 +39,22 @@ def test_the_first_page_is_a_finished_comparison(app, workspace):
     samples.open_once(workspace)
     names = {row.id: row.name for row in workspace.runs(samples.ids()["en"])}
     app = open_page(app, "overview")
-    said = texts(app)
     assert data_in(app) == samples.ids()["en"]
     assert in_address(app, "base") == [FIRST_STAGE]
     assert set(in_address(app, "system")) == set(names)
-    assert r"MiniLM cross\-encoder is better than First stage" in said
-    (board,) = [each.proto.body for each in app.get("html") if "rd-board" in each.proto.body]
-    assert re.search(r"BM25 without stemming</span><small>worse</small>", board)
-    (caveats,) = [each.proto.body for each in app.get("html") if "rd-caveats" in each.proto.body]
+    assert r"MiniLM cross\-encoder is better than First stage" in texts(app)
+    drawn = "".join(each.proto.body for each in app.get("html"))
+    assert re.search(r"BM25 without stemming</span><small>worse</small>", drawn)
     assert (
-        "<li>The latency comes with the sample; it was not measured on this machine.</li>"
-        in caveats
+        "<li>The latency comes with the sample; it was not measured on this machine.</li>" in drawn
     )
 
 
 def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
-    app = open_page(app, "latency", data=opened)
-    said = texts(app)
-    assert said.count("These times are shipped with the sample") == 4
-    assert said.count("measured on AMD EPYC") == 3
-    assert said.count("the sums of the times of its parts") == 1
+    told = texts(open_page(app, "latency", data=opened))
+    assert told.count("These times are shipped with the sample") == 4
+    assert told.count("measured on AMD EPYC") == 3
+    assert told.count("the sums of the times of its parts") == 1
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     listed = next(table.value for table in app.dataframe if "remarks" in table.value)
     assert listed["remarks"].str.contains("shipped with the sample").all()
@@ -65,22 +62,33 @@ def test_shipped_runs_are_marked_where_their_times_are_shown(app, opened):
     assert "not measured on this machine yet" in texts(app)
 
 
-def test_what_was_deleted_does_not_come_back(workspace):
+def test_what_was_deleted_does_not_come_back_by_itself(workspace):
     samples.open_once(workspace)
-    first, *others = workspace.runs(samples.ids()["en"])
-    workspace.delete_run(first.id)
+    english = samples.ids()["en"]
+    first, second, *others = workspace.runs(english)
+    workspace.rename_run(first.id, "Mine")
+    workspace.delete_run(second.id)
     samples.open_once(workspace)
-    assert [row.id for row in workspace.runs(samples.ids()["en"])] == [row.id for row in others]
+    assert [row.id for row in workspace.runs(english)] == [first.id, *(row.id for row in others)]
+    # Opened again, what is lacking comes back, and nothing else changes.
+    before = len(workspace.datasets())
+    assert samples.open_sample(workspace, "en") == english
+    names = {row.id: row.name for row in workspace.runs(english)}
+    assert names == {first.id: "Mine", **{row.id: row.name for row in (second, *others)}}
+    assert len(workspace.datasets()) == before
     for row in workspace.datasets():
         workspace.delete_dataset(row.id)
     samples.open_once(workspace)
     assert workspace.datasets() == []
 
 
-def test_beside_data_of_ones_own_no_sample_is_opened_by_itself(workspace, stored):
+def test_beside_data_of_ones_own_no_sample_is_opened_by_itself(app, workspace, stored):
     samples.open_once(workspace)
     assert [row.id for row in workspace.datasets()] == [stored]
-    workspace.delete_dataset(stored)
+    samples.open_sample(workspace, "en")
+    assert data_in(open_page(app, "data")) == stored, "a person's own stays the first"
+    for row in workspace.datasets():
+        workspace.delete_dataset(row.id)
     samples.open_once(workspace)
     assert workspace.datasets() == []
 
@@ -95,54 +103,28 @@ def test_the_sample_of_an_earlier_version_keeps_its_runs_and_is_called_so(app, w
     assert [row.id for row in workspace.datasets()] == [stored]
     app = open_page(app, "data")
     assert data_in(app) == stored
-    next(button for button in app.button if button.label == "Open the sample").click().run()
-    assert data_in(app) == samples.ids()["en"]
+    assert data_in(press(app, "Open the sample")) == samples.ids()["en"]
     assert set(app.selectbox(key="address.data").options) == {
-        "Help centre (sample of an earlier version)",
-        "Help centre (2) (sample)",
-    }
+        "Help centre (sample of an earlier version)", "Help centre (2) (sample)"
+    }  # fmt: skip
     assert [row.id for row in workspace.runs(stored)] == before
 
 
-def test_opening_a_sample_again_brings_back_what_is_lacking_and_changes_nothing_else(
-    workspace, opened
-):
-    first, second, *others = workspace.runs(opened)
-    workspace.rename_run(first.id, "Mine")
-    workspace.delete_run(second.id)
-    assert samples.open_sample(workspace, "en") == opened
-    names = {row.id: row.name for row in workspace.runs(opened)}
-    assert names == {first.id: "Mine", **{row.id: row.name for row in (second, *others)}}
-    assert [row.name for row in workspace.datasets()] == ["Help centre"]
-
-
 def test_the_sample_follows_the_language_unless_the_data_set_was_chosen(app, opened, chinese):
-    app = open_page(app, "data")
-    assert data_in(app) == opened
-    switch = app.button_group(key="address.lang")
-    switch.set_value("zh").run()
-    assert data_in(app) == chinese
-    app.button_group(key="address.lang").set_value("en").run()
-    assert data_in(app) == opened
+    def speak(language):
+        app.button_group(key="address.lang").set_value(language).run()
+        return data_in(app)
+
+    open_page(app, "data")
+    assert (data_in(app), speak("zh"), speak("en")) == (opened, chinese, opened)
     app.selectbox(key="address.data").set_value(chinese).run()
-    app.button_group(key="address.lang").set_value("zh").run()
-    app.button_group(key="address.lang").set_value("en").run()
-    assert data_in(app) == chinese
+    assert (speak("zh"), speak("en")) == (chinese, chinese)
 
 
-def test_a_link_to_a_data_set_stays_on_it_in_another_language(app, opened, chinese):
-    app = open_page(app, "data", data=opened)
-    app.button_group(key="address.lang").set_value("zh").run()
-    assert data_in(app) == opened
-
-
-def test_the_interfaces_language_decides_where_nothing_is_chosen(app, opened, chinese):
-    assert data_in(open_page(app, "data", lang="zh")) == chinese
-
-
-def test_a_persons_own_data_set_stays_the_first(app, workspace, stored):
-    samples.open_sample(workspace, "en")
-    assert data_in(open_page(app, "data")) == stored
+@pytest.mark.parametrize("link", [True, False])
+def test_a_link_or_else_the_language_says_which_sample_is_opened(app, opened, chinese, link):
+    given = {"data": opened} if link else {}
+    assert data_in(open_page(app, "data", lang="zh", **given)) == (opened if link else chinese)
 
 
 def test_a_model_of_english_is_no_default_for_another_language(app, opened, chinese):

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -12,6 +11,7 @@ import streamlit as st
 from rankdash import allowed
 from rankdash.errors import StoreError
 from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE
+from rankdash.store.jobs.queue import Queue
 from rankdash.ui.state import server
 from tests.sets import ROOT
 
@@ -32,28 +32,16 @@ def test_the_server_imports_no_model_library():
 
 
 @pytest.fixture
-def lives(monkeypatch):
+def lives(hand, monkeypatch):
     """Starts and ends what lives as long as a server that is bound to an address."""
     monkeypatch.delenv(allowed.HOSTS, raising=False)
     monkeypatch.setenv(allowed.SHARED, "")
+    for name in ("prepare", "announce"):
+        monkeypatch.setattr(server, name, lambda: None)
+    monkeypatch.setattr(server.samples, "open_once", lambda _store: None)
 
-    def through(address, stop=lambda: None, ensure=lambda: None, waits=False):
-        hand = SimpleNamespace(ensure=ensure, stop=stop)
-
-        def worker():
-            return hand
-
-        worker.cache_info = lambda: SimpleNamespace(currsize=1)
-        nothing = SimpleNamespace(collect=lambda: None, freeze=lambda: None)
-        changes = {
-            "bound_to": lambda: address,
-            "read_only": lambda: False, "workspace": lambda: None, "worker": worker,
-            "jobs": SimpleNamespace(any_waits=lambda _store: waits),
-            "samples": SimpleNamespace(open_once=lambda _store: None), "gc": nothing,
-            "IMPORTED_BEFORE": (), "_announce": lambda: None,
-        }  # fmt: skip
-        for name, value in changes.items():
-            monkeypatch.setattr(server, name, value)
+    def through(address):
+        monkeypatch.setattr(server, "bound_to", lambda: address)
 
         async def run():
             async with server.lifespan(None):
@@ -77,19 +65,30 @@ def test_a_server_that_others_reach_says_so_to_its_worker(lives, monkeypatch):
         assert lives(address)
 
 
-def test_a_server_ends_quietly_where_its_work_cannot_be_written_off(lives, caplog):
+def test_a_server_ends_quietly_where_its_work_cannot_be_written_off(lives, hand, caplog):
     def stop():
         raise StoreError("There is no room.")
 
-    lives("127.0.0.1", stop)
+    hand.stop = stop
+    lives("127.0.0.1")
     assert [record.getMessage() for record in caplog.records] == ["There is no room."]
+    del hand.stop
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_worker_is_started_with_the_server_where_work_waits_for_it(lives, waits):
-    asked = []
-    lives("127.0.0.1", ensure=lambda: asked.append("ensure"), waits=waits)
-    assert asked == ["ensure"] * waits
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_worker_is_started_where_work_waits_for_it(
+    lives, hand, stored, workspace, only_shown, waits, repaired
+):
+    if waits:
+        Queue(workspace).submit(dataset_id=stored, name="a", reranker="bm25", settings={},
+                                depth=None, sample=None, seed=0)  # fmt: skip
+    server.reopen() if repaired else lives("127.0.0.1")
+    assert hand.asked == waits
+    # One that is only shown gets none.
+    only_shown()
+    server.reopen()
+    assert hand.asked == waits
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def announced(monkeypatch, capsys):
         opened = []
         monkeypatch.setattr(st, "get_option", options.__getitem__)
         monkeypatch.setattr(server.webbrowser, "open", opened.append)
-        server._announce()
+        server.announce()
         return *capsys.readouterr(), opened
 
     return start

@@ -1,7 +1,7 @@
 """What pages read of the workspace: a revision of the labels, runs in their order, reports."""
 
 import math
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
@@ -42,39 +42,28 @@ def test_corrected_labels_are_in_a_revision_and_the_uploaded_ones_beside_it(work
     assert next(iter(stored.systems(dataset_id))) == FIRST_STAGE
 
 
-def test_runs_are_in_the_order_in_which_they_were_made(monkeypatch):
-    rows = [SimpleNamespace(id=each, name=each, created=day) for each, day in
-            (("a", "2026-11-03"), ("b", "2026-11-01"), ("c", "2026-11-02"),
-             ("d", "2026-11-01"))]  # fmt: skip
-    asked = []
-    store = SimpleNamespace(
-        runs=lambda dataset_id: asked.append(dataset_id) or rows,
-        damaged_runs=lambda _dataset_id: {"d": "changed"},
-    )
-    monkeypatch.setattr(stored, "workspace", lambda: store)
-    assert list(stored.rows("shop+3")) == ["b", "c", "a"]
-    assert set(asked) == {"shop"}
-    assert stored.damaged("shop+3") == {"d": ("d", "changed")}
+def test_runs_are_in_the_order_in_which_they_were_made(workspace, request):
+    dataset_id = request.getfixturevalue("stored")
+    run = workspace.run(workspace.runs(dataset_id)[0].id)
+    workspace.delete_run(run.id)
+    for name, day in {"a": "03", "b": "01", "c": "02", "d": "01"}.items():
+        workspace.save_run(replace(run, id=name, name=name, created=f"2026-11-{day}T10:00:00"))
+    (file,) = workspace.root.glob("runs/d-*/queries.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    server.workspace.cache_clear()
+    assert list(stored.rows(f"{dataset_id}+3")) == ["b", "c", "a"]
+    assert list(stored.systems(dataset_id)) == [FIRST_STAGE, "b", "c", "a"]
+    [(damaged, (name, _error))] = stored.damaged(f"{dataset_id}+3").items()
+    assert (damaged, name) == ("d", "d")
 
 
-@pytest.mark.parametrize("text", ["", "{}"])
-def test_a_data_set_of_an_earlier_version_has_no_report(monkeypatch, text):
-    store = SimpleNamespace(check_report=lambda _id: text)
-    monkeypatch.setattr(stored, "workspace", lambda: store)
-    assert stored._check_report("shop") is None
-
-
-@pytest.mark.parametrize(("shown_only", "started"), [(True, []), (False, [1])])
-def test_a_workspace_that_is_only_shown_gets_no_worker_after_a_repair(
-    monkeypatch, shown_only, started
-):
-    ensured = []
-    monkeypatch.setattr(server, "forget_all", lambda: None)
-    monkeypatch.setattr(server, "read_only", lambda: shown_only)
-    monkeypatch.setattr(server, "jobs", SimpleNamespace(any_waits=lambda _store: True))
-    monkeypatch.setattr(server, "worker", lambda: SimpleNamespace(ensure=lambda: ensured.append(1)))
-    server.reopen()
-    assert ensured == started
+@pytest.mark.parametrize(("text", "found"), [("", None), ("{}", None), ("[", "unread_report")])
+def test_a_data_set_of_an_earlier_version_has_no_report(workspace, request, text, found):
+    dataset_id = request.getfixturevalue("stored")
+    with workspace.database.writing() as db:
+        db.execute("UPDATE datasets SET report = ?", (text,))
+    report = stored.check_report(dataset_id)
+    assert report is found or found in [each.code for each in report.findings]
 
 
 def test_the_language_changed_once_another_was_chosen(session):

@@ -2,7 +2,6 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -30,11 +29,9 @@ class Server:
         self.sessions = {"one", "two", "three"}
         self.states = {name: {} for name in self.sessions}
         self.monkeypatch = monkeypatch
-        running = SimpleNamespace(
-            uploaded_file_mgr=self.files, is_active_session=lambda each: each in self.sessions
-        )
-        known = SimpleNamespace(exists=lambda: True, get_instance=lambda: running)
-        monkeypatch.setattr(upload_limits, "runtime", known)
+        # In place of Streamlit's runtime and of what a script knows of its run.
+        self.uploaded_file_mgr = self.files
+        monkeypatch.setattr(upload_limits, "runtime", self)
         monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
         option = st.config.get_option
         monkeypatch.setattr(
@@ -43,14 +40,23 @@ class Server:
             lambda name: self.largest if name == "server.maxUploadSize" else option(name),
         )
         monkeypatch.setattr(st, "get_option", st.config.get_option)
-        routes = starlette_routes.create_upload_routes(running, self.files, None)
+        routes = starlette_routes.create_upload_routes(self, self.files, None)
         self.app = Starlette(routes=routes, middleware=[Middleware(UploadLimits)])
+
+    def exists(self):
+        return True
+
+    def get_instance(self):
+        return self
+
+    def is_active_session(self, session):
+        return session in self.sessions
 
     def draw(self, session, *fields):
         """Draw a page with fields for files of so many MB."""
-        context = SimpleNamespace(session_id=session, uploaded_file_mgr=self.files)
+        self.session_id = session
         with self.monkeypatch.context() as patch:
-            patch.setattr(upload_limits, "get_script_run_ctx", lambda: context)
+            patch.setattr(upload_limits, "get_script_run_ctx", lambda: self)
             patch.setattr(st, "session_state", self.states[session])
             upload_limits.begin_page()
             for megabytes in fields:
