@@ -19,13 +19,13 @@ def draw() -> None:
     done: Repaired | None = st.session_state.pop(_SAID, None)
     if done is not None:
         st.success(
-            "\n".join([_("The workspace is repaired."), "", *_came_back(done)]),
+            "\n".join([_("The workspace is repaired."), "", *came_back(done)]),
             icon=":material/check_circle:",
         )
     store = workspace()
     if store.trouble is None or store.found is None:
         return
-    lines = [markdown_safe(error_text(store.trouble), 600), "", *_came_back(store.found)]
+    lines = [markdown_safe(error_text(store.trouble), 600), "", *came_back(store.found)]
     st.error("\n".join(lines), icon=":material/healing:")
     if store.may_repair and st.button(
         _("Repair workspace"), type="primary", icon=":material/build:", key="repair"
@@ -36,7 +36,7 @@ def draw() -> None:
         st.rerun()
 
 
-def _came_back(found: Repaired) -> list[str]:
+def came_back(found: Repaired) -> list[str]:
     rows = found.rows
     parts = [
         ngettext("{n} data set", "{n} data sets", rows["datasets"]),

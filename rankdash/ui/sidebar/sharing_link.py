@@ -116,7 +116,7 @@ def _lost_data() -> str:
 
 def _lost_others(named: dict[str, str]) -> str:
     parts = [
-        f"{_title(name)} “{markdown_safe(value, _LONGEST)}”"
+        f"{title(name)} “{markdown_safe(value, _LONGEST)}”"
         for name, value in list(named.items())[:_MOST_NAMED]
     ]
     if len(named) > _MOST_NAMED:
@@ -127,7 +127,7 @@ def _lost_others(named: dict[str, str]) -> str:
     )
 
 
-def _title(name: str) -> str:
+def title(name: str) -> str:
     """A field of the address in words."""
     words = {
         "data": _("Data set"),
