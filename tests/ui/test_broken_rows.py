@@ -133,6 +133,7 @@ def test_what_is_set_apart_is_deleted_and_nothing_else(app, workspace, rows, mon
     assert not app.error or "cannot be read" not in str(app.error[0].value)
 
 
+@pytest.mark.thorough
 def test_rows_of_another_version_are_shown(unfolded, workspace, rows):
     """Those that can be read, and have what no row of this version has, or lack what each has."""
     names = rows.names["runs"]

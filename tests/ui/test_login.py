@@ -1,7 +1,6 @@
 """Who is logged in signs notes and corrections; nobody has to be."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +18,7 @@ def as_user(monkeypatch):
     def become(**claims):
         asked = []
         user = {"is_logged_in": bool(claims), **claims}
-        monkeypatch.setattr(person, "st", SimpleNamespace(user=user))
+        monkeypatch.setattr(person.st, "user", user)
         monkeypatch.setattr(login.st, "login", lambda: asked.append("in"))
         monkeypatch.setattr(login.st, "logout", lambda: asked.append("out"))
         monkeypatch.setitem(sys.modules, "authlib", sys)
