@@ -419,13 +419,13 @@ def test_an_answer_is_added_to_those_of_other_files(asked):
     boxes["Document text"].set_value("x")
     boxes["Label"].set_value("")
     read(app)
-    for grades in ((1.0, 0.0), (2.0, None)):
+    for grades in ((1.0, 0.0), (2.0, 1.0)):
         for grade, field in zip(grades, app.number_input, strict=True):
             field.set_value(grade)
         read(app)
     assert [each["mapping"] for each in told][-1] == {"a.csv": {"query": "query", "document": "x"}}
     assert told[2]["words"] == {"a.csv": {"good": 1.0, "bad": 0.0}}
-    assert told[3]["words"] == told[2]["words"] | {"b.csv": {"relevant": 2.0, "irrelevant": None}}
+    assert told[3]["words"] == told[2]["words"] | {"b.csv": {"relevant": 2.0, "irrelevant": 1.0}}
 
 
 @pytest.mark.parametrize(

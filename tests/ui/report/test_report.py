@@ -42,7 +42,8 @@ def sets(tmp_path_factory):
 
         def keep(name, of, lists, ms=math.nan):
             run = run_from_ranking(name, found[of], Ranking.from_lists(lists), f"{name}.csv")
-            workspace.save_run(replace(run, id=name, queries=run.queries.assign(latency_ms=ms)))
+            own = {"queries": run.queries.assign(latency_ms=ms), "created": "2026-11-03T10:00:00"}
+            workspace.save_run(replace(run, id=name, **own))
 
         keep("turned", "blank", [("a b", ["c", "d"], [2.0, 1.0])])
         keep("few", "few", [("q1", ["d1", "d0"], [2.0, 1.0])])
