@@ -21,10 +21,12 @@ VALUES = 6
 BLOCKS = "br|/?(p|div|tr|li|ul|h[1-6]|table|section|details|summary)"
 
 
-def page_text(app: AppTest, sidebar: bool = False) -> str:
-    """All that the page says; with the sidebar above it if asked."""
+def page_text(app: AppTest, sidebar: bool = False, charts: bool = True) -> str:
+    """All that the page says; with the sidebar above it if asked. charts: whether what is drawn is
+    said too, or only that there is a chart."""
     blocks = [app.sidebar, app.main] if sidebar else [app.main]
-    return "\n".join(line for block in blocks for line in lines(block))
+    text = "\n".join(line for block in blocks for line in lines(block))
+    return text if charts else re.sub(r"(?m)^( *)(\[chart\].*)(\n\1 .*)*", r"\1\2", text)
 
 
 def block_text(block: Any) -> str:

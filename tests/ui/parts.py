@@ -1,6 +1,5 @@
 """A part of a page in an app of its own, with a study that needs no workspace."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -53,8 +52,7 @@ def drawn(
 
 def said(draw: Callable[[], object], *given: Any, **params: str | Sequence[str]) -> str:
     """What the part says (see `drawn`). Of a chart only that it is there: charts have own tests."""
-    text = page_text(drawn(draw, *given, **params))
-    return re.sub(r"(?m)^( *)(\[chart\].*)(\n\1 .*)*", r"\1\2", text)
+    return page_text(drawn(draw, *given, **params), charts=False)
 
 
 def unlike(usual: str, text: str) -> str:

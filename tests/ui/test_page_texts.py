@@ -1,0 +1,125 @@
+"""Every page as text, in both languages: as usual, read-only, with one system, without labels."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rankdash.shipped import PAGES
+from rankdash.store import Workspace
+from rankdash.ui.data import check_view, uploads
+from rankdash.ui.overview import overview_charts
+from rankdash.ui.sidebar import view
+from rankdash.ui.state import server
+from tests.approved import table
+from tests.stored import keep_lists, keep_rows
+from tests.ui.conftest import ROOT, ROWS
+from tests.ui.page_text import page_text
+from tests.ui.parts import LANGUAGES, unlike
+
+QUERIES, DOCS = 16, 4
+# What differs from run to run and from machine to machine.
+CHANGING = {
+    "moment": r"[A-Z][a-z]{2} \d+, \d{4}, [\d:]+\s[AP]M(?: UTC)?"
+    r"|\d{4}年\d+月\d+日 ?(?:UTC)? ?[\d:]+",
+    "day": r"[A-Z][a-z]{2} \d+, \d{4}|\d{4}年\d+月\d+日|\d{4}-\d\d-\d\d",
+    "id": r"\b[0-9a-f]{16}\b",
+}  # fmt: skip
+
+
+def lists(best: Callable[[int], int]) -> list[tuple[str, list[str], list[float]]]:
+    """best: of each query, the number of the document that comes first."""
+    return [
+        (f"q{q}", [f"d{best(q)}", *(f"d{d}" for d in range(DOCS) if d != best(q))],
+         [4.0, 3.0, 2.0, 1.0])
+        for q in range(QUERIES)
+    ]  # fmt: skip
+
+
+def with_runs(workspace: Workspace, rows: str, name: str) -> str:
+    """A data set with two runs that are equally good, and one that lacks a query."""
+    dataset_id = keep_rows(workspace, rows, name)
+    keep_lists(workspace, dataset_id, lists(lambda q: q % 4)[:-1], "better")
+    for tied in ("as good", "the same"):
+        keep_lists(workspace, dataset_id, lists(lambda q: q % 4), tied)
+    return dataset_id
+
+
+def states(workspace: Workspace) -> dict[str, str]:
+    """State → its data set."""
+    unlabelled = re.sub(r"(?m),\d,(?=\d,[ab]$)", ",,", ROWS)
+    return {
+        "as usual": with_runs(workspace, ROWS, "Usual"),
+        "one system": keep_rows(workspace, ROWS.replace("how", "what"), "One system"),
+        "no labels": with_runs(workspace, unlabelled, "No labels"),
+    }
+
+
+def opened(page: str, dataset_id: str, language: str = "en", **params: object) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+    # The others need packages and say what of them is installed.
+    app.session_state["run.rerankers"] = ["bm25"]
+    app.query_params["lang"] = language
+    for name, value in {**params, "data": dataset_id}.items():
+        app.query_params[name] = value
+    if page != "overview":
+        app.switch_page(str(PAGES / f"{page}.py"))
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("*.py")))
+def test_a_page_says(approved, workspace, monkeypatch, page, language):
+    def text(dataset_id: str, read_only: bool = False) -> str:
+        monkeypatch.setenv("RANKDASH_READ_ONLY", "1" if read_only else "")
+        server.workspace.cache_clear()
+        shown = page_text(opened(page, dataset_id, language), charts=False)
+        for name, pattern in CHANGING.items():
+            shown = re.sub(pattern, f"<{name}>", shown)
+        return shown
+
+    found = states(workspace)
+    usual = text(found["as usual"])
+    cases = {"as usual": usual, "read-only": unlike(usual, text(found["as usual"], True))}
+    cases |= {name: unlike(usual, text(found[name])) for name in ("one system", "no labels")}
+    approved(f"whole/{page}.{language}", table(cases))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (0, "Select a run to pin it or to write a note, and two to compare them."),
+        (1, "[button] Pin as baseline"),
+        (2, "part | name | before | after"),
+        (3, "Select two to see how they differ."),
+    ],
+)
+def test_history_says_what_the_selected_runs_are_good_for(workspace, chosen, said):
+    dataset_id = states(workspace)["as usual"]
+    runs = [row.id for row in workspace.runs(dataset_id)][:chosen]
+    assert said in page_text(opened("history", dataset_id, runs=runs))
+
+
+@pytest.mark.parametrize(("picked", "went"), [(None, []), ("q7", ["q7"]), ("", [""])])
+def test_overview_opens_the_query_whose_change_is_picked(workspace, monkeypatch, picked, went):
+    """Also the one whose id is empty."""
+    found: list[str] = []
+    monkeypatch.setattr(overview_charts, "changes", lambda *_: picked)
+    monkeypatch.setattr(view, "open_query", found.append)
+    opened("overview", states(workspace)["as usual"])
+    assert found == went
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_data_leaves_out_of_the_check_what_the_upload_of_the_same_set_said(
+    workspace, monkeypatch, same
+):
+    dataset_id, drawn = states(workspace)["as usual"], []
+    monkeypatch.setattr(uploads, "upload_panel", lambda: dataset_id if same else "other")
+    monkeypatch.setattr(check_view, "draw", lambda *given, **named: drawn.append((given, named)))
+    opened("data", dataset_id)
+    [(given, named)] = drawn
+    assert (*given, *named.values()) == (dataset_id, same)
