@@ -232,6 +232,7 @@ def shown(value: Any) -> str:
         case list() | tuple() | np.ndarray():
             return f"[{', '.join(map(shown, value))}]"
     if is_dataclass(value):
-        own = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        names = [each.name for each in fields(value) if each.init and each.name[0] != "_"]
+        own = {name: getattr(value, name) for name in names}
         return f"{type(value).__name__}({shown(own)})"
     return str(value)

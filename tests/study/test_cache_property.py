@@ -185,10 +185,12 @@ def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
                     yield f"{module.name}.{name}", part, more[:-1]
 
 
-def calls(of: Study, *, every: bool) -> Iterator[tuple[str, Callable[[Study], Any]]]:
+def calls(
+    of: Study, *, every: bool, own: Mapping[str, list[Any]] | None = None
+) -> Iterator[tuple[str, Callable[[Study], Any]]]:
     """Each part with the first value of each argument, and of each system; every: then with each
-    other value of one argument."""
-    known = values(of)
+    other value of one argument. own: values of arguments in place of those of `values`."""
+    known = values(of) | dict(own or {})
     for name, part, arguments in parts():
         if NOT_ASKED.isdisjoint(arguments):
             first = {each: known[each][0] for each in arguments}

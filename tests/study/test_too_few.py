@@ -123,35 +123,28 @@ def sure_keys(value: object) -> set[str]:
 def surfaces(study: Study, folder: Path, capsys) -> dict[str, str]:
     """What every command and export says of the study, with latencies and targets."""
     (run,) = study.challengers
-    for name, content in (
-        ("qrels.txt", qrels_bytes(study.dataset.qrels)),
-        ("first.trec", run_bytes(study.ranking(study.baseline), "first")),
-        ("run.trec", run_bytes(study.ranking(run), "run")),
-    ):
+    times = "".join(f"{query},done,{at + 10}\n" for at, query in
+                    enumerate(study.dataset.queries["query_id"]))  # fmt: skip
+    written = {
+        "qrels.txt": qrels_bytes(study.dataset.qrels),
+        "first.trec": run_bytes(study.ranking(study.baseline), "first"),
+        "run.trec": run_bytes(study.ranking(run), "run"),
+        "times.csv": f"query_id,state,latency_ms\n{times}".encode(),
+    }
+    for name, content in written.items():
         (folder / name).write_bytes(content)
-    lines = [
-        f"{query},done,{at + 10}" for at, query in enumerate(study.dataset.queries["query_id"])
-    ]
-    (folder / "times.csv").write_text("\n".join(["query_id,state,latency_ms", *lines]))
-    files = {name: str(folder / name) for name in ("qrels.txt", "first.trec", "run.trec")}
-    qrels, first, other = files.values()
+    qrels, first, other, timed = (str(folder / name) for name in written)
     pair = ["--qrels", qrels, "--baseline", first, "--challenger", other]
-    timings = ["--timings", str(folder / "times.csv")]
+    timings = ["--timings", timed]
     asked = ["--min", "mrr=0.1", "--min-gain", "0.01", "--max", "p95_ms=99", *timings]
-    commands = {
-        "evaluate": ["evaluate", qrels, first, other, "-m", "mrr"],
-        "compare": ["compare", *pair, "-m", study.spec],
-        "gate": ["gate", *pair, *asked, "-m", study.spec],
-    }
-    forms = {
-        "evaluate": ("text", "json", "csv", "markdown", "latex"),
-        "compare": ("text", "json", "markdown", "latex"),
-        "gate": ("text", "json", "markdown", "junit"),
-    }
     said = {}
-    for name, arguments in commands.items():
-        for form in forms[name]:
-            assert main([*arguments, "--format", form]) in (0, 1)
+    for name, arguments, forms in (
+        ("evaluate", [qrels, first, other, "-m", "mrr"], "text json csv markdown latex"),
+        ("compare", [*pair, "-m", study.spec], "text json markdown latex"),
+        ("gate", [*pair, *asked, "-m", study.spec], "text json markdown junit"),
+    ):
+        for form in forms.split():
+            assert main([name, *arguments, "--format", form]) in (0, 1)
             said[f"{name} {form}"] = capsys.readouterr().out
     for preset in ("full", "decision"):
         target = folder / f"{preset}.html"
@@ -172,11 +165,8 @@ def surfaces(study: Study, folder: Path, capsys) -> dict[str, str]:
 def test_no_command_report_or_export_is_sure_of_fewer_than_five_queries(n, few, tmp_path, capsys):
     said = surfaces(study_of(n), tmp_path, capsys)
     sure = {name for name, text in said.items() if SURE_WORDS.search(text)}
-    verdicts = {
-        name
-        for name, text in said.items()
-        if name.startswith("report") and VERDICTS & {cell.strip() for cell in text.split("|")}
-    }
+    pages = {name: text.split("|") for name, text in said.items() if name.startswith("report")}
+    verdicts = {name for name, cells in pages.items() if VERDICTS & {*map(str.strip, cells)}}
     keys = {name for name in said if name.endswith("json") and sure_keys(json.loads(said[name]))}
     if few:
         assert (sure, verdicts, keys) == (set(), set(), set())
