@@ -1,18 +1,23 @@
 """A disk without room, for this process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 
 @contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """Let no file grow beyond `size` bytes inside the block, as on a full disk."""
+def room_for(size: int) -> Iterator[Callable[[], None]]:
+    """Let no file grow beyond `size` bytes inside the block, as on a full disk, until what it gives
+    is called."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def make_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        yield
+        yield make_room
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        make_room()

@@ -1,5 +1,7 @@
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from rankdash.dataset import Dataset
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking, Reading, Run
-from rankdash.store import Workspace
+from rankdash.store import Workspace, backups, database
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,34 +21,28 @@ def workspace(tmp_path):
     return Workspace.open(tmp_path / "home")
 
 
+@pytest.fixture
+def stored(workspace, make_dataset, make_run):
+    """The data set in `workspace`, of which it has the run "run-1" too."""
+    dataset = make_dataset()
+    workspace.save_dataset(dataset, report_json="{}")
+    workspace.save_run(make_run(dataset))
+    return dataset
+
+
 @pytest.fixture(scope="session")
 def make_dataset():
     """A small data set with what is easily lost: leading zeros, missing text, ties, Chinese."""
 
     def make(name="small", salt="", ties="stable"):
+        queries, docs = ["007", "7", "二"], ["1", "01", "NA"]
+        texts, types = ["seven" + salt, None, "怎么退货"], ["a", None, "b"]
+        titles, bodies = ["One", "", "", "nan"], ["first\nline", None, "", "未知"]
         return Dataset(
             name,
-            pd.DataFrame(
-                {
-                    "query_id": ["007", "7", "二"],
-                    "text": ["seven" + salt, None, "怎么退货"],
-                    "type": ["a", None, "b"],
-                }
-            ),
-            pd.DataFrame(
-                {
-                    "doc_id": ["1", "01", "1.0", "NA"],
-                    "title": ["One", "", "", "nan"],
-                    "text": ["first\nline", None, "", "未知"],
-                }
-            ),
-            pd.DataFrame(
-                {
-                    "query_id": ["007", "7", "二"],
-                    "doc_id": ["1", "01", "NA"],
-                    "label": [2.5, -1.0, 0.0],
-                }
-            ),
+            pd.DataFrame({"query_id": queries, "text": texts, "type": types}),
+            pd.DataFrame({"doc_id": ["1", "01", "1.0", "NA"], "title": titles, "text": bodies}),
+            pd.DataFrame({"query_id": queries, "doc_id": docs, "label": [2.5, -1.0, 0.0]}),
             Ranking.from_columns(
                 ["二", "007", "007", "007", "7"],
                 ["NA", "1", "01", "1.0", "1"],
@@ -118,17 +114,50 @@ def python():
     running = []
 
     def start(code, *arguments):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, arguments)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        running.append(process)
-        return process
+        asked = [sys.executable, "-c", code, *map(str, arguments)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        running.append(subprocess.Popen(asked, cwd=ROOT, **pipes))
+        return running[-1]
 
     yield start
     for process in running:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def all_pass(python):
+    """Run the same code several times at once, with `arguments` and then a number."""
+
+    def run(code, *arguments, times=4):
+        started = [python(code, *arguments, number) for number in range(times)]
+        said = []
+        for process in started:
+            out, failed = process.communicate(timeout=300)
+            assert process.returncode == 0, failed
+            said.append(out)
+        return said
+
+    return run
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Make it another day."""
+
+    def set_day(day):
+        for module in (backups, database):
+            monkeypatch.setattr(module, "today", lambda: day)
+
+    return set_day
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user may look into; those of pytest are private."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    for place in (folder, *folder.iterdir()):
+        place.chmod(0o755)
+    shutil.rmtree(folder)

@@ -1,19 +1,27 @@
-"""A workspace that cannot be used says which file, and what to do."""
+"""A workspace that cannot be used says which file, and what to do. On a full disk all there is can
+be seen, exported elsewhere and deleted; what is written is refused, and nothing is lost."""
 
 import errno
+import io
 import os
 import shutil
 import sqlite3
-import tempfile
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from rankdash import sharing
+from rankdash.cli import main
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, database
+from rankdash.store import Workspace, database, folders
 from rankdash.store.failures import first_sentence, in_words, is_damage
+from rankdash.store.folders import DATABASE
+from tests.full_disk import room_for
+from tests.store.builders import parquet_files
 
+NO_ROOM = r"^There is no room left on the disk to write {}.*: 0\.0 MB are free"
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
@@ -31,27 +39,6 @@ try:
 except StoreError as error:
     print(error)
 """
-
-WITH_LITTLE_ROOM = """
-import resource, sys
-from pathlib import Path
-from rankdash.errors import StoreError
-from rankdash.store import Workspace
-source, target = Workspace.open(Path(sys.argv[1])), Workspace.open(Path(sys.argv[2]))
-dataset = source.dataset(source.datasets()[0].id)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
-try:
-    target.save_dataset(dataset)
-except StoreError as error:
-    print(error)
-"""
-
-
-def refusal(file: Path, why: str) -> str:
-    return (
-        f"The workspace file {file} cannot be written: {why}. Allow writing there, or set "
-        "RANKDASH_HOME to an empty or new folder of yours.\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -100,87 +87,34 @@ def test_of_what_a_library_says_the_first_line_is_told():
 
 
 def test_what_must_last_is_on_the_disk_when_it_is_written(workspace):
-    kept = {}
+    kept, file = {}, workspace.database.file
     for durable in (True, False):
         with workspace.database.writing(durable=durable) as db:
             kept[durable] = db.execute("PRAGMA synchronous").fetchone()[0]
             # Held from the start: what was read here stays true.
             assert db.in_transaction
-            with (
-                pytest.raises(sqlite3.OperationalError),
-                closing(
-                    sqlite3.connect(workspace.database.file, timeout=0, isolation_level=None)
-                ) as other,
-            ):
+            other = sqlite3.connect(file, timeout=0, isolation_level=None)
+            with closing(other), pytest.raises(sqlite3.OperationalError):
                 other.execute("BEGIN IMMEDIATE")
     full, normal = 2, 1
     assert kept == {True: full, False: normal}
 
 
-@pytest.fixture
-def stored(workspace, make_dataset, make_run):
-    dataset = make_dataset()
-    workspace.save_dataset(dataset)
-    workspace.save_run(make_run(dataset))
-    return dataset
-
-
-def parquet_files(workspace):
-    return sorted(workspace.root.rglob("*.parquet"))
-
-
 def test_a_database_with_a_torn_page(workspace, stored):
-    file = workspace.root / "rankdash.sqlite"
+    file = workspace.root / DATABASE
     with closing(sqlite3.connect(file)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    content = bytearray(file.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
-    file.write_bytes(content)
+    content = file.read_bytes()
+    file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(StoreError, match=r"rankdash\.sqlite is damaged: .*Leave it where it is"):
         workspace.datasets()
 
 
-@pytest.mark.parametrize("harm", ["empty", "cut", "flipped"])
-def test_a_damaged_table_is_named(workspace, stored, harm):
-    for file in parquet_files(workspace):
-        content = bytearray(file.read_bytes())
-        if harm == "empty":
-            content.clear()
-        elif harm == "cut":
-            del content[len(content) // 2 :]
-        else:
-            # The first data page comes right behind the magic bytes and its own header.
-            content[4:60] = bytes(byte ^ 0x55 for byte in content[4:60])
-        file.write_bytes(content)
-    for load in (lambda: workspace.dataset(stored.id), lambda: workspace.run("run-1")):
-        with pytest.raises(StoreError, match=r"\.parquet is damaged: .*delete the data set or run"):
-            load()
-
-
-def test_a_missing_table_is_named(workspace, stored):
-    for file in parquet_files(workspace):
-        file.unlink()
-    for load in (lambda: workspace.dataset(stored.id), lambda: workspace.run("run-1")):
-        with pytest.raises(StoreError, match=r"\.parquet is missing"):
-            load()
-
-
-def test_tables_of_two_data_sets_mixed_up_are_noticed(workspace, stored, make_dataset):
-    other = make_dataset(salt="?")
-    workspace.save_dataset(other)
-    folders = {
-        folder.name.split("-")[0]: folder for folder in (workspace.root / "datasets").iterdir()
-    }
-    (folders[other.id] / "queries.parquet").replace(folders[stored.id] / "queries.parquet")
-    with pytest.raises(StoreError, match="not what was saved"):
-        workspace.dataset(stored.id)
-
-
 def test_a_workspace_deleted_while_in_use_is_not_made_anew(workspace):
-    (workspace.root / "rankdash.sqlite").unlink()
+    (workspace.root / DATABASE).unlink()
     with pytest.raises(StoreError, match=r"rankdash\.sqlite is missing"):
         workspace.datasets()
-    assert not (workspace.root / "rankdash.sqlite").exists()
+    assert not (workspace.root / DATABASE).exists()
 
 
 def test_a_file_where_the_folder_should_be(tmp_path):
@@ -190,68 +124,9 @@ def test_a_file_where_the_folder_should_be(tmp_path):
             Workspace.open(path)
 
 
-@pytest.fixture
-def open_folder():
-    """A folder that every user may look into; those of pytest are private."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    for place in (folder, *folder.iterdir()):
-        place.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-def test_a_folder_that_may_not_be_written(open_folder, python):
-    open_folder.chmod(0o555)
-    said, failed = python(AS_NOBODY, open_folder / "home", "open").communicate(timeout=300)
-    assert said == refusal(open_folder / "home", "Permission denied"), failed
-
-
-def test_a_workspace_that_may_not_be_written(open_folder, python):
-    Workspace.open(open_folder)
-    for file in open_folder.glob("rankdash*"):
-        file.chmod(0o444)
-    open_folder.chmod(0o555)
-    said, failed = python(AS_NOBODY, open_folder, "write").communicate(timeout=300)
-    why = "attempt to write a readonly database"
-    assert said == refusal(open_folder / "rankdash.sqlite", why), failed
-
-
-def test_a_workspace_in_a_private_folder_of_another_user(open_folder, python):
-    home = open_folder / "private" / "home"
-    Workspace.open(home)
-    home.parent.chmod(0o000)
-    said, failed = python(AS_NOBODY, home, "write").communicate(timeout=300)
-    home.parent.chmod(0o755)
-    why = "unable to open database file"
-    assert said == refusal(home / "rankdash.sqlite", why), failed
-
-
-def test_a_full_disk_leaves_nothing_behind(workspace, make_dataset, tmp_path, python):
-    workspace.save_dataset(make_dataset(salt=os.urandom(100_000).hex()))
-    target = Workspace.open(tmp_path / "target")
-    said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 50_000).communicate(
-        timeout=300
-    )
-    assert "no room left" in said, failed
-    assert "Free some space" in said
-    assert target.datasets() == []
-    assert list((target.root / "datasets").iterdir()) == []
-
-
-def test_no_room_for_the_database(workspace, stored, tmp_path, python):
-    target = Workspace.open(tmp_path / "target")
-    said, failed = python(WITH_LITTLE_ROOM, workspace.root, target.root, 3000).communicate(
-        timeout=300
-    )
-    assert "rankdash.sqlite" in said, failed
-    assert "has room" in said
-    assert target.datasets() == []
-
-
 def test_a_workspace_held_too_long_by_another_program(workspace, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
-    with closing(sqlite3.connect(workspace.root / "rankdash.sqlite", isolation_level=None)) as db:
+    with closing(sqlite3.connect(workspace.root / DATABASE, isolation_level=None)) as db:
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match=r"in use by another program.*Try again"):
             workspace.set_setting("a", "b")
@@ -268,3 +143,122 @@ def test_no_call_leaves_the_database_open(workspace, stored):
         workspace.run("nope")
     held = [file.readlink() for file in open_files.iterdir() if file.is_symlink()]
     assert not [file for file in held if workspace.root in file.parents]
+
+
+# What may not be written.
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("case", "file", "why"),
+    [
+        ("a folder that may not be written", "home", "Permission denied"),
+        ("a workspace that may not be written", DATABASE, "attempt to write a readonly database"),
+        ("a private folder of another user", f"private/home/{DATABASE}",
+         "unable to open database file"),
+    ],
+)  # fmt: skip
+def test_what_may_not_be_written_is_named(open_folder, python, case, file, why):
+    home, how, closed = open_folder, "write", open_folder
+    if case == "a folder that may not be written":
+        home, how = open_folder / "home", "open"
+        open_folder.chmod(0o555)
+    elif case == "a workspace that may not be written":
+        Workspace.open(home)
+        for each in home.glob("rankdash*"):
+            each.chmod(0o444)
+        home.chmod(0o555)
+    else:
+        home = open_folder / "private" / "home"
+        Workspace.open(home)
+        (closed := home.parent).chmod(0o000)
+    said, failed = python(AS_NOBODY, home, how).communicate(timeout=300)
+    closed.chmod(0o755)
+    assert said == (
+        f"The workspace file {open_folder / file} cannot be written: {why}. Allow writing there, "
+        "or set RANKDASH_HOME to an empty or new folder of yours.\n"
+    ), failed
+
+
+# A full disk.
+
+
+@pytest.mark.parametrize(("room", "said"), [(50_000, "Free some space"), (3_000, "has room")])
+def test_a_full_disk_leaves_nothing_behind(tmp_path, make_dataset, room, said):
+    """Where the tables do not fit, and where the database does not."""
+    target = Workspace.open(tmp_path / "target")
+    large = make_dataset(salt=os.urandom(100_000).hex() if room == 50_000 else "")
+    with room_for(room), pytest.raises(StoreError, match=said) as refused:
+        target.save_dataset(large)
+    assert (DATABASE in str(refused.value)) is (room == 3_000)
+    assert target.datasets() == []
+    assert list((target.root / "datasets").iterdir()) == []
+
+
+@pytest.fixture
+def no_bytes_free(monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
+
+
+@pytest.mark.parametrize("how", ["open already", "opened then"])
+def test_what_a_full_disk_holds_is_seen_exported_and_deleted(
+    workspace, stored, monkeypatch, no_bytes_free, how
+):
+    opened = Workspace.open(workspace.root)
+    folders.keep_reserve(opened.root)
+    run, release = opened.run("run-1"), folders.release_reserve
+
+    def again() -> Workspace:
+        return opened if how == "open already" else Workspace.open(opened.root)
+
+    with room_for(0):
+        found = again()
+        assert (found.read_only, found.trouble) == (False, None)
+        assert found.dataset(stored.id) == stored
+        for write in (lambda: again().rename_run("run-1", "x"), lambda: again().save_run(run)):
+            with pytest.raises(StoreError, match=NO_ROOM.format(opened.root)):
+                write()
+        target = io.BytesIO()
+        sharing.export(again(), target, "1", [stored.id], lambda *_: None)
+    assert len(target.getvalue()) > 1000
+    assert not [*opened.root.rglob(".*.parquet.*")]
+
+    with room_for(0) as full:
+
+        def give_back(root):
+            release(root)
+            full()
+
+        monkeypatch.setattr(folders, "release_reserve", give_back)
+        again().delete_run("run-1")
+    assert ([row.name for row in opened.datasets()], opened.runs()) == (["small"], [])
+
+
+def test_the_reserve_is_kept_where_there_is_room_for_it(workspace, monkeypatch):
+    (file,) = workspace.root.glob("*-reserve")
+    size = file.stat().st_size
+    assert size == 2_000_000
+    folders.release_reserve(workspace.root)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=10 * size))
+        Workspace.open(workspace.root)
+        assert not file.exists()
+    Workspace.open(workspace.root)
+    assert file.exists()
+
+
+def test_a_file_that_is_asked_for_is_whole_or_as_it_was(
+    workspace, stored, tmp_path, monkeypatch, capsys
+):
+    target = tmp_path / "all.zip"
+    target.write_bytes(b"as it was")
+    monkeypatch.setenv("RANKDASH_HOME", str(workspace.root))
+    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
+    with room_for(5000):
+        assert main(["workspace", "export", str(target)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {target}: There is no room left on the disk to write it")
+    assert "0.1 MB are needed" in said
+    assert target.read_bytes() == b"as it was"
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["all.zip"]
+    assert len(parquet_files(workspace.root)) == 6 + 7

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,13 +13,11 @@ import pytest
 
 from rankdash.errors import StoreError
 from rankdash.store import Workspace, folders, records, tables, trash
-from rankdash.store.folders import RECORD, SWEEP_AFTER_SECONDS, UNFINISHED
+from rankdash.store.folders import RECORD, UNFINISHED
 from rankdash.store.score_cache import ScoreCache
+from tests.store.builders import content_of, make_old
 
-
-def make_old(folder):
-    then = time.time() - SWEEP_AFTER_SECONDS - 1
-    os.utime(folder, (then, then))
+PART = f"{7:020d}-0123abcd.parquet"
 
 
 def put(file, content=b"of a person"):
@@ -28,10 +25,6 @@ def put(file, content=b"of a person"):
     file.write_bytes(content)
     make_old(file.parent)
     return file
-
-
-def content_of(root):
-    return {file.relative_to(root): file.read_bytes() for file in root.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -59,13 +52,12 @@ def test_of_what_is_in_the_way_three_are_named(tmp_path, count, named):
     assert caught.value.params["names"] == named
 
 
-@pytest.mark.parametrize("name", [".DS_Store", "Desktop.ini", "lost+found/x", "cache/models/x"])
-def test_a_folder_with_what_systems_and_the_model_cache_leave_is_a_new_workspace(tmp_path, name):
-    put(tmp_path / name)
-    assert Workspace.open(tmp_path).datasets() == []
-
-
-def test_a_folder_with_the_empty_folders_of_a_workspace_is_a_new_workspace(tmp_path):
+def test_a_folder_with_what_systems_leave_and_rankdash_makes_is_a_new_workspace(tmp_path):
+    for name in (
+        *(".DS_Store", "Desktop.ini", "Thumbs.db", ".directory", ".gitkeep", ".gitignore"),
+        *("lost+found/x", "cache/models/x", "scores.sqlite-wal", "rankdash.sqlite-repair"),
+    ):
+        put(tmp_path / name)
     for name in ("datasets", "runs", "jobs/0123abcd", "backups", "trash/20260131T101112Z-0123abcd"):
         (tmp_path / name).mkdir(parents=True)
     assert Workspace.open(tmp_path).datasets() == []
@@ -76,21 +68,18 @@ def test_folders_of_a_person_in_a_workspace_are_never_swept(workspace, make_data
     theirs = [
         put(workspace.root / name)
         for name in (
-            "datasets/msmarco/queries.parquet",
-            "datasets/beir-0123abcd/queries.parquet",
-            "runs/bert-20240101/model.bin",
-            "jobs/nightly/log.txt",
-            "jobs/0123456789abcdef/results.parquet",
-            "trash/old/thing",
-            "trash/20200101/thing",
+            *("datasets/msmarco/queries.parquet", "datasets/beir-0123abcd/queries.parquet"),
+            *("runs/bert-20240101/model.bin", "jobs/nightly/log.txt"),
+            *("jobs/0123456789abcdef/results.parquet", "trash/old/thing", "trash/20200101/thing"),
         )
     ]
-    (workspace.root / "runs" / "empty-20240101").mkdir()
-    make_old(workspace.root / "runs" / "empty-20240101")
+    empty = workspace.root / "runs" / "empty-20240101"
+    empty.mkdir()
+    make_old(empty)
     again = Workspace.open(workspace.root)
     assert again.trouble is None
     assert all(file.exists() for file in theirs)
-    assert (workspace.root / "runs" / "empty-20240101").is_dir()
+    assert empty.is_dir()
 
 
 def test_nothing_is_swept_by_a_database_that_holds_no_row(workspace):
@@ -114,7 +103,7 @@ def test_a_save_has_a_quarter_of_an_hour_to_be_finished(workspace, monkeypatch):
     assert folders.abandoned(workspace.root) == [workspace.named(made["left"])]
 
 
-def test_a_folder_is_known_by_what_stands_before_its_token(workspace):
+def test_a_folder_is_known_by_what_is_before_its_token_and_a_link_is_none(workspace):
     folder = workspace.new_folder("runs", "run-of-two")
     assert folders.id_of(folder) == "run-of-two"
     (link := folder.with_name("link-0123abcd")).symlink_to(folder)
@@ -135,12 +124,18 @@ def test_a_folder_is_marked_before_its_row_goes_with_a_record_or_without(tmp_pat
     assert not (tmp_path / "gone").exists()
 
 
-def test_a_folder_of_a_job_counts_where_it_holds_results(workspace):
+def test_a_folder_of_a_job_counts_where_it_holds_results_and_nothing_else(workspace):
     job = workspace.root / "jobs" / "0123abcd"
     job.mkdir(parents=True)
     assert list(folders.jobs(workspace.root)) == []
-    (job / f"{7:020d}-0123abcd.parquet").touch()
+    results = put(job / PART)
     assert list(folders.jobs(workspace.root)) == [job]
+    theirs = put(workspace.root / "jobs" / "nightly" / "log.txt")
+    folders.remove(workspace.root, ["jobs/nightly", "jobs/0123abcd", "jobs/gone"])
+    assert theirs.exists() and not results.parent.exists()
+
+
+# The trash.
 
 
 def test_the_trash_is_emptied_by_the_day_that_an_entry_names(workspace):
@@ -153,7 +148,7 @@ def test_the_trash_is_emptied_by_the_day_that_an_entry_names(workspace):
     assert left == {names[29], "20269999T999999Z-0123abcd"}
 
 
-def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset, monkeypatch):
+def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset):
     workspace.save_dataset(make_dataset())
     litter = workspace.new_folder("runs", "left")
     (litter / "ranking.parquet").write_bytes(b"half")
@@ -168,6 +163,15 @@ def test_what_is_swept_lies_in_the_trash_for_thirty_days(workspace, make_dataset
     entry.rename(entry.with_name(f"20250101T000000Z-{entry.name[-8:]}"))
     Workspace.open(workspace.root)
     assert list((workspace.root / "trash").iterdir()) == []
+
+
+def test_a_sweep_spares_what_has_a_row_and_two_at_once_lose_nothing(workspace):
+    kept, left = (workspace.new_folder("runs", name) for name in ("kept", "left"))
+    names = [workspace.named(folder) for folder in (kept, left)]
+    for _again in range(2):
+        folders.sweep(workspace.root, names, {names[0]})
+    assert kept.is_dir() and not left.exists()
+    assert len(list(workspace.root.glob(f"trash/*/{names[1]}"))) == 1
 
 
 def test_a_row_that_names_something_else_deletes_nothing(workspace, make_dataset):
@@ -187,94 +191,54 @@ def test_damaged_scores_go_to_the_trash(workspace):
     assert moved.read_bytes() == b"no database" * 500
 
 
-def test_two_that_sweep_at_once_lose_nothing(workspace, make_dataset):
-    workspace.save_dataset(make_dataset())
-    litter = workspace.new_folder("runs", "left")
-    name = folders.relative(workspace.root, litter)
-    for _ in range(2):
-        folders.sweep(workspace.root, [name], set())
-    assert len(list(workspace.root.glob(f"trash/*/{name}"))) == 1
+# Records.
 
 
-def test_all_that_systems_leave_and_what_rankdash_kept_before_is_a_new_workspace(tmp_path):
-    for name in (
-        *("Thumbs.db", ".directory", ".gitkeep", ".gitignore"),
-        *("scores.sqlite-wal", "rankdash.sqlite-repair"),
-    ):
-        put(tmp_path / name)
-    assert Workspace.open(tmp_path).datasets() == []
-
-
-def test_a_folder_of_a_job_with_something_else_in_it_is_not_deleted(workspace):
-    theirs = put(workspace.root / "jobs" / "nightly" / "log.txt")
-    results = put(workspace.root / "jobs" / "done" / f"{7:020d}-0123abcd.parquet")
-    folders.remove(workspace.root, ["jobs/nightly", "jobs/done", "jobs/gone"])
-    assert theirs.exists() and not results.parent.exists()
-
-
-def test_what_has_a_row_is_not_swept(workspace):
-    kept, left = (workspace.new_folder("runs", name) for name in ("kept", "left"))
-    names = [workspace.named(folder) for folder in (kept, left)]
-    folders.sweep(workspace.root, names, {names[0]})
-    assert kept.is_dir() and not left.exists()
-
-
+@pytest.fixture
 def recorded(workspace, make_dataset, make_run):
-    """The folder of a stored run, and its data set."""
+    """The folder of a stored run of which nothing was measured."""
     dataset = make_dataset()
     workspace.save_dataset(dataset)
     run = make_run(dataset)
     workspace.save_run(replace(run, depth=None, load_ms=math.nan, measured=None))
     (folder,) = (workspace.root / "runs").iterdir()
-    return folder, dataset.id
-
-
-def test_a_stored_folder_has_a_record_and_no_mark(workspace, make_dataset, make_run):
-    folder, _ = recorded(workspace, make_dataset, make_run)
-    assert (folder / RECORD).is_file() and not (folder / UNFINISHED).exists()
+    return folder
 
 
 @pytest.mark.parametrize(
-    ("changes", "row", "read"),
+    ("changes", "row"),
     [
-        # A run that measured nothing has numbers that are missing.
-        ({}, {}, True),
-        ({"format": "something else"}, {}, False),
-        ({"kind": "datasets"}, {}, False),
-        ({}, {"id": "run-2"}, False),
-        ({}, {"queries_done": "2"}, False),
-        ({}, {"queries_done": None}, False),
-        ({}, {"settings": "{"}, False),
-        ({}, {"machine": "{"}, False),
-        ({}, {"dataset_id": "another"}, False),
+        *(({}, {}), ({"format": "something else"}, {}), ({"kind": "datasets"}, {})),
+        *(({}, {"id": "run-2"}), ({}, {"name": 7}), ({}, {"dataset_id": "another"})),
+        *(({}, {"queries_done": "2"}), ({}, {"queries_done": None}), ({}, {"depth": "10"})),
+        *(({}, {"created": None}), ({}, {"settings": "{"}), ({}, {"machine": "{"})),
     ],
 )
-def test_a_record_counts_where_it_is_whole_and_of_its_folder(
-    workspace, make_dataset, make_run, changes, row, read
-):
-    folder, dataset_id = recorded(workspace, make_dataset, make_run)
-    told = json.loads((folder / RECORD).read_text())
-    (folder / RECORD).write_text(json.dumps(told | changes | {"row": told["row"] | row}))
-    found = records.rows_of(workspace.root, {"datasets": [], "runs": [folder]}, [dataset_id])
+def test_a_record_counts_where_it_is_whole_and_of_its_folder(workspace, recorded, changes, row):
+    assert not (recorded / UNFINISHED).exists()
+    told = json.loads((recorded / RECORD).read_text())
+    (recorded / RECORD).write_text(json.dumps(told | changes | {"row": told["row"] | row}))
+    ids = [data.id for data in workspace.datasets()]
+    found = records.rows_of(workspace.root, {"datasets": [], "runs": [recorded]}, ids)
+    read = [("runs", "run-1", workspace.named(recorded))]
     assert [(kind, each["id"], each["folder"]) for kind, each in found] == (
-        [("runs", "run-1", workspace.named(folder))] if read else []
+        [] if changes or row else read
     )
 
 
 @pytest.mark.parametrize("what", ["record", "table"])
 def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_leaves_nothing_where_it_fails(
-    workspace, make_dataset, make_run, monkeypatch, what
+    workspace, recorded, monkeypatch, what
 ):
-    folder, _ = recorded(workspace, make_dataset, make_run)
     with workspace.database.reading() as db:
         row = db.execute("SELECT * FROM runs").fetchone()
-    target = folder / (RECORD if what == "record" else "reading.parquet")
+    target = recorded / (RECORD if what == "record" else "reading.parquet")
     target.unlink()
-    before, seen = set(folder.iterdir()), []
+    before, seen = set(recorded.iterdir()), []
 
     def write():
         if what == "record":
-            records.keep(folder, "runs", row)
+            records.keep(recorded, "runs", row)
         else:
             tables.write_table(target, pa.table({"read": [1]}))
 
@@ -287,6 +251,6 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name_and_leaves_nothin
         with pytest.raises((OSError, StoreError)):
             write()
     assert seen == [(False, True)]
-    assert set(folder.iterdir()) == before
+    assert set(recorded.iterdir()) == before
     write()
-    assert set(folder.iterdir()) == {*before, target}
+    assert set(recorded.iterdir()) == {*before, target}

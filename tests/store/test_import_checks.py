@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -13,11 +13,21 @@ from rankdash.store.tables import TIES
 from rankdash.store.workspace_file import import_checks
 from rankdash.store.workspace_file.json_parts import (
     CorrectionRow,
+    DatasetPart,
+    JudgePart,
     NoteRow,
+    PlanRow,
     RunNoteRow,
     RunPart,
     fitted,
 )
+
+
+class Row(NamedTuple):
+    """As of a note or a label, of which it is asked whether the data set has them."""
+
+    query_id: str = ""
+    doc_id: str = ""
 
 
 def ranking_tables(**changes):
@@ -29,8 +39,7 @@ def ranking_tables(**changes):
         "documents": {"doc_id": ["x", "y"]},
     }
     for name, values in changes.items():
-        table = next(table for table in columns.values() if name in table)
-        table[name] = values
+        next(table for table in columns.values() if name in table)[name] = values
     made = [
         pa.table({name: pa.array(each) for name, each in one.items()}) for one in columns.values()
     ]
@@ -75,27 +84,26 @@ def test_a_ranking_is_taken_where_it_is_one_that_the_store_writes(changes, said)
             import_checks.ranking(*tables)
 
 
-@pytest.mark.parametrize("ties", [None, b"", b"any"])
+@pytest.mark.parametrize("ties", [None, {TIES: b""}, {TIES: b"any"}])
 def test_a_ranking_says_how_its_ties_are_ordered(ties):
     rows, *others = ranking_tables()
-    rows = rows.replace_schema_metadata(None if ties is None else {TIES: ties})
     with pytest.raises(ValueError, match="how ties are ordered"):
-        import_checks.ranking(rows, *others)
+        import_checks.ranking(rows.replace_schema_metadata(ties), *others)
 
 
 def test_what_a_data_set_does_not_have_is_refused_in_each_table(make_dataset, make_run):
     data = make_dataset()
-    ranked = make_run(data).ranking
+    run = make_run(data)
     for changes in ({"query_id": ["007", "b"]}, {"doc_id": ["1", "y"]}):
         tables = ranking_tables(**({"query_id": ["007", "7"], "doc_id": ["1", "01"]} | changes))
         with pytest.raises(ValueError, match="its data set does not have"):
             import_checks.ranking(*tables, data=data)
-    queries = make_run(data).queries
 
     def taken(**changes):
-        return import_checks.run_queries(pa.table(queries.assign(**changes)), data, ranked)
+        queries = pa.table(run.queries.assign(**changes))
+        return import_checks.run_queries(queries, data, run.ranking)
 
-    pd.testing.assert_frame_equal(taken(), queries)
+    pd.testing.assert_frame_equal(taken(), run.queries)
     for changes, said in (
         ({"query_id": ["007", "7", "x"]}, "does not have"),
         ({"query_id": ["007", "7", "7"]}, "listed twice"),
@@ -106,9 +114,8 @@ def test_what_a_data_set_does_not_have_is_refused_in_each_table(make_dataset, ma
     ):
         with pytest.raises(ValueError, match=said):
             taken(**changes)
-    row = SimpleNamespace
-    import_checks.refuse_unknown(data, [row(query_id="7")], [row(doc_id="NA")])
-    for asked in ([row(query_id="x")], []), ([], [row(doc_id="x")]):
+    import_checks.refuse_unknown(data, [Row("7")], [Row(doc_id="NA")])
+    for asked in ([Row("x")], []), ([], [Row(doc_id="x")]):
         with pytest.raises(ValueError, match="does not have"):
             import_checks.refuse_unknown(data, *asked)
 
@@ -131,22 +138,28 @@ def test_tables_of_a_run_have_their_columns_and_rows():
         import_checks.texts(texts, ("text", "query_id"))
 
 
-def test_the_same_run_has_the_same_documents_in_the_same_order(make_dataset, make_run):
+def test_the_same_run_has_the_same_documents_in_the_same_order_and_the_same_latencies(
+    make_dataset, make_run
+):
     run = make_run(make_dataset())
-    lists = [("007", ["01", "1", "1.0"], [3.0, 3.0, math.nan]), ("7", ["1"], [0.1])]
-    assert import_checks.same(run, replace(run, ranking=Ranking.from_lists(lists)))
-    for changed in (
-        [("007", ["1", "01", "1.0"], [3.0, 3.0, math.nan]), lists[1]],
-        [("007", ["01", "1", "1.0"], [3.0, 3.0, 2.0]), lists[1]],
-        [lists[0], ("二", ["1"], [0.1])],
-        [("007", ["01", "1"], [3.0, 3.0]), lists[1]],
+    first, last = ("007", ["01", "1", "1.0"], [3.0, 3.0, math.nan]), ("7", ["1"], [0.1])
+    for lists, same in (
+        ([first, last], True),
+        ([("007", ["1", "01", "1.0"], [3.0, 3.0, math.nan]), last], False),
+        ([("007", ["01", "1", "1.0"], [3.0, 3.0, 2.0]), last], False),
+        ([first, ("二", ["1"], [0.1])], False),
+        ([("007", ["01", "1"], [3.0, 3.0]), last], False),
     ):
-        other = replace(run, ranking=Ranking.from_lists(changed), reading=None)
-        assert not import_checks.same(run, other)
+        reading = run.reading if same else None
+        other = replace(run, ranking=Ranking.from_lists(lists), reading=reading, name="another")
+        assert import_checks.same(run, other) is same
+    later = run.queries.assign(latency_ms=run.queries["latency_ms"] + 5.0)
+    assert not import_checks.same(run, replace(run, queries=later))
 
 
 MOMENT = "2026-01-02T03:04:05+00:00"
 NOTE = {"query_id": "7", "tags": ["a"], "note": "", "changed": MOMENT}
+RUN_NOTE = {"note": "x", "changed": MOMENT}
 CORRECTED = {
     "query_id": "7", "doc_id": "1", "withdrawn": 0, "label": None, "who": "", "made": MOMENT
 }  # fmt: skip
@@ -154,6 +167,21 @@ RUN_PART = {
     "name": "n", "reranker": "r", "settings": {}, "machine": {}, "depth": 0, "load_ms": None,
     "created": MOMENT, "note": None, "pinned": None, "explanations": [],
 }  # fmt: skip
+DATA_PART = {
+    "name": "n", "source": "upload", "first_stage": "given", "report": "{}", "notes": [],
+    "corrections": [],
+}  # fmt: skip
+PLAN = {"id": "p", "settings": {}, "before": 0, "guidelines": "", "created": MOMENT, "pauses": []}
+JUDGE = {
+    "id": "j", "name": "n", "model": "m", "template": "t", "settings": {}, "top": 3,
+    "systems": ["a"], "depth": 1, "state": "done", "usage": {}, "unsettled": 0,
+    "created": MOMENT, "started": None, "finished": None, "pairs": [],
+}  # fmt: skip
+
+
+def judged(**said):
+    pair = {"query_id": "7", "doc_id": "1", "reason": "r", "error": "", "kind": "", "answers": []}
+    return {"pairs": [pair | said]}
 
 
 @pytest.mark.parametrize(
@@ -170,26 +198,32 @@ RUN_PART = {
         (NoteRow, NOTE, {"changed": "2026-01-02"}, {"changed": "2026-13-02"}),
         (CorrectionRow, CORRECTED, {"withdrawn": 1}, {"withdrawn": 2}),
         (CorrectionRow, CORRECTED, {"label": -2.5}, {"label": math.inf}),
-        (RunNoteRow, {"note": "x", "changed": MOMENT}, {"note": "x" * 4000}, {"note": "x" * 4001}),
-        (RunNoteRow, {"note": "x", "changed": MOMENT}, {"note": "x"}, {"note": ""}),
+        (CorrectionRow, CORRECTED, {"label": 1.0}, {"label": "high"}),
+        (RunNoteRow, RUN_NOTE, {"note": "x" * 4000}, {"note": "x" * 4001}),
+        (RunNoteRow, RUN_NOTE, {"note": "x"}, {"note": ""}),
+        (DatasetPart, DATA_PART, {"name": "x"}, {"name": 3}),
+        (DatasetPart, DATA_PART, {"notes": []}, {"corrections": {"a": 1}}),
+        (DatasetPart, DATA_PART, {"plan": None}, {"plan": PLAN | {"before": 1}}),
+        (PlanRow, PLAN, {"id": "0p_-"}, {"id": "../p"}),
+        (JudgePart, JUDGE, {"id": "J"}, {"id": "../x"}),
+        (JudgePart, JUDGE, {"state": "cancelled"}, {"state": "running"}),
+        (JudgePart, JUDGE, {"pairs": []}, judged(grade=4.0)),
+        (JudgePart, JUDGE, {"pairs": []}, judged(grade=None)),
+        (JudgePart, JUDGE, {"pairs": []}, judged(grade=1.0, error="e")),
         (RunPart, RUN_PART, {"name": "x"}, {"name": ""}),
+        (RunPart, RUN_PART, {"name": "退"}, {"name": "\ud800"}),
+        (RunPart, RUN_PART, {"created": "2026-01-02"}, {"created": "yesterday"}),
         (RunPart, RUN_PART, {"reranker": "x" * 200}, {"reranker": "x" * 201}),
         (RunPart, RUN_PART, {"depth": None}, {"depth": -1}),
+        (RunPart, RUN_PART, {"depth": 3}, {"depth": "deep"}),
         (RunPart, RUN_PART, {"load_ms": 1.5}, {"load_ms": math.inf}),
         (RunPart, RUN_PART, {"settings": {"a": "x" * 999_991}}, {"settings": {"a": "x" * 999_993}}),
+        (RunPart, RUN_PART, {"settings": {"a": 1}}, {"settings": []}),
         (RunPart, RUN_PART, {"machine": {"a": "x" * 999_991}}, {"machine": {"a": "x" * 999_993}}),
     ],
 )
-def test_a_row_of_a_file_may_be_as_long_as_one_of_the_store(kind, given, at_most, too_much):
+def test_a_row_of_a_file_is_one_that_the_store_may_write(kind, given, at_most, too_much):
     found = fitted(given | at_most, kind)
     assert all(getattr(found, name) == value for name, value in at_most.items())
     with pytest.raises(ValueError, match=r"."):
         fitted(given | too_much, kind)
-
-
-def test_runs_that_differ_in_their_latencies_alone_are_not_the_same(make_dataset, make_run):
-    run = make_run(make_dataset("Shop"))
-    assert import_checks.same(run, replace(run, name="another"))
-    assert not import_checks.same(
-        run, replace(run, queries=run.queries.assign(latency_ms=run.queries["latency_ms"] + 5.0))
-    )

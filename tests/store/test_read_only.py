@@ -1,107 +1,94 @@
 """A workspace that is open for reading only: all of it can be seen, and no byte of it changes."""
 
-import hashlib
 import os
+import shutil
 
 import pytest
 
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, migrations
+from rankdash.store import Workspace, folders, migrations
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import write_part
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
+from tests.store.builders import HEAD, KILLED, content_of, submit, submit_judge
 
+QUESTION = Asked("run-1", "7", "1", "term")
 WRITES = {
-    "data set": lambda w, d, r: w.save_dataset(d.relabelled(d.qrels.iloc[:1].assign(label=9.0))),
-    "rename": lambda w, d, r: w.rename_dataset(d.id, "x"),
-    "delete": lambda w, d, r: w.delete_dataset(d.id),
-    "run": lambda w, d, r: w.save_run(r),
-    "rename run": lambda w, d, r: w.rename_run(r.id, "x"),
-    "delete run": lambda w, d, r: w.delete_run(r.id),
-    "setting": lambda w, d, r: w.set_setting("prices", "x"),
-    "note": lambda w, d, r: Notes(w).keep(d.id, "7", ["x"], ""),
-    "run note": lambda w, d, r: RunNotes(w).keep(r.id, "x"),
-    "pin": lambda w, d, r: Pins(w).pin(r.id),
-    "correction": lambda w, d, r: Corrections(w).correct(d.id, ("7", "1"), 1.0, ""),
-    "job": lambda w, d, r: Queue(w).submit(dataset_id=d.id, name="x", reranker="bm25", settings={},
-                                           depth=None, sample=None, seed=0),
-    "part": lambda w, d, r: write_part(w, "job", []),
-    "explanation": lambda w, d, r: Explanations(w).ask(Asked(r.id, "7", "1", "term")),
-    "kept scores": lambda w, d, r: w.score_cache,
-}  # fmt: skip
+    "data set": lambda w, d: w.save_dataset(d.relabelled(d.qrels.iloc[:1].assign(label=9.0))),
+    "rename": lambda w, d: w.rename_dataset(d.id, "x"),
+    "delete": lambda w, d: w.delete_dataset(d.id),
+    "run": lambda w, d: w.save_run(w.run("run-1")),
+    "rename run": lambda w, d: w.rename_run("run-1", "x"),
+    "delete run": lambda w, d: w.delete_run("run-1"),
+    "setting": lambda w, d: w.set_setting("prices", "x"),
+    "note": lambda w, d: Notes(w).keep(d.id, "7", ["x"], ""),
+    "run note": lambda w, d: RunNotes(w).keep("run-1", "x"),
+    "pin": lambda w, d: Pins(w).pin("run-1"),
+    "correction": lambda w, d: Corrections(w).correct(d.id, ("7", "1"), 1.0, ""),
+    "label note": lambda w, d: LabelNotes(w).keep(d.id, ("7", "1"), "Ann", "x"),
+    "plan": lambda w, d: LabelPlans(w).begin(d.id, {}, ""),
+    "job": lambda w, d: submit(w, d.id),
+    "judge": lambda w, d: submit_judge(w, d.id, "x", pairs=[("7", "1")]),
+    "part": lambda w, d: write_part(w, "job", []),
+    "explanation": lambda w, d: Explanations(w).ask(QUESTION),
+    "kept scores": lambda w, d: w.score_cache,
+}
 
 
 @pytest.fixture
-def shown(workspace, make_dataset, make_run):
-    dataset = make_dataset()
-    workspace.save_dataset(dataset, report_json="{}")
-    run = make_run(dataset)
-    workspace.save_run(run)
-    return Workspace(workspace.root, read_only=True), dataset, run
+def shown(workspace, stored):
+    return Workspace(workspace.root, read_only=True)
 
 
-def bytes_of(root):
-    return {
-        str(file): (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns)
-        for file in sorted(root.rglob("*"))
-        if file.is_file()
-    }
+def trace(root):
+    return content_of(root), {str(each): each.stat().st_mtime_ns for each in root.rglob("*")}
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_every_write_is_refused_in_words_and_changes_nothing(shown, write):
-    workspace, dataset, run = shown
-    before = bytes_of(workspace.root)
+def test_every_write_is_refused_in_words_and_changes_nothing(shown, stored, write):
+    before = trace(shown.root)
     with pytest.raises(StoreError, match=r"reading only.*RANKDASH_READ_ONLY"):
-        WRITES[write](workspace, dataset, run)
-    assert bytes_of(workspace.root) == before
+        WRITES[write](shown, stored)
+    assert trace(shown.root) == before
 
 
-def test_everything_can_be_read_without_a_trace(shown):
-    workspace, dataset, run = shown
-    before = bytes_of(workspace.root)
-    again = Workspace(workspace.root, read_only=True)
-    assert again.dataset(dataset.id) == dataset
-    assert again.run(run.id).name == run.name
-    assert [row.id for row in again.runs()] == [run.id]
-    assert (again.setting("x"), Notes(again).all(dataset.id)) == (None, [])
-    assert Corrections(again).layer(dataset.id).count == 0
-    assert bytes_of(workspace.root) == before
+def test_everything_can_be_read_without_a_trace(shown, stored):
+    before = trace(shown.root)
+    again = Workspace(shown.root, read_only=True)
+    assert again.dataset(stored.id) == stored
+    assert again.run("run-1").name == "a run"
+    assert [row.id for row in again.runs()] == ["run-1"]
+    assert (again.setting("x"), Notes(again).all(stored.id)) == (None, [])
+    assert Corrections(again).layer(stored.id).count == 0
+    assert trace(shown.root) == before
 
 
 def test_what_another_program_has_just_written_is_seen(shown):
-    workspace, _dataset, _run = shown
-    writer = Workspace(workspace.root)
+    writer = Workspace(shown.root)
     with writer.database.writing() as db:
         db.execute("INSERT INTO settings (key, value) VALUES ('a', 'b')")
     with writer.database.reading() as held:
         held.execute("SELECT 1 FROM settings").fetchall()
         writer.set_setting("late", "seen")
-        assert workspace.setting("late") == "seen"
-    assert workspace.setting("a") == "b"
+        assert shown.setting("late") == "seen"
+    assert shown.setting("a") == "b"
 
 
-def test_work_that_died_is_shown_as_it_is_and_not_written_off(workspace, make_dataset, make_run):
-    dataset = make_dataset()
-    workspace.save_dataset(dataset)
-    run = make_run(dataset)
-    workspace.save_run(run)
-    job = Queue(workspace).submit(
-        dataset_id=dataset.id, name="x", reranker="bm25", settings={}, depth=None, sample=None,
-        seed=0,
-    )  # fmt: skip
-    dead = Owner(pid=2**22 + 1)
-    Queue(workspace).claim(dead)
-    Explanations(workspace).ask(Asked(run.id, "7", "1", "term"))
-    Explanations(workspace).claim(dead)
+def test_work_that_died_is_shown_as_it_is_and_not_written_off(workspace, stored):
+    job, dead = submit(workspace, stored.id), Owner(pid=2**22 + 1)
+    Explanations(workspace).ask(QUESTION)
+    for work in (Queue(workspace), Explanations(workspace)):
+        work.claim(dead)
     shown = Workspace(workspace.root, read_only=True)
     assert [(row.id, row.state) for row in Queue(shown).rows()] == [(job, "running")]
-    assert Explanations(shown).find(Asked(run.id, "7", "1", "term")).state == "running"
+    assert Explanations(shown).find(QUESTION).state == "running"
 
 
 def test_a_folder_without_a_workspace_and_an_older_one_are_refused(
@@ -127,13 +114,68 @@ def test_the_environment_says_so(workspace, monkeypatch, value, read_only):
     assert Workspace.open(workspace.root).read_only is read_only
 
 
+def test_a_disk_that_is_mounted_for_reading_is_told_by_the_system(workspace, stored, monkeypatch):
+    assert not Workspace.open(workspace.root).read_only
+    status = os.statvfs(workspace.root)
+
+    class Mounted:
+        f_flag = status.f_flag | os.ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda _root: Mounted())
+    opened = Workspace.open(workspace.root)
+    assert opened.read_only
+    assert [row.name for row in opened.runs()] == ["a run"]
+    with pytest.raises(StoreError, match="reading only"):
+        opened.rename_run("run-1", "x")
+
+
+def lock(root, open_=False):
+    for place in (*root.rglob("*"), root):
+        place.chmod(0o755 if open_ else 0o555 if place.is_dir() else 0o444)
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_can_be_shown(shown):
-    workspace, dataset, _run = shown
-    for place in [workspace.root, *workspace.root.rglob("*")]:
-        place.chmod(0o555 if place.is_dir() else 0o444)
+def test_a_folder_that_cannot_be_written_can_be_shown(shown, stored):
+    lock(shown.root)
     try:
-        assert Workspace(workspace.root, read_only=True).dataset(dataset.id) == dataset
+        assert Workspace(shown.root, read_only=True).dataset(stored.id) == stored
     finally:
-        for place in [workspace.root, *workspace.root.rglob("*")]:
-            place.chmod(0o755 if place.is_dir() else 0o644)
+        lock(shown.root, open_=True)
+
+
+LEFT_WITH_A_LOG = f"""{HEAD}
+import sqlite3
+hold = sqlite3.connect(workspace.database.file)
+hold.execute("SELECT * FROM datasets").fetchone()
+workspace.rename_run("run-1", "in the log")
+os.kill(os.getpid(), 9)
+"""
+AS_MOUNTED_FOR_READING = """
+import os, sys
+from pathlib import Path
+from rankdash.store import Workspace, folders
+if os.getuid() == 0:
+    os.setuid(65534)
+folders.on_read_only_disk = lambda root: True
+workspace = Workspace.open(Path(sys.argv[1]))
+print(workspace.read_only, workspace.trouble, workspace.runs()[0].name)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("beside", ["log and index", "log alone"])
+def test_a_log_that_was_left_on_a_disk_for_reading_is_read(
+    workspace, stored, python, open_folder, beside
+):
+    root = shutil.copytree(workspace.root, open_folder / "home")
+    assert python(LEFT_WITH_A_LOG, root).wait() == KILLED
+    log, index = (root / f"{folders.DATABASE}{end}" for end in ("-wal", "-shm"))
+    assert log.stat().st_size
+    if beside == "log alone":
+        index.unlink()
+    lock(root)
+    try:
+        said, errors = python(AS_MOUNTED_FOR_READING, root).communicate()
+    finally:
+        lock(root, open_=True)
+    assert said == "True None in the log\n", errors

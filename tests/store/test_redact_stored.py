@@ -10,36 +10,32 @@ import pytest
 
 from rankdash.errors import StoreError, UnavailableError
 from rankdash.store import Workspace, migrations, redact_stored
+from rankdash.store.folders import DATABASE
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.leases import problem_to_json
 from rankdash.store.redact_stored import clean
 from rankdash.store.tables import read_frame, write_frame
+from tests.store.builders import ask, content_of, version
 
-BEFORE = next(
-    place
-    for place, step in enumerate(migrations.MIGRATIONS)
-    if step.__name__ == "answers_without_credentials"
-)
+BEFORE = migrations.MIGRATIONS.index(migrations.answers_without_credentials)
 HEAD = "Zq7rack"
 KEY = "Zq7rack-typed-by-hand-4711"
 
 
-def cut(text):
-    return text[:300]
+def cut(text, then=""):
+    """As the version before kept what a service said: its first 300 characters."""
+    return text[:300] + then
 
 
-# As the version before kept them: cut first.
 REASONS = [
-    "The service answered 500: " + cut("x" * 270 + f' "Authorization": "Bearer {KEY}"') + ".",
-    "the service answered 400: " + cut("y" * 292 + " " + KEY) + " (after 5 attempts).",
-    "The answer is not JSON: " + cut("z" * 280 + f' "x-api-key": "{KEY}"') + ".",
+    "The service answered 500: " + cut("x" * 270 + f' "Authorization": "Bearer {KEY}"', "."),
+    "the service answered 400: " + cut("y" * 292 + " " + KEY, " (after 5 attempts)."),
+    "The answer is not JSON: " + cut("z" * 280 + f' "x-api-key": "{KEY}"', "."),
     f"the service answered 401: no such key: Bearer {HEAD}",
 ]
 HARMLESS = [
     "The service answered 500: out of memory (after 5 attempts).",
-    "no candidates",
-    "第一个查询没有文本",
-    "",
+    *("no candidates", "第一个查询没有文本", ""),
 ]
 
 
@@ -59,27 +55,19 @@ def refusal(said):
 @pytest.fixture
 def old(tmp_path, monkeypatch, make_dataset, make_run):
     """The folder of a workspace of the version before, with heads of keys all over it."""
-    root = tmp_path / "home"
+    root, dataset = tmp_path / "home", make_dataset()
     with monkeypatch.context() as older:
         older.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:BEFORE])
         workspace = Workspace.open(root)
-    dataset = make_dataset()
     workspace.save_dataset(dataset)
     for run_id, reasons in (("one", REASONS), ("other", HARMLESS)):
         workspace.save_run(make_run(dataset, run_id))
         (folder,) = (root / "runs").glob(f"{run_id}-*")
-        queries = pd.DataFrame(
-            {
-                "query_id": [f"q{n}" for n in range(4)],
-                "state": ["failed"] * 4,
-                "reason": reasons,
-                "pairs": [3.0, math.nan, 1.0, 2.0],
-            }
-        )
-        write_frame(folder / "queries.parquet", queries)
-        write_frame(
-            folder / "calls.parquet", pd.DataFrame({"status": [500, 0], "error": reasons[:2]})
-        )
+        ids, pairs = [f"q{n}" for n in range(4)], [3.0, math.nan, 1.0, 2.0]
+        queries = {"query_id": ids, "state": "failed", "reason": reasons, "pairs": pairs}
+        write_frame(folder / "queries.parquet", pd.DataFrame(queries))
+        calls = pd.DataFrame({"status": [500, 0], "error": reasons[:2]})
+        write_frame(folder / "calls.parquet", calls)
     calls = json.dumps([{"error": REASONS[1], "server_ms": math.nan, "billed": {"tokens": 4.0}}])
     row = {
         "query_id": "q0", "state": "failed", "reason": REASONS[0], "scores": [], "latency_ms": 1.0,
@@ -116,15 +104,22 @@ def holding(root, text):
             table = file.suffix == ".parquet"
             data = read_frame(file).to_csv().encode() if table else file.read_bytes()
             found += [file.name] if text.encode() in data else []
-    return sorted(found)
+    return found
 
 
-def test_what_is_left_of_keys_leaves_every_file_and_row(old):
-    assert {"queries.parquet", "calls.parquet", "worker.log", "rankdash.sqlite"} <= {
-        *holding(old, HEAD)
-    }
+def files_of_run(root, run_id):
+    (folder,) = (root / "runs").glob(f"{run_id}-*")
+    return {file: (file.stat().st_ino, file.read_bytes()) for file in folder.iterdir()}
+
+
+def test_what_is_left_of_keys_leaves_every_file_and_row_and_nothing_else_does(old):
+    held = {"queries.parquet", "calls.parquet", "worker.log", DATABASE}
+    assert held <= {*holding(old, HEAD)}
+    harmless = files_of_run(old, "other")
     workspace = Workspace.open(old)
     assert holding(old, HEAD[:3]) == []
+    # What has no key in it is not written again.
+    assert files_of_run(old, "other") == harmless
     reasons = workspace.run("one").queries["reason"]
     assert all("•••" in reason for reason in reasons)
     assert reasons[0].startswith("The service answered 500: xxxx")
@@ -134,34 +129,21 @@ def test_what_is_left_of_keys_leaves_every_file_and_row(old):
     (call,) = json.loads(part["calls"])
     assert call["billed"] == {"tokens": 4.0}
     assert "INFO all is well" in (old / "worker.log").read_text()
-    with workspace.database.reading() as db:
-        kept = [row[0] for row in db.execute("SELECT problem FROM jobs ORDER BY id")]
+    kept = ask(old / DATABASE, "SELECT problem FROM jobs ORDER BY id")
     assert json.loads(kept[0])["params"]["said"].endswith("v •••")
     assert kept[1] == refusal("no such model")
 
 
-def test_what_has_no_key_in_it_is_not_written_again(old):
-    (folder,) = (old / "runs").glob("other-*")
-    before = {file: (file.stat().st_ino, file.read_bytes()) for file in folder.iterdir()}
-    Workspace.open(old)
-    assert {file: (file.stat().st_ino, file.read_bytes()) for file in folder.iterdir()} == before
-
-
-@pytest.mark.parametrize("reason", HARMLESS)
-def test_a_reason_without_a_key_stays(reason):
+@pytest.mark.parametrize("reason", [*HARMLESS, *map(clean, REASONS)])
+def test_what_is_clean_stays(reason):
     assert clean(reason) == reason
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_what_is_clean_stays(reason):
-    assert clean(clean(reason)) == clean(reason)
-
-
 def test_a_damaged_file_keeps_no_one_out(old):
-    (folder,) = (old / "runs").glob("one-*")
-    (folder / "queries.parquet").write_bytes(b"no table")
+    (file,) = old.glob("runs/one-*/queries.parquet")
+    file.write_bytes(b"no table")
     workspace = Workspace.open(old)
-    assert (folder / "queries.parquet").read_bytes() == b"no table"
+    assert file.read_bytes() == b"no table"
     assert [row.id for row in workspace.runs()] == ["one", "other"]
 
 
@@ -173,38 +155,32 @@ def test_what_was_interrupted_is_done_again(old, monkeypatch):
         broken.setattr(redact_stored, "write_table", full)
         with pytest.raises(StoreError, match="no room"):
             Workspace.open(old)
-    with closing(sqlite3.connect(old / "rankdash.sqlite")) as db:
-        assert db.execute("PRAGMA user_version").fetchone()[0] == BEFORE
+    assert version(old) == BEFORE
     Workspace.open(old)
     assert holding(old, HEAD) == []
 
 
 def test_a_workspace_open_for_reading_only_is_refused_and_not_touched(old):
-    before = {file: file.read_bytes() for file in old.rglob("*") if file.is_file()}
+    before = content_of(old)
     with pytest.raises(StoreError, match="older version"):
         Workspace(old, read_only=True)
-    assert {file: file.read_bytes() for file in old.rglob("*") if file.is_file()} == before
+    assert content_of(old) == before
 
 
 def test_servers_of_ones_own_that_were_asked_without_a_key_still_are(old):
-    with closing(sqlite3.connect(old / "rankdash.sqlite")) as db, db:
-        for job, settings in (
-            ("job0", {"dialect": "tei", "model": "m"}),
-            ("job1", {"dialect": "vllm", "key_variable": "RACK_API_KEY"}),
-        ):
-            db.execute("UPDATE jobs SET settings = ? WHERE id = ?", (json.dumps(settings), job))
-        db.execute(
-            "UPDATE runs SET reranker = 'endpoint', settings = ? WHERE id = 'one'",
-            (json.dumps({"dialect": "cohere", "key_variable": ""}),),
-        )
+    given = {
+        "job0": {"dialect": "tei", "model": "m"},
+        "job1": {"dialect": "vllm", "key_variable": "RACK_API_KEY"},
+    }
+    for job, settings in given.items():
+        ask(old / DATABASE, "UPDATE jobs SET settings = ? WHERE id = ?", json.dumps(settings), job)
+    own = {"dialect": "cohere", "key_variable": ""}
+    update = "UPDATE runs SET reranker = 'endpoint', settings = ? WHERE id = 'one'"
+    ask(old / DATABASE, update, json.dumps(own))
     workspace = Workspace.open(old)
-    with workspace.database.reading() as db:
-        kept = [json.loads(row[0]) for row in db.execute("SELECT settings FROM jobs ORDER BY id")]
-    assert kept == [
-        {"dialect": "tei", "model": "m", "key_variable": "none"},
-        {"dialect": "vllm", "key_variable": "RACK_API_KEY"},
-    ]
-    assert workspace.run("one").settings == {"dialect": "cohere", "key_variable": ""}
+    kept = ask(old / DATABASE, "SELECT settings FROM jobs ORDER BY id")
+    assert [*map(json.loads, kept)] == [given["job0"] | {"key_variable": "none"}, given["job1"]]
+    assert workspace.run("one").settings == own
 
 
 @pytest.mark.parametrize(("length", "hidden"), [(299, False), (300, True), (301, False)])
@@ -216,26 +192,21 @@ def test_a_head_is_hidden_where_a_text_was_cut_and_nowhere_else(length, hidden):
         db.execute("INSERT INTO jobs VALUES (1, ?)", (refusal(said),))
         redact_stored.clean_rows(db)
         (problem,) = db.execute("SELECT problem FROM jobs").fetchone()
-    assert json.loads(problem)["params"]["said"] == (
-        said.removesuffix(HEAD) + "•••" if hidden else said
-    )
+    shown = said.removesuffix(HEAD) + "•••" if hidden else said
+    assert json.loads(problem)["params"]["said"] == shown
 
 
 @pytest.mark.parametrize("end", [".", " (after 5 attempts).", ""])
 def test_what_follows_a_cut_tells_where_it_was(end):
-    said = "v" * 292 + " " + HEAD
-    assert clean(f"The service answered 500: {said}{end}") == (
-        f"The service answered 500: {said.removesuffix(HEAD)}•••{end}"
-    )
+    said = "The service answered 500: " + "v" * 292 + " "
+    assert clean(f"{said}{HEAD}{end}") == f"{said}•••{end}"
 
 
 def test_every_log_of_the_worker_is_cleaned_and_keeps_its_bytes(old):
     said = cut("w" * 289 + " " + KEY).encode()
+    head, end = b"\xff refused the request (401): ", b". And so on.\n"
     for name in ("worker.log", "worker.log.1"):
-        (old / name).write_bytes(b"\xff refused the request (401): " + said + b". And so on.\n")
+        (old / name).write_bytes(head + said + end)
     Workspace.open(old)
     for name in ("worker.log", "worker.log.1"):
-        shown = (old / name).read_bytes()
-        assert shown == b"\xff refused the request (401): " + said[:290] + "•••".encode() + (
-            b". And so on.\n"
-        )
+        assert (old / name).read_bytes() == head + said[:290] + "•••".encode() + end

@@ -24,32 +24,30 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from tests.store.test_folders import content_of, make_old
-
-OLD = Path(__file__).with_name("old") / "workspace.zip"
-
-REPAIR = """
-import sys
-from pathlib import Path
-from rankdash.store import Workspace
-Workspace.open(Path(sys.argv[1])).repair()
-"""
+from tests.store.builders import (
+    HEAD,
+    OLD,
+    ask,
+    content_of,
+    folders_of,
+    grade,
+    make_old,
+    submit,
+    submit_judge,
+)  # fmt: skip
 
 
 def everything(workspace):
     """All that a workspace keeps, by content."""
     found = {"scenarios": workspace.setting("scenarios")}
     for row in workspace.datasets():
-        data = workspace.dataset(row.id)
+        data, layer = workspace.dataset(row.id), Corrections(workspace)
         found[row] = (
-            data.queries.to_json(),
-            data.documents.to_json(),
-            data.qrels.to_json(),
+            *(each.to_json() for each in (data.queries, data.documents, data.qrels)),
             data.candidates.frame().to_json(),
             workspace.check_report(row.id),
             Notes(workspace).all(row.id),
-            Corrections(workspace).all(row.id),
-            Corrections(workspace).layer(row.id),
+            *(layer.all(row.id), layer.layer(row.id)),
             RunNotes(workspace).all(row.id),
             Pins(workspace).of(row.id),
         )
@@ -68,24 +66,53 @@ def old(tmp_path):
     return tmp_path / "old"
 
 
-@pytest.fixture
-def kept(old):
+@pytest.fixture(scope="module")
+def in_use(tmp_path_factory):
     """The same in use, a day after its last copy: its folder, and all that it holds."""
+    root = tmp_path_factory.mktemp("kept") / "old"
+    with zipfile.ZipFile(OLD) as packed:
+        packed.extractall(root)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (backups, database):
-            patch.setattr(module, "today", lambda: "2020-01-01")
-        Workspace.open(old)
-        for module in (backups, database):
-            patch.setattr(module, "today", lambda: "2020-01-02")
-        workspace = Workspace.open(old)
-        for kind in ("datasets", "runs", "jobs"):
-            for folder in (old / kind).iterdir():
-                make_old(folder)
-        return old, everything(workspace)
+        for day in ("2020-01-01", "2020-01-02"):
+            for module in (backups, database):
+                patch.setattr(module, "today", lambda day=day: day)
+            workspace = Workspace.open(root)
+        before = everything(workspace)
+    with workspace.database.reading() as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return root, before
+
+
+@pytest.fixture
+def kept(in_use, tmp_path, on):
+    """A copy of it, and all that it holds; no one has touched it for a while."""
+    whole, before = in_use
+    on("2020-01-02")
+    root = shutil.copytree(whole, tmp_path / "kept")
+    make_old(*folders_of(root))
+    return root, before
+
+
+@pytest.fixture
+def root(kept):
+    return kept[0]
+
+
+@pytest.fixture
+def opened(root):
+    return Workspace.open(root)
+
+
+def shop(workspace):
+    return next(row.id for row in workspace.datasets() if row.name == "Shop")
 
 
 def lose(root):
     (root / DATABASE).unlink()
+
+
+def lose_copies(root):
+    shutil.rmtree(root / "backups")
 
 
 def empty(root):
@@ -107,13 +134,10 @@ HARM = {"missing": lose, "empty": empty, "damaged": scramble, "damaged:": tear}
 
 
 def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(old):
-    with closing(sqlite3.connect(old / DATABASE)) as db:
-        before = dict(
-            db.execute("SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs")
-        )
-    for kind in ("datasets", "runs", "jobs"):
-        for folder in (old / kind).iterdir():
-            make_old(folder)
+    before = dict(
+        ask(old / DATABASE, "SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs")
+    )
+    make_old(*folders_of(old))
     workspace = Workspace.open(old)
     assert workspace.trouble is None
     assert sorted(row.name for row in workspace.datasets()) == ["Guide", "Shop"]
@@ -121,9 +145,8 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
     found = everything(workspace)
     shop, guide = (next(r for r in workspace.datasets() if r.name == n) for n in ("Shop", "Guide"))
     assert found[shop][5][0].tags == ("odd", "退货")
-    assert [(each.pair, each.label, each.who) for each in found[shop][6]] == [
-        (("q1", "d0"), 1.0, "Ann")
-    ]
+    (label,) = found[shop][6]
+    assert (label.pair, label.label, label.who) == (("q1", "d0"), 1.0, "Ann")
     assert found[guide][6][0].label is None
     assert [note.text for note in found[shop][8].values()] == ["why it was made"]
     assert workspace.run(found[shop][9]).name == "renamed"
@@ -139,25 +162,24 @@ def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(
 
 
 @pytest.mark.parametrize("older", [False, True])
-def test_the_name_of_a_first_stage_comes_back_from_the_folders(tmp_path, make_dataset, older):
+def test_the_name_of_a_first_stage_comes_back_from_the_folders(workspace, make_dataset, older):
     """The record of an older version does not have it."""
     data = make_dataset()
     tables = (data.queries, data.documents, data.qrels, data.candidates)
-    workspace = Workspace.open(tmp_path / "home")
     workspace.save_dataset(Dataset("named", *tables, candidates_name="dense"))
     (record,) = workspace.root.glob(f"datasets/*/{RECORD}")
     if older:
         told = json.loads(record.read_text())
         del told["row"]["candidates_name"], told["checksum"]
         record.write_text(json.dumps(told))
-    (workspace.root / DATABASE).unlink()
+    lose(workspace.root)
     Workspace.open(workspace.root).repair()
     found = Workspace.open(workspace.root).dataset(data.id)
     assert found.candidates_name == ("" if older else "dense")
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_nothing_is_deleted_and_everything_can_be_looked_at(kept, harm):
+def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(kept, harm):
     root, before = kept
     HARM[harm](root)
     files = content_of(root)
@@ -168,25 +190,15 @@ def test_nothing_is_deleted_and_everything_can_be_looked_at(kept, harm):
     with pytest.raises(StoreError, match="workspace repair"):
         workspace.set_setting("a", "b")
     assert content_of(root) == files
-
-
-@pytest.mark.parametrize("harm", HARM)
-def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
-    root, before = kept
-    HARM[harm](root)
-    harmed = (root / DATABASE).read_bytes() if (root / DATABASE).exists() else None
-    done = Workspace.open(root).repair()
+    harmed = files.get(Path(DATABASE))
+    done = workspace.repair()
     assert (done.rows["datasets"], done.rows["runs"], done.gone, done.unlisted) == (2, 3, [], [])
     workspace = Workspace.open(root)
     assert workspace.trouble is None
     assert everything(workspace) == before
-    assert [(job.name, job.state) for job in Queue(workspace).rows()] == [
-        ("half done", "interrupted")
-    ]
-    if harmed is None:
-        assert done.trash is None
-    else:
-        assert (done.trash / DATABASE).read_bytes() == harmed
+    (job,) = Queue(workspace).rows()
+    assert (job.name, job.state) == ("half done", "interrupted")
+    assert (done.trash and (done.trash / DATABASE).read_bytes()) == harmed
     assert workspace.repair() is None
     # The room that is kept for a delete, and the empty file of the lock, for which another process
     # may be waiting.
@@ -195,16 +207,14 @@ def test_a_repair_brings_everything_back_and_keeps_the_old_file(kept, harm):
     assert (left.name, left.read_bytes()) == (f"{DATABASE}-repair", b"")
 
 
-def test_copies_without_anything_else_are_a_workspace_that_lost_its_database(kept):
-    root, _ = kept
+def test_copies_without_anything_else_are_a_workspace_that_lost_its_database(root):
     for path in root.iterdir():
         if path.name != "backups":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert "is missing" in Workspace.open(root).trouble.message
     (root / DATABASE).touch()
     assert "is empty" in Workspace.open(root).trouble.message
-    with closing(sqlite3.connect(root / DATABASE)) as db:
-        db.execute("CREATE TABLE another (id TEXT)")
+    ask(root / DATABASE, "CREATE TABLE another (id TEXT)")
     assert "is empty" in Workspace.open(root).trouble.message
 
 
@@ -217,7 +227,7 @@ def test_an_empty_file_of_a_database_is_a_new_workspace(tmp_path):
 def test_folders_alone_bring_back_data_sets_and_runs(kept):
     root, before = kept
     lose(root)
-    shutil.rmtree(root / "backups")
+    lose_copies(root)
     done = Workspace.open(root).repair()
     assert (done.copy_of, done.from_folders) == ("", 5)
     assert done.unlisted == ["jobs/aaaaaaaaaaaaaaaa"]
@@ -226,20 +236,18 @@ def test_folders_alone_bring_back_data_sets_and_runs(kept):
     assert {row for row in before if not isinstance(row, str)} == set(workspace.datasets())
 
 
-def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(kept, make_dataset, make_run):
-    root, _ = kept
+def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
+    root, opened, make_dataset, make_run
+):
     older = (root / DATABASE).read_bytes()
-    workspace = Workspace.open(root)
     dataset = make_dataset("new")
-    workspace.save_dataset(dataset)
-    workspace.save_run(make_run(dataset))
-    Notes(workspace).keep(dataset.id, "7", ["new"], "written later")
-    backups.make(workspace.database.file)
-    before = everything(workspace)
+    opened.save_dataset(dataset)
+    opened.save_run(make_run(dataset))
+    Notes(opened).keep(dataset.id, "7", ["new"], "written later")
+    backups.make(opened.database.file)
+    before = everything(opened)
     (root / DATABASE).write_bytes(older)
-    for kind in ("datasets", "runs"):
-        for folder in (root / kind).iterdir():
-            make_old(folder)
+    make_old(*folders_of(root, "datasets", "runs"))
     again = Workspace.open(root)
     assert "older than its folders" in again.trouble.message
     assert again.trouble.params["n"] == 2
@@ -248,57 +256,35 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(kept, make_
     assert everything(Workspace.open(root)) == before
 
 
-def test_a_copy_that_is_newer_than_the_one_put_back_wins(kept):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    shop = next(row for row in workspace.datasets() if row.name == "Shop")
+def test_a_copy_that_is_newer_than_the_one_put_back_wins(root, opened):
     older = (root / DATABASE).read_bytes()
-    Notes(workspace).keep(shop.id, "q1", [], "newer")
-    with workspace.database.writing() as db:
+    Notes(opened).keep(shop(opened), "q1", [], "newer")
+    with opened.database.writing() as db:
         db.execute("UPDATE settings SET value = value + 1 WHERE key = ?", (backups.MADE,))
-    backups.make(workspace.database.file)
+    backups.make(opened.database.file)
     (root / DATABASE).write_bytes(older)
-    run = workspace.runs(shop.id)[0]
-    with closing(sqlite3.connect(root / DATABASE)) as db, db:
-        db.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+    ask(root / DATABASE, "DELETE FROM runs WHERE id = ?", opened.runs(shop(opened))[0].id)
     again = Workspace.open(root)
     assert again.trouble is not None
-    assert Notes(again).of(shop.id, "q1").text == "newer"
+    assert Notes(again).of(shop(again), "q1").text == "newer"
 
 
-def test_a_run_that_was_deleted_since_the_copy_does_not_come_back(kept):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    run = next(row for row in workspace.runs() if row.name == "run 3")
-    workspace.delete_run(run.id)
+def test_what_was_deleted_or_renamed_since_the_copy_is_so_after_a_repair(root, opened):
+    gone, renamed = (
+        next(row for row in opened.runs() if row.name == n) for n in ("run 3", "run 1")
+    )
+    opened.delete_run(gone.id)
+    opened.rename_run(renamed.id, "by hand")
     lose(root)
-    done = Workspace.open(root).repair()
-    assert done.gone == ["run 3"]
-    assert run.id not in {row.id for row in Workspace.open(root).runs()}
+    assert Workspace.open(root).run(renamed.id).name == "by hand"
+    assert Workspace.open(root).repair().gone == ["run 3"]
+    found = {row.id: row.name for row in Workspace.open(root).runs()}
+    assert gone.id not in found and found[renamed.id] == "by hand"
 
 
-def test_what_waited_in_a_copy_does_not_start_by_itself(kept):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    shop = workspace.datasets()[0].id
-    run = workspace.runs()[0]
-    for job_id in (run.id, None):
-        Queue(workspace).submit(
-            dataset_id=shop, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
-            seed=0, job_id=job_id,
-        )  # fmt: skip
-    backups.make(workspace.database.file)
+def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(root):
     lose(root)
-    Workspace.open(root).repair()
-    states = {job.id: job.state for job in Queue(Workspace.open(root)).rows()}
-    assert states.pop(run.id) == "done"
-    assert set(states.values()) == {"interrupted"}
-
-
-def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(kept):
-    root, _ = kept
-    lose(root)
-    shutil.rmtree(root / "backups")
+    lose_copies(root)
     (broken, orphaned, *_) = sorted((root / "runs").iterdir())
     (broken / RECORD).write_text("{}")
     told = json.loads((orphaned / RECORD).read_text())
@@ -306,69 +292,31 @@ def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(kept):
     (orphaned / RECORD).write_text(json.dumps(told))
     done = Workspace.open(root).repair()
     assert {f"runs/{broken.name}", f"runs/{orphaned.name}"} <= set(done.unlisted)
-    for folder in (broken, orphaned):
-        make_old(folder)
+    make_old(broken, orphaned)
     again = Workspace.open(root)
     assert again.trouble is None
     assert len(again.runs()) == 1
     assert broken.is_dir() and orphaned.is_dir()
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        {"format": "another"},
-        {"kind": "datasets"},
-        {"row": {"id": "0000000000000000"}},
-        {"row": {"name": 7}},
-        {"row": {"queries_done": "3"}},
-        {"row": {"depth": "10"}},
-        {"row": {"created": None}},
-        {"row": {"settings": "{"}},
-    ],
-)
-def test_a_record_is_read_only_as_what_rankdash_writes(kept, told):
-    root, _ = kept
-    folder = next(iter((root / "runs").iterdir()))
-    ids = {row.id for row in Workspace.open(root).datasets()}
-    found = {"datasets": [], "runs": [folder]}
-    assert [kind for kind, _ in records.rows_of(root, found, ids)] == ["runs"]
-    record = json.loads((folder / RECORD).read_text())
-    told = {**told, "row": {**record["row"], **told.get("row", {})}}
-    (folder / RECORD).write_text(json.dumps({**record, **told}))
-    assert records.rows_of(root, found, ids) == []
-
-
 @pytest.mark.parametrize("kind", ["datasets", "runs"])
-def test_from_folders_are_told_only_rows_that_nothing_else_had(kept, tmp_path, kind):
-    root, _ = kept
-    shutil.rmtree(root / "backups")
+def test_from_folders_are_told_only_rows_that_nothing_else_had(root, opened, tmp_path, kind):
+    lose_copies(root)
     assert repair.rebuild(root, tmp_path / "whole.sqlite").from_folders == 0
-    with closing(sqlite3.connect(root / DATABASE)) as db, db:
-        db.execute(f"DELETE FROM {kind} WHERE id = (SELECT max(id) FROM {kind})")
+    ask(root / DATABASE, f"DELETE FROM {kind} WHERE id = (SELECT max(id) FROM {kind})")
     made = repair.rebuild(root, tmp_path / "anew.sqlite")
     assert (made.from_folders, made.rows["datasets"], made.rows["runs"]) == (1, 2, 3)
 
 
 def test_a_workspace_without_records_and_database_deletes_nothing(old):
     lose(old)
-    for kind in ("datasets", "runs", "jobs"):
-        for folder in (old / kind).iterdir():
-            make_old(folder)
+    make_old(*folders_of(old))
     files = content_of(old)
     workspace = Workspace.open(old)
     assert "missing" in workspace.trouble.message
     assert len(workspace.repair().unlisted) == 6
     Workspace.open(old)
     assert content_of(old).items() >= files.items()
-
-
-def test_a_renamed_run_comes_back_by_its_new_name(kept):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    workspace.rename_run(workspace.runs()[0].id, "by hand")
-    lose(root)
-    assert Workspace.open(root).runs()[0].name == "by hand"
 
 
 def test_a_workspace_that_is_only_shown_is_not_repaired(kept):
@@ -383,38 +331,49 @@ def test_a_workspace_that_is_only_shown_is_not_repaired(kept):
     assert content_of(root) == files
 
 
-def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(kept, monkeypatch):
-    root, _ = kept
-    workspace = Workspace.open(root)
+def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opened, monkeypatch):
     listing = records.kept
 
     def delete_after(place):
         found = listing(place)
-        workspace.delete_run(workspace.runs()[0].id)
+        opened.delete_run(opened.runs()[0].id)
         return found
 
     monkeypatch.setattr(records, "kept", delete_after)
     assert Workspace.open(root).trouble is None
 
 
-def test_several_processes_that_repair_at_once_agree(kept, python):
+@pytest.mark.thorough
+def test_several_processes_that_repair_at_once_agree(kept, all_pass):
     root, before = kept
     scramble(root)
-    for process in [python(REPAIR, root) for _ in range(3)]:
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == 0, said
+    all_pass(f"{HEAD}workspace.repair()", root, times=3)
     assert everything(Workspace.open(root)) == before
     assert len(list(root.glob(f"trash/*/{DATABASE}"))) == 1
 
 
-def test_no_file_is_left_of_the_stand_in(kept):
-    root, _ = kept
+def test_no_file_is_left_of_the_stand_in(root):
     lose(root)
     workspace = Workspace.open(root)
     place = workspace.database.file.parent
     assert place.is_dir() and root not in place.parents
     del workspace
     assert not place.exists()
+
+
+# What a database is made anew from.
+
+
+@pytest.fixture
+def anew(root, tmp_path):
+    """What is found in the database that a repair would make."""
+
+    def find(question, *given, file=tmp_path / "anew.sqlite"):
+        if not file.exists():
+            repair.rebuild(root, file)
+        return ask(file, question, *given)
+
+    return find
 
 
 @pytest.mark.parametrize(
@@ -429,30 +388,20 @@ def test_no_file_is_left_of_the_stand_in(kept):
         (None, "copy"),
     ],
 )
-def test_the_rows_of_what_was_copied_more_often_come_first(kept, tmp_path, made, newer):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    shop = next(row.id for row in workspace.datasets() if row.name == "Shop")
-    notes = Notes(workspace)
-    workspace.set_setting(backups.MADE, "2")
-    notes.keep(shop, "q1", [], "copy")
+def test_the_rows_of_what_was_copied_more_often_come_first(root, opened, anew, made, newer):
+    notes = Notes(opened)
+    opened.set_setting(backups.MADE, "2")
+    notes.keep(shop(opened), "q1", [], "copy")
     backups.make(root / DATABASE)
-    notes.keep(shop, "q1", [], "database")
-    with workspace.database.writing() as db:
+    notes.keep(shop(opened), "q1", [], "database")
+    with opened.database.writing() as db:
         db.execute("DELETE FROM settings WHERE key = ?", (backups.MADE,))
     if made is not None:
-        workspace.set_setting(backups.MADE, made)
-    repair.rebuild(root, tmp_path / "anew.sqlite")
-    assert ask(tmp_path / "anew.sqlite", "SELECT note FROM notes WHERE query_id = 'q1'") == [newer]
+        opened.set_setting(backups.MADE, made)
+    assert anew("SELECT note FROM notes WHERE query_id = 'q1'") == [newer]
 
 
-def ask(file, question):
-    with closing(sqlite3.connect(file)) as db:
-        return [row[0] for row in db.execute(question)]
-
-
-def test_the_newest_sound_copy_is_used_and_its_day_is_told(kept, tmp_path):
-    root, _ = kept
+def test_the_newest_sound_copy_is_used_and_its_day_is_told(root, opened, tmp_path):
     for day in ("20300101", "20300102", "20300103"):
         before = set(backups.listed(root))
         backups.make(root / DATABASE)
@@ -463,33 +412,24 @@ def test_the_newest_sound_copy_is_used_and_its_day_is_told(kept, tmp_path):
             db.execute("INSERT INTO settings (key, value) VALUES ('day', ?)", (day,))
     copy.write_bytes(b"no database")
     lose(root)
-    repaired = repair.rebuild(root, tmp_path / "anew.sqlite")
-    assert repaired.copy_of == "2030-01-02"
+    assert repair.rebuild(root, tmp_path / "anew.sqlite").copy_of == "2030-01-02"
     asked = "SELECT value FROM settings WHERE key = 'day'"
     assert ask(tmp_path / "anew.sqlite", asked) == ["20300102"]
 
 
-def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(kept, tmp_path):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    with workspace.database.reading() as held:
+def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(root, opened, anew):
+    with opened.database.reading() as held:
         held.execute("SELECT 1 FROM settings").fetchall()
-        workspace.set_setting("late", "kept")
+        opened.set_setting("late", "kept")
         assert (root / f"{DATABASE}-wal").stat().st_size > 0
-        repair.rebuild(root, tmp_path / "anew.sqlite")
-    assert ask(tmp_path / "anew.sqlite", "SELECT value FROM settings WHERE key = 'late'") == [
-        "kept"
-    ]
+        assert anew("SELECT value FROM settings WHERE key = 'late'") == ["kept"]
 
 
-def test_a_column_that_this_version_does_not_know_loses_no_row(kept, tmp_path):
-    root, _ = kept
-    with closing(sqlite3.connect(root / DATABASE)) as db, db:
-        db.execute("ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
-        before = db.execute("SELECT count(*) FROM notes").fetchone()[0]
-    shutil.rmtree(root / "backups")
-    made = repair.rebuild(root, tmp_path / "anew.sqlite")
-    assert made.rows["notes"] == before > 0
+def test_a_column_that_this_version_does_not_know_loses_no_row(root, opened, anew):
+    ask(root / DATABASE, "ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
+    before = ask(root / DATABASE, "SELECT count(*) FROM notes")
+    lose_copies(root)
+    assert anew("SELECT count(*) FROM notes") == before > [0]
 
 
 BELONGS = {
@@ -499,41 +439,32 @@ BELONGS = {
 
 
 @pytest.mark.parametrize("kind", BELONGS)
-def test_what_belongs_to_nothing_that_is_there_goes_too(kept, tmp_path, kind):
-    root, _ = kept
-    shop = next(row.id for row in Workspace.open(root).datasets() if row.name == "Shop")
+def test_what_belongs_to_nothing_that_is_there_goes_too(root, opened, anew, kind):
+    dataset_id = shop(opened)
     for folder in (root / kind).iterdir():
-        if kind == "runs" or folder.name.startswith(shop):
+        if kind == "runs" or folder.name.startswith(dataset_id):
             shutil.rmtree(folder)
-    shutil.rmtree(root / "backups")
-    of = "1" if kind == "runs" else f"dataset_id = '{shop}'"
-    held = {
-        each: f"SELECT rowid FROM {each} WHERE {'1' if each == 'explanations' else of}"
+    lose_copies(root)
+    of = "1" if kind == "runs" else f"dataset_id = '{dataset_id}'"
+    held = [
+        f"SELECT rowid FROM {each} WHERE {'1' if each == 'explanations' else of}"
         for each in BELONGS[kind]
-    }
-    assert all(ask(root / DATABASE, question) for question in held.values()), "something of each"
+    ]
+    assert all(ask(root / DATABASE, question) for question in held), "something of each"
     if kind == "runs":
         # As where their rows lay on a page that cannot be read: nothing took the others along.
-        with closing(sqlite3.connect(root / DATABASE)) as db, db:
-            for name in ask(root / DATABASE, "SELECT name FROM sqlite_master WHERE type='trigger'"):
-                db.execute(f"DROP TRIGGER {name}")
-            db.execute("DELETE FROM runs")
-    repair.rebuild(root, tmp_path / "anew.sqlite")
-    for question in held.values():
-        assert ask(tmp_path / "anew.sqlite", question) == []
+        for name in ask(root / DATABASE, "SELECT name FROM sqlite_master WHERE type='trigger'"):
+            ask(root / DATABASE, f"DROP TRIGGER {name}")
+        ask(root / DATABASE, "DELETE FROM runs")
+    assert [anew(question) for question in held] == [[]] * len(held)
 
 
-def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(kept, tmp_path):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    shop, run = workspace.datasets()[0].id, workspace.runs()[0]
+def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(root, opened, anew):
+    dataset_id, run = shop(opened), opened.runs()[0]
     said = json.dumps({"template": "{said}", "remedy": "", "params": {"said": "Bearer abc123def"}})
     for job_id, state in ((run.id, "running"), ("aaaa", "queued"), ("bbbb", "failed")):
-        Queue(workspace).submit(
-            dataset_id=shop, name=state, reranker="bm25", settings={}, depth=None, sample=None,
-            seed=0, job_id=job_id,
-        )  # fmt: skip
-        with workspace.database.writing() as db:
+        submit(opened, dataset_id, state, job_id=job_id)
+        with opened.database.writing() as db:
             db.execute(
                 "UPDATE jobs SET state = ?, problem = ?, cancel = 1, worker = 'w', "
                 "stage = 'scoring' WHERE id = ?",
@@ -541,49 +472,43 @@ def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(kept, tmp_
             )
     asked = [Asked(run.id, "q1", doc, "term") for doc in ("d8", "d9")]
     for each in asked:
-        Explanations(workspace).ask(each)
-    Explanations(workspace).claim(Owner())
-    repair.rebuild(root, tmp_path / "anew.sqlite")
-    with closing(sqlite3.connect(tmp_path / "anew.sqlite")) as db:
-        jobs = {
-            name: rest
-            for name, *rest in db.execute(
-                "SELECT name, state, stage, cancel, worker, problem, finished NOTNULL FROM jobs"
-            )
-        }
-        states = db.execute(
-            "SELECT state, worker, finished NOTNULL FROM explanations WHERE id IN (?, ?)",
-            [each.id for each in asked],
-        ).fetchall()
+        Explanations(opened).ask(each)
+    Explanations(opened).claim(Owner())
+    columns = "state, stage, cancel, worker, problem, finished NOTNULL"
+    jobs = {name: rest for name, *rest in anew(f"SELECT name, {columns} FROM jobs")}
     assert jobs["running"] == ["done", "waiting", 0, None, None, 1]
     assert (jobs["queued"][0], jobs["queued"][3]) == ("interrupted", None)
     assert jobs["failed"][0] == "failed"
     assert json.loads(jobs["failed"][4])["params"] == {"said": "Bearer •••"}
-    assert states == [("interrupted", None, 1)] * 2
+    left = "SELECT state, worker, finished NOTNULL FROM explanations WHERE id IN (?, ?)"
+    assert anew(left, *(each.id for each in asked)) == [("interrupted", None, 1)] * 2
 
 
-def test_judges_and_their_grades_come_back_stopped_and_go_with_their_data_set(kept, tmp_path):
-    root, _ = kept
-    workspace = Workspace.open(root)
-    judges, shop = StoredJudges(workspace), workspace.datasets()[0].id
+def test_what_waited_in_a_copy_does_not_start_by_itself(root, opened):
+    run = opened.runs()[0]
+    for job_id in (run.id, None):
+        submit(opened, shop(opened), "waits", job_id=job_id)
+    backups.make(opened.database.file)
+    lose(root)
+    Workspace.open(root).repair()
+    states = {job.id: job.state for job in Queue(Workspace.open(root)).rows()}
+    assert states.pop(run.id) == "done"
+    assert set(states.values()) == {"interrupted"}
+
+
+def test_judges_and_their_grades_come_back_stopped_and_go_with_their_data_set(
+    root, opened, anew, tmp_path
+):
+    dataset_id, owner, judges = shop(opened), Owner(), StoredJudges(opened)
     for name in ("one", "two"):
-        judges.submit(
-            dataset_id=shop, name=name, model="m", template="t", settings={"top": 3}, top=3,
-            systems=["a"], depth=1, pairs=[("q1", "d1"), ("q1", "d2")], judge_id=name,
-        )  # fmt: skip
-    owner = Owner()
+        submit_judge(opened, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
     judges.claim(owner)
-    pair = {"query_id": "q1", "doc_id": "d2", "grade": 2.0, "reason": "", "error": "", "kind": ""}
-    judges.keep("one", owner, [{**pair, "answers": "[]"}], {"calls": 1})
-    shutil.rmtree(root / "backups")
-    repair.rebuild(root, tmp_path / "anew.sqlite")
-    anew = tmp_path / "anew.sqlite"
-    assert ask(anew, "SELECT state FROM judges") == ["interrupted"] * 2
+    judges.keep("one", owner, [grade(("q1", "d2"))], {"calls": 1})
+    lose_copies(root)
+    assert anew("SELECT state FROM judges") == ["interrupted"] * 2
     graded = "SELECT grade FROM judged_pairs WHERE judge_id = 'one' ORDER BY rowid"
-    assert ask(anew, graded) == [None, 2.0]
-    for folder in (root / "datasets").iterdir():
-        if folder.name.startswith(shop):
-            shutil.rmtree(folder)
-    repair.rebuild(root, tmp_path / "without.sqlite")
+    assert anew(graded) == [None, 2.0]
+    for folder in (root / "datasets").glob(f"{dataset_id}-*"):
+        shutil.rmtree(folder)
     for table in ("judges", "judged_pairs"):
-        assert ask(tmp_path / "without.sqlite", f"SELECT 1 FROM {table}") == []
+        assert anew(f"SELECT 1 FROM {table}", file=tmp_path / "without.sqlite") == []

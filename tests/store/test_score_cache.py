@@ -14,21 +14,35 @@ from hypothesis import strategies as st
 from rankdash.errors import StoreError
 from rankdash.store import database, score_cache
 from rankdash.store.score_cache import KeptScores, ScoreCache
+from tests.store.builders import ask
 
 
 @pytest.fixture
-def cache(tmp_path):
-    return ScoreCache(tmp_path / "scores.sqlite")
+def file(tmp_path):
+    return tmp_path / "scores.sqlite"
 
 
-def found(scores, read=None):
+@pytest.fixture
+def cache(file):
+    return ScoreCache(file)
+
+
+def found(scores, read=-1):
     scores = np.asarray(scores, dtype=np.float64)
-    counts = np.full(len(scores), -1 if read is None else read, dtype=np.int32)
+    counts = np.full(len(scores), read, dtype=np.int32)
     return KeptScores(scores, counts, counts + 1)
 
 
 def scores(cache, fingerprint, query, documents):
     return cache.read(fingerprint, [(query, documents)])[0].scores.tolist()
+
+
+def fill(cache, count, of="q", documents=50):
+    """Scores of so many queries; returns the documents."""
+    names = [f"document {n}" for n in range(documents)]
+    for n in range(count):
+        cache.write("m", [(f"{of}{n}", names, found(np.arange(float(documents))))])
+    return names
 
 
 texts = st.text(st.characters(), max_size=8)
@@ -57,114 +71,93 @@ def test_model_query_and_document_all_tell_pairs_apart(cache):
     assert scores(cache, "n", "ask", ["a"]) == [3.0]
     assert scores(cache, "m", "other", ["a"]) == [4.0]
     # Where one text ends and the next begins is told apart too.
-    assert np.isnan(scores(cache, "ma", "sk", ["a"])).all()
-    assert np.isnan(scores(cache, "n", "other", ["a"])).all()
+    for model, query in (("ma", "sk"), ("n", "other")):
+        assert np.isnan(scores(cache, model, query, ["a"])).all()
 
 
 def test_what_was_not_scored_is_not_kept_and_a_new_score_replaces_the_old(cache):
-    cache.write("m", [("ask", ["a", "b", "c"], found([1.0, math.nan, math.inf]))])
+    cache.write("m", [("ask", ["a", "b", "c", "d"], found([1.0, math.nan, math.inf, -math.inf]))])
     assert cache.pairs == 1
     cache.write("m", [("ask", ["a", "b"], found([5.0, 6.0]))])
     assert scores(cache, "m", "ask", ["a", "b"]) == [5.0, 6.0]
 
 
-def test_a_score_or_an_answer_that_changed_on_the_disk_is_not_cached(cache, tmp_path):
+def test_answers_are_kept_by_the_same_key_within_the_same_limit(cache):
+    cache.write("m", [("q", ["d"], found([1.0]))])
+    cache.write_answers("m", [("q", "d", "[1]"), ("q", "e", "[2]"), ("q", "d", "[3]")])
+    asked = [("q", "d"), ("q", "e"), ("q", "f"), ("p", "d")]
+    assert cache.read_answers("m", asked) == ["[3]", "[2]", "", ""]
+    assert cache.read_answers("n", asked) == ["", "", "", ""]
+    assert scores(cache, "m", "q", ["d"]) == [1.0]
+    assert cache.pairs == 3
+    cache.limit = 1
+    assert (cache.pairs, cache.read_answers("m", asked[:1])) == (0, [""])
+    cache.limit = 0
+    cache.write_answers("m", [("q", "d", "x")])
+    assert cache.pairs == 0
+    cache.limit = 10**9
+    cache.write_answers("m", [("q", "d", "x")])
+    cache.clear()
+    assert (cache.pairs, cache.read_answers("m", asked[:1])) == (0, [""])
+
+
+# What is on the disk.
+
+
+def test_a_score_or_an_answer_that_changed_on_the_disk_is_not_cached(cache, file):
     cache.write("m", [("ask", ["a", "b"], found([5.0, 6.0]))])
     cache.write_answers("m", [("ask", "a", "yes"), ("ask", "b", "no")])
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
-        db.execute(
-            "UPDATE pairs SET score = score + 1 WHERE score = (SELECT max(score) FROM pairs)"
-        )
-        db.execute("UPDATE answers SET answers = 'yet' WHERE answers = 'yes'")
+    ask(file, "UPDATE pairs SET score = score + 1 WHERE score = (SELECT max(score) FROM pairs)")
+    ask(file, "UPDATE answers SET answers = 'yet' WHERE answers = 'yes'")
     kept = scores(cache, "m", "ask", ["a", "b"])
     assert kept[0] == 5.0 and math.isnan(kept[1])
     assert cache.read_answers("m", [("ask", "a"), ("ask", "b")]) == ["", "no"]
 
 
-def test_scores_that_an_earlier_version_cached_are_used(cache, tmp_path):
+def test_scores_that_an_earlier_version_cached_are_used(cache, file):
     cache.write("m", [("ask", ["a"], found([5.0]))])
     cache.write_answers("m", [("ask", "a", "yes")])
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
-        for table in ("pairs", "answers"):
-            db.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-    again = ScoreCache(tmp_path / "scores.sqlite")
+    for table in ("pairs", "answers"):
+        ask(file, f"ALTER TABLE {table} DROP COLUMN checksum")
+    again = ScoreCache(file)
     assert scores(again, "m", "ask", ["a"]) == [5.0]
     assert again.read_answers("m", [("ask", "a")]) == ["yes"]
     again.write("m", [("ask", ["b"], found([6.0]))])
     assert scores(again, "m", "ask", ["a", "b"]) == [5.0, 6.0]
 
 
-def fill(cache, queries, documents=50):
-    names = [f"document {n}" for n in range(documents)]
-    for query in queries:
-        cache.write("m", [(query, names, found(np.arange(float(documents))))])
-    return names
-
-
-def asks(folder):
-    """How many queries the file knows."""
-    with closing(sqlite3.connect(folder / "scores.sqlite")) as db:
-        return db.execute("SELECT count(*) FROM asks").fetchone()[0]
-
-
-def test_over_the_limit_what_was_used_longest_ago_goes(cache, tmp_path):
-    names = fill(cache, [f"q{n}" for n in range(40)])
-    full = cache.size_bytes
-    scores(cache, "m", "q0", names)
-    cache.limit = full // 2
-    assert cache.size_bytes <= full // 2
-    assert 0 < cache.pairs < 2000
-    assert not np.isnan(scores(cache, "m", "q0", names)).any()
-    assert np.isnan(scores(cache, "m", "q1", names)).all()
-    assert not np.isnan(scores(cache, "m", "q39", names)).any()
-    assert (tmp_path / "scores.sqlite").stat().st_size <= 0.75 * full
-    fill(cache, [f"more {n}" for n in range(40)])
-    assert cache.size_bytes <= full // 2
-    assert ScoreCache(tmp_path / "scores.sqlite").limit == full // 2
-
-
-def test_a_limit_of_nothing_keeps_nothing(cache):
-    fill(cache, ["q"])
-    cache.limit = 0
-    assert cache.pairs == 0
-    fill(cache, ["q"])
-    assert cache.pairs == 0
-    with pytest.raises(StoreError, match="cannot be limited to -1"):
-        cache.limit = -1
-
-
-def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, tmp_path):
-    cache.limit = 10_000_000
-    fill(cache, [f"q{n}" for n in range(40)])
-    before = (tmp_path / "scores.sqlite").stat().st_size
-    cache.clear()
-    assert cache.pairs == asks(tmp_path) == 0
-    assert (tmp_path / "scores.sqlite").stat().st_size < before / 2
-    assert cache.limit == 10_000_000
-
-
 def test_a_damaged_or_deleted_cache_starts_afresh(workspace):
-    fill(workspace.score_cache, ["q"])
+    fill(workspace.score_cache, 1)
     file = workspace.root / "scores.sqlite"
     file.unlink()
     assert workspace.score_cache.pairs == 0
-    for name in ("scores.sqlite", "scores.sqlite-wal", "scores.sqlite-shm"):
-        (workspace.root / name).unlink(missing_ok=True)
+    for each in workspace.root.glob("scores.sqlite*"):
+        each.unlink()
     file.write_bytes(b"this is no database, and was none for long" * 100)
-    names = fill(workspace.score_cache, ["q"])
-    assert scores(workspace.score_cache, "m", "q", names) == list(map(float, range(50)))
+    names = fill(workspace.score_cache, 1)
+    assert scores(workspace.score_cache, "m", "q0", names) == list(map(float, range(50)))
 
 
-def test_several_threads_may_write_and_read_at_once(tmp_path):
-    file = tmp_path / "scores.sqlite"
+def test_a_file_that_is_in_use_is_no_damaged_one(cache, file, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="in use by another program"):
+            ScoreCache(file)
+        db.execute("ROLLBACK")
+    assert not (file.parent / "trash").exists()
+    assert ScoreCache(file).pairs == 0
+
+
+def test_several_threads_may_write_and_read_at_once(file):
     wrong = []
 
     def use(number):
         try:
             cache = ScoreCache(file)
-            names = fill(cache, [f"q{number}-{n}" for n in range(10)])
+            names = fill(cache, 10, f"{number}-")
             for n in range(10):
-                if np.isnan(scores(cache, "m", f"q{number}-{n}", names)).any():
+                if np.isnan(scores(cache, "m", f"{number}-{n}", names)).any():
                     wrong.append(number)
         except StoreError as error:
             wrong.append(str(error))
@@ -178,43 +171,22 @@ def test_several_threads_may_write_and_read_at_once(tmp_path):
     assert ScoreCache(file).pairs == 4 * 10 * 50
 
 
-def test_a_score_without_end_is_not_kept_and_a_limit_that_is_just_reached_takes_nothing(cache):
-    cache.write("m", [("ask", ["a", "b", "c"], found([1.0, math.inf, -math.inf]))])
-    assert cache.pairs == 1
-    cache.limit = cache.size_bytes
-    assert cache.pairs == 1
-    cache.limit = cache.size_bytes - 1
-    assert cache.pairs == 0
+# The limit.
 
 
-def test_writing_is_use(cache, tmp_path, monkeypatch):
-    clock = iter([1.0, 2.0, 3.0])
-    monkeypatch.setattr(score_cache, "time", SimpleNamespace(time=lambda: next(clock)))
-    for query in ("a", "b", "a"):
-        cache.write("model", [(query, ["text"], found([0.5]))])
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db:
-        assert db.execute("SELECT used FROM asks ORDER BY id").fetchall() == [(3.0,), (2.0,)]
-
-
-def test_a_file_that_is_in_use_is_no_damaged_one(cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite", isolation_level=None)) as db:
-        db.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match="in use by another program"):
-            ScoreCache(tmp_path / "scores.sqlite")
-        db.execute("ROLLBACK")
-    assert not (tmp_path / "trash").exists()
-    assert ScoreCache(tmp_path / "scores.sqlite").pairs == 0
-
-
-def test_after_shrinking_a_tenth_of_the_limit_is_free_and_no_query_is_left_without_scores(
-    cache, tmp_path
-):
-    fill(cache, [f"q{n}" for n in range(60)])
-    limit = cache.size_bytes - 1
-    cache.limit = limit
-    assert 0.8 * limit < cache.size_bytes <= 0.9 * limit
-    assert asks(tmp_path) * 50 == cache.pairs < 3000
+def test_over_the_limit_what_was_used_longest_ago_goes(cache, file):
+    names = fill(cache, 40)
+    full = cache.size_bytes
+    scores(cache, "m", "q0", names)
+    cache.limit = full // 2
+    assert cache.size_bytes <= full // 2
+    assert 0 < cache.pairs < 2000
+    gone = {query: np.isnan(scores(cache, "m", query, names)) for query in ("q0", "q1", "q39")}
+    assert not gone["q0"].any() and gone["q1"].all() and not gone["q39"].any()
+    assert file.stat().st_size <= 0.75 * full
+    fill(cache, 40, "more ")
+    assert cache.size_bytes <= full // 2
+    assert ScoreCache(file).limit == full // 2
 
 
 def test_the_limit_set_last_counts_and_is_half_a_gigabyte_before(cache):
@@ -222,32 +194,53 @@ def test_the_limit_set_last_counts_and_is_half_a_gigabyte_before(cache):
     for size in (10_000_000, 20_000_000):
         cache.limit = size
         assert cache.limit == size
+    with pytest.raises(StoreError, match="cannot be limited to -1"):
+        cache.limit = -1
+    fill(cache, 1)
+    cache.limit = 0
+    fill(cache, 1)
+    assert cache.pairs == 0
 
 
-def test_of_queries_used_at_the_same_moment_the_first_goes_first(cache, tmp_path):
-    names = fill(cache, [f"q{n}" for n in range(40)])
-    with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as db, db:
-        db.execute("UPDATE asks SET used = 1.0")
+def test_a_limit_that_is_just_reached_takes_nothing(cache):
+    cache.write("m", [("ask", ["a"], found([1.0]))])
+    cache.limit = cache.size_bytes
+    assert cache.pairs == 1
+    cache.limit = cache.size_bytes - 1
+    assert cache.pairs == 0
+
+
+def test_after_shrinking_a_tenth_of_the_limit_is_free_and_no_query_is_left_without_scores(
+    cache, file
+):
+    fill(cache, 60)
+    limit = cache.size_bytes - 1
+    cache.limit = limit
+    assert 0.8 * limit < cache.size_bytes <= 0.9 * limit
+    assert ask(file, "SELECT count(*) FROM asks")[0] * 50 == cache.pairs < 3000
+
+
+def test_of_queries_used_at_the_same_moment_the_first_goes_first(cache, file):
+    names = fill(cache, 40)
+    ask(file, "UPDATE asks SET used = 1.0")
     cache.limit = cache.size_bytes - 1
     assert np.isnan(scores(cache, "m", "q0", names)).all()
     assert not np.isnan(scores(cache, "m", "q39", names)).any()
 
 
-def test_answers_are_kept_by_the_same_key_within_the_same_limit(cache):
-    cache.write("m", [("q", ["d"], found([1.0]))])
-    cache.write_answers("m", [("q", "d", "[1]"), ("q", "e", "[2]"), ("q", "d", "[3]")])
-    asked = [("q", "d"), ("q", "e"), ("q", "f"), ("p", "d")]
-    assert cache.read_answers("m", asked) == ["[3]", "[2]", "", ""]
-    assert cache.read_answers("n", asked) == ["", "", "", ""]
-    assert scores(cache, "m", "q", ["d"]) == [1.0]
-    assert cache.pairs == 3
-    cache.limit = 1
-    assert cache.pairs == 0
-    assert cache.read_answers("m", asked[:1]) == [""]
-    cache.limit = 0
-    cache.write_answers("m", [("q", "d", "x")])
-    assert cache.pairs == 0
-    cache.limit = 10**9
-    cache.write_answers("m", [("q", "d", "x")])
+def test_writing_is_use(cache, file, monkeypatch):
+    clock = iter([1.0, 2.0, 3.0])
+    monkeypatch.setattr(score_cache, "time", SimpleNamespace(time=lambda: next(clock)))
+    for query in ("a", "b", "a"):
+        cache.write("model", [(query, ["text"], found([0.5]))])
+    assert ask(file, "SELECT used FROM asks ORDER BY id") == [3.0, 2.0]
+
+
+def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, file):
+    cache.limit = 10_000_000
+    fill(cache, 40)
+    before = file.stat().st_size
     cache.clear()
-    assert (cache.pairs, cache.read_answers("m", asked[:1])) == (0, [""])
+    assert (cache.pairs, ask(file, "SELECT count(*) FROM asks")) == (0, [0])
+    assert file.stat().st_size < before / 2
+    assert cache.limit == 10_000_000

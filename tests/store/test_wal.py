@@ -2,29 +2,23 @@
 behind it, and what a kill leaves by itself is not."""
 
 import random
-import signal
+import shutil
 import time
 
 import pytest
 
 from rankdash.store import Workspace, trash
 from rankdash.store.folders import DATABASE
+from tests.store.builders import HEAD, KILLED, flip
 
-BEGIN = """
-import os, sys
-from pathlib import Path
-from rankdash.store import Workspace
-workspace = Workspace.open(Path(sys.argv[1]))
-"""
-
-# A connection that stays open keeps the log: the last one to be closed deletes it.
-WRITE_AND_DIE = f"""{BEGIN}
-with workspace.database.reading():
+WRITE = """
     for number in range(20):
         workspace.set_setting("newest", str(number))
-    os.kill(os.getpid(), 9)
 """
-
+DIE = "    os.kill(os.getpid(), 9)\n"
+# A connection that stays open keeps the log: the last one to be closed deletes it.
+OPEN = f"{HEAD}with workspace.database.reading() as db:"
+WRITE_AND_DIE = f"{OPEN}{WRITE}{DIE}"
 # More than the cache holds, so that frames reach the log before a commit that does not come.
 DIE_BEFORE_THE_COMMIT = """
     with workspace.database.writing() as db:
@@ -33,28 +27,16 @@ DIE_BEFORE_THE_COMMIT = """
             db.execute("INSERT INTO settings (key, value) VALUES (?, ?)", (str(number), "x" * 4000))
         os.kill(os.getpid(), 9)
 """
-
-DIE_WITHOUT_COMMIT = f"""{BEGIN}
-with workspace.database.reading():
-    workspace.set_setting("newest", "19")
-{DIE_BEFORE_THE_COMMIT}"""
-
-# One more change to a log that begins anew, with older frames behind it.
-DIE_AFTER_RESTART = f"""{BEGIN}
-with workspace.database.reading() as db:
-    for number in range(20):
-        workspace.set_setting("newest", str(number))
+DIE_WITHOUT_COMMIT = f"{OPEN}{WRITE}{DIE_BEFORE_THE_COMMIT}"
+# A log that begins anew, with older frames behind it.
+RESTART = """
     assert db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0
-    workspace.set_setting("newest", "19")
-    os.kill(os.getpid(), 9)
 """
-
-DIE_BEFORE_THE_FIRST_COMMIT = DIE_AFTER_RESTART.replace(
-    '    workspace.set_setting("newest", "19")\n', DIE_BEFORE_THE_COMMIT
-)
-
+ONE_MORE = '    workspace.set_setting("newest", "19")\n'
+DIE_AFTER_RESTART = f"{OPEN}{WRITE}{RESTART}{ONE_MORE}{DIE}"
+DIE_BEFORE_THE_FIRST_COMMIT = f"{OPEN}{WRITE}{RESTART}{DIE_BEFORE_THE_COMMIT}"
 # Commits of all sizes, rollbacks and checkpoints, until it is killed.
-WRITE_UNTIL_KILLED = f"""{BEGIN}
+WRITE_UNTIL_KILLED = f"""{HEAD}
 import random
 chance = random.Random(sys.argv[2])
 with workspace.database.reading() as kept:
@@ -82,69 +64,78 @@ def killed(workspace, make_dataset, python):
     log = workspace.root / f"{DATABASE}-wal"
 
     def run(code):
-        assert python(code, workspace.root).wait() == -signal.SIGKILL
+        assert python(code, workspace.root).wait() == KILLED
         assert log.stat().st_size > 0
         return log
 
     return run
 
 
-def flip(log, at, bit):
-    content = log.read_bytes()
-    log.write_bytes(content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :])
+@pytest.fixture
+def left_over(workspace, make_dataset, tmp_path):
+    """The log of a copy of a workspace in use, which is what a killed process leaves."""
+    workspace.save_dataset(make_dataset())
+    with workspace.database.reading() as held:
+        held.execute("SELECT 1 FROM settings").fetchall()
+        for number in range(20):
+            workspace.set_setting("newest", str(number))
+        copy = shutil.copytree(workspace.root, tmp_path / "copy")
+    return copy / f"{DATABASE}-wal"
 
 
 @pytest.mark.parametrize("at", ["magic", "salt", "first frame", "middle", "newest change"])
-def test_a_flipped_bit_in_a_left_over_log_is_named_and_nothing_is_deleted(workspace, killed, at):
-    log = killed(WRITE_AND_DIE)
-    frame, size = 24 + 4096, log.stat().st_size
+def test_a_flipped_bit_in_a_left_over_log_is_named_and_nothing_is_deleted(left_over, at):
+    frame, size = 24 + 4096, left_over.stat().st_size
     places = {"magic": 3, "salt": 17, "first frame": 32, "middle": 32 + frame * 9 + 11}
-    flip(log, places.get(at, size - 2000), 3)
-    content = log.read_bytes()
-    again = Workspace.open(workspace.root)
+    flip(left_over, places.get(at, size - 2000), 3)
+    content, root = left_over.read_bytes(), left_over.parent
+    again = Workspace.open(root)
     assert again.read_only
     assert f"{DATABASE}-wal" in str(again.trouble)
     assert "rankdash workspace repair" in again.trouble.remedy
     assert [row.name for row in again.datasets()] == ["small"]
-    assert log.read_bytes() == content
+    assert left_over.read_bytes() == content
     again.repair()
-    assert Workspace.open(workspace.root).trouble is None
-    (kept,) = (workspace.root / trash.FOLDER).rglob(log.name)
+    assert Workspace.open(root).trouble is None
+    (kept,) = (root / trash.FOLDER).rglob(left_over.name)
     assert kept.read_bytes() == content
 
 
-def test_a_log_that_was_truncated_is_named(workspace, killed):
-    log = killed(WRITE_AND_DIE)
-    log.write_bytes(log.read_bytes()[:-1])
-    assert f"{DATABASE}-wal" in str(Workspace(workspace.root, read_only=True).trouble)
+def test_a_log_that_was_truncated_is_named(left_over):
+    left_over.write_bytes(left_over.read_bytes()[:-1])
+    shown = Workspace(left_over.parent, read_only=True)
+    assert f"{DATABASE}-wal" in str(shown.trouble)
 
 
+@pytest.mark.parametrize("index", [True, False])
+def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
+    if not index:
+        left_over.with_name(f"{DATABASE}-shm").unlink(missing_ok=True)
+    again = Workspace.open(left_over.parent)
+    assert again.trouble is None
+    assert again.setting("newest") == "19"
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    "code",
-    [WRITE_AND_DIE, DIE_WITHOUT_COMMIT, DIE_BEFORE_THE_FIRST_COMMIT, DIE_AFTER_RESTART],
-)
-def test_what_a_kill_leaves_is_no_damage(workspace, killed, code):
-    killed(code)
-    again = Workspace.open(workspace.root)
-    assert again.trouble is None
-    assert again.setting("newest") == "19"
-
-
-@pytest.mark.parametrize("code", [DIE_WITHOUT_COMMIT, DIE_AFTER_RESTART])
-def test_a_flipped_bit_behind_the_newest_change_is_no_damage(workspace, killed, code):
+    ("code", "flipped"),
+    [
+        *((WRITE_AND_DIE, False), (DIE_BEFORE_THE_FIRST_COMMIT, False)),
+        # Also with a bit that flipped behind the newest change.
+        *((DIE_WITHOUT_COMMIT, each) for each in (False, True)),
+        *((DIE_AFTER_RESTART, each) for each in (False, True)),
+    ],
+)  # fmt: skip
+def test_what_a_kill_leaves_is_no_damage(workspace, killed, code, flipped):
     log = killed(code)
-    flip(log, log.stat().st_size - 2000, 3)
+    if flipped:
+        flip(log, log.stat().st_size - 2000, 3)
     again = Workspace.open(workspace.root)
     assert again.trouble is None
     assert again.setting("newest") == "19"
 
 
-def test_a_log_without_its_index_is_read_as_sqlite_reads_it(workspace, killed):
-    killed(WRITE_AND_DIE)
-    (workspace.root / f"{DATABASE}-shm").unlink()
-    assert Workspace.open(workspace.root).setting("newest") == "19"
-
-
+@pytest.mark.thorough
 def test_a_database_that_is_written_to_is_never_damaged_and_neither_is_one_whose_writer_is_killed(
     workspace, make_dataset, python
 ):

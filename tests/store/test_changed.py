@@ -1,0 +1,383 @@
+"""A table or a row that changed on the disk is named and set apart: never another number, never a
+raw error."""
+
+import random
+import shutil
+import sqlite3
+import zipfile
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rankdash.errors import StoreError
+from rankdash.store import Workspace, backups, checksums, tables
+from rankdash.store.folders import DATABASE, RECORD
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.run_notes import RunNotes
+from tests.store.builders import OLD, ask, flip, folders_of, parquet_files, without_hash
+
+DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
+
+
+def state_of(workspace, dataset_id):
+    """All that is read of the stored tables, comparable with ==."""
+    data, run = workspace.dataset(dataset_id), workspace.run("run-1")
+    return [
+        *(getattr(data, name).to_json() for name in tables.DATASET_PARTS),
+        *(run.queries.to_json(), run.calls.to_json(), repr(run.measured), repr(run.settings)),
+        *(repr(workspace.recorded("run-1")), run.reading.read.tolist(), run.reading.full.tolist()),
+        *(
+            repr((r.query_ids.tolist(), r.documents.to_pylist(), r.docs.tolist(), r.ties))
+            + repr((r.offsets.tolist(), r.scores.tolist(), r.tied.tolist(), np.array(r.given)))
+            for r in (data.candidates, run.ranking)
+        ),
+    ]
+
+
+# Tables.
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("hashed", [True, False])
+def test_of_300_flipped_bits_none_changes_a_number_or_is_a_raw_error(
+    workspace, make_dataset, make_run, monkeypatch, hashed
+):
+    if not hashed:
+        monkeypatch.setattr(tables, "write_table", without_hash)
+    dataset = make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    before, files = state_of(workspace, dataset.id), parquet_files(workspace.root)
+    chance, named, flips = random.Random(21), 0, 300
+    for _flip in range(flips):
+        file = chance.choice(files)
+        content = file.read_bytes()
+        flip(file, chance.randrange(len(content)), chance.randrange(8))
+        try:
+            assert state_of(workspace, dataset.id) == before
+        except StoreError as error:
+            named += 1
+            assert str(file) in str(error) or str(file.parent) in str(error)
+        file.write_bytes(content)
+    assert state_of(workspace, dataset.id) == before
+    # Where a file carries its hash, only a flip in the name of the hash can pass.
+    assert named >= (flips - 20 if hashed else flips // 3)
+
+
+def test_every_stored_file_carries_its_hash(workspace, stored):
+    files = parquet_files(workspace.root)
+    assert len(files) == 6 + 7
+    for file in files:
+        assert file.read_bytes().count(b"rankdash.sha256") == 1
+        # Where Parquet itself would not look: behind the first mark.
+        flip(file, 0, 0)
+        with pytest.raises(StoreError, match="has changed since it was written"):
+            tables.refuse_changed(file)
+
+
+@pytest.mark.parametrize("harm", ["changed", "flipped", "cut", "empty", "missing"])
+def test_what_is_damaged_is_named_before_it_is_read_and_when_until_it_is_put_back(
+    workspace, stored, harm
+):
+    again = Workspace(workspace.root, read_only=True)
+    reads = {"datasets": (stored.id, again.dataset), "runs": ("run-1", again.run)}
+    for kind, (key, read) in reads.items():
+        (folder,) = folders_of(workspace.root, kind)
+        file = folder / f"{tables.PARTS[kind][0]}.parquet"
+        content = file.read_bytes()
+        # The first data page comes right behind the magic bytes and its own header.
+        page = bytes(byte ^ 0x55 for byte in content[4:60])
+        harmed = {
+            "changed": content[:9] + b"?" + content[10:], "empty": b"",
+            "flipped": content[:4] + page + content[60:], "cut": content[: len(content) // 2],
+        }  # fmt: skip
+        file.unlink() if harm == "missing" else file.write_bytes(harmed[harm])
+        assert str(file) in str(again.damage(kind, key))
+        with pytest.raises(StoreError, match=r"is missing" if harm == "missing" else DAMAGED):
+            read(key)
+        file.write_bytes(content)
+        assert again.damage(kind, key) is None
+    assert again.dataset(stored.id) == stored
+
+
+def test_the_content_of_a_table_that_says_whose_it_is_is_not_hashed_again(
+    workspace, stored, monkeypatch
+):
+    monkeypatch.setattr("rankdash.dataset.content_id", lambda *parts: "hashed again")
+    assert workspace.dataset(stored.id).id == stored.id
+
+
+@pytest.mark.parametrize(
+    "says", ["of another", "nothing", "of this, without a hash", "of another data set"]
+)
+def test_a_whole_table_with_other_content_is_damage(workspace, stored, make_dataset, says):
+    (folder,) = folders_of(workspace.root, "datasets")
+    file, other = folder / "qrels.parquet", stored.qrels.assign(label=0.0)
+    if says == "of this, without a hash":
+        table = pa.Table.from_pandas(other, preserve_index=False)
+        without_hash(file, table.replace_schema_metadata({"rankdash.of": stored.id}))
+    elif says == "of another data set":
+        theirs = workspace.save_dataset(make_dataset(salt="?"))
+        (place,) = workspace.root.glob(f"datasets/{theirs}-*/queries.parquet")
+        place.replace(folder / "queries.parquet")
+    else:
+        tables.write_frame(file, other, "abc" if says == "of another" else "")
+    with pytest.raises(StoreError, match="its content is not what was saved"):
+        workspace.dataset(stored.id)
+
+
+def test_files_that_are_added_again_take_the_place_of_damaged_ones(workspace, stored):
+    workspace.rename_dataset(stored.id, "mine")
+    (folder,) = folders_of(workspace.root, "datasets")
+    (folder / "qrels.parquet").write_bytes(b"")
+    assert workspace.save_dataset(stored) == stored.id
+    assert workspace.dataset(stored.id).name == "mine"
+    assert [row.id for row in workspace.runs(stored.id)] == ["run-1"]
+    # Nothing is deleted.
+    assert [file.stat().st_size for file in workspace.root.glob("trash/*/*/*/qrels.parquet")] == [0]
+    assert Workspace(workspace.root).trouble is None
+
+
+@pytest.fixture
+def without_hashes(workspace, make_dataset, make_run, monkeypatch):
+    """A data set and a run as a version stored them that wrote no hash."""
+    dataset = make_dataset()
+    with monkeypatch.context() as older:
+        older.setattr(tables, "write_table", without_hash)
+        workspace.save_dataset(dataset)
+        workspace.save_run(make_run(dataset))
+    return {"datasets": dataset.id, "runs": "run-1"}
+
+
+def test_tables_of_a_version_that_wrote_no_hash_get_theirs(workspace, without_hashes):
+    before, files = state_of(workspace, without_hashes["datasets"]), parquet_files(workspace.root)
+    schemas = {file: (file.read_bytes(), pq.read_schema(file)) for file in files}
+    shown = Workspace(workspace.root, read_only=True)
+    assert [shown.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert all(file.read_bytes() == content for file, (content, _schema) in schemas.items())
+
+    assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert state_of(workspace, without_hashes["datasets"]) == before
+    for file, (_content, schema) in schemas.items():
+        assert tables.refuse_changed(file)
+        assert pq.read_schema(file).equals(schema, check_metadata=True)
+    assert parquet_files(workspace.root) == files
+
+
+def test_a_damaged_table_without_a_hash_is_told_and_gets_none(workspace, without_hashes):
+    (file,) = workspace.root.glob("datasets/*/qrels.parquet")
+    # Within a page, which has a checksum of its own.
+    flip(file, 60, 0)
+    changed = file.read_bytes()
+    assert str(file) in str(workspace.damage("datasets", without_hashes["datasets"]))
+    assert file.read_bytes() == changed
+
+
+def test_where_there_is_no_room_a_table_stays_without_a_hash(
+    workspace, without_hashes, monkeypatch
+):
+    def full(file, _table):
+        raise StoreError("full")
+
+    monkeypatch.setattr(tables, "write_table", full)
+    assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
+    assert not any(tables.refuse_changed(file) for file in parquet_files(workspace.root))
+
+
+# Rows.
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, make_dataset, make_run):
+    """The folder of a workspace with a label, a grade, notes and a price."""
+    workspace, dataset = Workspace.open(tmp_path_factory.mktemp("rows") / "home"), make_dataset()
+    workspace.save_dataset(dataset)
+    workspace.save_run(make_run(dataset))
+    for doc, label in (("d1", 2.0), ("d2", 1.0)):
+        Corrections(workspace).correct(dataset.id, ("q7", doc), label, "annette")
+    Notes(workspace).keep(dataset.id, "q7", ["odd"], "a note on a query")
+    RunNotes(workspace).keep("run-1", "a note on a run")
+    LabelNotes(workspace).keep(dataset.id, ("q7", "d1"), "annette", "a remark on a pair")
+    grades = pd.DataFrame({"query_id": ["q7"], "doc_id": ["d3"], "grade": [2.0], "error": [""]})
+    StoredJudges(workspace).add(dataset.id, "a judge", "tiny", 3, grades)
+    workspace.set_setting("prices", '{"per_1000_searches": 4.5}')
+    return workspace.root
+
+
+@pytest.fixture
+def rows(written, tmp_path):
+    return Workspace.open(shutil.copytree(written, tmp_path / "rows"))
+
+
+def read(workspace, what):
+    (data,) = workspace.datasets()
+    judges = StoredJudges(workspace)
+    return {
+        "label": lambda: [each.label for each in Corrections(workspace).all(data.id)],
+        "label, in the log": lambda: [each.label for each in Corrections(workspace).log(data.id)],
+        "grade": lambda: judges.grades(judges.rows(data.id)[0].id)["grade"].tolist(),
+        "note": lambda: Notes(workspace).of(data.id, "q7").text,
+        "note, in the list": lambda: [each.text for each in Notes(workspace).all(data.id)],
+        "note on a run": lambda: RunNotes(workspace).of("run-1").text,
+        "remark": lambda: LabelNotes(workspace).of(data.id, ("q7", "d1"), "annette"),
+        "price": lambda: workspace.setting("prices"),
+    }[what]()
+
+
+# What is in the file of the database, and what one changed bit makes of it.
+CHANGES = {
+    "label": (b"q7d1\x02annette", b"q7d1\x03annette"),
+    "label, in the log": (b"q7d1\x02annette", b"q7d1\x00annette"),
+    "grade": (b"q7d3\x02", b"q7d3\x06"),
+    "note": (b"a note on a query", b"a note on i query"),
+    "note, in the list": (b"a note on a query", b"a note on a quer\xf9"),
+    "note on a run": (b"a note on a run", b"a note on a rul"),
+    "remark": (b"a remark on a pair", b"a remark of a pair"),
+    "price": (b'": 4.5}', b'": 5.5}'),
+}
+
+
+def change(root, before, after):
+    """Change the bytes of the database, whose log has to be in it."""
+    with closing(sqlite3.connect(root / DATABASE)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    content = (root / DATABASE).read_bytes()
+    assert before in content
+    (root / DATABASE).write_bytes(content.replace(before, after))
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_row_that_changed_is_an_error_while_open_and_set_apart_when_opened(rows, what):
+    written = read(rows, what)
+    assert written
+    change(rows.root, *CHANGES[what])
+    with pytest.raises(StoreError, match=r"rankdash\.sqlite is damaged: .*start rankdash again"):
+        read(rows, what)
+    opened = Workspace.open(rows.root)
+    assert opened.read_only
+    assert "rows that have changed since they were written: 1" in opened.trouble.message
+    for again in (opened, Workspace.open(rows.root)):
+        left = read(again, what)
+        assert left != written
+        # Of several values the others are there.
+        assert not left or (isinstance(left, list) and set(left) < set(written))
+    assert opened.repair().changed == 1
+    repaired = Workspace.open(rows.root)
+    assert repaired.trouble is None
+    assert read(repaired, what) == left
+    assert [row.id for row in repaired.runs()] == ["run-1"]
+
+
+def test_a_changed_row_comes_back_from_a_copy_as_it_was_written(rows, on):
+    on("2099-01-01")
+    (data,) = rows.datasets()
+    Notes(rows).keep(data.id, "q8", ["odd"], "makes a copy of before")
+    written = read(rows, "label")
+    change(rows.root, *CHANGES["label"])
+    # No copy is made of changed rows.
+    before = backups.listed(rows.root)
+    backups.make(rows.root / DATABASE)
+    assert backups.listed(rows.root) == before
+    opened = Workspace.open(rows.root)
+    assert read(opened, "label") == written
+    opened.repair()
+    assert read(Workspace.open(rows.root), "label") == written
+    assert len(Notes(Workspace.open(rows.root)).all(data.id)) == 2
+
+
+def test_a_changed_row_cannot_be_changed_into_one_that_looks_as_written(rows):
+    (judge,) = StoredJudges(rows).rows()
+    change(rows.root, b"a judge", b"a fudge")
+    for use in (lambda: StoredJudges(rows).rename(judge.id, "another"), StoredJudges(rows).rows):
+        with pytest.raises(StoreError, match="a row has changed since it was written"):
+            use()
+
+
+def test_an_entry_of_an_index_that_changed_is_named(rows):
+    """An index that does not list a label hides it."""
+    file = rows.root / DATABASE
+    asked = "SELECT rootpage FROM sqlite_master WHERE name = 'corrections_by_pair'"
+    (page,), (size,) = ask(file, asked), ask(file, "PRAGMA page_size")
+    (data,) = rows.datasets()
+    Corrections(rows).correct(data.id, ("q9", "d9"), 1.0, "annette")
+    change(rows.root, b"\x00", b"\x00")
+    place = file.read_bytes().index(b"q9d9", (page - 1) * size)
+    assert place < page * size
+    flip(file, place + 1, 0)
+    assert "its pages do not fit together" in Workspace.open(rows.root).trouble.message
+
+
+def test_a_record_that_changed_brings_back_no_row(rows):
+    (folder,) = folders_of(rows.root, "runs")
+    content = (folder / RECORD).read_text()
+    assert '"queries_done": 2' in content
+    (folder / RECORD).write_text(content.replace('"queries_done": 2', '"queries_done": 3'))
+    for file in (*rows.root.glob(f"{DATABASE}*"), *backups.listed(rows.root)):
+        file.unlink()
+    opened = Workspace.open(rows.root)
+    assert opened.runs() == [] and opened.found.unlisted == [rows.named(folder)]
+
+
+def test_every_table_is_checked_in_all_its_columns(workspace):
+    file = workspace.root / DATABASE
+    names = set(ask(file, "SELECT name FROM sqlite_master WHERE type = 'table'"))
+    # Who looks at which pair for some minutes.
+    names -= {"sqlite_sequence", "label_cards"}
+    assert len(names) == 14
+    for table in names:
+        *columns, last = [row[1] for row in ask(file, f"PRAGMA table_info({table})")]
+        assert last == checksums.COLUMN
+        of_it = "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?"
+        call = f"row_checksum({', '.join(columns)})"
+        assert len([each for each in ask(file, of_it, table) if call in each]) == 2
+
+
+def test_a_workspace_of_an_older_version_gets_checksums_and_loses_nothing(tmp_path):
+    with zipfile.ZipFile(OLD) as packed:
+        packed.extractall(tmp_path)
+    before = Workspace.open(tmp_path)
+    assert before.trouble is None
+    data = next(row.id for row in before.datasets() if Corrections(before).all(row.id))
+    label = Corrections(before).all(data)[0]
+    text = f"{label.query_id}{label.doc_id}".encode()
+    change(tmp_path, text, text[:-1] + bytes([text[-1] ^ 1]))
+    assert "rows that have changed" in Workspace.open(tmp_path).trouble.message
+
+
+@pytest.mark.thorough
+def test_of_150_flipped_bits_of_the_database_none_changes_a_value(rows):
+    (data,) = rows.datasets()
+
+    def state(opened):
+        found = [str(opened.datasets()), str(opened.runs()), opened.check_report(data.id)]
+        return [*found, *(read(opened, each) for each in CHANGES)]
+
+    before = state(rows)
+    change(rows.root, b"\x00", b"\x00")
+    file = rows.root / DATABASE
+    content = file.read_bytes()
+    used = [at for at, byte in enumerate(content) if byte]
+    chance, named = random.Random(5), 0
+    for _flip in range(150):
+        at, bit = chance.choice(used), chance.randrange(8)
+        for beside in rows.root.glob(f"{DATABASE}-*"):
+            if not beside.name.endswith("-reserve"):
+                beside.unlink()
+        file.write_bytes(content)
+        flip(file, at, bit)
+        try:
+            opened = Workspace(rows.root, read_only=True)
+            if opened.trouble is None:
+                assert state(opened) == before, (at, bit)
+            else:
+                named += 1
+        except StoreError:
+            named += 1
+    assert named > 75
