@@ -16,7 +16,7 @@ from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.analysis.labelling.status import status
 from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
-from rankdash.errors import DataError
+from tests.results import results
 
 QUERIES, DOCS = 12, 10
 
@@ -48,44 +48,6 @@ def answers(plan: LabelPlan, *rows: tuple[int, float, str, str]) -> pd.DataFrame
             "time": [row[3] for row in rows],
         }
     )
-
-
-def test_a_later_answer_replaces_and_two_raters_are_averaged(plan) -> None:
-    found = Answered.of(
-        plan.pool,
-        answers(
-            plan,
-            (0, 1, "ann", ""),
-            (0, 3, "ben", ""),
-            (0, 2, "ann", ""),
-            (1, np.nan, "ann", ""),
-            (2, np.nan, "ann", ""),
-            (2, 1, "ben", ""),
-        ),
-    )
-    labels = found.labels[plan.order]
-    assert labels[:3].tolist() == [2.5, 0.0, 1.0]
-    assert np.isnan(labels[3:]).all()
-    assert found.cannot_tell[plan.order][:4].tolist() == [False, True, False, False]
-    assert found.raters[plan.order][:4].tolist() == [2, 1, 2, 0]
-
-
-def test_answers_for_other_pairs_are_ignored(plan) -> None:
-    other = answers(plan, (0, 1, "ann", "")).assign(doc_id="elsewhere")
-    assert np.isnan(Answered.of(plan.pool, other).labels).all()
-    assert len(Answered.of(plan.pool, no_answers()).latest) == 0
-
-
-def test_nobody_gets_a_pair_twice_and_those_in_hand_are_passed_over(plan) -> None:
-    done = Answered.of(plan.pool, answers(plan, (0, 1, "ann", ""), (2, 1, "ben", "")))
-    for rater in ("ann", "ben", "new one"):
-        assert next_pairs(plan, done, rater, 3).tolist() == plan.order[[1, 3, 4]].tolist()
-    taken = [int(plan.order[1])]
-    assert next_pairs(plan, done, "ann", 2, taken=taken).tolist() == plan.order[[3, 4]].tolist()
-    everything = Answered.of(
-        plan.pool, answers(plan, *((place, 1, "ann", "") for place in range(len(plan.order))))
-    )
-    assert len(next_pairs(plan, everything, "ben", 5)) == 0
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.0, 0), (0.25, 10), (0.5, 20), (1.0, 40)])
@@ -201,39 +163,62 @@ def test_how_it_was_drawn_is_in_the_plan(plan, mode) -> None:
     assert read_plan(write_plan(plan), "plan.jsonl")[0].mode == "weight"
 
 
-def test_an_answer_that_was_cut_off_is_left_out(plan) -> None:
-    rows = answers(plan, (0, 1, "ann", ""), (1, 2, "ann", ""))
-    content = write_plan(plan) + write_answers(rows)
-    assert len(read_plan(content[:-7], "plan.jsonl")[1]) == 1
-
-
-@pytest.mark.parametrize(
-    ("spoil", "line"),
-    [
-        (lambda lines: [b"{}", *lines[1:]], 1),
-        (lambda lines: lines[1:], 1),
-        (lambda lines: [*lines[:4], b"q1 0 d1 1", *lines[4:]], 5),
-        (lambda lines: [*lines[:2], lines[1].replace(b'"rank', b'"tank'), *lines[2:]], 3),
-        (lambda lines: lines[:1], 1),
-        (lambda lines: [], 1),
-    ],
-)
-def test_what_is_no_plan_is_refused_with_its_line(plan, spoil, line: int) -> None:
-    lines = write_plan(plan).splitlines()
-    content = b"".join(each + b"\n" for each in spoil(lines))
-    with pytest.raises(DataError, match="not a label plan") as caught:
-        read_plan(content, "plan.jsonl")
-    assert (caught.value.file, caught.value.line) == ("plan.jsonl", line)
-
-
-def test_the_time_of_a_pause_counts_for_no_answer(plan) -> None:
+def test_answers_are_joined_passed_over_and_read_back(plan, approved) -> None:
+    pool = plan.pool
+    several = answers(
+        plan, (0, 1, "ann", ""), (0, 3, "ben", ""), (0, 2, "ann", ""), (1, np.nan, "ann", ""),
+        (2, np.nan, "ann", ""), (2, 1, "ben", ""),
+    )  # fmt: skip
     clock = ["00:00:00", "00:01:40", "00:01:50", "00:03:20"]
-    rows = [(at, 1, "ann", f"2026-11-23T{time}+00:00") for at, time in enumerate(clock)]
-    found = Answered.of(plan.pool, answers(plan, *rows))
-    assert status(plan, found).raters[0].seconds == 90
+    timed = [(at, 1, "ann", f"2026-11-23T{time}+00:00") for at, time in enumerate(clock)]
     # Back after each of the two pauses, and after one of somebody else.
     ends = {
         "ann": ["2026-11-23T00:03:10+00:00", "2026-11-23T00:01:28+00:00"],
         "ben": ["2026-11-23T00:01:45+00:00"],
     }
-    assert status(plan, found, resumed=ends).raters[0].seconds == 10
+    place = {int(pair): at for at, pair in enumerate(plan.order)}
+    lines = write_plan(plan).splitlines()
+
+    def first_four(rows: pd.DataFrame) -> dict[str, object]:
+        found = Answered.of(pool, rows)
+        columns = ("labels", "cannot_tell", "raters")
+        told = {name: getattr(found, name)[plan.order][:4] for name in columns}
+        return told | {"latest": len(found.latest)}
+
+    def next_for(rater: str, count: int, *rows: tuple, taken=()) -> list[int]:
+        done = Answered.of(pool, answers(plan, *rows))
+        return [place[int(pair)] for pair in next_pairs(plan, done, rater, count, taken=taken)]
+
+    def read(*kept: bytes) -> object:
+        return len(read_plan(b"".join(each + b"\n" for each in kept), "plan.jsonl")[1])
+
+    done = ((0, 1, "ann", ""), (2, 1, "ben", ""))
+    all_of_ann = [(at, 1, "ann", "") for at in range(len(plan.order))]
+    cases = {
+        "a later answer replaces, two raters are averaged": lambda: first_four(several),
+        "of other pairs": lambda: first_four(several.assign(doc_id="elsewhere")),
+        "no answers": lambda: first_four(no_answers()),
+        **{f"the next of {who}": lambda who=who: next_for(who, 3, *done)
+           for who in ("ann", "ben", "new one")},
+        "those in hand are passed over": lambda: next_for(
+            "ann", 2, *done, taken=[int(plan.order[1])]
+        ),
+        "all have an answer": lambda: next_for("ben", 5, *all_of_ann),
+        "seconds without a pause": lambda: [
+            status(plan, Answered.of(pool, answers(plan, *timed)), **more).raters[0].seconds
+            for more in ({}, {"resumed": ends})
+        ],
+        "the plan": lambda: read(*lines),
+        "an answer that was cut off": lambda: len(read_plan(
+            (write_plan(plan) + write_answers(several[:2]))[:-7], "plan.jsonl"
+        )[1]),
+        "another first line": lambda: read(b"{}", *lines[1:]),
+        "no first line": lambda: read(*lines[1:]),
+        "a line of another file": lambda: read(*lines[:4], b"q1 0 d1 1", *lines[4:]),
+        "a line without ranks": lambda: read(
+            *lines[:2], lines[1].replace(b'"rank', b'"tank'), *lines[2:]
+        ),
+        "one line": lambda: read(lines[0]),
+        "no line": read,
+    }  # fmt: skip
+    approved("analysis/answers", results(cases))

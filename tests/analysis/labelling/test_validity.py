@@ -28,20 +28,55 @@ def _setting(name: str, spec: str = "dcg@10"):
     return pool, labels, Additive.of(spec, top=float(labels.max()))
 
 
-@pytest.mark.parametrize(
-    ("name", "spec"),
-    [*((name, "dcg@10") for name in NAMES), (SAMPLE.name, "precision@5"), (SAMPLE.name, "rbp@10")],
-)
-def test_people_alone_get_the_truth(name: str, spec: str) -> None:
+def _guess(kind: str, pool, labels, metric: Additive) -> Guess | None:
+    """Of a judge; None for people alone."""
+    weights = LabelPlan.make(pool, metric, seed=0).weights[0]
+    wrong = {
+        "even": lambda: one_grade_off(labels, metric.top),
+        "favouring": lambda: favouring(labels, weights),
+        "reversed": lambda: metric.top - labels,
+    }
+    if kind not in wrong:
+        return None
+    grades = judge(labels, -0.5 if kind == "reversed" else 0.5, metric.top, wrong[kind]())
+    return Guess.from_gains(metric.gains(grades))
+
+
+WAYS = [(name, "dcg@10", kind) for name in NAMES for kind in (
+    "alone", "even", "favouring", "reversed", "random", "query",
+)]  # fmt: skip
+WAYS += [(SAMPLE.name, spec, "alone") for spec in ("precision@5", "rbp@10")]
+
+
+@pytest.mark.parametrize(("name", "spec", "kind"), WAYS)
+def test_a_verdict_is_right_and_what_was_conclusive_once_stays_so(name, spec, kind) -> None:
+    """People alone, with judges that err in three ways, and drawn in other ways."""
     pool, labels, metric = _setting(name, spec)
-    found = replay(pool, metric, labels, SEEDS)
-    assert found.covered.mean() >= 0.93
-    assert found.relative_covered.mean() >= 0.93
-    assert found.wrong.mean() <= 0.01
+    mode = kind if kind in ("random", "query") else "weight"
+    found = replay(pool, metric, labels, SEEDS, _guess(kind, pool, labels, metric), mode)
+    assert found.covered.mean() >= 0.92
+    assert found.wrong.mean() <= 0.015
     assert found.unbiased(0.002)
-    # What was conclusive once stays so.
-    said = found.verdicts[:, :-1]
-    assert (said[:, 1:][said[:, :-1] != 0] == said[:, :-1][said[:, :-1] != 0]).all()
+    if kind == "alone":
+        assert found.relative_covered.mean() >= 0.92
+        said = found.verdicts[:, :-1]
+        assert (said[:, 1:][said[:, :-1] != 0] == said[:, :-1][said[:, :-1] != 0]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["alone", "favouring", "random", "query"])
+def test_two_equal_systems_are_said_to_differ_rarely(name: str, kind: str) -> None:
+    """Also with a judge that favours one of them."""
+    pool, labels, metric = _setting(name)
+    same = without_difference(pool, metric, labels)
+    guess = _guess(kind, same, labels, metric)
+    mode = kind if kind in ("random", "query") else "weight"
+    found = replay(same, metric, labels, SEEDS, guess, mode)
+    assert abs(found.truth) < 1e-3
+    # 150 robots of 5 %: two standard errors are 3.6 points.
+    assert (found.verdicts != 0).any(axis=1).mean() <= 0.085
+    if kind == "favouring":
+        assert found.covered.mean() >= 0.92
 
 
 PAIRS = [(name, equal) for name in NAMES for equal in (False, True)]
@@ -64,34 +99,6 @@ def test_the_first_forecast_is_enough_in_at_least_nine_of_ten_cases(name: str, e
     assert np.mean(enough) >= 0.88
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_two_equal_systems_are_said_to_differ_rarely(name: str) -> None:
-    pool, labels, metric = _setting(name)
-    found = replay(without_difference(pool, metric, labels), metric, labels, SEEDS)
-    assert abs(found.truth) < 1e-3
-    said = found.verdicts != 0
-    assert said.any(axis=1).mean() <= 0.075
-    assert said[:, ::10].any(axis=1).mean() <= 0.075
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["even", "favouring", "reversed"])
-def test_no_judge_makes_a_verdict_wrong(name: str, kind: str) -> None:
-    pool, labels, metric = _setting(name)
-    weights = LabelPlan.make(pool, metric, seed=0).weights[0]
-    wrong = {
-        "even": one_grade_off(labels, metric.top),
-        "favouring": favouring(labels, weights),
-        "reversed": metric.top - labels,
-    }[kind]
-    grades = judge(labels, -0.5 if kind == "reversed" else 0.5, metric.top, wrong)
-    guess = Guess.from_gains(metric.gains(grades))
-    found = replay(pool, metric, labels, SEEDS, guess)
-    assert found.covered.mean() >= 0.93
-    assert found.wrong.mean() <= 0.01
-    assert found.unbiased(0.002)
-
-
 @pytest.mark.skipif("medquad" not in SETS, reason="the real sets are not here")
 def test_a_judge_that_alone_names_the_wrong_system_costs_at_most_a_tenth_more_labels() -> None:
     pool, labels, metric = _setting("cmrc_zh")
@@ -103,28 +110,3 @@ def test_a_judge_that_alone_names_the_wrong_system_costs_at_most_a_tenth_more_la
     assert not found.wrong.any()
     assert found.covered.mean() >= 0.93
     assert np.median(found.effort) <= 1.1 * np.median(alone.effort)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_judge_that_favours_one_of_two_equal_systems_makes_no_verdict(name: str) -> None:
-    pool, labels, metric = _setting(name)
-    same = without_difference(pool, metric, labels)
-    weights = LabelPlan.make(same, metric, seed=0).weights[0]
-    grades = judge(labels, 0.5, metric.top, favouring(labels, weights))
-    alone = (weights * metric.gains(grades)).sum()
-    found = replay(same, metric, labels, SEEDS, Guess.from_gains(metric.gains(grades)))
-    assert alone > 20 * abs(found.truth)
-    assert (found.verdicts != 0).any(axis=1).mean() <= 0.075
-    assert found.covered.mean() >= 0.93
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("mode", ["random", "query"])
-def test_other_ways_to_draw_are_as_sure(name: str, mode) -> None:
-    pool, labels, metric = _setting(name)
-    found = replay(pool, metric, labels, SEEDS, mode=mode)
-    assert found.covered.mean() >= 0.93
-    assert found.wrong.mean() <= 0.01
-    assert found.unbiased(0.002)
-    same = replay(without_difference(pool, metric, labels), metric, labels, SEEDS, mode=mode)
-    assert (same.verdicts != 0).any(axis=1).mean() <= 0.075
