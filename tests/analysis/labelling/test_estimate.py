@@ -142,37 +142,6 @@ def test_a_query_counts_once_all_of_its_documents_have_a_label(sample) -> None:
     assert whole.state in ("open", "settled")
 
 
-@pytest.mark.parametrize("kappa", [None, 0.7])
-def test_most_forecasts_are_enough_also_where_few_labels_are_left(sample, kappa) -> None:
-    """Without a judge and with one: in at least nine of ten looks, at whatever distance."""
-    pool, labels = sample
-    guess = None
-    if kappa is not None:
-        grades = judge(labels, kappa, METRIC.top, one_grade_off(labels, METRIC.top))
-        guess = Guess.from_gains(METRIC.gains(grades))
-    enough, low, near = [], [], []
-    for seed in range(12):
-        plan = LabelPlan.make(pool, METRIC, seed=seed)
-        looks = []
-        for count in range(60, len(plan.order), 20):
-            (found,) = estimate(plan, _some(plan, labels, count), guess)
-            if found.settled:
-                break
-            if found.needed is not None:
-                looks.append((count, found.needed, found.needed_most))
-        for at, needed, most in looks:
-            assert needed <= most <= len(plan.order) - at
-            enough.append(count - at <= most + 20)
-            low.append(count - at <= needed + 20)
-            near.append(needed < 60)
-    enough, low, near = map(np.array, (enough, low, near))
-    assert near.sum() > 15
-    assert enough.mean() > 0.9
-    assert enough[near].mean() > 0.8
-    # The number itself is the middle.
-    assert low.mean() < enough.mean()
-
-
 def test_a_conclusive_result_is_never_taken_back(sample) -> None:
     """A look after each label: the interval only gets narrower, contains the estimate, and the
     number of labels at the first conclusive look stays."""

@@ -1,7 +1,6 @@
 """Every reason is the one that docs/statistics.md leads to, for every metric and on real sets."""
 
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ SPECS = [
     for name in SPLIT
     for spec in ((name, f"{name}@10") if registry[name].has_cutoff else (name,))
 ]
-_UPLOADED = 10
 
 
 def labels_of(qrels: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -54,36 +52,11 @@ def differing(
     return +wrong, Counter(given)
 
 
-@cache
-def uploaded(name: str, seed: int) -> Ranking:
-    """A run with a list of its own: the candidates by other scores, ten of each query."""
-    candidates = loaded(name).dataset.candidates
-    rng = np.random.default_rng(seed)
-
-    def lists():
-        for query in candidates.query_ids[:: 1 + seed % 2]:
-            docs, _scores = candidates.documents_of(query)
-            scores = rng.normal(size=len(docs)) - 0.15 * np.arange(len(docs))
-            kept = np.argsort(-scores)[:_UPLOADED]
-            yield query, [docs[place] for place in kept], list(scores[kept])
-
-    return Ranking.from_lists(lists())
-
-
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("name", SETS)
 def test_the_reason_of_every_query_follows_from_the_documentation(name, spec):
     data, reranked = loaded(name).dataset, loaded(name).runs[-1].ranking
     assert differing(data.candidates, reranked, data.qrels, spec)[0] == {}
-
-
-@pytest.mark.parametrize("spec", ["ndcg@10", "mrr@10", "mrr", "hit@10", "map@10", "precision@10"])
-@pytest.mark.parametrize("name", SETS)
-def test_it_does_for_uploaded_runs_with_lists_of_their_own(name, spec):
-    data = loaded(name).dataset
-    for before, after in ((0, 2), (2, 1), (3, 4)):
-        lists = uploaded(name, before), uploaded(name, after)
-        assert differing(*lists, data.qrels, spec)[0] == {}
 
 
 @pytest.mark.parametrize("spec", SPECS)
