@@ -362,6 +362,6 @@ def _signed(value: float, digits: int) -> str:
 
 def _digits(facts: Facts) -> int:
     """As many decimals as tell the ends of the interval and the change from 0."""
-    shown = [abs(x) for x in (facts.delta, facts.low, facts.high) if x and not math.isnan(x)]
+    shown = [abs(x) for x in (facts.delta, facts.low, facts.high) if abs(x) > _ROUNDING]
     needed = math.ceil(-math.log10(2 * min(shown))) if shown else _FEWEST_DIGITS
     return min(max(needed, _FEWEST_DIGITS), _MOST_DIGITS)
