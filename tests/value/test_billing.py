@@ -72,6 +72,9 @@ CASES = {
     "a template that is told": lambda: cost_per_search(
         Price(1.0, "template", template_tokens=70), SHORT
     ),
+    "by search, of two chunks of 100 tokens": lambda: cost_per_search(
+        Price(2.0, "search", chunk_tokens=110), Load(10, 60, 190)
+    ),
     "billed": lambda: billed_tokens(SHORT),
     **{
         f"tokens are dearer from, query {query}": lambda query=query: crossing(2.0, 0.05, query)

@@ -109,6 +109,10 @@ CASES = {
         ).binary
         for rows in (HUNDRED, HUNDRED[1:], [*HUNDRED, ("b", "98", 3.0)])
     },
+    "nor by one side of many": lambda: agreement(*random_pairs(8, 2)[:2], threshold=1).favours(
+        pd.Series("new", index=pd.MultiIndex.from_frame(random_pairs(8, 2)[1].iloc[:, :2])),
+        "new", "old",
+    ),
     "nobody is favoured by one side alone": lambda: small().favours(
         ONE_SIDE, "reranked", "first"
     ),

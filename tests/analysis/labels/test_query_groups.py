@@ -115,6 +115,10 @@ TEXTS = (
     "返品 policy for returns", "  ", "123 ?!", "BM25 是什么意思", "iPhone 充电", "二〇二六年",
     "ひらがなとカタカナ", "gift card", "how do I return a gift card",
     "where can I read what the terms of the club say",
+    # Words and characters on either side of a boundary.
+    "one two three", "one two three four", "1 2 3 4 5 6 7 eight", "1 2 3 4 5 6 7 8 nine",
+    "六个汉字如何", "七个汉字如何退", "一二三四五六七八九十一二三四五",
+    "一二三四五六七八九十一二三四五六",
     None,
 )  # fmt: skip
 

@@ -204,6 +204,7 @@ SKIPPED = {
 }
 SAVED = {
     "of four": lambda: run_rows(1.0, 2.0, 3.0, 4.0),
+    "of five": lambda: run_rows(1.0, 2.0, 3.0, 4.0, 9.0),
     "without documents": lambda: run_rows(1.0, 2.0, 3.0, 4.0, pairs=0.0),
     "a failed query is no call": lambda: run_rows(NAN, NAN, 3.0, 4.0, 9.0, state="failed"),
     "nothing measured": lambda: run_rows(NAN, NAN, NAN, NAN),

@@ -215,7 +215,7 @@ CASES = {
     "near tie, hurt": lambda: reason("abcd", ranked("bacd", CLOSE), "a1"),
     "no near tie": lambda: reason("abcd", ranked("bcad", CLOSE), "a1"),
     "a hundredth": lambda: reason("bacd", ranked("abcd", [100.0, 99.0, 40.0, 0.0]), "a1"),
-    "more": lambda: reason("bacd", ranked("abcd", [100.0, 98.9, 40.0, 0.0]), "a1"),
+    "more": lambda: reason("bacd", ranked("abcd", [100.0, 98.999, 40.0, 0.0]), "a1"),
     "near tie comes before buried": lambda: reason(
         "bcdeaf", ranked("bcdefa", [99.0, 8.0, 4.0, 1.5, 1.01, 1.0]), "a1"
     ),
