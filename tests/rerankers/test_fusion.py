@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.ranking.ranking import Ranking
@@ -117,6 +117,7 @@ def rankings(draw):
     return made
 
 
+@settings(max_examples=50)
 @given(rankings(), st.sampled_from(list(METHODS)), st.sampled_from([0.0, 1.0, 60.0]), st.data())
 def test_equals_a_plain_implementation(made, method, k, data):
     weights = tuple(data.draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in made)

@@ -154,19 +154,6 @@ def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(
     assert {run.id for run in workspace.runs()} == {job_id, next_id}
 
 
-def test_a_job_that_measures_its_throughput_says_so(
-    workspace, submit, row, start_slow_worker, wait_until
-):
-    job_id = submit(timing=Timing(concurrency=(1,), seconds=600))
-    start_slow_worker(1)
-    shown = wait_until(lambda: row(job_id).stage == "timing" and row(job_id))
-    assert (shown.state, shown.done + shown.failed) == ("running", QUERIES)
-    assert shown.pairs_done == shown.pairs_total
-    assert (shown.rate_pairs_s, shown.seconds_left) == (None, None)
-    jobs.cancel(workspace, job_id)
-    wait_until(lambda: row(job_id).state == "cancelled")
-
-
 @pytest.mark.thorough
 def test_deleting_the_data_set_of_a_live_job_ends_it_and_the_worker_goes_on(
     workspace, make_dataset, submit, row, start_slow_worker, wait_until, hold
@@ -346,6 +333,17 @@ def test_loading_a_model_is_in_no_pace(submit, work, monkeypatch):
     for each in scored:
         assert each.rate_pairs_s == pytest.approx(5.0)
         assert each.seconds_left == pytest.approx((each.pairs_total - each.pairs_done) / 5)
+
+
+def test_a_job_that_measures_its_throughput_says_so(submit, work, monkeypatch):
+    told = []
+    monkeypatch.setattr(Queue, "progress", lambda self, job, owner, progress: told.append(progress))
+    monkeypatch.setattr(runner, "measure", lambda *of: ())
+    submit(timing=Timing(concurrency=(1,), seconds=600))
+    work()
+    shown = told[-1]
+    assert (shown.stage, shown.done, shown.pairs_done) == ("timing", QUERIES, shown.pairs_total)
+    assert (shown.rate_pairs_s, shown.seconds_left) == (None, None)
 
 
 @pytest.mark.parametrize(
