@@ -192,46 +192,42 @@ def test_prompts_and_lengths_are_those_that_pytorch_finds(bi_folder, tmp_path):
     assert BertGraph.read("text", folder).card.prompts == {"query": "q: ", "document": "p: "}
 
 
-@pytest.mark.parametrize(
-    ("file", "values"),
-    [
-        ("config.json", {"hidden_act": "relu"}),
-        ("config.json", {"position_embedding_type": "relative_key"}),
-        ("config.json", {"is_decoder": True}),
-        ("config.json", {"model_type": "roberta"}),
-        ("config.json", {"auto_map": {"AutoModel": "own.Model"}}),
-        ("config.json", {"hidden_size": 64}),
-        ("config.json", {"num_hidden_layers": 1}),
-        ("config.json", {"num_hidden_layers": 3}),
-        ("config.json", {"layer_norm_eps": None}),
-        ("tokenizer_config.json", {"do_lower_case": False}),
-        ("tokenizer_config.json", {"tokenizer_class": "XLMRobertaTokenizer"}),
+UNUSUAL = {
+    "config.json": [
+        *({"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}),
+        *(
+            {"is_decoder": True},
+            {"model_type": "roberta"},
+            {"auto_map": {"AutoModel": "own.Model"}},
+        ),
+        *({"hidden_size": 64}, {"num_hidden_layers": 1}, {"num_hidden_layers": 3}),
+        {"layer_norm_eps": None},
+    ],
+    "tokenizer_config.json": [
+        *({"do_lower_case": False}, {"tokenizer_class": "XLMRobertaTokenizer"}),
         # PyTorch gives both texts of a pair one token type then, whatever tokenizer.json says.
-        ("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
-        ("tokenizer_config.json", {"model_input_names": ["input_ids"]}),
-        ("tokenizer_config.json", {"model_max_length": None}),
-        ("modules.json", {}),
+        {"tokenizer_class": "PreTrainedTokenizerFast"},
+        *({"model_input_names": ["input_ids"]}, {"model_max_length": None}),
     ],
-)
-def test_whatever_is_not_bert_as_published_is_left_to_pytorch(cross_folder, tmp_path, file, values):
-    assert BertGraph.read("pair", cross_folder) is not None
-    assert BertGraph.read("pair", changed(cross_folder, tmp_path, file, **values)) is None
+    "modules.json": [{}],
+    "1_Pooling/config.json": [
+        *({"pooling_mode_mean_tokens": False}, {"pooling_mode_max_tokens": True}),
+        *({"include_prompt": False}, {"pooling_mode": "lasttoken"}),
+    ],
+    "sentence_bert_config.json": [{"do_lower_case": True}, {"backend": "other"}],
+}
 
 
 @pytest.mark.parametrize(
-    ("file", "values"),
-    [
-        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
-        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
-        ("1_Pooling/config.json", {"include_prompt": False}),
-        ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}),
-        ("sentence_bert_config.json", {"do_lower_case": True}),
-        ("sentence_bert_config.json", {"backend": "other"}),
-    ],
+    ("file", "values"), [(file, values) for file, each in UNUSUAL.items() for values in each]
 )
-def test_unusual_vectors_are_left_to_pytorch(bi_folder, tmp_path, file, values):
-    assert BertGraph.read("text", bi_folder).pooling == "mean"
-    assert BertGraph.read("text", changed(bi_folder, tmp_path, file, **values)) is None
+def test_whatever_is_not_bert_as_published_is_left_to_pytorch(
+    cross_folder, bi_folder, tmp_path, file, values
+):
+    of_texts = file.startswith(("1_Pooling", "sentence"))
+    purpose, folder = ("text", bi_folder) if of_texts else ("pair", cross_folder)
+    assert BertGraph.read(purpose, folder).pooling == ("mean" if of_texts else "")
+    assert BertGraph.read(purpose, changed(folder, tmp_path, file, **values)) is None
 
 
 def test_other_modules_classes_and_weights_are_left_to_pytorch(
