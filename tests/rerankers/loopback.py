@@ -85,7 +85,8 @@ class Server(ThreadingHTTPServer):
     def heard(self, requests: int) -> None:
         """Wait for so many: a client that gave up may have gone before its request was read, and
         the fault of that one must not meet the next."""
-        while len(self.seen) < requests:
+        limit = time.monotonic() + 60
+        while len(self.seen) < requests and time.monotonic() < limit:
             time.sleep(0.01)
 
     def handle_error(self, request, client_address) -> None:

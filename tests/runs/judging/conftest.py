@@ -61,3 +61,14 @@ def rows(workspace):
 @pytest.fixture
 def judging(workspace):
     return Judging(workspace, Owner(), threading.Event())
+
+
+@pytest.fixture
+def served(rows, judging):
+    """Have the worker do what waits; then the row of a judge."""
+
+    def serve(judge_id):
+        judging.serve()
+        return rows.row(judge_id)
+
+    return serve

@@ -59,14 +59,13 @@ def test_a_judge_grades_every_pair_and_tells_what_it_cost(
 
 
 def test_what_fails_is_missing_by_kind_and_is_asked_again_by_a_resume(
-    add, rows, judging, server, workspace, dataset
+    add, rows, server, workspace, dataset, served
 ):
     replies = iter(["So.\nGrade: 1"] * 4 + ["Hm."] * 3 + ["So.\nGrade: 9"] + ["So.\nGrade: 2"] * 99)
     server.reply = lambda body: (next(replies), {})
     judge_id = add(concurrency=1)
     server.fail({}, {"status": 500}, {"status": 429}, {"html": True})
-    judging.serve()
-    row = rows.row(judge_id)
+    row = served(judge_id)
     without = rows.failures(judge_id).pop("no_text")
     assert rows.failures(judge_id) == {
         "unreadable": 5,
@@ -83,8 +82,7 @@ def test_what_fails_is_missing_by_kind_and_is_asked_again_by_a_resume(
     before = row.usage
     assert row.can_resume
     rows.resume(judge_id)
-    judging.serve()
-    row = rows.row(judge_id)
+    row = served(judge_id)
     assert (row.state, row.failed, row.graded) == ("done", without, 20 - without)
     assert row.usage["calls"] == before["calls"] + 7 == len(server.seen)
     assert row.usage["noted"] == 4
@@ -137,7 +135,7 @@ def test_pairs_that_fail_whenever_they_are_asked_do_not_hold_up_the_others(
 
 
 def test_an_endpoint_that_fails_from_some_pair_on_ends_the_judge(
-    add, rows, judging, server, workspace, make_dataset
+    add, rows, server, workspace, make_dataset, served
 ):
     """With so many pairs left that asking all would be a waste."""
     many = make_dataset(queries=30, documents=8, depth=5)
@@ -151,14 +149,13 @@ def test_an_endpoint_that_fails_from_some_pair_on_ends_the_judge(
         (q, doc) for q in many.queries["query_id"] for doc in many.candidates.documents_of(q)[0]
     ]
     judge_id = submit(workspace, JudgeRequest(many.id, settings, ["a"], 5, asked))
-    judging.serve()
-    row = rows.row(judge_id)
+    row = served(judge_id)
     assert (row.state, row.graded, row.failed, len(server.seen)) == ("failed", 10, 4, 15)
     assert "keeps failing: the service answered 503" in str(row.error)
 
 
 def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest(
-    add, rows, judging, server, pairs
+    add, rows, judging, server, pairs, served
 ):
     asked = []
 
@@ -183,8 +180,7 @@ def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest
     judge_id = add(concurrency=1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(StoredJudges, "beat", beating)
-        judging.serve()
-    row = rows.row(judge_id)
+        row = served(judge_id)
     assert row.state == "cancelled"
     assert 6 <= row.graded < 15
     assert row.usage["calls"] == row.graded == len(server.seen)
@@ -201,7 +197,7 @@ def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest
 
 
 def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_been_charged(
-    add, rows, judging, workspace, server
+    add, rows, workspace, server, served
 ):
     judge_id = add()
     dead = Owner(host="elsewhere")
@@ -228,8 +224,7 @@ def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_
     rows.interrupt("dead at once")
     assert rows.row(judge_id).usage["calls"] == 7
     rows.resume(judge_id)
-    judging.serve()
-    row = rows.row(judge_id)
+    row = served(judge_id)
     assert (row.state, row.unsettled) == ("done", 4)
     assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
     assert row.usage["calls"] == 7 + len(server.seen)
@@ -249,12 +244,13 @@ def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_
     ],
     ids=["a refused key", "no grade"],
 )
-def test_a_judge_that_fails_says_why_and_nothing_is_lost(add, rows, judging, server, change, says):
+def test_a_judge_that_fails_says_why_and_nothing_is_lost(
+    add, rows, judging, server, change, says, served
+):
     judge_id = add()
     for name, value in change.items():
         setattr(server, name, value)
-    judging.serve()
-    row = rows.row(judge_id)
+    row = served(judge_id)
     assert row.state == "failed"
     assert all(part in str(row.error) for part in says)
     server.forget()
