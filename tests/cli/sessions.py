@@ -3,7 +3,7 @@
 `tests/approved/cli/*.txt` are such sessions. What begins a line says what is done:
 
     # why the next commands are here
-    & en            the sample `en` (or `zh`), cut small: a folder with two rankings
+    & en            the sample `en` (or `zh`), cut small: a folder with two rankings; or `old-new`
     > own.toml      a file of the lines with | below it; \\e is the escape character
     % up 1*14 4*6   labels.qrels and up.trec: 14 queries whose one relevant document is first, 6
                     where it is fourth; 0 where the ranking lacks the query
@@ -12,6 +12,7 @@
                     `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
     $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILE`,
                     `ls`, and `zip FILE NAME=FILE …`
+    $ robot PLAN N  labels the next N pairs by the sample's labels, all but the fourth
 
 Below stands what was written, indented; `!` before standard error, `→` before an exit code but 0.
 What a machine or a day may change is masked: durations, the version, digits beyond the seventh.
@@ -32,6 +33,7 @@ from xml.etree import ElementTree
 import pytest
 
 from rankdash import __version__
+from tests.cli import drawn
 from tests.sets import ROOT
 from tests.surfaces.reading import Page
 
@@ -111,6 +113,11 @@ def _command(words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch) -
             with zipfile.ZipFile(_place(name), "w") as archive:
                 for inside, _equals, file in (part.partition("=") for part in parts):
                     archive.writestr(inside, Path(file).read_bytes())
+            return []
+        case ["robot", plan, number]:
+            pairs = drawn.next_pairs(run, Path(plan), int(number))
+            answers = drawn.answers(Path(), pairs, cannot_tell=3)
+            assert run("label", "add", plan, answers).code == 0
             return []
         case ["cat", name]:
             code, out, err = 0, Path(name).read_text("utf-8-sig"), ""
@@ -207,7 +214,10 @@ def ranks(folder: Path, name: str, places: list[int]) -> None:
 
 
 def sample(name: str) -> None:
-    """`none` is the English one without labels."""
+    """`none` is the English one without labels; `old-new` are two rankings alone."""
+    if name == "old-new":
+        drawn.rankings(Path(), 40)
+        return
     for file, content in cut("en" if name == "none" else name).items():
         if name == "none" and file == "qrels.tsv":
             continue

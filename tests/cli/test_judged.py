@@ -1,5 +1,5 @@
-"""A judge's grades beside people's labels, on every surface of files. Files that cannot be used are
-in `approved/cli/judge.txt`."""
+"""A judge's grades beside people's labels, on every surface of files. Files that cannot be used,
+copies of labels and judges of a system's maker are in `approved/cli/judge.txt`."""
 
 import json
 import math
@@ -210,21 +210,6 @@ def test_name_model_and_scale_are_as_the_file_says(tmp_path):
     assert judgements_at(tmp_path / "g.csv", name="Mine")[0].name == "Mine"
 
 
-@pytest.mark.parametrize("copied", [True, False])
-def test_a_copy_of_the_labels_is_no_judge(run, files, copied):
-    """Under another name, whether or not it grades other queries too."""
-    own = pd.read_csv(files / "labels.csv").rename(columns={"label": "grade"})
-    if not copied:
-        own.loc[own.index[5], "grade"] += 1
-    own.to_csv(files / "copy.csv", index=False)
-    warning = f"Warning: The judge's grades are people's labels on all {len(own)} pairs"
-    agreement = ("judge", "agreement", "--qrels", files / "labels.csv")
-    judge = ("--judge", files / "copy.csv")
-    for told in (run(*agreement, *judge), run("compare", *sides(files), *judge)):
-        assert (warning in told.out) == copied
-    assert run(*agreement, *judge, "--json").json[0]["copied"] == copied
-
-
 def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(files, study):
     few(files, 12)
     # So sure that the handful of people's queries does not do.
@@ -249,22 +234,3 @@ def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(
     assert page.count(sentence) == 2
     # One line leads the page.
     assert page.count("class=lead") + page.count('class="lead"') == 1
-
-
-@pytest.mark.parametrize("model", ["gpt-4o", "claude-haiku-4-5"])
-def test_a_judge_of_the_same_maker_is_warned_of_where_the_verdict_is(run, files, model):
-    (files / "old.trec").rename(files / "gpt-4.1.trec")
-    pd.read_csv(files / "grades.csv").assign(model=model).to_csv(files / "grades.csv", index=False)
-    options = ("--qrels", files / "labels.csv", "--baseline", files / "new.trec",
-               "--challenger", files / "gpt-4.1.trec", "--judge", files / "grades.csv")  # fmt: skip
-    data = rd.read(files / "labels.csv", files / "new.trec", first_stage="new")
-    other = rd.read_run(files / "gpt-4.1.trec", data, name="gpt-4.1")
-    page = rd.report(data, other, files / "r.html", judge=files / "grades.csv").read_text()
-    for text in (
-        run("compare", *options).out,
-        run("gate", *options, "--min-gain", "0.01").out,
-        page[: page.index("<nav>")],
-        page[page.index('<section id="verdict">') :],
-    ):
-        warned = "Warning: grades and gpt-4.1 share a maker, OpenAI" in text
-        assert warned == (model == "gpt-4o")

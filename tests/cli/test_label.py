@@ -90,17 +90,6 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(run, tmp_path):
     assert run("label", "add", file, out, "--json").json["added"] == 12
 
 
-def test_labels_that_are_there_are_not_asked_for_again(run, files):
-    half = files / "half.tsv"
-    head, *rows = (SAMPLE / "qrels.tsv").read_text().splitlines()
-    half.write_text("\n".join([head, *rows[::2]]) + "\n")
-    made = plan(run, files, "--qrels", half)
-    assert made["known"] + made["to_label"] == 400
-    assert 100 < made["known"] < 300
-    (found,) = status(run, files / "plan.jsonl")["estimates"]
-    assert (found["known"], found["labels"]) == (made["known"], 0)
-
-
 def test_a_judge_lowers_the_effort_and_is_no_label(run, planned, files):
     pairs = next_pairs(run, planned, 400)
     judge, some = answers(files, pairs, "judge"), answers(files, pairs[:150])
@@ -172,19 +161,3 @@ def test_a_full_disk_takes_no_plan_and_no_label_that_is_not_whole(run, planned, 
     assert planned.read_bytes() == before
     assert status(run, planned)["raters"] == []
     assert run(*added).json["added"] == 60
-
-
-def test_another_scale_midway_is_another_plan_that_knows_the_labels_so_far(run, planned, files):
-    """Nothing is lost: what was labelled counts as known there."""
-    run("label", "add", planned, answers(files, next_pairs(run, planned, 60)), "--rater", "ann")
-    out, wider = files / "labels.csv", files / "wider.jsonl"
-    assert run("label", "status", planned, "--out", out).code == 0
-    made = plan(run, files, "--qrels", out, name="wider", top=4)
-    assert (made["known"], made["to_label"]) == (60, 340)
-    ((query, doc),) = next_pairs(run, wider, 1)
-    assert run("label", "add", wider, "--query", query, "--doc", doc, "--label", 4).code == 0
-    # Its file has those that were known too, and goes back in as it came out.
-    assert run("label", "status", wider, "--out", out).code == 0
-    before = status(run, wider)
-    assert run("label", "add", wider, out, "--json").json["ignored"] == 60
-    assert status(run, wider)["estimates"] == before["estimates"]
