@@ -267,6 +267,7 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "a proven lead": (led(TOP, [2] * 10), "lead"),
         "the next best has none": (led([1] * 9 + [2], TOP), "lead"),
         "the baseline comes next": (led(TOP, [4] * 10), "lead"),
+        "the baseline comes next, and is hardly worse": (led([1] + [3] * 9, [4] * 10), "lead"),
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),

@@ -65,7 +65,9 @@ def told(found: Bill | None) -> str:
     at = {f"{n} documents": six(found.at(n)) for n in (2, 20, 101)}
     rate = found.served
     marks = {
-        "lacks": found.lack, "served": rate and f"{six(rate.per_second)}/s {rate.way}",
+        "lacks": found.lack,
+        "served": rate and f"{six(rate.per_second)}/s {rate.way} {rate.in_flight or ''}".strip(),
+        "as of": found.listed and found.listed.key == "charged" and found.listed.as_of,
         "sends": sent(found.load), "at": shown(at), "unset": found.unset,
         "machines": len(found.machines), "marks": prices.marks(found),
         "parts": [name for name, _bill in found.parts],
@@ -391,7 +393,7 @@ def said_of_options(study: Study) -> str:
         came, option = each.came, each.option
         parts = {
             "sends": sent(each.load), "waits": each.waiting.p50,
-            "p95": each.waiting.p95, "search": option.cost_per_search,
+            "p95": each.waiting.p95, "adds": option.extra_ms, "search": option.cost_per_search,
             "gain": option.gain and option.gain.relative,
             "passages": each.passages, "lacks": each.bill and each.bill.lack,
             "net": came.net_per_month.value, "cost": came.cost_per_month.value,

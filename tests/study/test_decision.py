@@ -255,7 +255,8 @@ def test_decisions_are_as_approved(approved):
 def test_the_number_of_queries_is_that_of_the_verdict():
     of = on([3] * 40, [1] * 3 + [3] * 37)
     more = of.comparison.verdict(of.challengers[0], of.spec).more
-    assert (decided(of).step, decided(of).more) == ("settle", more)
+    found = decided(of)
+    assert (found.step, found.more, found.target_ms) == ("settle", more, 500.0)
     assert more > 0
 
 

@@ -99,6 +99,9 @@ def cases() -> dict[str, Study]:
         "an idle one": busy(30.0, replace(BUSY, cpu_seconds=19.0)),
         "busy, but 50 ms are 25 at least": busy(50.0, BUSY),
         "busy, and 10 ms dominate anyway": busy(10.0, BUSY),
+        "two on busy machines: 20 ms of one may be more than 30 of the other": study(
+            run("busy", 1, ms=30.0, measured=BUSY), run("other", 2, ms=20.0, measured=BUSY)
+        ),
         "fused of one that ran on a busy machine": fused(),
     }  # fmt: skip
 
