@@ -29,6 +29,7 @@ from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import opened_at
 from tests.ui.page_text import page_text, tag_free
+from tests.ui.sessions import page as page_of
 from tests.ui.sessions import part, press, said
 
 OF_TEST = {"source": "a test", "as_of": "2026-11-21"}
@@ -254,6 +255,33 @@ def test_a_machine_is_cheaper_only_from_a_traffic_that_it_can_serve(own, approve
     save(workspace, MACHINE)
     found["a share of a machine, and no price by length"] = page_text(part(drawn, chosen=chosen))
     approved("pages/cost_units.en", table(found))
+
+
+def test_prices_with_hostile_names_stay_text(own):
+    workspace, of = own
+    name = "=1+1 <img src=x onerror=alert(1)> [a](http://x.y) **b** $1$"
+    hostile = FLAT | {"provider": name, "source": name}
+    save(workspace, hostile, hostile | {"key": "k"})
+    drawn, chosen = drawing(answer, grounds, *PARTS.values(), of=of, also=["k"])
+    app = part(drawn, chosen=chosen)
+    assert "onerror" in page_text(app)
+    assert "<img" not in "".join(str(each.value) for each in app.get("html")) + said(app)
+    assert not any("](http" in each.value for each in (*app.markdown, *app.caption))
+
+
+def test_overview_says_what_it_costs_and_judges_it_by_the_targets(own):
+    workspace, of = own
+    save(workspace, FLAT)
+    _drawn, chosen = drawing(of=of, base="first-stage")
+    app = page_of("overview", chosen=chosen, state={"overview.targets": True})
+    assert "$1.00 tokens estimated" in page_text(app)
+    # Two documents of few tokens at $1 for 1,000 searches are dear by the token.
+    assert re.search(r"cost of a million tokens.*▼ missed", page_text(app))
+    limit = next(each for each in app.number_input if each.label == "cost of a million tokens")
+    limit.set_value(1_000_000.0)
+    app.button(key="targets.save").click().run()
+    assert not app.exception
+    assert re.search(r"cost of a million tokens.*✓ met", page_text(app))
 
 
 # What is clicked.

@@ -10,6 +10,7 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
+from rankdash.errors import StoreError
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import kinds
@@ -250,8 +251,12 @@ def test_a_run_is_read_once_and_not_again_for_another_metric(workspace, several,
     assert sorted(asked) == ["again", "better", "look", "old"]
 
 
+def refused(*_given):
+    raise StoreError("No room.")
+
+
 def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
-    app, several, workspace
+    app, several, workspace, monkeypatch
 ):
     open_page(app, "history", runs="old")
     press(app, "Pin as baseline")
@@ -264,6 +269,11 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
         fresh = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
         fresh.query_params.update({"base": base} if base else {})
         assert fresh.run().selectbox(key="address.base").value == used
+    # What cannot be stored is said, and the baseline stays.
+    with monkeypatch.context() as patch:
+        patch.setattr(Pins, "unpin", refused)
+        press(app, "Unpin")
+    assert "No room." in said(app) and app.selectbox(key="address.base").value == "old"
     press(app, "Unpin")
     assert Pins(workspace).of(several) is None
     assert app.selectbox(key="address.base").value == FIRST_STAGE

@@ -323,8 +323,9 @@ def test_a_key_stays_in_its_field_until_its_runs_end(form, worker, workspace):
     Queue(workspace).cancel(second)
     app.run()
     assert field(1).value == "" and KEY not in repr(app.session_state)
-    # What was typed since for another run stays.
+    # What was typed since for another run stays, and what was given to none.
     field(1).set_value(KEY).run()
+    assert app.run() and field(1).value == KEY
     start(app)
     field(1).set_value("sk-another").run()
     Queue(workspace).cancel(jobs.list(workspace)[-1].id)

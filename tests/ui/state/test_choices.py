@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rankdash.metrics import Conventions
-from rankdash.store import DatasetRow
 from rankdash.ui.sidebar import comparison_settings
-from rankdash.ui.state import address, deleted, goals, pickers, samples, scenario
+from rankdash.ui.state import address, deleted, goals, pickers, scenario
 from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.value.price_list import shipped as shipped_prices
 from rankdash.value.targets import shipped as shipped_targets
@@ -156,67 +155,6 @@ def test_a_free_value_that_cannot_be_read_is_the_usual_one_and_is_said(given, re
 def test_options_of_one_name_are_told_apart():
     pickers.pick_one("metric", ["a", "b", "c"], box, format_func={"a": "x", "b": "x", "c": "z"}.get)
     assert len(set(DRAWN[0]["words"])) == 3 and DRAWN[0]["words"][2] == "z"
-
-
-# The samples.
-
-
-def row(source, key="other"):
-    return DatasetRow(key, "Help centre", "", 1, 1, 1, source, "given", "")
-
-
-class Store:
-    """The workspace as far as samples look at it."""
-
-    def __init__(self, *rows):
-        self.rows = rows
-
-    def datasets(self):
-        return self.rows
-
-
-@pytest.fixture
-def shipped(monkeypatch):
-    monkeypatch.setattr(samples, "ids", lambda: {"en": "sample-en", "zh": "sample-zh"})
-
-
-@pytest.mark.parametrize(
-    ("rows", "language", "offered"),
-    [
-        (["sample-en", "sample-zh"], "zh", "sample-zh"),
-        (["sample-en", "sample-zh", "own"], "en", "sample-en"),
-        (["own", "sample-en", "sample-zh"], "en", None),
-        (["sample-en"], "zh", None),
-        ([], "en", None),
-    ],
-)
-def test_the_sample_of_the_language_is_first_unless_the_oldest_set_is_a_persons_own(
-    shipped, rows, language, offered
-):
-    known = {key: row("upload" if key == "own" else "sample", key) for key in rows}
-    assert samples.offered(known, language) == offered
-
-
-def test_a_sample_is_called_one_and_an_old_one_an_old_one(shipped):
-    rows = (row("upload", "sample-en"), row("sample", "sample-en"), row("sample"))
-    assert [samples.called(each).removeprefix("Help centre") for each in rows] == [
-        "", " (sample)", " (sample of an earlier version)"
-    ]  # fmt: skip
-
-
-def test_the_sample_follows_the_language_where_nobody_chose_a_data_set(shipped):
-    there = Store(row("sample", "sample-zh"))
-    address.settle("data", "sample-en")
-    address.choose("base", "run of the English sample")
-    samples.follow(there, "en", "zh")
-    assert (address.one("data"), address.one("base")) == ("sample-zh", None)
-    for chosen, store in (("own", there), ("sample-en", Store())):
-        address.settle("data", chosen)
-        samples.follow(store, "en", "zh")
-        assert address.one("data") == chosen
-    address.choose("data", "sample-en")
-    samples.follow(there, "en", "zh")
-    assert address.one("data") == "sample-en"
 
 
 # What another window deleted.

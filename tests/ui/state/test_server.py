@@ -112,38 +112,33 @@ def announced(monkeypatch, capsys):
     return start
 
 
-def test_the_address_is_printed_and_opened(announced):
-    out, err, opened = announced("127.0.0.1", path="/tools/")
-    assert out == "rankdash is at http://127.0.0.1:8501/tools (Ctrl+C ends it)\n"
-    assert (err, opened) == ("", ["http://127.0.0.1:8501/tools"])
-    assert announced("localhost", headless=True)[1:] == ("", [])
-    assert announced("::1", headless=True)[1] == ""
+def test_the_address_is_printed_and_opened(announced, monkeypatch):
+    url = "http://127.0.0.1:8501/tools"
+    told = (f"rankdash is at {url} (Ctrl+C ends it)\n", "", [url])
+    assert announced("127.0.0.1", path="/tools/") == told
+    for address in ("localhost", "::1"):
+        assert announced(address, headless=True)[1:] == ("", [])
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "shown", "front"),
     [
-        ("0.0.0.0", "localhost"),
-        ("::", "localhost"),
-        ("192.168.1.4", "192.168.1.4"),
-        ("2001:db8::1", "[2001:db8::1]"),
-        ("search.example", "search.example"),
+        ("0.0.0.0", "localhost:8501", None), ("::", "localhost:8501", None),
+        ("192.168.1.4", "192.168.1.4:8501", None), ("2001:db8::1", "[2001:db8::1]:8501", None),
+        ("search.example", "search.example:8501", None),
+        # Of several servers one says the address of all.
+        ("0.0.0.0", "localhost:8600", "0.0.0.0:8600"),
     ],
-)
-def test_who_lets_others_in_is_warned_in_one_line(announced, address, shown):
-    out, err, _ = announced(address)
-    assert f"http://{shown}:8501/" in out
+)  # fmt: skip
+def test_who_lets_others_in_is_warned_in_one_line(announced, monkeypatch, address, shown, front):
+    if front:
+        monkeypatch.setenv(FRONT_VARIABLE, front)
+        assert announced("127.0.0.1") == ("", "", [])
+        monkeypatch.setenv(FIRST_VARIABLE, "1")
+    out, err, opened = announced("127.0.0.1" if front else address)
+    assert f"http://{shown}/" in out and opened == [f"http://{shown}/"]
     assert err.startswith(f"warning: Every machine that reaches {address} ")
     assert "--read-only" in err and len(err.splitlines()) == 1
-
-
-def test_of_several_servers_one_says_the_address_of_all(announced, monkeypatch):
-    monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8600")
-    assert announced("127.0.0.1") == ("", "", [])
-    monkeypatch.setenv(FIRST_VARIABLE, "1")
-    out, err, opened = announced("127.0.0.1")
-    assert "http://localhost:8600/" in out and opened == ["http://localhost:8600/"]
-    assert err.startswith("warning: Every machine that reaches 0.0.0.0 ")
 
 
 def test_one_of_several_servers_says_to_its_worker_what_the_front_is_bound_to(monkeypatch):
