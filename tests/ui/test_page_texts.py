@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rankdash.ranking.measured import Measured
 from rankdash.shipped import PAGES
 from rankdash.store import Workspace
 from rankdash.ui.data import check_view, uploads
@@ -38,11 +41,16 @@ def lists(best: Callable[[int], int]) -> list[tuple[str, list[str], list[float]]
 
 
 def with_runs(workspace: Workspace, rows: str, name: str) -> str:
-    """A data set with two runs that are equally good, and one that lacks a query."""
+    """A data set with two runs that are equally good, one of them timed, and one that lacks a
+    query."""
     dataset_id = keep_rows(workspace, rows, name)
     keep_lists(workspace, dataset_id, lists(lambda q: q % 4)[:-1], "better")
-    for tied in ("as good", "the same"):
-        keep_lists(workspace, dataset_id, lists(lambda q: q % 4), tied)
+    tied = keep_lists(workspace, dataset_id, lists(lambda q: q % 4), "as good")
+    times = tied.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0)
+    measured = Measured(pairs=64, seconds=0.5)
+    workspace.save_run(
+        replace(tied, id=f"timed {name}", name="timed", queries=times, measured=measured)
+    )
     return dataset_id
 
 
