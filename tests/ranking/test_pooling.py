@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 
 from rankdash.ranking.pooling import adds_documents, places_of, pooled
 from rankdash.ranking.ranking import Ranking
-
-
-def ranking(**lists: str) -> Ranking:
-    return Ranking.from_lists(
-        (query, list(docs), [float(-place) for place in range(len(docs))])
-        for query, docs in lists.items()
-    )
+from tests.lists import ranking
 
 
 def contents(found: Ranking) -> dict[str, list[str]]:

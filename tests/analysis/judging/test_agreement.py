@@ -8,7 +8,7 @@ from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.clusters import clustered_reach
-from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 from tests.results import results, several, shown
 
 
@@ -141,18 +141,12 @@ def test_what_is_compared_and_where_they_disagree(approved) -> None:
     approved("analysis/judge_agreement", results(CASES, told))
 
 
-def ranking(lists) -> Ranking:
-    return Ranking.from_lists(
-        (query, docs, [-float(place) for place in range(len(docs))]) for query, docs in lists
-    )
-
-
 def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
     queries = [f"q{n}" for n in range(12)]
     pool = pool_of(
         {
-            "first": ranking((query, ["a", "b", "c"]) for query in queries),
-            "reranked": ranking((query, ["b", "a", "c"]) for query in queries),
+            "first": ranking(**dict.fromkeys(queries, "abc")),
+            "reranked": ranking(**dict.fromkeys(queries, "bac")),
         },
         2,
     )

@@ -7,22 +7,14 @@ import pytest
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 from tests.results import result, results
 
 METRIC = Additive.of("dcg@3", top=1)
 
 
-def _ranking(**lists: str) -> Ranking:
-    """Documents are single letters, best first."""
-    return Ranking.from_lists(
-        (query, list(docs), [-float(place) for place in range(len(docs))])
-        for query, docs in lists.items()
-    )
-
-
 def _pool(depth: int = 3):
-    return pool_of({"old": _ranking(q="abcd", r="ef"), "new": _ranking(r="fg", q="bae")}, depth)
+    return pool_of({"old": ranking(q="abcd", r="ef"), "new": ranking(r="fg", q="bae")}, depth)
 
 
 def told(pool) -> tuple[object, ...]:
@@ -43,19 +35,19 @@ def drawn(pool, metric=METRIC, **more) -> str:
 LABELLED = pd.DataFrame(
     {"query_id": ["r", "q", "r"], "doc_id": ["e", "e", "zz"], "label": [2.0, 1.0, 3.0]}
 )
-AB = _ranking(q="ab")
+AB = ranking(q="ab")
 CASES = {
     "within the depth": lambda: told(_pool()),
     "at depth 1": lambda: told(_pool(depth=1)),
     "queries that a system lacks": lambda: told(
-        pool_of({"old": _ranking(q="ab", only_old="a"), "new": _ranking(new="c", q="ba")}, 2)
+        pool_of({"old": ranking(q="ab", only_old="a"), "new": ranking(new="c", q="ba")}, 2)
     ),
     "labels by both ids": lambda: _pool().aligned(LABELLED),
     "no ranking": lambda: pool_of({}, 10),
     "one ranking": lambda: pool_of({"old": AB}, 10),
-    "no query in common": lambda: pool_of({"old": AB, "new": _ranking(r="ab")}, 10),
+    "no query in common": lambda: pool_of({"old": AB, "new": ranking(r="ab")}, 10),
     "equal within the cutoff": lambda: drawn(
-        pool_of({"old": _ranking(q="abc"), "new": _ranking(q="abd")}, 3),
+        pool_of({"old": ranking(q="abc"), "new": ranking(q="abd")}, 3),
         Additive.of("dcg@2", top=1),
     ),
     "all that weigh anything": lambda: drawn(_pool()),
@@ -96,7 +88,7 @@ def test_pairs_are_drawn_as_often_as_they_say() -> None:
 
 
 def test_several_systems_are_drawn_for_by_the_sum_of_what_they_weigh() -> None:
-    rankings = {"a": _ranking(q="abc"), "b": _ranking(q="bac"), "c": _ranking(q="cab")}
+    rankings = {"a": ranking(q="abc"), "b": ranking(q="bac"), "c": ranking(q="cab")}
     pool = pool_of(rankings, 3)
     plan = LabelPlan.make(pool, METRIC, seed=1)
     assert plan.contrasts == ((0, 1), (0, 2))
@@ -111,7 +103,7 @@ def _wide_pool():
     """Six queries of four documents each, the second ranking turned around."""
     lists = {f"q{number}": "abcd" for number in range(6)}
     turned = {query: docs[::-1] for query, docs in lists.items()}
-    return pool_of({"old": _ranking(**lists), "new": _ranking(**turned)}, 3)
+    return pool_of({"old": ranking(**lists), "new": ranking(**turned)}, 3)
 
 
 def test_of_a_random_sample_every_pair_is_equally_likely() -> None:

@@ -17,9 +17,9 @@ from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedCompa
 from rankdash.dataset import Dataset
 from rankdash.loading import load
 from rankdash.metrics import judge
-from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.spreadsheet import csv_bytes
+from tests.lists import ranking
 from tests.results import results, several
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
@@ -38,13 +38,6 @@ HOSTILE = (
 )
 
 
-def ranked(**lists) -> Ranking:
-    return Ranking.from_lists(
-        (query, list(docs), [float(-place) for place in range(len(docs))])
-        for query, docs in lists.items()
-    )
-
-
 def dataset(queries, documents, labels, candidates) -> Dataset:
     return Dataset(
         "made",
@@ -57,7 +50,7 @@ def dataset(queries, documents, labels, candidates) -> Dataset:
 
 def hostile() -> tuple[Dataset, UnjudgedComparison]:
     docs = [*HOSTILE, "judged"]
-    first, after = ranked(**{"=q": docs, "-1": docs}), ranked(**{"=q": docs[::-1], "-1": docs})
+    first, after = ranking(**{"=q": docs, "-1": docs}), ranking(**{"=q": docs[::-1], "-1": docs})
     made = dataset(
         [("=q", "=cmd|' /C calc'!A0"), ("-1", None)],
         [(doc, "", f"=HYPERLINK({doc})\nsecond line") for doc in docs],
@@ -69,7 +62,7 @@ def hostile() -> tuple[Dataset, UnjudgedComparison]:
 
 
 def small() -> tuple[Dataset, UnjudgedComparison]:
-    first, after = ranked(p="uabv", q="abw"), ranked(p="abvu", q="wab")
+    first, after = ranking(p="uabv", q="abw"), ranking(p="abvu", q="wab")
     made = dataset(
         [("p", "first question"), ("q", "second question")],
         [(doc, "", f"text of {doc}" * 5) for doc in "abuvw"],

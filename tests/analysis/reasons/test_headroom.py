@@ -13,23 +13,11 @@ from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
 from rankdash.metrics import Conventions, evaluate, judge, registry
-from rankdash.ranking.ranking import Ranking
+from tests.lists import qrels, ranking
 from tests.results import results, several, shown
 
 DOCS = "abcde"
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
-
-
-def ranking(**lists: str) -> Ranking:
-    return Ranking.from_lists(
-        (query, list(docs), [float(-place) for place in range(len(docs))])
-        for query, docs in lists.items()
-    )
-
-
-def qrels(**labels: dict[str, float]) -> pd.DataFrame:
-    rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
-    return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
 
 
 def split(first, before, after, labels, spec, depth=None, left_out=None, own=False, **conventions):

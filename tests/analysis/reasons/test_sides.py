@@ -7,6 +7,7 @@ from rankdash.analysis.reasons.sides import Side, given_rows, joined
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, judge, parse_measure
 from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking as ranking_of
 
 # Written by rising score: row 0 of what was given is the last of the list.
 RANKING = Ranking.from_columns(["q", "q", "q"], ["a", "b", "c"], [1.0, 2.0, 2.0])
@@ -27,9 +28,7 @@ LISTS = st.dictionaries(
 
 
 def side(lists: dict[str, list[str]], labels: pd.DataFrame) -> Side:
-    ranking = Ranking.from_lists(
-        [(query, docs, [-float(at) for at in range(len(docs))]) for query, docs in lists.items()]
-    )
+    ranking = ranking_of(**lists)
     return Side(
         RankedLabels(ranking, judge(ranking, labels)), parse_measure("ndcg@3"), Conventions()
     )

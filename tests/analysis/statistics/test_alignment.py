@@ -1,7 +1,5 @@
 """Systems laid beside each other: whose value stands where, and what a system can reach."""
 
-import math
-
 import numpy as np
 
 from rankdash.analysis.statistics.alignment import (
@@ -12,39 +10,22 @@ from rankdash.analysis.statistics.alignment import (
     align,
     reason_counts,
 )
-from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
+from rankdash.metrics import STATES, parse_measure
+from tests.lists import evaluation
 from tests.results import results, shown
 
 SPECS = ("mrr", "judged@10", "dcg@5")
 
 
-def made(rows: dict[str, tuple[float | str, ...]], specs: tuple[str, ...] = SPECS) -> Evaluation:
-    """query id → a value for each of the measures, or a state that has none; 0 and a state where
-    the state counts 0."""
-    cells = list(rows.values())
-    states = [[each if isinstance(each, str) else "scored" for each in row] for row in cells]
-    values = [
-        [0.0 if each == "missing" else math.nan if isinstance(each, str) else each for each in row]
-        for row in cells
-    ]
-    return Evaluation(
-        query_ids=np.array(list(rows), dtype=object),
-        values=np.array(values, dtype=np.float64).reshape(len(rows), len(specs)),
-        states=np.array([row[0] for row in states], dtype=object),
-        cell_states=np.array(
-            [[STATES.index(state) for state in row] for row in states], dtype=np.int8
-        ).reshape(len(rows), len(specs)),
-        measures=tuple(parse_measure(spec) for spec in specs),
-        conventions=Conventions(),
-        counts={},
-    )
+ONE = evaluation({"q2": (0.5, 0.1, 2.0), "q1": ("missing", 0.2, 0.0), "q3": ("failed",) * 3}, SPECS)
+OTHER = evaluation(
+    {"q4": (1.0, 0.3, 9.0), "q1": (0.25, 0.4, 1.0), "q2": ("no_relevant", 0.5, 3.0)}, SPECS
+)
 
 
-ONE = made({"q2": (0.5, 0.1, 2.0), "q1": ("missing", 0.2, 0.0), "q3": ("failed",) * 3})
-OTHER = made({"q4": (1.0, 0.3, 9.0), "q1": (0.25, 0.4, 1.0), "q2": ("no_relevant", 0.5, 3.0)})
-
-
-BEST = made({"q1": (0.75, 0.01, 4.0), "q4": (0.5, 0.01, 8.0), "q2": ("no_relevant", 0.0, 2.5)})
+BEST = evaluation(
+    {"q1": (0.75, 0.01, 4.0), "q4": (0.5, 0.01, 8.0), "q2": ("no_relevant", 0.0, 2.5)}, SPECS
+)
 BOTH = {"one": ONE, "other": OTHER}
 NAMES = (*REASONS, "both")
 
@@ -75,7 +56,7 @@ CASES = {
     "no such baseline": lambda: align(BOTH, "two"),
     "no baseline": lambda: align(BOTH, ""),
     "a system without a measure": lambda: align(
-        {"one": ONE, "other": made({"q1": (0.5,)}, ("mrr",))}, "one"
+        {"one": ONE, "other": evaluation({"q1": (0.5,)}, ("mrr",))}, "one"
     ),
 }
 

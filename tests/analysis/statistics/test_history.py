@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.significance import corrected
-from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
+from rankdash.metrics import Evaluation, parse_measure
+from tests.lists import evaluation
 from tests.results import results
 
 QUERIES = [f"q{n}" for n in range(20)]
@@ -19,19 +20,7 @@ FAST = StatisticsSettings(resamples=500)
 
 
 def made(values: dict[str, float | str]) -> Evaluation:
-    """query id → a value, or a state that has none."""
-    given = [math.nan if isinstance(each, str) else each for each in values.values()]
-    states = [each if isinstance(each, str) else "scored" for each in values.values()]
-    codes = np.array([[STATES.index(state)] for state in states], dtype=np.int8)
-    return Evaluation(
-        query_ids=np.array(list(values), dtype=object),
-        values=np.array(given, dtype=np.float64)[:, None],
-        states=np.array(states, dtype=object),
-        cell_states=codes,
-        measures=(MEASURE,),
-        conventions=Conventions(),
-        counts={},
-    )
+    return evaluation({query: (value,) for query, value in values.items()}, ["ndcg@10"])
 
 
 def even(value: float, lacking: tuple[str, ...] = (), state: str = "failed") -> Evaluation:

@@ -7,6 +7,7 @@ import pytest
 from rankdash.analysis.statistics import pairs
 from rankdash.metrics import Conventions, Evaluation, evaluate, judge
 from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 from tests.results import results
 
 QRELS = pd.DataFrame(
@@ -21,14 +22,6 @@ QRELS = pd.DataFrame(
     ],
     columns=["query_id", "doc_id", "label"],
 )
-
-
-def ranking(**lists: str) -> Ranking:
-    """q1="ab" ranks a before b for q1."""
-    return Ranking.from_lists(
-        (query, list(docs), [float(-place) for place in range(len(docs))])
-        for query, docs in lists.items()
-    )
 
 
 def evaluated(made: Ranking, *specs: str, left_out=None, **conventions) -> Evaluation:

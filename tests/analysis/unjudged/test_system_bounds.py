@@ -17,6 +17,8 @@ from rankdash.analysis.unjudged.system_bounds import (
 )
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure
 from rankdash.ranking.ranking import Ranking
+from tests.lists import qrels as labels_of
+from tests.lists import ranking
 from tests.results import results, several
 
 DOCS = "abcde"
@@ -32,8 +34,7 @@ labels = st.dictionaries(st.sampled_from(DOCS), st.sampled_from((0.0, 1.0, 2.0))
 
 def made(docs, queries=("q",)) -> Ranking:
     """The same list for every query; one query more keeps the ranking from being empty."""
-    scores = [float(-place) for place in range(len(docs))]
-    return Ranking.from_lists([*((q, list(docs), scores) for q in queries), ("z", ["x"], [0.0])])
+    return ranking(**dict.fromkeys(queries, docs), z="x")
 
 
 def qrels(**found) -> pd.DataFrame:
@@ -154,15 +155,7 @@ def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
         labelled = qrels(**{query: case[2] for query, case in own.items()})
         sides = []
         for side in (0, 1):
-            every = Ranking.from_lists(
-                [
-                    *(
-                        (query, case[side], [-float(i) for i in range(len(case[side]))])
-                        for query, case in own.items()
-                    ),
-                    ("z", ["x"], [0.0]),
-                ]
-            )
+            every = ranking(**{query: case[side] for query, case in own.items()}, z="x")
             sides.append(RankedLabels(every, judge(every, labelled, rules)))
         found = UnjudgedComparison(sides[0], sides[1], spec, rules)
         rows = found.bounds().queries.set_index("query_id")
@@ -198,17 +191,10 @@ def compared(
     before, after, labels, spec="mrr@2", left_out=None, **conventions
 ) -> UnjudgedComparison:
     """before, after: query → its documents. labels: query → document → label."""
-    rules = Conventions(**conventions)
-    rows = [(query, doc, label) for query, own in labels.items() for doc, label in own.items()]
-    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
-    sides = []
-    for lists in (before, after):
-        ranking = Ranking.from_lists(
-            (query, list(docs), [float(-place) for place in range(len(docs))])
-            for query, docs in lists.items()
-        )
-        sides.append(RankedLabels(ranking, judge(ranking, frame, rules), left_out or {}))
-    return UnjudgedComparison(sides[0], sides[1], spec, rules)
+    rules, frame = Conventions(**conventions), labels_of(**labels)
+    lists = (ranking(**each) for each in (before, after))
+    sides = [RankedLabels(each, judge(each, frame, rules), left_out or {}) for each in lists]
+    return UnjudgedComparison(*sides, spec, rules)
 
 
 def bounded(docs: str, found: dict[str, float], *specs: str) -> pd.DataFrame:
