@@ -14,6 +14,7 @@ import pytest
 
 from rankdash.charts import draw, intervals, milliseconds, style
 from rankdash.charts.mark_image import mark_image
+from tests.approved import table
 
 
 def luminance(colour: str) -> float:
@@ -72,58 +73,31 @@ def test_a_system_that_is_not_drawn_takes_no_mark_from_the_others():
     assert style.marks(few, "first")["b"] == style.marks(whole, "a")["b"]
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "expected"),
-    [
-        ("short", 10, "short"),
-        ("exactly 10", 10, "exactly 10"),
-        ("NIHSeniorHealth_0000042_Sec9", 13, "NIHSen…2_Sec9"),
-        ("a  b\n c", 10, "a b c"),
-        ("<b>", 10, "&lt;b&gt;"),
-        ("a & b", 10, "a &amp; b"),
-        ("a\u202eb\x1b", 10, "ab"),
-        ("急性淋巴细胞白血病", 10, "急性…血病"),
-        ("", 10, ""),
-    ],
-)
-def test_text_from_data_is_cut_in_its_middle_and_escaped(text: str, width: int, expected: str):
-    assert style.short(text, width) == expected
-
-
-def test_the_opening_of_a_text_is_cut_at_its_end():
-    assert style.short("Two types of hypoglycemia can occur in peo…", 20) == "Two types of hypogl…"
-    assert style.short("又名《离岛大夫日志》是一部电视…", 10) == "又名《离…"
-
-
-def test_a_cut_never_splits_an_escape():
-    assert style.short("<<<<<<<<<<", 5) == "&lt;&lt;…&lt;&lt;"
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0.0412, "+0.041"),
-        (-0.0412, "−0.041"),
-        (0.0, "0.000"),
-        (-0.0001, "0.000"),
-        (float("nan"), "–"),
-    ],
-)
-def test_a_change_carries_its_sign_unless_it_rounds_to_nothing(value: float, expected: str):
-    assert style.signed(value) == expected
-
-
-@pytest.mark.parametrize(("n", "said"), [(1, "1 query"), (2, "2 queries"), (1204, "1,204 queries")])
-def test_queries_are_counted_as_the_language_does(n, said):
-    assert style.queries(n) == said
-
-
-@pytest.mark.parametrize(
-    ("p", "said"),
-    [(0.04, "0.04"), (0.0001, "0.0001"), (0.000_099, "&lt;0.0001"), (5.1e-33, "&lt;0.0001")],
-)
-def test_a_p_has_no_exponent(p, said):
-    assert intervals.chance(p) == said
+def test_numbers_and_names_are_written_as_short_as_they_tell(approved):
+    numbers = [0.0412, -0.0412, 0.0, -0.0, -0.0004, -0.0001, -0.0006, 1.0, math.nan]
+    names = {"short": 10, "exactly 10": 10, "NIHSeniorHealth_0000042_Sec9": 13, "a  b\n c": 10}
+    names |= {"<b>": 10, "a & b": 10, "a\u202eb\x1b": 10, "急性淋巴细胞白血病": 10, "": 10}
+    # The opening of a text is cut at its end, and no cut splits an escape.
+    names |= {
+        "Two types of hypoglycemia can occur in peo…": 20,
+        "又名《离岛大夫日志》是一部电视…": 10,
+    }
+    names |= {"<<<<<<<<<<": 5}
+    ends = [(-0.1, 0.2), (math.nan, 0.2), (-0.1, math.nan)]
+    chances = [0.04, 0.0001, 0.000_099, 5.1e-33, math.nan]
+    rows = {
+        "numbers, changes": [(each, style.number(each), style.signed(each)) for each in numbers],
+        "names": [(style.short(*each),) for each in names.items()],
+        "queries": [(style.queries(n),) for n in (1, 2, 1204)],
+        "ticks": [(highest, style.ticks(highest)) for highest in (999.0, 1000.0)],
+        "intervals": [(*each, intervals.span(*each)) for each in ends],
+        "chances": [(p, intervals.chance(p)) for p in chances],
+        "p": [(intervals.p_text(corrected, "x"),) for corrected in (True, False)],
+    }
+    said = {
+        name: "\n".join(" ¦ ".join(map(str, row)) for row in each) for name, each in rows.items()
+    }
+    approved("charts/style", table(said))
 
 
 def test_a_name_under_the_pointer_is_whole_and_escaped():
@@ -131,19 +105,6 @@ def test_a_name_under_the_pointer_is_whole_and_escaped():
     assert "<br>" in style.whole(name)
     assert "<b>" not in style.whole(name)
     assert style.whole(name).replace("<br>", " ") == style.short(name, 500)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [(-0.0004, "0.000"), (-0.0, "0.000"), (-0.0006, "−0.001"), (math.nan, "–"), (1.0, "1.000")],
-)
-def test_a_number_that_rounds_to_nothing_has_no_sign(value, said):
-    assert style.number(value) == said
-
-
-@pytest.mark.parametrize(("highest", "form"), [(999.0, ",.3~f"), (1000.0, "~s")])
-def test_ticks_are_shortened_from_a_thousand_on(highest, form):
-    assert style.ticks(highest) == form
 
 
 def test_the_baseline_takes_no_ones_place():
@@ -189,22 +150,6 @@ def test_a_chart_is_as_high_as_its_legend_needs():
     assert (high(1), high(2)) == (100, 104)
     hidden = [{"type": "scatter", "x": [0], "y": [0], "name": "n", "showlegend": False}] * 9
     assert style.finish(hidden, ink, 100).layout.height == 100
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [(-0.1, 0.2, "−0.100…+0.200"), (math.nan, 0.2, ""), (-0.1, math.nan, "")],
-)
-def test_an_interval_is_written_where_both_its_ends_are_known(low, high, said):
-    assert intervals.span(low, high) == said
-
-
-@pytest.mark.parametrize(
-    ("p", "said"), [(math.nan, ""), (0.04, "0.04"), (0.0001, "0.0001"), (0.00009, "&lt;0.0001")]
-)
-def test_a_chance_below_the_least_is_said_to_be_below(p, said):
-    assert intervals.chance(p) == said
-    assert intervals.p_text(True, "x") == "corrected p x" and intervals.p_text(False, "x") == "p x"
 
 
 def test_whiskers_are_drawn_where_both_ends_are_known():

@@ -1,0 +1,83 @@
+"""A figure as text: its axes, what each trace draws, its notes, without the common look."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+# What every figure shares, or what looks the same whatever it is.
+COMMON = {"fillmode", "fgopacity", "solidity", "hovertemplate", "hoverinfo", "cliponaxis", "font"}
+COMMON |= {"automargin", "linecolor", "zerolinecolor", "gridcolor", "fixedrange", "template"}
+COMMON |= {
+    "tickfont",
+    "textfont",
+    "showarrow",
+    "paper_bgcolor",
+    "plot_bgcolor",
+    "margin",
+    "modebar",
+}
+COMMON |= {"hoverlabel", "legend"}
+WHOLE, ENDS = 12, 3
+"""Of more values than this the first and the last are shown."""
+
+
+def _written(value: Any) -> str:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        each = [f"[{_written(one)}]" if isinstance(one, list) else _written(one) for one in value]
+        if len(each) > WHOLE:
+            each = [*each[:ENDS], f"… {len(each)} values …", *each[-ENDS:]]
+        return " ¦ ".join(each)
+    return f"{value + 0:.4g}" if isinstance(value, float) else str(value)
+
+
+def _flat(of: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in of.items():
+        if name in COMMON or value is None:
+            continue
+        if isinstance(value, Mapping) and "bdata" in value:
+            sent = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+            yield f"{path}{name}", _written(sent)
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", _written(value)
+
+
+def _short(of: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in _flat(of))
+
+
+def described(figure: go.Figure) -> Iterator[str]:
+    """Line by line: the layout and its axes, then each trace: its look, then its values."""
+    drawn = figure.to_plotly_json()
+    layout, nested = drawn["layout"], {}
+    for name, value in layout.items():
+        if "axis" in name or name in ("shapes", "annotations"):
+            nested[name] = value
+    yield _short({name: value for name, value in layout.items() if name not in nested})
+    for name, value in nested.items():
+        one = isinstance(value, Mapping)
+        for each in (value,) if one else value:
+            yield f"{name if one else name[:-1]}: {_short(each)}"
+    for trace in drawn["data"]:
+        parts = dict(_flat(trace))
+        listed = {name: said for name, said in parts.items() if " ¦ " in said or name in ("x", "y")}
+        yield " ".join(
+            [f"{parts.pop('type')} “{parts.pop('name', '')}”"]
+            + [f"{name}={said}" for name, said in parts.items() if name not in listed]
+        )
+        yield from (f"  {name}: {said}".rstrip() for name, said in listed.items())
+
+
+def worded(figure: go.Figure) -> Iterator[str]:
+    """The words of a figure alone: titles of axes, names of traces, notes."""
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        if axis.title.text:
+            yield axis.title.text
+    yield from (str(trace.name) for trace in figure.data if trace.name)
+    yield from (note.text for note in figure.layout.annotations)

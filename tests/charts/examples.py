@@ -1,0 +1,819 @@
+"""Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
+
+from functools import cache
+from inspect import signature
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.analysis.latency import ecdf, fit, summarize
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.analysis.ranks.margins import by_margin
+from rankdash.analysis.ranks.shifts import Moves
+from rankdash.analysis.ranks.skipping import rules_on
+from rankdash.analysis.ranks.skipping import skipping as skips
+from rankdash.analysis.ranks.transitions import BINS, STEPS, UNRANKED, Flow, flow
+from rankdash.analysis.ranks.transitions import move_sizes as sizes_of
+from rankdash.analysis.ranks.transitions import transitions as counts_of
+from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.analysis.token_lengths import token_lengths as lengths_of
+from rankdash.charts import style
+from rankdash.charts.cost import break_even, crossover, depth, frontier, tornado
+from rankdash.charts.latency import (
+    latency_ecdf,
+    latency_fit,
+    latency_spread,
+    throughput,
+    token_lengths,
+)
+from rankdash.charts.quality import (
+    cutoffs,
+    deltas,
+    grades,
+    headroom,
+    label_curve,
+    query_groups,
+    systems,
+    trend,
+    waterfall,
+)
+from rankdash.charts.ranks import (
+    agreement,
+    flows,
+    ladder,
+    margins,
+    move_sizes,
+    skipping,
+    transitions,
+)
+from rankdash.ranking.measured import Level
+from rankdash.ranking.ranking import Reading
+
+HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"
+CHINESE = "急性淋巴细胞白血病的治疗与预后以及随访建议"
+SYSTEMS = ["BM25", "MiniLM", HOSTILE, "BAAI/bge-reranker-v2-m3 (batch 16, 512 tokens)"]
+SIDES = (HOSTILE, SYSTEMS[-1])
+nan = np.nan
+
+Case = dict[str, Any]
+
+
+def of(**given: Any) -> Case:
+    """What a chart is drawn from, by the names of its parameters."""
+    return given
+
+
+def money(amount: float) -> str:
+    return f"${amount:,.2f}"
+
+
+def hostile_money(amount: float) -> str:
+    return f"<i>{amount}"
+
+
+# Cost and return.
+
+ROWS = [
+    tornado.Row("Gain", -50.0, 150.0, "5 %", "30 %"),
+    tornado.Row("Price", 90.0, 10.0, "$0.50", "$1.50"),
+]
+SWINGS = [tornado.Row(HOSTILE, -9.0, 40.0, HOSTILE, "2"), tornado.Row("b", 1.0, 2.0, "3", "4")]
+ACROSS = break_even.Axis("Searches", [1.0, 2.0, 3.0], 2.0, logarithmic=True)
+UPWARD = break_even.Axis("Elasticity", [10.0, 20.0], 10.0)
+NET = np.array([[-1.0, 0.5, 2.0], [-3.0, -2.0, 4.0]])
+MARKS = style.marks_in_order(["none", "beaten", "fast", "slow", "unpriced"], "none")
+
+
+def point(name: str, *given: float | bool) -> frontier.FrontierPoint:
+    return frontier.FrontierPoint(name, MARKS.get(name, MARKS["none"]), *given)
+
+
+POINTS = [
+    point("none", 0.0, 0.5, True, 0.45, 0.55),
+    point("beaten", 3.0, 0.55, False),
+    point("fast", 1.0, 0.6, True),
+    point("slow", 9.0, 0.7, True),
+    point("unpriced", nan, 0.9, False),
+]
+CLOSE = [
+    point("No reranker", 0.0, 0.500, True),
+    point("BM25 reranker", 0.1, 0.501, False),
+    point("a long name at the edge", 2.0, 0.6, True),
+]
+# The upper of two marks above each other has its name above the lower's.
+CROWDED = [
+    point("First stage", 0.0, 0.666, True),
+    point("bge-small", 8.4, 0.748, True),
+    point("First stage + bge-small (RRF)", 8.4, 0.730, False),
+    point("MiniLM cross-encoder", 1262.0, 0.759, True),
+    point("BM25 without stemming", 0.046, 0.615, False),
+]
+DEPTHS = pd.DataFrame(
+    {
+        "depth": [0, 10, 50],
+        "mean": [0.5, 0.6, 0.59],
+        "low": [0.4, 0.5, 0.5],
+        "high": [0.6, 0.7, 0.7],
+    }
+)
+
+
+def far(most: float) -> list[frontier.FrontierPoint]:
+    return [
+        point("none", 0.0, 0.5, True),
+        point("fast", 1.0, 0.6, True),
+        point("slow", most, 0.7, True),
+    ]
+
+
+def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
+    """The better of two marks that overlap is drawn later, which is on top."""
+    alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
+    return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
+
+
+def cost() -> dict[ModuleType, dict[str, Case]]:
+    net = of(across=ACROSS, upward=UPWARD)
+    front = of(x_title="p95")
+    away = break_even.Axis("Searches", ACROSS.values, None)
+    return {
+        tornado: {
+            "hostile": of(rows=SWINGS, net=10.0, money=hostile_money),
+            "the widest on top, a dearer price the worse end": of(rows=ROWS, net=40.0),
+            "an assumption that only helps": of(
+                rows=[tornado.Row("Share", 50.0, 60.0, "1", "2")], net=40.0
+            ),
+        },
+        break_even: {
+            "hostile": of(
+                net=np.array([[-1.0, 2.0], [3.0, -4.0]]),
+                money=hostile_money,
+                across=break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, logarithmic=True),
+                upward=break_even.Axis("y", [0.0, 1.0], 0.5),
+            ),
+            "half of it pays": of(net=NET, **net),
+            # A far corner takes the whole of the scale, and the present point is told from nothing.
+            "far corners": of(
+                net=np.array([[-0.5, 1.0, 1000.0], [-1000.0, -1.0, 1e6]]), now=1.0, **net
+            ),
+            "everything pays": of(net=np.abs(NET), **net),
+            "the present is elsewhere": of(net=np.abs(NET), **(net | of(across=away))),
+            "nothing": of(net=np.zeros((2, 3)), **net),
+            "one value": of(net=np.full((2, 3), -7.0), **net),
+        },
+        frontier: {
+            "hostile": of(
+                points=[
+                    frontier.FrontierPoint(name, style.marks_in_order([name])[name], x, 0.5, True)
+                    for name, x in ((HOSTILE, 1.0), ("slow", 9.0))
+                ],
+                x_title="cost",
+                target=5.0,
+            ),
+            "bold if Pareto-optimal, and an interval": of(points=POINTS, written=money, **front),
+            "over the target": of(points=POINTS, target=5.0, **front),
+            "close together": of(points=far(20.0), **front),
+            "far apart, with a place for 0": of(points=far(20.1), **front),
+            "names take different corners": of(points=CLOSE, **front),
+            "names above each other": of(points=CROWDED, size=frontier.BESIDE, **front),
+            "overlapping at 0": of(points=overlapping(0.0, 9.0), **front),
+            "overlapping at the edge": of(points=overlapping(9.0, 9.0), **front),
+            "overlapping, far apart": of(points=overlapping(1.0, 30.0), **front),
+        },
+        crossover: {
+            "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, own=2.0),
+            "one's own length": of(
+                lengths=[10.0, 200.0, 500.0],
+                own=200.0,
+                costs={"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]},
+            ),
+        },
+        depth: {
+            "hostile": of(table=DEPTHS, marks={"best": 10}, latency=[0, 9, 90], cost=[0, 1, 2]),
+            "both marks on one depth": of(
+                table=DEPTHS,
+                marks={"best": 10, "enough": 10},
+                latency=[0, 40, 200],
+                cost=[0, 0.5, 2.0],
+            ),
+            "not measured": of(table=DEPTHS, marks={}, latency=[0.0, nan, nan]),
+        },
+    }
+
+
+# Latency.
+
+PAIR = style.marks_in_order(["a", "b"], "a")
+
+
+def spent(values, system: str = "a", name: str = "Alpha") -> latency_ecdf.Curve:
+    ordered = np.sort(np.asarray(values, dtype=float))
+    return latency_ecdf.Curve(
+        system, name, ecdf(ordered), summarize(pd.DataFrame({"latency_ms": ordered}))
+    )
+
+
+def cloud(x, ms, system: str = "b", name: str = "Beta") -> latency_fit.Cloud:
+    x, ms = np.asarray(x, dtype=float), np.asarray(ms, dtype=float)
+    return latency_fit.Cloud(system, name, pd.DataFrame({"x": x, "ms": ms}), fit(x, ms))
+
+
+def even(n: int) -> list[latency_fit.Cloud]:
+    """5 ms and 2 ms a document."""
+    x = np.arange(1.0, n + 1)
+    return [cloud(x, 5 + 2 * x)]
+
+
+def level(n: int, rate: float, p95: float, failed: int = 0) -> Level:
+    return Level(n, 2.0, int(2 * rate), failed, p95 / 2, p95, rate, 20 * rate, 1.5)
+
+
+def latency() -> dict[ModuleType, dict[str, Case]]:
+    rng = np.random.default_rng(8)
+    marks, names = of(marks=PAIR), {"a": HOSTILE, "b": SYSTEMS[-1]}
+    busy = [
+        level(1, 60.0, 16.0),
+        level(2, 110.0, 32.0),
+        level(4, 118.0, 64.0),
+        level(8, 118.0, 128.0, 1),
+    ]
+    levels = [
+        throughput.Measurement(
+            "b", "Beta", [level(1, 50.0, 20.0), level(2, 70.0, 40.0), level(4, 75.0, 90.0)]
+        )
+    ]
+    curves, spreads, clouds = {}, {}, {}
+    for size, n in (("few", 40), ("many", 10_000)):
+        drawn = {each: rng.lognormal(at + 2, 0.4, n) for at, each in enumerate("ab")}
+        length = rng.integers(10, 50, n)
+        curves[f"hostile, {size}"] = [spent(ms, each, names[each]) for each, ms in drawn.items()]
+        spreads[f"hostile, {size}"] = [
+            latency_spread.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
+        ]
+        clouds[f"hostile, {size}"] = [
+            cloud(length, ms, each, names[each]) for each, ms in drawn.items()
+        ]
+    curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 100, 999, 1000)}
+    curves["alike"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
+    spreads["half in the box, nine in ten within the whiskers"] = [
+        latency_spread.Spread("a", "Alpha", np.arange(1.0, 102.0))
+    ]
+    clouds |= {f"{n} queries": even(n) for n in (9, 60, 5000)}
+    full = np.array([10, 20, 30, 600, 700], dtype=np.int32)
+    many = rng.integers(20, 1500, 5000).astype(np.int32)
+    read = {
+        "hostile": (many, np.minimum(many, 512)),
+        "two of five are cut": (full, np.minimum(full, 512)),
+        "none is cut": (full, full),
+    }
+    return {
+        latency_ecdf: {
+            name: of(curves=each, target_ms=500.0, **marks) for name, each in curves.items()
+        },
+        latency_spread: {
+            name: of(spreads=each, target_ms=9.0, **marks) for name, each in spreads.items()
+        },
+        latency_fit: {
+            name: of(clouds=each, against="documents", rules="5000" not in name, **marks)
+            for name, each in clouds.items()
+        }
+        | {
+            "no rules of thumb of tokens": of(
+                clouds=even(60), against="tokens", rules=True, **marks
+            )
+        },
+        throughput: {
+            "hostile": of(
+                measured=[throughput.Measurement("a", HOSTILE, busy)], target_ms=50.0, **marks
+            ),
+            # At 1 / mean latency 4 clients would seem to serve 80 a second.
+            "the best rate that meets the target as measured": of(
+                measured=levels, target_ms=50.0, **marks
+            ),
+            "none meets it": of(measured=levels, target_ms=5.0, **marks),
+        },
+        token_lengths: {
+            name: of(
+                lengths=lengths_of(Reading(short, whole)),
+                name=HOSTILE if "hostile" in name else "Beta",
+            )
+            for name, (whole, short) in read.items()
+        },
+    }
+
+
+# Ranks.
+
+
+def made_moves(queries: int) -> Moves:
+    """30 documents a query, a fifth of them relevant; some are in one ranking only."""
+    rng = np.random.default_rng(4)
+    before, after = (
+        np.argsort(np.argsort(rng.random((queries, 30)), axis=1), axis=1).ravel() + 1
+        for _ in range(2)
+    )
+    lacking = rng.random((2, len(before))) < 0.05
+    return Moves(
+        query_ids=np.array([f"q{n}" for n in range(queries)], dtype=object),
+        query=np.repeat(np.arange(queries), 30).astype(np.int32),
+        names=np.array([f"d{n}" for n in range(len(before))], dtype=object),
+        docs=np.arange(len(before), dtype=np.int32),
+        before=np.where(lacking[0], 0, before).astype(np.int32),
+        after=np.where(lacking[1], 0, after).astype(np.int32),
+        relevant=rng.random(len(before)) < 0.2,
+        unranked=5, only_before=0, only_after=0,
+    )  # fmt: skip
+
+
+def counts(far: int = 0, risen: int = 1) -> pd.DataFrame:
+    """8 of rank 1 stay, 2 fall to 2–3; some rise from > 20 to 1; one is new at 4–5."""
+    table = pd.DataFrame(0, index=[*BINS, UNRANKED], columns=list(BINS))
+    table.loc["1", "1"], table.loc["1", "2–3"] = 8, 2
+    table.loc["> 20", "1"], table.loc[UNRANKED, "4–5"], table.loc["> 20", "> 20"] = risen, 1, far
+    return table
+
+
+def sized() -> pd.DataFrame:
+    frame = pd.DataFrame({"step": STEPS, "relevant": 0, "other": 0})
+    frame.loc[6, "relevant"], frame.loc[0, "other"], frame.loc[5, "other"] = 4, 1, 3
+    return frame.assign(relevant_share=frame["relevant"] / 4, other_share=frame["other"] / 4)
+
+
+def way() -> Flow:
+    bands = {
+        "band": ["11–20", "21–50", "> 50", UNRANKED],
+        "entered": [5, 2, 0, 1],
+        "left": [3, 0, 0, 0],
+    }
+    return Flow(k=10, stayed=9, entered=8, left=3, outside=4, unranked=2, bands=pd.DataFrame(bands))
+
+
+def made_pairs(n: int) -> pd.DataFrame:
+    """A paired frame in which about a third is the same and two queries were left out."""
+    rng = np.random.default_rng(5)
+    delta = np.where(rng.random(n) < 0.35, 0.0, rng.normal(0.05, 0.2, n))
+    before = rng.random(n)
+    frame = pd.DataFrame(
+        {
+            "query_id": [f"q{at}" for at in range(n)],
+            "before": before,
+            "after": before + delta,
+            "delta": delta,
+            "state": "paired",
+        }
+    )
+    frame.loc[:1, "delta"], frame.loc[:1, "state"] = nan, "failed"
+    return frame
+
+
+def changed_by(*changes: float) -> pd.DataFrame:
+    change = np.array(changes)
+    return pd.DataFrame(
+        {
+            "query_id": [f"q{at}" for at in range(len(changes))],
+            "before": 0.5,
+            "after": 0.5 + change,
+            "delta": change,
+            "state": "paired",
+        }
+    )
+
+
+def margined(n: int, share: float = 1.0) -> Case:
+    """Helped, same and hurt in turn."""
+    ids = [f"q{at}" for at in range(n)]
+    margin = pd.Series(np.linspace(0, 1, n), index=ids) * share
+    means = pd.DataFrame({"margin": [0.2, 0.8], "n": [3, 3], "delta": [0.1, 0.0]})
+    return of(
+        pairs=pd.DataFrame({"query_id": ids, "delta": np.resize([0.2, 0.0, -0.1], n)}),
+        margin=margin,
+        means=means if share == share else means[:0],
+    )
+
+
+SKIPPED = pd.DataFrame(
+    {"threshold": [np.inf, 0.5, 0.1], "share": [0.0, 0.4, 1.0], "change": [0.0, -0.001, -0.1]}
+    | {"low": [0.0, -0.004, -0.2], "high": [0.0, 0.002, -0.05], "random": [0.0, -0.04, -0.1]}
+)
+AGREED = pd.DataFrame(
+    [
+        ("a", "b", 9, 0.6, 0.5, 0.7, 0.8, 0.75, 0.82),
+        ("a", "c", 9, -0.4, -0.6, -0.2, 0, 0, 0),
+        ("b", "c", 1, 1.0, nan, nan, 1.0, nan, nan),
+    ],
+    columns=["one", "other", "n", "tau", "tau_low", "tau_high", "rbo", "rbo_low", "rbo_high"],
+)
+MOVES = [
+    ("up", [9, 1, 2], 3.0),
+    ("hold", [2, 2, 3], 1.0),
+    ("unjudged", [8, 3, 1], nan),
+    ("new", [nan, 4, nan], nan),
+    ("bad", [1, 5, 4], 0.0),
+    (HOSTILE, [3, 6, 7], 0.0),
+    ("rising", [7, 7, 5], 0.0),
+    ("down", [4, 12, 12], 2.0),
+    ("still", [5, 8, 6], 0.0),
+    ("far", [30, 31, 30], nan),
+    ("gone", [6, nan, nan], 1.0),
+]
+TITLES = {"first": "BM25", "small": "MiniLM", "large": "Fusion"}
+
+
+def moves(*systems: str) -> Ladder:
+    """One query at k = 5: "up" enters, "down" leaves, "new" and "gone" are in some systems only."""
+    systems = systems or tuple(TITLES)
+    label = np.array([label for _, _, label in MOVES])
+    ideal = np.full(len(MOVES), nan)
+    ideal[np.argsort(-np.nan_to_num(label), kind="stable")[:4]] = [1, 2, 3, 4]
+    ranks = np.array([ranks for _, ranks, _ in MOVES], dtype=np.float64)[:, : len(systems)]
+    ids = np.array([doc for doc, _, _ in MOVES], dtype=object)
+    return Ladder(systems, ids, ranks, label, label >= 1, ideal, 5)
+
+
+def wide(documents: int, k: int) -> Ladder:
+    """Five systems that disagree about many documents, a few of them relevant."""
+    rng = np.random.default_rng(3)
+    order = np.arange(documents)
+    noisy = [np.argsort(np.argsort(order + rng.normal(0, 3 * n, documents))) for n in range(5)]
+    label = np.where(order % 9 == 0, 1.0, np.where(order % 4 == 0, 0.0, nan))
+    ids = np.array([f"doc {n}" for n in order], dtype=object)
+    ideal = np.where(label >= 1, np.cumsum(label >= 1), nan)
+    return Ladder(
+        (*SYSTEMS, "Fusion"), ids, np.column_stack(noisy) + 1.0, label, label >= 1, ideal, k
+    )
+
+
+def ranks() -> dict[ModuleType, dict[str, Case]]:
+    few, many = made_moves(3), made_moves(400)
+    sides = of(before=SIDES[0], after=SIDES[1])
+    plain = of(before="A", after="B")
+    margin = pd.Series({f"q{n}": (n * 7 % 10_000) / 10_000 for n in range(10_000)})
+    made: dict[ModuleType, dict[str, Case]] = {margins: {}, skipping: {}}
+    for name, n in (("hostile, few", 60), ("hostile, 10,000", 10_000)):
+        pairs = made_pairs(n)
+        found = skips(rules_on(pairs, margin, StatisticsSettings(resamples=200)), 0.05)
+        curve = of(
+            curve=found.curve, tolerance=found.tolerance, chosen=found.curve["threshold"].iloc[3]
+        )
+        made[skipping][name] = of(**curve)
+        drawn = of(pairs=pairs, margin=margin, means=by_margin(pairs, margin), threshold=0.5)
+        made[margins][name] = of(names={"q7": HOSTILE}, **drawn)
+    made[margins] |= {
+        "a mark leads to its query": of(**margined(6), threshold=0.4),
+        "many are gathered": margined(9000),
+        "no margins": margined(4, nan),
+    }
+    skipped = of(tolerance=0.005)
+    made[skipping] |= {
+        "beside chance and the tolerance": of(curve=SKIPPED, chosen=0.5, **skipped),
+        "no intervals": of(curve=SKIPPED.assign(low=nan, high=nan), **skipped),
+    }
+    ladders = {
+        "every document, hostile": of(
+            ladder=moves(), titles={"small": HOSTILE}, names={"up": HOSTILE}, every=True
+        ),
+        "as usual": of(ladder=moves(), titles=TITLES),
+        "one is followed": of(ladder=moves(), names={"up": HOSTILE}, focus="down"),
+        "many documents": of(ladder=wide(60, 10)),
+        "a deep list": of(ladder=wide(100, 50)),
+        "no documents": of(ladder=moves().picked(np.zeros(len(MOVES), dtype=bool)), titles=TITLES),
+        "one system": of(ladder=moves("first")),
+    }
+    return made | {
+        ladder: ladders,
+        agreement: {"hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]})},
+        flows: {
+            "hostile, many": of(flow=flow(many, 10), **sides),
+            "hostile, no flow": of(flow=flow(few, 100), **sides),
+            "in to the right, out to the left": of(flow=way(), **plain),
+        },
+        move_sizes: {
+            "hostile": of(table=sizes_of(many), **sides),
+            "few": of(table=sized(), **plain),
+        },
+        transitions: {
+            "hostile, many": of(table=counts_of(many, relevant_only=False), **sides),
+            "hostile, few": of(table=counts_of(few, relevant_only=True), **sides),
+            "up, down and same": of(table=counts(), **plain),
+            "large counts fit their cell": of(table=counts(652_732, 4832), **plain),
+            "less than a hundredth": of(table=counts(652_732, 7), **plain),
+        },
+    }
+
+
+# Quality.
+
+LABEL_CURVE = [(20, 0.2, 0.11), (40, 0.14, 0.08), (100, 0.09, 0.09)]
+"""People's queries, half the interval of people alone, half the corrected one."""
+OTHER_CURVE = [(20, 0.2, 0.15), (40, 0.14, 0.12), (100, 0.09, 0.09)]
+
+
+def table() -> pd.DataFrame:
+    rows = [
+        (system, metric, 58, 0.3 + 0.1 * at, 0.3 + 0.1 * at + shift, shift)
+        for at, metric in enumerate(["ndcg@10", "mrr@10", "map", "recall@10"])
+        for shift, system in zip([0.0, 0.14, 0.05, -0.02], SYSTEMS, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["system", "metric", "paired", "before", "after", "delta"])
+
+
+def compared() -> pd.DataFrame:
+    """The table with intervals: the second system's gain is proven, the last one's loss too."""
+    found = table()
+    room = found["system"].map(dict(zip(SYSTEMS, [0.0, 0.05, 0.07, 0.015], strict=True)))
+    p = found["system"].map(dict(zip(SYSTEMS, [nan, 0.002, 0.4, 0.03], strict=True)))
+    ends = {"delta_low": found["delta"] - room, "delta_high": found["delta"] + 1.2 * room}
+    return found.assign(**ends, p_corrected=p)
+
+
+def by_cutoff(*names: str) -> pd.DataFrame:
+    rows = [
+        (system, k, 0.2 + 0.05 * at + 0.1 * np.log10(k), 58)
+        for at, system in enumerate(names or SYSTEMS)
+        for k in (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
+    ]
+    return pd.DataFrame(rows, columns=["system", "k", "mean", "n"])
+
+
+def banded(*names: str) -> pd.DataFrame:
+    curve = by_cutoff(*names)
+    return curve.assign(low=curve["mean"] - 0.06, high=curve["mean"] + 0.08)
+
+
+def flat(*means: float) -> pd.DataFrame:
+    return pd.DataFrame({"system": "a", "k": range(1, len(means) + 1), "mean": means, "n": 5})
+
+
+def split(baseline: float, won: float, to_win: float, retriever: float) -> pd.DataFrame:
+    columns = ["system", "baseline", "won", "to_win", "retriever"]
+    return pd.DataFrame([("MiniLM", baseline, won, to_win, retriever)], columns=columns).assign(
+        own=False
+    )
+
+
+def splits() -> pd.DataFrame:
+    """A gain, a loss, a gain too small for its number, nothing lost to the retriever, a challenger
+    above the ceiling, next to no baseline, no values."""
+    rows = [
+        *((0.52, 0.09, 0.26, 0.13), (0.52, -0.06, 0.41, 0.13), (0.52, 0.012, 0.338, 0.13)),
+        *((0.52, 0.3, 0.18, 0.0), (0.5, 0.3, -0.05, 0.25), (0.02, 0.01, 0.015, 0.955), [nan] * 4),
+    ]
+    names = [
+        "MiniLM",
+        HOSTILE,
+        SYSTEMS[-1],
+        f"{CHINESE}（批量16，512词元）",
+        "beyond",
+        "low",
+        "none",
+    ]
+    return pd.concat([split(*row) for row in rows], ignore_index=True).assign(system=names)
+
+
+def groups() -> pd.DataFrame:
+    """Proven gain, proven loss, too small to be sure, a rough guess, too few, none, of two
+    segments."""
+    rows = [
+        ("language", "other script", 1204, 0.12, 0.08, 0.15, 0.001, False),
+        ("language", "急性淋巴细胞白血病的治疗与预后", 301, -0.09, -0.14, -0.05, 0.004, False),
+        ("language", "mixed", 88, 0.03, -0.02, 0.09, 0.3, False),
+        (HOSTILE, "focus group of rare diseases and their outlook", 7, 0.2, 0.05, 0.4, 0.04, True),
+        (HOSTILE, HOSTILE, 3, 0.15, nan, nan, nan, True),
+        (HOSTILE, "empty", 0, nan, nan, nan, nan, True),
+    ]
+    columns = ["segment", "value", "n", "delta", "low", "high", "p_corrected", "small"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def run_at(number: int, mean: float, **changes: object) -> trend.TrendPoint:
+    usual = {
+        "name": f"run {number}",
+        "when": "",
+        "day": "Nov 1",
+        "series": None,
+        "low": mean - 0.05,
+    }
+    usual |= {"high": mean + 0.1, "n": 60, "compared": True, "p95_ms": nan, "failed": 0}
+    return trend.TrendPoint(number=number, mean=mean, **usual | changes)
+
+
+def made_past(runs: int) -> list[trend.TrendPoint]:
+    """Every third run repeats the first, every fourth failed on something, the fifth is a quick
+    look; one alone has no times."""
+    rng = np.random.default_rng(7)
+    means, timed = 0.4 + rng.normal(0, 0.05, runs), runs > 1
+    return [
+        run_at(
+            at + 1, float(means[at]), name=HOSTILE if at % 2 else f"run {at}",
+            when=f"Nov {at + 1}, 2026, 9:00:00 AM", day=f"Nov {at // 2 + 1}",
+            series=0 if at % 3 == 0 else None, compared=at != 4, note=HOSTILE,
+            p95_ms=float(rng.lognormal(3, 2)) if timed and at % 5 else nan,
+            failed=at % 4 if timed else 0,
+        )
+        for at in range(runs)
+    ]  # fmt: skip
+
+
+ABOVE = [trend.Across(f"{HOSTILE} (baseline)", 0.41), trend.Across("MiniLM (pinned)", 0.47)]
+BASE = [trend.Across("First stage (baseline)", 0.3)]
+
+
+def shares(*parts: tuple[float, float], **changes: object) -> pd.DataFrame:
+    """From what each document adds before and after."""
+    n, (before, after) = len(parts), np.array(parts, dtype=float).reshape(-1, 2).T
+    frame = {"doc_id": [f"d{at}" for at in range(n)], "rank_before": np.arange(1.0, n + 1)}
+    frame |= {"rank_after": np.arange(n, 0.0, -1), "label": np.arange(n) % 3.0}
+    frame |= {"before": before, "after": after, "delta": after - before} | changes
+    return pd.DataFrame(frame).sort_values("delta", key=lambda delta: -delta.abs(), kind="stable")
+
+
+def hostile_shares() -> pd.DataFrame:
+    """14 change, of which the largest are hostile, one is in one list only, one has a Chinese
+    name."""
+    rng = np.random.default_rng(3)
+    size, up = np.array([0.2, 0.15, *np.linspace(0.04, 0.01, 12)]), np.arange(14) % 3 > 0
+    return shares(
+        *zip(np.where(up, 0.0, size), np.where(up, size, 0.0), strict=True),
+        doc_id=[HOSTILE, CHINESE, *(f"document {n}" for n in range(12))],
+        rank_before=[nan, *rng.permutation(13) + 1.0], rank_after=[*rng.permutation(13) + 1.0, nan],
+        label=[3.0, 0.5, *rng.integers(1, 4, 12)],
+    )  # fmt: skip
+
+
+def quality() -> dict[ModuleType, dict[str, Case]]:
+    usual, sure, curve = table(), compared(), by_cutoff()
+    titles = of(titles={"map": HOSTILE})
+    two = sure["system"].isin(SYSTEMS[:2])
+    high = sure.assign(before=0.95, after=0.97, delta=0.02, delta_low=-0.98, delta_high=0.08)
+    some = banded()
+    some.loc[some["system"] != "MiniLM", ["low", "high"]] = nan
+    many = pd.concat(
+        [groups().assign(segment=HOSTILE, value=groups()["value"] + str(n)) for n in range(4)]
+    )
+    two_parts, mixed = (
+        shares((0.3, 0.0), (0.0, 0.5)),
+        of(names={"mixed": "both <scripts>", "language": "Language"}),
+    )
+    past = {
+        f"hostile, {n}": of(points=made_past(n), across=ABOVE, series=[HOSTILE]) for n in (1, 7, 30)
+    }
+    trends = {
+        "one series is joined": [
+            run_at(1, 0.4, series=0),
+            run_at(2, 0.5),
+            run_at(3, 0.45, series=0),
+        ],
+        "few queries are marked below": [
+            run_at(1, 0.4),
+            run_at(2, 0.95, compared=False, n=5),
+            run_at(3, 0.5),
+        ],
+        "failures have a panel": [run_at(1, 0.4, failed=3), run_at(2, 0.4)],
+        "times and failures": [run_at(1, 0.4, failed=3, p95_ms=12.0)],
+        "not timed is a gap": [
+            run_at(1, 0.4, p95_ms=20.0),
+            run_at(2, 0.4),
+            run_at(3, 0.4, p95_ms=40.0),
+        ],
+        "a note": [run_at(1, 0.4, note="new tokenizer <b>"), run_at(2, 0.4)],
+        "days are named once": [run_at(n, 0.4, day=f"Nov {(n + 1) // 2}") for n in range(1, 31)],
+        "the best is not the last": [
+            run_at(1, 0.4),
+            run_at(2, 0.9, compared=False),
+            run_at(3, 0.6),
+            run_at(4, 0.5),
+        ],
+        "no value": [run_at(1, nan)],
+    }
+    return {
+        deltas: {
+            f"hostile, {n:,}": of(frame=made_pairs(n), names={"q7": HOSTILE})
+            for n in (60, 1000, 10_000)
+        }
+        | {
+            "worst first": of(
+                frame=changed_by(0.3, -0.2, 0.0, 0.1, nan), names={"q0": "how to <return>?"}
+            ),
+            "a wider tie band": of(frame=changed_by(0.3, 0.02, -0.2, 0.0), tie_band=0.05),
+            "on the tie band": of(frame=changed_by(0.005, -0.005, 0.0051, -0.0051)),
+            "nothing to compare": of(frame=changed_by(nan)),
+        },
+        systems: {
+            "hostile": of(table=usual, **titles),
+            "alone": of(table=usual[usual["system"] == "BM25"]),
+            "hostile, intervals": of(table=sure, **titles),
+            "one change": of(
+                table=sure[two & (sure["metric"] == "map")], names={"MiniLM": "Mini <b>"}
+            ),
+            "a stricter level": of(table=sure[two], level=0.999),
+            "not corrected": of(table=sure[two], corrected=False),
+            # Ticks are values that a metric can have, and no interval leads beyond them.
+            "near the highest value": of(table=high[two]),
+            "no common query": of(table=usual[two].assign(before=nan, after=nan, delta=nan)),
+        },
+        cutoffs: {
+            "hostile": of(curve=curve, k=10),
+            "hostile, intervals": of(curve=banded(), k=10),
+            "some intervals, a k that is not drawn": of(curve=some, metric="NDCG", k=7, level=0.9),
+            "noise is not stretched": of(curve=flat(0.5, 0.5001), metric="NDCG", baseline="a"),
+            "the axis ends at one": of(curve=flat(0.9, 0.99), metric="NDCG", baseline="a"),
+            "unless a sum of gains lies beyond": of(
+                curve=flat(1.0, 3.0), metric="DCG", baseline="a"
+            ),
+            "no values": of(curve=flat(nan, nan), metric="NDCG", baseline="a"),
+        },
+        grades: {"three labels": of(bars=[("0", 1200), ("1", 30), ("2…3", 4)])},
+        label_curve: {
+            "hostile": of(curves={HOSTILE: LABEL_CURVE}),
+            "two judges": of(curves={"Judge A": LABEL_CURVE, "Judge B": OTHER_CURVE}),
+            "all labelled": of(curves={"Judge A": [(30, 0.2, 0.2)]}),
+        },
+        headroom: {
+            "hostile": of(table=splits()),
+            "one": of(table=splits()[:1], names={"MiniLM": "Mini <LM>"}),
+            "the best possible value is lower": of(
+                table=split(0.2, 0.1, 0.05, 0.05), metric="P@10"
+            ),
+            "of its own list": of(
+                table=pd.concat(
+                    [split(0.5, 0.1, 0.2, 0.2), split(0.5, 0.1, 0.3, 0.1).assign(own=True)]
+                )
+            ),
+            "no systems": of(table=splits()[:0], metric="M"),
+        },
+        query_groups: {
+            "hostile": of(table=groups(), **mixed),
+            "hostile, many": of(table=many),
+            "one": of(table=groups()[3:4]),
+            "one segment, a stricter level": of(table=groups()[:3], level=0.999),
+            "no change": of(table=groups()[5:]),
+            "no groups": of(table=groups()[:0]),
+        },
+        trend: past
+        | {
+            name: of(points=each, across=BASE, series=["BM25, 2 runs"])
+            for name, each in trends.items()
+        }
+        | {
+            "a line without a value": of(
+                points=[run_at(1, 0.4)], across=[trend.Across("Empty", nan)]
+            )
+        },
+        waterfall: {
+            "hostile": of(documents=hostile_shares(), before=0.42),
+            "up and down": of(
+                documents=two_parts,
+                before=0.3,
+                systems=("BM25", "MiniLM"),
+                names={"d1": "Returns <b>"},
+            ),
+            "a sum a hair below zero": of(
+                documents=shares((0.1, 0.0), (0.2, 0.0)), before=0.1 + 0.2 - 1e-15
+            ),
+            "a list lacks it": of(documents=shares((0.3, 0.0), rank_after=[nan]), before=0.3),
+            "nothing changes": of(documents=shares(), before=0.3),
+            "nine have a bar each": of(
+                documents=shares(*((0.0, 0.01 * n) for n in range(1, 10))), before=0.0, metric="M"
+            ),
+        },
+    }
+
+
+@cache
+def examples() -> dict[ModuleType, dict[str, Case]]:
+    """Chart → its cases."""
+    return cost() | latency() | ranks() | quality()
+
+
+CHARTS = (
+    *(tornado, break_even, frontier, crossover, depth),
+    *(latency_ecdf, latency_spread, latency_fit, throughput, token_lengths),
+    *(agreement, flows, ladder, margins, move_sizes, skipping, transitions),
+    *(cutoffs, deltas, grades, headroom, label_curve, query_groups, systems, trend, waterfall),
+)
+
+
+def title(chart: ModuleType) -> str:
+    return chart.__name__.rpartition(".")[2]
+
+
+def drawn(chart: ModuleType, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure, str]:
+    """The figure, and what a reader of the screen hears, of a part of what is drawn."""
+    usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
+    usual |= {"systems": SIDES, "money": money, "ink": ink}
+    takes, heard = (signature(each).parameters for each in (chart.figure, chart.alt))
+    given = {each: value for each, value in usual.items() if each in takes} | case
+    words = chart.alt(**{each: value for each, value in given.items() if each in heard})
+    return chart.figure(**given), words
+
+
+def figures_of(ink: style.Ink) -> dict[str, go.Figure]:
+    """Every chart, as "deltas: hostile, 60", in one ink."""
+    return {
+        f"{title(chart)}: {name}": drawn(chart, name, case, ink)[0]
+        for chart, cases in examples().items()
+        for name, case in cases.items()
+    }

@@ -1,0 +1,25 @@
+"""What each chart draws and says of its examples."""
+
+import pytest
+
+from rankdash.charts import style
+from rankdash.i18n import speaking
+from tests.approved import table
+from tests.charts.described import described, worded
+from tests.charts.examples import CHARTS, drawn, examples, title
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=title)
+def test_a_chart_draws_and_says_what_is_approved(chart, approved):
+    ink = style.INKS["light"]
+    cases, said = examples()[chart], {"en": {}, "zh": {}}
+    for language in said:
+        with speaking(language):
+            for name, case in cases.items():
+                # What is drawn of hostile names is looked at for every chart.
+                briefly = language == "zh" or ("hostile" in name and len(cases) > 1)
+                describe = worded if briefly else described
+                figure, words = drawn(chart, name, case, ink)
+                said[language][name] = "\n".join([words, *describe(figure)])
+    for language, cases in said.items():
+        approved(f"charts/{title(chart)}.{language}", table(cases))

@@ -1,0 +1,148 @@
+"""What is drawn of quality adds up: no query is lost, no part has a wrong length, steps meet."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankdash.charts import style
+from rankdash.charts.quality import deltas, headroom, systems, waterfall
+from rankdash.metrics import parse_measure
+from tests.charts.examples import SYSTEMS, compared, made_pairs, shares, split, splits
+
+INK = style.INKS["light"]
+
+
+def test_many_queries_share_bars_of_one_direction_and_none_is_lost():
+    frame = made_pairs(10_000)
+    delta = frame["delta"].dropna()
+    hurt, helped, same, _mean = deltas.figure(frame, "M", INK).data
+    assert len(hurt.x) + len(helped.x) <= deltas.MOST_BARS
+    for trace, of in ((hurt, delta < -0.005), (helped, delta > 0.005), (same, abs(delta) <= 0.005)):
+        assert sum(point[1] for point in trace.customdata) == of.sum()
+    assert sum([*hurt.width, *helped.width]) == (delta.abs() > 0.005).sum()
+    assert hurt.customdata[0][0] == frame.loc[delta.idxmin(), "query_id"]
+    assert helped.customdata[-1][0] == frame.loc[delta.idxmax(), "query_id"]
+
+
+def test_queries_run_from_the_worst_to_the_best():
+    frame = made_pairs(60)
+    traces = deltas.figure(frame, "M", INK).data[:3]
+    marks = sorted((x, y) for trace in traces for x, y in zip(trace.x, trace.y, strict=True))
+    assert [y for _, y in marks] == sorted(frame["delta"].dropna())
+    assert [x for x, _ in marks] == list(range(1, 59))
+
+
+KINDS = {
+    "baseline": "baseline",
+    "potential gain realised": "won",
+    "lost by reranking": "lost",
+    "potential gain left": "to_win",
+    "not in its list": "retriever",
+}
+
+
+def lengths(figure) -> dict[str, float]:
+    """How long the rectangles of each kind are."""
+    drawn = [trace for trace in figure.data if trace.type == "bar"]
+    return {KINDS[trace.name]: pytest.approx(sum(trace.x)) for trace in drawn}
+
+
+@pytest.mark.parametrize("won", [0.09, 0.0, -0.043, -0.2, -0.588])
+@pytest.mark.parametrize("retriever", [0.1, 0.0])
+def test_each_number_is_the_length_of_what_is_drawn_in_its_colour(won, retriever):
+    to_win = 1 - 0.588 - won - retriever
+    figure = headroom.figure(split(0.588, won, to_win, retriever), "M", INK)
+    parts = {"baseline": 0.588, "lost" if won < 0 else "won": abs(won)}
+    parts |= {"to_win": to_win, "retriever": retriever}
+    wanted = {kind: value for kind, value in parts.items() if round(value, 3)}
+    assert lengths(figure) == wanted
+    written = [abs(float(text.replace("−", "-"))) for text in figure.data[-1].text]
+    assert written == pytest.approx(list(wanted.values()), abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("parts", "retriever"),
+    [
+        # As of an uploaded run that lacks relevant documents of the baseline.
+        *(((0.6, -0.2, 0.05, 0.55), 0.55), ((0.6, -0.4, 0.0, 0.8), 0.8)),
+        # A challenger above the ceiling hides none of the retriever's loss.
+        ((0.5, 0.3, -0.05, 0.25), 0.25),
+    ],
+)
+def test_what_a_list_could_not_reach_is_left_to_the_retriever(parts, retriever):
+    assert lengths(headroom.figure(split(*parts), "M", INK))["retriever"] == retriever
+
+
+def test_every_part_has_its_number_in_its_order_with_room_between():
+    written = headroom.figure(splits(), "M", INK).data[-1]
+    for place in range(len(splits())):
+        xs = [x for y, x in zip(written.y, written.x, strict=True) if place < y < place + 0.5]
+        assert xs == sorted(xs)
+        assert all(gap > 0.13 for gap in np.diff(xs))
+        assert all(0.06 < x < 0.94 for x in xs)
+
+
+def whiskers(figure) -> list[float]:
+    drawn = [trace for trace in figure.data if trace.mode == "lines+markers"]
+    return [x for trace in drawn for x in trace.x if np.isfinite(x)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "proven"),
+    [
+        ({"p_corrected": 0.05}, True),
+        ({"p_corrected": 0.051}, False),
+        ({"p_corrected": np.nan}, False),
+        ({"delta_low": -0.001}, False),
+        ({"delta_low": np.nan, "delta_high": np.nan}, False),
+    ],
+)
+def test_proven_is_what_the_verdict_calls_proven(changed, proven):
+    table = compared()
+    mini = table[table["system"].isin(SYSTEMS[:2])].assign(**changed)
+    written = next(
+        trace for trace in systems.figure(mini, "BM25", INK).data if trace.mode == "text"
+    )
+    assert any("*" in text for text in written.text) is proven
+
+
+def test_an_interval_is_never_drawn_past_what_a_metric_can_reach(monkeypatch):
+    table = compared().assign(before=0.95, after=0.97, delta=0.02, delta_low=-2.0, delta_high=2.0)
+    assert {*whiskers(systems.figure(table, "BM25", INK))} == {0.0, 1.0}
+    measure = parse_measure("ndcg@10")
+    endless = replace(measure, metric=replace(measure.metric, range=(0.0, math.inf)))
+    monkeypatch.setattr(systems, "parse_measure", lambda spec: endless)
+    high = table.assign(before=12.0, after=14.0, delta=2.0, delta_low=-0.5, delta_high=4.5)
+    figure = systems.figure(high, "BM25", INK)
+    assert {*whiskers(figure)} == {11.5, 16.5}
+    assert list(figure.layout.xaxis.tickvals) == [12, 14, 16]
+
+
+PARTS = st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 0.05)), max_size=20)
+
+
+@given(parts=PARTS)
+def test_the_steps_lead_from_one_value_to_the_other_within_the_range(parts):
+    frame = shares(*parts)
+    before, after = math.fsum(frame["before"]), math.fsum(frame["after"])
+    steps = waterfall.bars(frame, before)
+    values = [before, *(step.end for step in steps)]
+    assert values[-1] == pytest.approx(after, abs=1e-11)
+    assert [step.start for step in steps] == values[:-1]
+    assert min(values) >= -1e-11
+    assert max(values) <= max(before, after) + 1e-11
+    assert len(steps) <= waterfall.MOST_BARS + 1
+    assert sum(step.documents for step in steps) == (frame["delta"].abs() > 1e-12).sum()
+
+
+@pytest.mark.parametrize(("n", "shared"), [(9, 0), (14, 6)])
+def test_what_changed_least_shares_a_bar_and_one_alone_does_not(n, shared):
+    steps = waterfall.bars(shares(*((0.0, 0.01 * at) for at in range(1, n + 1))), 0.0)
+    assert [step.documents for step in steps if not step.doc_id] == ([shared] if shared else [])
+    assert [step.doc_id for step in steps if step.doc_id] == [
+        f"d{at}" for at in range(n - 1, shared - 1, -1)
+    ]

@@ -1,0 +1,124 @@
+"""Which documents a ladder shows and where; what is gathered in charts of many queries."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rankdash.analysis.ranks.ladder import Ladder
+from rankdash.charts import style
+from rankdash.charts.ranks import ladder, ladder_places, margins, transitions
+from tests.charts.examples import counts, margined, moves, wide
+from tests.charts.test_style import contrast
+
+INK = style.INKS["light"]
+
+
+def test_text_is_readable_on_every_shade_of_a_cell(ink: style.Ink):
+    for trace in transitions.figure(counts(), "A", "B", ink).data:
+        if trace.type == "heatmap":
+            assert all(contrast(colour, ink.text) >= 4.5 for _, colour in trace.colorscale)
+
+
+def test_many_queries_are_gathered_and_none_is_lost_or_changes_direction():
+    figure = margins.figure(**margined(9000), metric="M", ink=INK)
+    for name, wanted in (("helped", 0.2), ("same", 0.0), ("hurt", -0.1)):
+        trace = next(each for each in figure.data if each.name == name)
+        assert len(trace.x) < 100
+        assert trace.y == pytest.approx([wanted] * len(trace.y))
+        told = [re.match(r"(\d+) queries", text) for text in trace.hovertext]
+        assert sum(int(each[1]) if each else 1 for each in told) == 3000
+        single = [query for query in trace.customdata if query is not None]
+        assert len(single) == told.count(None)
+
+
+def nodes(found: Ladder) -> list[tuple[str, int, float]]:
+    """(document, column, height) of every node that is drawn."""
+    return [
+        (doc, int(x), float(y))
+        for trace in ladder.figure(found, INK).data
+        if trace.customdata is not None
+        for x, y, doc in zip(trace.x, trace.y, trace.customdata, strict=True)
+    ]
+
+
+def test_above_the_cut_equal_ranks_stand_at_equal_heights_and_better_ones_higher():
+    found = moves()
+    places = dict(zip(found.doc_ids, np.column_stack([found.ranks, found.ideal]), strict=True))
+    heights: dict[int, set[float]] = {}
+    for doc, column, height in nodes(found):
+        if places[doc][column] <= 5:
+            heights.setdefault(int(places[doc][column]), set()).add(height)
+    assert all(len(each) == 1 for each in heights.values())
+    ordered = [min(heights[rank]) for rank in sorted(heights)]
+    assert ordered == sorted(ordered)
+    low, high = ladder.figure(found, INK).layout.yaxis.range
+    assert low > high, "the axis runs downwards"
+
+
+@pytest.mark.parametrize("found", [moves(), wide(60, 10), wide(100, 50), wide(400, 400)])
+def test_no_two_nodes_of_a_column_share_a_place_and_it_can_be_read(found):
+    places = [(column, height) for _, column, height in nodes(found)]
+    assert len(places) == len(set(places))
+    assert ladder.figure(found, INK).layout.height <= (900 if len(found) < 100 else 1500)
+
+
+def test_only_documents_that_are_relevant_cross_or_move_far_are_shown():
+    some, every = (set(ladder_places.shown(moves(), every=each).doc_ids) for each in (False, True))
+    assert {"up", "hold", "down", "gone", "bad", "new"} <= some
+    assert "rising" in every - some and "far" not in every
+
+
+@pytest.mark.parametrize(
+    ("every", "most"), [(False, ladder_places.MOST_NOTABLE), (True, ladder_places.MOST_DOCUMENTS)]
+)
+def test_a_long_list_keeps_the_relevant_documents(every, most):
+    found = wide(150, 50)
+    kept = ladder_places.shown(found, every=every)
+    assert len(kept) == most
+    assert set(found.doc_ids[found.relevant]) <= set(kept.doc_ids)
+
+
+def of_two(before: list[float], after: list[float], relevant: list[bool], k: int = 10) -> Ladder:
+    ids = np.array([f"d{place}" for place in range(len(before))], dtype=object)
+    ranks, label = np.column_stack([before, after]).astype(float), np.array(relevant, dtype=float)
+    return Ladder(("a", "b"), ids, ranks, label, label > 0, np.full(len(ids), np.nan), k)
+
+
+def test_of_too_many_documents_the_relevant_then_the_crossing_then_the_farthest_are_shown():
+    most = ladder_places.MOST_NOTABLE
+    # All moved 5 ranks within the first 1,000; the last three are farther, crossing and relevant.
+    before = [float(place) for place in range(1, most + 4)]
+    after = [rank + 5 for rank in before]
+    after[-3], after[-2], after[-1] = before[-3] + 9, 2000.0, before[-1] + 3
+    every = of_two(before, after, [False] * (most + 2) + [True], k=1000)
+    picked = set(ladder_places.shown(every).doc_ids)
+    assert len(picked) == most
+    assert {f"d{most}", f"d{most + 1}", f"d{most + 2}"} <= picked
+    # Of two that neither cross nor count, the one that moved farther.
+    farther = [rank + 3 + place for place, rank in enumerate(before)]
+    near = set(ladder_places.shown(of_two(before, farther, [False] * len(before), k=1000)).doc_ids)
+    assert "d0" not in near and f"d{most + 2}" in near
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cut"),
+    [([1, 2], [2, 1], np.nan), ([11, 12], [12, 11], np.nan), ([1, 12], [12, 1], 0.5)],
+)
+def test_the_cut_stands_only_between_what_is_inside_and_what_is_below(before, after, cut):
+    placed = ladder_places.placed(of_two(before, after, [True, False]))
+    assert placed.cut == pytest.approx(cut, nan_ok=True) and placed.rows == 2
+
+
+@pytest.mark.parametrize(("rows", "close"), [(24, False), (25, True)])
+def test_many_rows_stand_close(rows, close):
+    ranks = [float(place + 1) for place in range(rows)]
+    assert ladder_places.placed(of_two(ranks, ranks, [True] * rows, k=100)).close is close
+
+
+def test_documents_at_one_rank_stand_at_one_height_as_long_as_the_ranks_are_few():
+    few = ladder_places.placed(of_two([1, 5], [5, 9], [True, True]))
+    assert few.heights.tolist() == [[0.0, 1.0], [1.0, 2.0]]
+    many = [float(place) for place in range(1, 92)]
+    full = ladder_places.placed(of_two(many, many[::-1], [True] * 91, k=100))
+    assert full.heights[0].tolist() == [0.0, 90.0]
