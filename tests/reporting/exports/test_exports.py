@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,18 +18,21 @@ from hypothesis import strategies as st
 import rankdash
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.dataset import Dataset
-from rankdash.errors import DataError
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.readers import Source, read
-from rankdash.reporting.exports import queries_csv, query_file, zip_file
+from rankdash.reporting.exports import costs_csv, queries_csv, query_file, zip_file
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
 from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
 from rankdash.reporting.exports.triplet_lines import lacks_texts
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.spreadsheet import csv_bytes, defused, restored
+from rankdash.study.costs import choices
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System
+from rankdash.value.assumptions import Assumptions
+from rankdash.value.payoff import Amount
+from tests.approved import table
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -98,86 +100,66 @@ def study() -> Study:
     return study_of()
 
 
-def row(table: pd.DataFrame, query: str, role: str = "challenger") -> pd.Series:
-    found = table[(table["query_id"] == query) & (table["role"] == role)]
-    assert len(found) == 1
-    return found.iloc[0]
+SHOWN = ["query_id", "role", "state", "failure", "reason", "latency_ms", "text", "segment.kind"]
+SHOWN += ["ndcg@10", "ndcg@10.delta", "ndcg@10.outcome", "judged@10"]
 
 
-def test_a_table_has_a_row_for_each_query_and_system_with_the_values_of_the_evaluation(study):
-    table = queries_csv.frame(study)
-    assert list(table["query_id"][:4]) == ["q0", "q0", "q1", "q1"]
-    assert list(table["role"][:2]) == ["baseline", "challenger"]
-    assert len(table) == 2 * len(QUERIES)
-    for system in study.chosen:
-        own = table[table["system_id"] == system].set_index("query_id")
-        evaluated = study.evaluations[system]
-        for spec in study.specs:
-            np.testing.assert_array_equal(
-                own.loc[evaluated.query_ids, spec], evaluated.column(spec)
-            )
-            assert own[spec].mean() == pytest.approx(evaluated.mean(spec), nan_ok=True)
-    moved = row(table, "q0")
-    assert moved["ndcg@10.delta"] == moved["ndcg@10"] - row(table, "q0", "baseline")["ndcg@10"]
-    assert (moved["ndcg@10.outcome"], moved["reason"]) == ("helped", "rescued")
-    assert moved["latency_ms"] == 12.5
-    compared = study.comparison.row(study.challengers[0], "ndcg@10")
-    assert (table["ndcg@10.outcome"] == "helped").sum() == compared["helped"]
-    assert table["ndcg@10.delta"].mean() == pytest.approx(compared["delta"])
-
-
-def test_a_query_without_a_text_has_an_empty_one():
-    assert set(queries_csv.frame(study_of([None] * len(QUERIES)))["text"]) == {""}
-
-
-def test_a_query_that_a_ranking_lacks_is_a_zero_and_no_failure(study):
+def lacking(study: Study, **conventions: str) -> Study:
+    """The run lacks the query q0."""
     (challenger,) = study.challengers
     run = study.run(challenger)
-    lacking = replace(run, ranking=run.ranking.without(["q0"]))
-    systems = {**study.systems, challenger: System(challenger, run.name, load=lambda: lacking)}
-    lacks = replace(study, systems=systems)
-    missing = row(queries_csv.frame(lacks), "q0")
-    before = row(queries_csv.frame(lacks), "q0", "baseline")["ndcg@10"]
-    assert (missing["state"], missing["reason"]) == ("missing", "missing")
-    assert pd.isna(missing["failure"])
-    assert (missing["ndcg@10"], missing["ndcg@10.delta"]) == (0, -before)
-    assert missing["ndcg@10.outcome"] == "hurt"
-    page = query_file.html(lacks, challenger, "q0").decode()
-    assert "not ranked" in page
-    assert "better does not rank it." in page
+    lacks = replace(run, ranking=run.ranking.without(["q0"]))
+    systems = {**study.systems, challenger: System(challenger, run.name, load=lambda: lacks)}
+    return replace(study, systems=systems, conventions=Conventions(**conventions))
+
+
+def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved):
+    """A ranking that lacks a query is a zero and no failure; a failure is never a zero."""
+    turned = replace(study, baseline=study.challengers[0], challengers=(study.baseline,))
+    tables = {
+        "failed, not run, nothing relevant": queries_csv.frame(study)[SHOWN],
+        "q0 is missing": queries_csv.frame(lacking(study))[SHOWN][:2],
+        "q0 is missing and skipped": queries_csv.frame(lacking(study, missing="skip"))[SHOWN][:2],
+        "no texts": queries_csv.frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
+    }
+    said = {
+        name: each.round(4).to_csv(index=False, header=False, sep="|").strip()
+        for name, each in tables.items()
+    }
+    for name, each in (("better", study), ("turned", turned)):
+        for write in (compact_markdown, compact_latex):
+            said[f"{name}, {write.__name__}"] = "".join(write(each.comparison, each.names))
+    approved("exports/queries", table({"columns": " | ".join(SHOWN)} | said))
+    page = query_file.html(lacking(study), *study.challengers, "q0").decode()
+    assert "not ranked" in page and "better does not rank it." in page
     assert "no result" not in page
-    skipping = replace(lacks, conventions=Conventions(missing="skip"))
-    out = row(queries_csv.frame(skipping), "q0")
-    assert (out["state"], out["reason"]) == ("missing", "missing")
-    assert out["ndcg@10.outcome"] == "missing"
-    assert math.isnan(out["ndcg@10"])
 
 
-def test_a_failure_is_never_a_zero(study):
-    table = queries_csv.frame(study)
-    failed, skipped, nothing = (row(table, query) for query in ("q3", "q4", "q5"))
-    assert (failed["state"], failed["failure"]) == ("failed", "=no luck")
-    assert (skipped["state"], nothing["state"]) == ("skipped", "no_relevant")
-    for each in (failed, skipped, nothing):
-        assert math.isnan(each["ndcg@10"])
-        assert math.isnan(each["ndcg@10.delta"])
-        assert each["ndcg@10.outcome"] == each["state"]
-    assert row(table, "q3", "baseline")["state"] == "scored"
-    rows = json.loads(queries_csv.as_json(study))["rows"]
-    [said] = [each for each in rows if each["query_id"] == "q3" and each["role"] == "challenger"]
-    assert said["ndcg@10"] is None
-    assert said["ndcg@10.delta"] is None
-    assert said["latency_ms"] is None
-    lines = list(csv.DictReader(io.StringIO(queries_csv.as_csv(study).decode("utf-8-sig"))))
-    [said] = [each for each in lines if each["query_id"] == "q3" and each["role"] == "challenger"]
-    assert said["ndcg@10"] == ""
-    assert said["failure"] == "'=no luck"
+FIGURES = ["cost_per_thousand", "cost_per_month", "value_per_month", "net_per_month", "roi"]
+FIGURES += ["payback_months", "break_even_elasticity", "break_even_searches"]
+FIGURES += ["break_even_price", "break_even_worth"]
+
+
+def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_would_run(approved):
+    usual = choices(study_of(name="=name"))[1]
+    came = {name: Amount(n, n - 0.5, n + 0.5) for n, name in enumerate(FIGURES, start=1)}
+    # Paid back at once, at the lower end whatever comes, at the upper one not at all.
+    came["payback_months"] = Amount(-0.0, "always", "never")
+    came["break_even_price"] = Amount(reason="no_gain")
+    came["roi"] = Amount(None, "loses", "tenfold", "loses")
+    choice = replace(usual, came=replace(usual.came, **came))
+    choice = replace(choice, bill=None, valued=False, example_values=True)
+    names = {"data": "+data", "metric": "NDCG@10", "hit": "-hit", "currency": "USD"}
+    content = costs_csv.as_csv([choice], Assumptions(), **names)
+    said = content.decode("utf-8-sig").replace("\r\n", "\n")
+    approved("exports/costs", said)
+    assert not re.search(r"(?m)^[=+@-]|,[=+@-](?![\d.])", said)
 
 
 def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
     documented = list(queries_csv.meanings(study))
-    table = queries_csv.frame(study)
-    assert set(table.columns) == set(documented)
+    frame = queries_csv.frame(study)
+    assert set(frame.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
     # More labelled documents on top is neither help nor harm.
     assert "judged@10.outcome" not in documented
@@ -185,14 +167,18 @@ def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
     assert told["columns"] == queries_csv.meanings(study)
     parquet = pd.read_parquet(io.BytesIO(queries_csv.as_parquet(study)))
     sheet = pd.read_csv(io.BytesIO(queries_csv.as_csv(study)), encoding="utf-8-sig")
+    # What has no value is empty, and never a zero.
+    [lost] = sheet.index[(sheet["query_id"] == "q3") & (sheet["role"] == "challenger")]
+    assert pd.isna(sheet["ndcg@10"][lost]) and sheet["failure"][lost] == "'=no luck"
+    assert told["rows"][lost]["ndcg@10"] is told["rows"][lost]["latency_ms"] is None
     for read_back in (parquet, sheet, pd.DataFrame(told["rows"])):
-        assert list(read_back.columns) == list(table.columns)
+        assert list(read_back.columns) == list(frame.columns)
         for spec in study.specs:
             for column in (spec, f"{spec}.delta"):
                 np.testing.assert_array_equal(
-                    read_back[column].to_numpy(dtype=float), table[column]
+                    read_back[column].to_numpy(dtype=float), frame[column]
                 )
-    assert (parquet["segment.kind"] == table["segment.kind"]).all()
+    assert (parquet["segment.kind"] == frame["segment.kind"]).all()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +291,7 @@ TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "precision@10"
 def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
     compared = study_of(conventions=Conventions(ties=ties))
-    table = queries_csv.frame(compared)
+    frame = queries_csv.frame(compared)
     for system in compared.chosen:
         lines = run_bytes(zip_file.shown_ranking(compared, system), "x").decode().splitlines()
         run: dict[str, dict[str, float]] = {}
@@ -317,7 +303,7 @@ def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
             labels.setdefault(query, {})[doc] = int(label)
         asked = {"ndcg_cut.10", "recall.10", "P.10"}
         referee = pytrec_eval.RelevanceEvaluator(labels, asked).evaluate(run)
-        own = table[table["system_id"] == system].set_index("query_id")
+        own = frame[frame["system_id"] == system].set_index("query_id")
         scored = own.index[own["state"] == "scored"]
         assert len(scored) >= 9
         # What failed or was not run is not in the file, and so no zero there either.
@@ -325,47 +311,3 @@ def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
         for query in scored:
             for spec, name in TREC_NAMES.items():
                 assert own.loc[query, spec] == pytest.approx(referee[query][name], abs=1e-9)
-
-
-def test_ids_with_blanks_are_refused_in_words(study):
-    blank = Ranking.from_lists([("a query", ["d"], [1.0])])
-    with pytest.raises(DataError, match="separates its fields by blanks"):
-        run_bytes(blank, "x")
-
-
-def test_a_compact_table_marks_what_is_significant_and_sets_the_best_in_bold(study):
-    [head, _rule, first, second, *_rest] = "".join(
-        compact_markdown(study.comparison, study.names)
-    ).splitlines()
-    assert head.startswith("| system | NDCG@10 | MRR@10 |")
-    place = [cell.strip() for cell in head.split("|")].index("NDCG@10")
-    assert second.split("|")[place].strip() == "**1.0000**†"
-    assert "**" not in first.split("|")[place]
-    judged = [cell.strip() for cell in head.split("|")].index("Judged@10")
-    assert "**" not in second.split("|")[judged]
-    text = "".join(compact_latex(study.comparison, study.names))
-    assert r"\textbf{1.0000}$^{\dagger}$" in text
-    for rule in ("\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}", "\\end{tabular}"):
-        assert rule in text
-    assert "9 to 11 queries" in text or "9 to 12 queries" in text
-
-
-def test_a_compact_table_marks_what_is_significantly_worse(study):
-    turned = Study(
-        dataset=study.dataset,
-        systems=study.systems,
-        baseline=study.challengers[0],
-        challengers=(study.baseline,),
-        statistics=study.statistics,
-    )
-    rows = "".join(compact_markdown(turned.comparison, turned.names)).splitlines()
-    assert rows[3] == (
-        "| First stage | 0.4307‡ | 0.2500‡ | 0.2500‡ | **1.0000** | **0.1000** | **1.0000** | "
-        "1.0000 |"
-    )
-
-
-def test_equal_means_are_all_the_best(study):
-    rows = "".join(compact_markdown(study.comparison, study.names)).splitlines()
-    recall = [cell.strip() for cell in rows[0].split("|")].index("Recall@10")
-    assert [line.split("|")[recall].strip() for line in rows[2:4]] == ["**1.0000**"] * 2

@@ -1,0 +1,60 @@
+"""Reports of the samples and of one small study."""
+
+from datetime import datetime
+
+import pytest
+
+from rankdash import sharing
+from rankdash.reporting import report
+from rankdash.reporting.sections.draft import Draft
+from rankdash.shipped import SAMPLES, runs_of
+from rankdash.store import Workspace
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.words import prices
+from tests.reporting.builders import study_of
+
+
+@pytest.fixture(scope="session")
+def better() -> Study:
+    return study_of()
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
+    """Language → its sample with the first three of the runs that are shipped with it."""
+    found = {}
+    for language, folder in SAMPLES.items():
+        workspace = Workspace(tmp_path_factory.mktemp(language))
+        sharing.bring_in(workspace, runs_of(folder), "the sample")
+        [row] = workspace.datasets()
+        data = workspace.dataset(row.id)
+        runs = [workspace.run(each.id) for each in workspace.runs(row.id)][:3]
+        found[language] = Study.on(
+            "ndcg@10",
+            dataset=data,
+            systems=systems_of(data, runs),
+            baseline=FIRST_STAGE,
+            challengers=tuple(run.id for run in runs),
+        )
+    return found
+
+
+class Clock(datetime):
+    """No report is of another day than the approved one."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2026, 11, 27, tzinfo=tz)
+
+
+@pytest.fixture
+def in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts by what they say, and not drawn, which takes most of the time."""
+
+    def chart(_draft: Draft, drawing) -> str:
+        return "" if drawing is None else f"<p>[{drawing.alt}]</p>"
+
+    monkeypatch.setattr(Draft, "chart", chart)
+    monkeypatch.setattr(report, "datetime", Clock)
+    monkeypatch.setattr(prices, "datetime", Clock)
