@@ -6,6 +6,7 @@ import pytest
 
 from rankdash import sharing
 from rankdash.reporting import report
+from rankdash.reporting.exports import query_file
 from rankdash.reporting.sections.draft import Draft
 from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
@@ -48,6 +49,12 @@ class Clock(datetime):
         return cls(2026, 11, 27, tzinfo=tz)
 
 
+@pytest.fixture(autouse=True)
+def _today(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (report, prices, query_file):
+        monkeypatch.setattr(module, "datetime", Clock)
+
+
 @pytest.fixture
 def in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts by what they say, and not drawn, which takes most of the time."""
@@ -56,5 +63,3 @@ def in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         return "" if drawing is None else f"<p>[{drawing.alt}]</p>"
 
     monkeypatch.setattr(Draft, "chart", chart)
-    monkeypatch.setattr(report, "datetime", Clock)
-    monkeypatch.setattr(prices, "datetime", Clock)

@@ -80,8 +80,8 @@ class Read(HTMLParser):
         return [attrs for name, attrs in self.elements if name == tag]
 
     def written(self) -> str:
-        """Every section as text, without the day of the report."""
+        """Every section as text, without versions."""
         said = "\n".join(
             line for section in self.parts for line in (f"## {section}", *self.lines(section))
         )
-        return re.sub(r"rankdash \d[\w.+-]*", "rankdash <version>", said)
+        return re.sub(r"(rankdash|Python|plotly\.js) \d[\w.+-]*", r"\1 <version>", said)
