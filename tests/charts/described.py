@@ -59,8 +59,8 @@ def described(figure: go.Figure) -> Iterator[str]:
     for name, value in layout.items():
         if "axis" in name or name in ("shapes", "annotations"):
             nested[name] = value
-    yield _short({name: value for name, value in layout.items() if name not in nested})
-    for name, value in nested.items():
+    yield _short({name: layout[name] for name in sorted(layout) if name not in nested})
+    for name, value in sorted(nested.items()):
         one = isinstance(value, Mapping)
         for each in (value,) if one else value:
             yield f"{name if one else name[:-1]}: {_short(each)}"

@@ -66,6 +66,10 @@ def of(**given: Any) -> Case:
     return given
 
 
+def every(name: str, cases: dict[str, Any], **usual: Any) -> dict[str, Case]:
+    return {case: {name: value} | usual for case, value in cases.items()}
+
+
 def money(amount: float) -> str:
     return f"${amount:,.2f}"
 
@@ -112,12 +116,8 @@ CROWDED = [
     point("BM25 without stemming", 0.046, 0.615, False),
 ]
 DEPTHS = pd.DataFrame(
-    {
-        "depth": [0, 10, 50],
-        "mean": [0.5, 0.6, 0.59],
-        "low": [0.4, 0.5, 0.5],
-        "high": [0.6, 0.7, 0.7],
-    }
+    [(0, 0.5, 0.4, 0.6), (10, 0.6, 0.5, 0.7), (50, 0.59, 0.5, 0.7)],
+    columns=["depth", "mean", "low", "high"],
 )
 
 
@@ -234,17 +234,12 @@ def level(n: int, rate: float, p95: float, failed: int = 0) -> Level:
 def latency() -> dict[ModuleType, dict[str, Case]]:
     rng = np.random.default_rng(8)
     marks, names = of(marks=PAIR), {"a": HOSTILE, "b": SYSTEMS[-1]}
-    busy = [
-        level(1, 60.0, 16.0),
-        level(2, 110.0, 32.0),
-        level(4, 118.0, 64.0),
-        level(8, 118.0, 128.0, 1),
-    ]
-    levels = [
-        throughput.Measurement(
-            "b", "Beta", [level(1, 50.0, 20.0), level(2, 70.0, 40.0), level(4, 75.0, 90.0)]
-        )
-    ]
+    busy = [level(n, rate, 16.0 * n, n // 8) for n, rate in ((1, 60), (2, 110), (4, 118), (8, 118))]
+    levels = [level(*each) for each in ((1, 50.0, 20.0), (2, 70.0, 40.0), (4, 75.0, 90.0))]
+    measured = {
+        name: [throughput.Measurement("b", name, each)]
+        for name, each in ((HOSTILE, busy), ("Beta", levels))
+    }
     curves, spreads, clouds = {}, {}, {}
     for size, n in (("few", 40), ("many", 10_000)):
         drawn = {each: rng.lognormal(at + 2, 0.4, n) for at, each in enumerate("ab")}
@@ -270,30 +265,21 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
         "none is cut": (full, full),
     }
     return {
-        latency_ecdf: {
-            name: of(curves=each, target_ms=500.0, **marks) for name, each in curves.items()
-        },
-        latency_spread: {
-            name: of(spreads=each, target_ms=9.0, **marks) for name, each in spreads.items()
-        },
-        latency_fit: {
-            name: of(clouds=each, against="documents", rules="5000" not in name, **marks)
-            for name, each in clouds.items()
-        }
-        | {
-            "no rules of thumb of tokens": of(
-                clouds=even(60), against="tokens", rules=True, **marks
-            )
-        },
+        latency_ecdf: every("curves", curves, target_ms=500.0, **marks),
+        latency_spread: every("spreads", spreads, target_ms=9.0, **marks),
+        latency_fit: every("clouds", clouds, against="documents", rules=True, **marks)
+        | every(
+            "clouds",
+            {"no rules of thumb of tokens": even(60)},
+            against="tokens",
+            rules=True,
+            **marks,
+        ),
         throughput: {
-            "hostile": of(
-                measured=[throughput.Measurement("a", HOSTILE, busy)], target_ms=50.0, **marks
-            ),
+            "hostile": of(measured=measured[HOSTILE], target_ms=50.0, **marks),
             # At 1 / mean latency 4 clients would seem to serve 80 a second.
-            "the best rate that meets the target as measured": of(
-                measured=levels, target_ms=50.0, **marks
-            ),
-            "none meets it": of(measured=levels, target_ms=5.0, **marks),
+            "the best rate at the target": of(measured=measured["Beta"], target_ms=50.0, **marks),
+            "none meets it": of(measured=measured["Beta"], target_ms=5.0, **marks),
         },
         token_lengths: {
             name: of(
@@ -343,43 +329,28 @@ def sized() -> pd.DataFrame:
 
 
 def way() -> Flow:
-    bands = {
-        "band": ["11–20", "21–50", "> 50", UNRANKED],
-        "entered": [5, 2, 0, 1],
-        "left": [3, 0, 0, 0],
-    }
-    return Flow(k=10, stayed=9, entered=8, left=3, outside=4, unranked=2, bands=pd.DataFrame(bands))
+    rows = [("11–20", 5, 3), ("21–50", 2, 0), ("> 50", 0, 0), (UNRANKED, 1, 0)]
+    bands = pd.DataFrame(rows, columns=["band", "entered", "left"])
+    return Flow(k=10, stayed=9, entered=8, left=3, outside=4, unranked=2, bands=bands)
+
+
+def paired(before, change) -> pd.DataFrame:
+    ids = [f"q{at}" for at in range(len(change))]
+    frame = {"query_id": ids, "before": before, "after": before + change, "delta": change}
+    return pd.DataFrame(frame).assign(state="paired")
 
 
 def made_pairs(n: int) -> pd.DataFrame:
     """A paired frame in which about a third is the same and two queries were left out."""
     rng = np.random.default_rng(5)
-    delta = np.where(rng.random(n) < 0.35, 0.0, rng.normal(0.05, 0.2, n))
-    before = rng.random(n)
-    frame = pd.DataFrame(
-        {
-            "query_id": [f"q{at}" for at in range(n)],
-            "before": before,
-            "after": before + delta,
-            "delta": delta,
-            "state": "paired",
-        }
-    )
+    change = np.where(rng.random(n) < 0.35, 0.0, rng.normal(0.05, 0.2, n))
+    frame = paired(rng.random(n), change)
     frame.loc[:1, "delta"], frame.loc[:1, "state"] = nan, "failed"
     return frame
 
 
 def changed_by(*changes: float) -> pd.DataFrame:
-    change = np.array(changes)
-    return pd.DataFrame(
-        {
-            "query_id": [f"q{at}" for at in range(len(changes))],
-            "before": 0.5,
-            "after": 0.5 + change,
-            "delta": change,
-            "state": "paired",
-        }
-    )
+    return paired(0.5, np.array(changes))
 
 
 def margined(n: int, share: float = 1.0) -> Case:
@@ -441,9 +412,8 @@ def wide(documents: int, k: int) -> Ladder:
     label = np.where(order % 9 == 0, 1.0, np.where(order % 4 == 0, 0.0, nan))
     ids = np.array([f"doc {n}" for n in order], dtype=object)
     ideal = np.where(label >= 1, np.cumsum(label >= 1), nan)
-    return Ladder(
-        (*SYSTEMS, "Fusion"), ids, np.column_stack(noisy) + 1.0, label, label >= 1, ideal, k
-    )
+    ranks = np.column_stack(noisy) + 1.0
+    return Ladder((*SYSTEMS, "Fusion"), ids, ranks, label, label >= 1, ideal, k)
 
 
 def ranks() -> dict[ModuleType, dict[str, Case]]:
@@ -455,10 +425,8 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
     for name, n in (("hostile, few", 60), ("hostile, 10,000", 10_000)):
         pairs = made_pairs(n)
         found = skips(rules_on(pairs, margin, StatisticsSettings(resamples=200)), 0.05)
-        curve = of(
-            curve=found.curve, tolerance=found.tolerance, chosen=found.curve["threshold"].iloc[3]
-        )
-        made[skipping][name] = of(**curve)
+        chosen = found.curve["threshold"].iloc[3]
+        made[skipping][name] = of(curve=found.curve, tolerance=found.tolerance, chosen=chosen)
         drawn = of(pairs=pairs, margin=margin, means=by_margin(pairs, margin), threshold=0.5)
         made[margins][name] = of(names={"q7": HOSTILE}, **drawn)
     made[margins] |= {
@@ -549,9 +517,8 @@ def flat(*means: float) -> pd.DataFrame:
 
 def split(baseline: float, won: float, to_win: float, retriever: float) -> pd.DataFrame:
     columns = ["system", "baseline", "won", "to_win", "retriever"]
-    return pd.DataFrame([("MiniLM", baseline, won, to_win, retriever)], columns=columns).assign(
-        own=False
-    )
+    found = pd.DataFrame([("MiniLM", baseline, won, to_win, retriever)], columns=columns)
+    return found.assign(own=False)
 
 
 def splits() -> pd.DataFrame:
@@ -561,15 +528,8 @@ def splits() -> pd.DataFrame:
         *((0.52, 0.09, 0.26, 0.13), (0.52, -0.06, 0.41, 0.13), (0.52, 0.012, 0.338, 0.13)),
         *((0.52, 0.3, 0.18, 0.0), (0.5, 0.3, -0.05, 0.25), (0.02, 0.01, 0.015, 0.955), [nan] * 4),
     ]
-    names = [
-        "MiniLM",
-        HOSTILE,
-        SYSTEMS[-1],
-        f"{CHINESE}（批量16，512词元）",
-        "beyond",
-        "low",
-        "none",
-    ]
+    names = ["MiniLM", HOSTILE, SYSTEMS[-1], f"{CHINESE}（批量16，512词元）"]
+    names += ["beyond", "low", "none"]
     return pd.concat([split(*row) for row in rows], ignore_index=True).assign(system=names)
 
 
@@ -589,15 +549,18 @@ def groups() -> pd.DataFrame:
 
 
 def run_at(number: int, mean: float, **changes: object) -> trend.TrendPoint:
-    usual = {
-        "name": f"run {number}",
-        "when": "",
-        "day": "Nov 1",
-        "series": None,
-        "low": mean - 0.05,
-    }
-    usual |= {"high": mean + 0.1, "n": 60, "compared": True, "p95_ms": nan, "failed": 0}
+    usual = {"name": f"run {number}", "when": "", "day": "Nov 1", "series": None, "n": 60}
+    usual |= {"low": mean - 0.05, "high": mean + 0.1, "compared": True, "p95_ms": nan, "failed": 0}
     return trend.TrendPoint(number=number, mean=mean, **usual | changes)
+
+
+def past(*means: float, **columns: list[object]) -> list[trend.TrendPoint]:
+    """A run of each mean; columns: what else is not as usual, a value for each run."""
+    rows = list(zip(*columns.values(), strict=True)) or [()] * len(means)
+    return [
+        run_at(at, mean, **dict(zip(columns, row, strict=True)))
+        for at, (mean, row) in enumerate(zip(means, rows, strict=True), start=1)
+    ]
 
 
 def made_past(runs: int) -> list[trend.TrendPoint]:
@@ -657,36 +620,20 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
         shares((0.3, 0.0), (0.0, 0.5)),
         of(names={"mixed": "both <scripts>", "language": "Language"}),
     )
-    past = {
-        f"hostile, {n}": of(points=made_past(n), across=ABOVE, series=[HOSTILE]) for n in (1, 7, 30)
-    }
+    series = {"hostile, 1": 1, "hostile, 7": 7, "hostile, 30": 30}
+    days = [f"Nov {(at + 1) // 2}" for at in range(1, 31)]
     trends = {
-        "one series is joined": [
-            run_at(1, 0.4, series=0),
-            run_at(2, 0.5),
-            run_at(3, 0.45, series=0),
-        ],
-        "few queries are marked below": [
-            run_at(1, 0.4),
-            run_at(2, 0.95, compared=False, n=5),
-            run_at(3, 0.5),
-        ],
-        "failures have a panel": [run_at(1, 0.4, failed=3), run_at(2, 0.4)],
-        "times and failures": [run_at(1, 0.4, failed=3, p95_ms=12.0)],
-        "not timed is a gap": [
-            run_at(1, 0.4, p95_ms=20.0),
-            run_at(2, 0.4),
-            run_at(3, 0.4, p95_ms=40.0),
-        ],
-        "a note": [run_at(1, 0.4, note="new tokenizer <b>"), run_at(2, 0.4)],
-        "days are named once": [run_at(n, 0.4, day=f"Nov {(n + 1) // 2}") for n in range(1, 31)],
-        "the best is not the last": [
-            run_at(1, 0.4),
-            run_at(2, 0.9, compared=False),
-            run_at(3, 0.6),
-            run_at(4, 0.5),
-        ],
-        "no value": [run_at(1, nan)],
+        "one series is joined": past(0.4, 0.5, 0.45, series=[0, None, 0]),
+        "few queries are marked below": past(
+            0.4, 0.95, 0.5, compared=[True, False, True], n=[60, 5, 60]
+        ),
+        "failures have a panel": past(0.4, 0.4, failed=[3, 0]),
+        "times and failures": past(0.4, failed=[3], p95_ms=[12.0]),
+        "not timed is a gap": past(0.4, 0.4, 0.4, p95_ms=[20.0, nan, 40.0]),
+        "a note": past(0.4, 0.4, note=["new tokenizer <b>", ""]),
+        "days are named once": past(*[0.4] * 30, day=days),
+        "the best is not the last": past(0.4, 0.9, 0.6, 0.5, compared=[True, False, True, True]),
+        "no value": past(nan),
     }
     return {
         deltas: {
@@ -752,16 +699,12 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             "no change": of(table=groups()[5:]),
             "no groups": of(table=groups()[:0]),
         },
-        trend: past
-        | {
-            name: of(points=each, across=BASE, series=["BM25, 2 runs"])
-            for name, each in trends.items()
+        trend: {
+            name: of(points=made_past(n), across=ABOVE, series=[HOSTILE])
+            for name, n in series.items()
         }
-        | {
-            "a line without a value": of(
-                points=[run_at(1, 0.4)], across=[trend.Across("Empty", nan)]
-            )
-        },
+        | every("points", trends, across=BASE, series=["BM25, 2 runs"])
+        | {"a line without a value": of(points=past(0.4), across=[trend.Across("Empty", nan)])},
         waterfall: {
             "hostile": of(documents=hostile_shares(), before=0.42),
             "up and down": of(

@@ -8,6 +8,7 @@ import pytest
 from rankdash.analysis.ranks.ladder import Ladder
 from rankdash.charts import style
 from rankdash.charts.ranks import ladder, ladder_places, margins, transitions
+from tests.approved import table
 from tests.charts.examples import counts, margined, moves, wide
 from tests.charts.test_style import contrast
 
@@ -101,24 +102,19 @@ def test_of_too_many_documents_the_relevant_then_the_crossing_then_the_farthest_
     assert "d0" not in near and f"d{most + 2}" in near
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "cut"),
-    [([1, 2], [2, 1], np.nan), ([11, 12], [12, 11], np.nan), ([1, 12], [12, 1], 0.5)],
-)
-def test_the_cut_stands_only_between_what_is_inside_and_what_is_below(before, after, cut):
-    placed = ladder_places.placed(of_two(before, after, [True, False]))
-    assert placed.cut == pytest.approx(cut, nan_ok=True) and placed.rows == 2
-
-
-@pytest.mark.parametrize(("rows", "close"), [(24, False), (25, True)])
-def test_many_rows_stand_close(rows, close):
-    ranks = [float(place + 1) for place in range(rows)]
-    assert ladder_places.placed(of_two(ranks, ranks, [True] * rows, k=100)).close is close
-
-
-def test_documents_at_one_rank_stand_at_one_height_as_long_as_the_ranks_are_few():
-    few = ladder_places.placed(of_two([1, 5], [5, 9], [True, True]))
-    assert few.heights.tolist() == [[0.0, 1.0], [1.0, 2.0]]
-    many = [float(place) for place in range(1, 92)]
-    full = ladder_places.placed(of_two(many, many[::-1], [True] * 91, k=100))
-    assert full.heights[0].tolist() == [0.0, 90.0]
+def test_where_documents_stand_is_approved(approved):
+    """At one height for one rank as long as the ranks are few; the cut between inside and below."""
+    ranks = {n: [float(place) for place in range(1, n + 1)] for n in (24, 25, 91)}
+    cases = {
+        "all inside": ([1, 2], [2, 1], 10), "all below": ([11, 12], [12, 11], 10),
+        "one inside": ([1, 12], [12, 1], 10), "few ranks": ([1, 5], [5, 9], 10),
+        "24 rows are not close": (ranks[24], ranks[24], 100),
+        "25 are": (ranks[25], ranks[25], 100),
+        "many ranks": (ranks[91], ranks[91][::-1], 100),
+    }  # fmt: skip
+    said = {}
+    for name, (before, after, k) in cases.items():
+        placed = ladder_places.placed(of_two(before, after, [True] * len(before), k=k))
+        heights = placed.heights[:2].tolist()
+        said[name] = f"heights {heights} cut {placed.cut} rows {placed.rows} close {placed.close}"
+    approved("charts/ladder_places", table(said))

@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -94,10 +95,61 @@ def test_numbers_and_names_are_written_as_short_as_they_tell(approved):
         "chances": [(p, intervals.chance(p)) for p in chances],
         "p": [(intervals.p_text(corrected, "x"),) for corrected in (True, False)],
     }
-    said = {
-        name: "\n".join(" ¦ ".join(map(str, row)) for row in each) for name, each in rows.items()
+    approved("charts/style", table({name: lines(each) for name, each in rows.items()}))
+
+
+def lines(rows: Iterable[Iterable[object]]) -> str:
+    return "\n".join(" ¦ ".join(map(written, row)).rstrip(" ¦") for row in rows)
+
+
+def written(value: object) -> str:
+    """A value with the digits that do not hang on the machine."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(written, value))
+    return f"{value + 0:.4g}" if isinstance(value, float) else str(value)
+
+
+def test_axes_marks_and_heights_have_room_for_what_is_drawn(approved):
+    ink, endless = style.INKS["light"], -math.inf
+    # Values that are alike have room about them all the same.
+    values = [([1.0, 3.0], endless), ([1.0, 1.0], endless), ([0.1, 2.1], 0.0), ([], 0.0)]
+    values += [([0.1, math.nan, 2.1], endless), ([math.nan], endless)]
+    ms = [[1.0, 100.0], [10.0, 10.0], [0.0, 1.0], [10.0, math.nan]]
+    axes = [((0.0, 1.0), False), ((0.0, 3.0), False), ((0.0, 1.5), True), ((0.1, 1.2), True)]
+    blends = [("#FF0000", 0.0), ("#FF0000", 1.0), ("#000000", 0.2), ("#000000", 0.5)]
+
+    def height(entries: int, **more: object) -> int:
+        traces = [{"type": "scatter", "x": [0], "y": [0], "name": "n"} | more] * entries
+        return style.finish(traces, ink, 100).layout.height
+
+    whiskers = intervals.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
+    keys = intervals.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")
+    targets = [milliseconds.target_line(500.0, ink, axis) for axis in ("x", "y2")]
+    rows = {
+        "reach": [(*each, style.reach(each[0], 0.1, 0.05, each[1])) for each in values],
+        "reach of milliseconds": [(each, [*milliseconds.reach(each, 0.1)]) for each in ms],
+        "ticks of milliseconds": [
+            (
+                *ends,
+                short,
+                [float(tick) for tick in milliseconds.log_axis(ends, short=short)["tickvals"]],
+            )
+            for ends, short in axes
+        ],
+        "blended with white": [
+            (*each, style.blended(each[0], "#FFFFFF", each[1])) for each in blends
+        ],
+        "faded": [(style.faded("#FF8000", 0.25),)],
+        "heights by entries of the legend": [(n, height(n)) for n in (1, 2)],
+        "a legend that is hidden": [(height(9, showlegend=False),)],
+        "whiskers where both ends are known": [
+            (list(each["x"]), list(each["y"])) for each in whiskers
+        ],
+        "keys": [(each["name"],) for each in keys],
+        "targets": [sorted(f"{name}={value}" for name, value in each.items()) for each in targets],
     }
-    approved("charts/style", table(said))
+    assert intervals.whiskers([math.nan], [1.0], [0], "#000000") == []
+    approved("charts/axes", table({name: lines(each) for name, each in rows.items()}))
 
 
 def test_a_name_under_the_pointer_is_whole_and_escaped():
@@ -113,86 +165,6 @@ def test_the_baseline_takes_no_ones_place():
     assert (marks["a"], marks["b"]) == (alone["a"], alone["b"])
     assert marks["base"].colour == style.FIRST_STAGE
     assert marks["a"].colour == style.SYSTEMS[0]
-
-
-@pytest.mark.parametrize(
-    ("values", "lowest", "ends"),
-    [
-        ([1.0, 3.0], -math.inf, [0.8, 3.2]),
-        # Values that are alike have room about them all the same.
-        ([1.0, 1.0], -math.inf, [0.95, 1.05]),
-        ([0.1, 2.1], 0.0, [0.0, 2.3]),
-        ([0.1, math.nan, 2.1], -math.inf, [-0.1, 2.3]),
-        ([math.nan], -math.inf, [0.0, 1.0]),
-        ([], 0.0, [0.0, 1.0]),
-    ],
-)
-def test_an_axis_has_room_beyond_its_values_and_ends_at_its_lowest(values, lowest, ends):
-    assert style.reach(values, 0.1, 0.05, lowest) == pytest.approx(ends)
-
-
-def test_a_colour_is_blended_with_as_much_of_it_as_is_asked_for():
-    assert style.blended("#FF0000", "#FFFFFF", 0.0) == "#FFFFFF"
-    assert style.blended("#FF0000", "#FFFFFF", 1.0) == "#FF0000"
-    assert style.blended("#000000", "#FFFFFF", 0.2) == "#CCCCCC"
-    assert style.faded("#FF8000", 0.25) == "rgba(255,128,0,0.25)"
-
-
-def test_a_chart_is_as_high_as_its_legend_needs():
-    ink = style.INKS["light"]
-
-    def high(entries: int) -> int:
-        traces = [
-            {"type": "scatter", "x": [0], "y": [0], "name": f"n{place}"} for place in range(entries)
-        ]
-        return style.finish(traces, ink, 100).layout.height
-
-    assert (high(1), high(2)) == (100, 104)
-    hidden = [{"type": "scatter", "x": [0], "y": [0], "name": "n", "showlegend": False}] * 9
-    assert style.finish(hidden, ink, 100).layout.height == 100
-
-
-def test_whiskers_are_drawn_where_both_ends_are_known():
-    [drawn] = intervals.whiskers([0.1, 0.2, math.nan], [0.3, math.nan, 0.5], [0, 1, 2], "#000000")
-    assert list(drawn["x"])[:2] == [0.1, 0.3] and len(drawn["x"]) == 3
-    assert list(drawn["y"])[:2] == [0, 0]
-    assert intervals.whiskers([math.nan], [1.0], [0], "#000000") == []
-
-
-def test_the_keys_of_a_chart_name_level_and_limit():
-    names = [each["name"] for each in intervals.keys("{level:g}%", "p ≤ {p:g}", 0.95, "#000000")]
-    assert names == ["95%", "p ≤ 0.05"]
-
-
-@pytest.mark.parametrize(
-    ("values", "ends"),
-    [([1.0, 100.0], (-0.2, 2.2)), ([10.0, 10.0], (0.88, 1.12)), ([0.0, 1.0], (-3.3, 0.3)),
-     ([10.0, math.nan], (0.88, 1.12))],
-)  # fmt: skip
-def test_an_axis_of_milliseconds_holds_nothing_and_a_single_value(values, ends):
-    assert milliseconds.reach(values, 0.1) == pytest.approx(ends)
-
-
-@pytest.mark.parametrize(
-    ("ends", "short", "ticks"),
-    [
-        ((0.0, 1.0), False, [1, 2, 5, 10]),
-        ((0.0, 3.0), False, [1, 10, 100, 1000]),
-        ((0.0, 1.5), True, [1, 10]),
-        ((0.1, 1.2), True, [2, 5, 10]),
-    ],
-)
-def test_an_axis_of_milliseconds_has_ticks_within_its_ends(ends, short, ticks):
-    assert milliseconds.log_axis(ends, short=short)["tickvals"] == pytest.approx(ticks)
-
-
-def test_a_target_stands_across_its_axis():
-    line = milliseconds.target_line(500.0, style.INKS["light"])
-    assert (line["xref"], line["x0"], line["x1"], line["yref"], line["y1"]) == (
-        "x", 500.0, 500.0, "paper", 1
-    )  # fmt: skip
-    up = milliseconds.target_line(500.0, style.INKS["light"], "y2")
-    assert (up["yref"], up["y0"], up["xref"], up["x0"]) == ("y2", 500.0, "paper", 0)
 
 
 def test_a_figure_that_is_only_sent_is_the_one_whose_parts_are_looked_at():

@@ -55,43 +55,21 @@ def test_the_end_of_a_title_always_stays(titles):
         assert named[str(place)].split()[-1] == title.split()[-1]
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "expected"),
-    [
-        ("short", 10, ["short"]),
-        ("cross-encoder max length 512", 14, ["cross-encoder", "max length 512"]),
-        ("a" * 25, 10, ["a" * 10, "a" * 10, "a" * 5]),
-        ("重排序模型第二版", 8, ["重排序模", "型第二版"]),
-        ("", 10, [""]),
-    ],
-)
-def test_a_name_is_whole_on_lines_that_fit(text, width, expected):
-    assert names.lines(text, width) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "limit", "found"),
-    [("abcd", 4, "abcd"), ("abcde", 4, "abc…"), ("ab de", 4, "ab…"), ("", 4, "")],
-)
-def test_what_is_longer_than_its_limit_ends_in_a_sign_within_it(text, limit, found):
-    assert names.shortened(text, limit) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "found"),
-    [
-        ("abcdef", 6, "abcdef"),
-        ("abcdefg", 6, "abc…fg"),
-        # A full-width sign takes two columns.
-        ("ａｂｃ", 6, "ａｂｃ"),
-        ("ａｂｃｄ", 6, "ａ…ｄ"),
-        # What was cut at its end is cut there again.
-        ("abcdefg…", 6, "abcde…"),
-        ("a  b", 3, "a b"),
-    ],
-)
-def test_of_a_wide_name_the_middle_is_left_out(text, width, found):
-    assert names.middle(text, width) == found
+def test_what_is_longer_than_its_place_is_cut_or_broken(texts):
+    lines = [("short", 10), ("cross-encoder max length 512", 14), ("a" * 25, 10), ("", 10)]
+    lines += [("重排序模型第二版", 8)]
+    short = [("abcd", 4), ("abcde", 4), ("ab de", 4), ("", 4)]
+    # A full-width sign takes two columns; what was cut at its end is cut there again.
+    middle = [("abcdef", 6), ("abcdefg", 6), ("ａｂｃ", 6), ("ａｂｃｄ", 6), ("abcdefg…", 6)]
+    middle += [("a  b", 3)]
+    texts(
+        "names",
+        {
+            "lines": [(*each, names.lines(*each)) for each in lines],
+            "at most": [(*each, names.shortened(*each)) for each in short],
+            "in the middle": [(*each, names.middle(*each)) for each in middle],
+        },
+    )
 
 
 def test_of_a_name_without_end_the_middle_is_left_out():
