@@ -2,10 +2,8 @@
 
 import math
 import signal
-import sqlite3
 import threading
 from collections import Counter
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored
 from rankdash.rerankers.fusion import Fusion
-from rankdash.runs import jobs, runner, worker
+from rankdash.runs import claimed, jobs, runner, worker
 from rankdash.runs.combining import CombinedRun, fuse, part_ids
 from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.pace import Pace
@@ -53,24 +51,6 @@ def row(workspace):
 def scored(tmp_path):
     """query id → how often it was put to the reranker."""
     return lambda: Counter((tmp_path / "scored.log").read_text().split())
-
-
-@pytest.fixture
-def heard(workspace, wait_until):
-    """Until the worker knows what it was told: its third heartbeat from now on has come, or it is
-    done with the job."""
-
-    def beat(job_id):
-        with closing(sqlite3.connect(workspace.root / "rankdash.sqlite")) as db:
-            asked = "SELECT heartbeat FROM jobs WHERE id = ? AND state = 'running'"
-            return db.execute(asked, (job_id,)).fetchone()
-
-    def wait(job_id):
-        for _ in range(3):
-            before = beat(job_id)
-            wait_until(lambda before=before: before is None or beat(job_id) != before)
-
-    return wait
 
 
 def without_timings(run):
@@ -132,26 +112,6 @@ def test_progress_is_shown_while_it_runs(submit, row, start_slow_worker, wait_un
     ended = wait_until(lambda: row(job_id).state == "done" and row(job_id))
     assert (ended.done, ended.failed) == (QUERIES - 1, 1)
     assert ended.pairs_done == ended.pairs_total
-
-
-def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(
-    workspace, submit, row, start_slow_worker, wait_until, hold, heard
-):
-    job_id, next_id = submit(), submit(sample=3, seed=1)
-    held = hold(30)
-    start_slow_worker()
-    wait_until(lambda: row(job_id).done >= 5)
-    jobs.cancel(workspace, job_id)
-    heard(job_id)
-    held.unlink()
-    cancelled = wait_until(lambda: row(job_id).state == "cancelled" and row(job_id))
-    assert 5 <= cancelled.done < QUERIES
-    assert [run.id for run in workspace.runs()] in ([], [next_id])
-    wait_until(lambda: row(next_id).state == "done")
-    assert workspace.run(next_id).queries["state"].value_counts()["skipped"] == QUERIES - 3
-    jobs.resume(workspace, job_id)
-    wait_until(lambda: row(job_id).state == "done")
-    assert {run.id for run in workspace.runs()} == {job_id, next_id}
 
 
 @pytest.mark.thorough
@@ -235,9 +195,14 @@ class Made:
 
 
 @pytest.fixture
+def small_batches(monkeypatch):
+    """A query each."""
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
+
+
+@pytest.fixture
 def work(workspace, monkeypatch):
     """Do the next job here, by `made`; then its row."""
-    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.0)
     monkeypatch.setattr(Made, "seen", [])
 
     def worked(made=Made, stopping=None, **how):
@@ -286,11 +251,12 @@ def test_a_score_cache_that_cannot_be_used_stops_no_job(workspace, submit, work)
     assert workspace.run(job_id).measured.cached_pairs == 0
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("after", [1, 0])
 def test_a_job_goes_on_where_it_stopped_by_the_runtime_that_it_began_with(
     workspace, submit, work, monkeypatch, after
 ):
-    job_id, stopping = submit(), threading.Event()
+    job_id, stopping = submit(sample=8), threading.Event()
     if after == 0:
         stopping.set()
     assert work(stopping=stopping, between=stopping.set).state == "interrupted"
@@ -308,10 +274,39 @@ def test_a_job_goes_on_where_it_stopped_by_the_runtime_that_it_began_with(
     assert run.settings["runtime"] == "auto"
     # The first query warms up: both times where it was left open, else the next one does.
     asked = Counter(Made.seen)
-    assert asked.total() == QUERIES + 1 + after
+    assert asked.total() == 8 + 1 + after
     assert all(asked[query] == 2 for query in kept)
 
 
+@pytest.mark.usefixtures("small_batches")
+def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(workspace, submit, work, monkeypatch):
+    job_id, told, beat = submit(sample=8), threading.Semaphore(0), Queue.beat
+
+    def beats(self, *given):
+        alive = beat(self, *given)
+        if not alive:
+            told.release()
+        return alive
+
+    def cancel():
+        jobs.cancel(workspace, job_id)
+        # At the second beat that is told, what the first one was told is known.
+        assert all(told.acquire(timeout=300) for _ in range(2))
+
+    monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(Queue, "beat", beats)
+    row = work(between=cancel)
+    assert (row.state, row.done) == ("cancelled", 1)
+    assert workspace.runs() == []
+    (kept,) = read_parts(workspace, job_id)["query_id"]
+    jobs.resume(workspace, job_id)
+    before = Counter(Made.seen)
+    assert work().state == "done"
+    assert Counter(Made.seen)[kept] == before[kept], "it is not scored again"
+    assert [run.id for run in workspace.runs()] == [job_id]
+
+
+@pytest.mark.usefixtures("small_batches")
 def test_loading_a_model_is_in_no_pace(submit, work, monkeypatch):
     clock, told = [0.0], []
 
@@ -326,7 +321,7 @@ def test_loading_a_model_is_in_no_pace(submit, work, monkeypatch):
 
     monkeypatch.setattr(worker.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Queue, "progress", lambda self, job, owner, progress: told.append(progress))
-    submit(timing=Timing(repeats=1))
+    submit(sample=8, timing=Timing(repeats=1))
     work(Slow)
     scored = [each for each in told if each.rate_pairs_s]
     assert scored[0].pairs_done == 5
