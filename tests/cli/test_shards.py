@@ -83,7 +83,7 @@ def parts(made: Callable, count: int, *options: object, **named: object) -> list
             for number in range(1, count + 1)]  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.parametrize("count", [1, 3, 36])
 def test_the_parts_make_the_run_of_one_machine(run, made, tmp_path, count):
     one, merged = made("one.trec", "--depth", "4"), tmp_path / "merged.trec"
     files = parts(made, count, "--depth", "4")
@@ -218,17 +218,3 @@ def test_a_part_that_is_cut_off_or_changed_is_refused(run, made, tmp_path):
             assert outcome.code == 2
             assert f"{files[1]}{said}" in outcome.err
             assert out.read_text() == "before"
-
-
-def test_a_part_of_another_first_stage_is_refused(run, made, tmp_path):
-    files, rows = parts(made, 2), tmp_path / "shop" / "rows.jsonl"
-    whole = rows.read_text()
-    for changed, said in (
-        (whole.replace("9.0", "0.5", 1), "of another first stage"),
-        (whole.replace("gift", "present", 1), "of other data"),
-    ):
-        rows.write_text(changed)
-        other = made("other.part", "--shard", "2/2")
-        outcome = run("merge", files[0], other, "--out", tmp_path / "m.trec")
-        assert outcome.code == 2
-        assert outcome.err.startswith(f"error: {other}: ") and said in outcome.err
