@@ -4,6 +4,7 @@ behind it, and what a kill leaves by itself is not."""
 import random
 import shutil
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -72,15 +73,52 @@ def killed(workspace, make_dataset, python):
 
 
 @pytest.fixture
-def left_over(workspace, make_dataset, tmp_path):
-    """The log of a copy of a workspace in use, which is what a killed process leaves."""
+def copied(workspace, make_dataset, tmp_path):
+    """Copy a workspace in use, as a killed process leaves it; returns its log. restarted: the log
+    begins anew, with older frames behind it. open_: a change has reached the log, which is not
+    committed."""
     workspace.save_dataset(make_dataset())
-    with workspace.database.reading() as held:
-        held.execute("SELECT 1 FROM settings").fetchall()
-        for number in range(20):
-            workspace.set_setting("newest", str(number))
-        copy = shutil.copytree(workspace.root, tmp_path / "copy")
-    return copy / f"{DATABASE}-wal"
+
+    def copy(restarted=False, open_=False):
+        with workspace.database.reading() as held, suppress(KeyError):
+            held.execute("SELECT 1 FROM settings").fetchall()
+            for number in range(20):
+                workspace.set_setting("newest", str(number))
+            if restarted:
+                assert held.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0
+            if not open_:
+                workspace.set_setting("newest", "19")
+                return copied_log()
+            with workspace.database.writing() as db:
+                db.execute("PRAGMA cache_size = 5")
+                insert = "INSERT INTO settings (key, value) VALUES (?, ?)"
+                db.executemany(insert, [(str(number), "x" * 4000) for number in range(50)])
+                log = copied_log()
+                raise KeyError
+        return log
+
+    def copied_log():
+        return shutil.copytree(workspace.root, tmp_path / "copy") / f"{DATABASE}-wal"
+
+    return copy
+
+
+@pytest.fixture
+def left_over(copied):
+    return copied()
+
+
+@pytest.mark.parametrize(
+    ("restarted", "open_", "flipped"),
+    [(True, False, False), (True, False, True), (False, True, True), (True, True, False)],
+)
+def test_what_is_behind_the_newest_change_is_no_damage(copied, restarted, open_, flipped):
+    log = copied(restarted, open_)
+    if flipped:
+        flip(log, log.stat().st_size - 2000, 3)
+    again = Workspace.open(log.parent)
+    assert again.trouble is None
+    assert again.setting("newest") == "19"
 
 
 @pytest.mark.parametrize("at", ["magic", "salt", "first frame", "middle", "newest change"])
