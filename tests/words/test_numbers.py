@@ -6,7 +6,7 @@ from datetime import date
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.latency import Apart
@@ -127,6 +127,7 @@ gains = st.builds(
 )
 
 
+@settings(max_examples=60)
 @given(scenarios, listed, st.none() | gains, st.none() | st.floats(0, 1e6), st.integers(0, 99))
 def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, passages):
     load = Load(9.0, 100.0, 80.0)
@@ -165,6 +166,7 @@ statistics = st.builds(
 )  # fmt: skip
 
 
+@settings(max_examples=60)
 @given(statistics, changes(st.floats(-1, 1)), chances, chances, counts, st.booleans(), st.data())
 def test_verdicts_and_rules_are_written_in_numbers(rules, change, p, before, n, corrected, data):
     low, high = (float("nan") if end is None else end for end in (change.low, change.high))

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 import rankdash
 from rankdash.analysis.statistics.comparison import StatisticsSettings
-from rankdash.dataset import Dataset
 from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read
 from rankdash.reporting.exports import costs_csv, queries_csv, query_file, zip_file
 from rankdash.reporting.exports.tables import compact_latex, compact_markdown
@@ -33,6 +32,7 @@ from rankdash.study.systems import FIRST_STAGE, System
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.payoff import Amount
 from tests.approved import table
+from tests.study.builders import changed, data_of
 
 HOSTILE = ("=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -44,55 +44,30 @@ def study_of(
 ) -> Study:
     """Twelve queries, whose relevant document the run puts first; it failed on q3 and was not run
     on q4, and q5 has nothing relevant."""
+    docs = [f"d{d}" for d in range(4)]
+    first = Ranking.from_lists((q, docs, [4.0, 4.0, 3.0, 3.0]) for q in QUERIES)
+    labels = {q: {doc: float(doc == "d3" and q != "q5") for doc in docs} for q in QUERIES}
+    columns = {"kind": ["=x", "b"] * 6, "system": "own column"}
+    data = data_of(first, labels, docs, dict.fromkeys(docs, "words"), **columns)
     texts = texts or [f"how to return {q}" for q in QUERIES]
-    rows = [(q, f"d{d}") for q in QUERIES for d in range(4)]
-    data = Dataset(
-        name="Shop",
-        queries=pd.DataFrame(
-            {"query_id": QUERIES, "text": texts, "kind": ["=x", "b"] * 6, "system": "own column"}
-        ),
-        documents=pd.DataFrame(
-            {"doc_id": [f"d{d}" for d in range(4)], "title": "", "text": "words"}
-        ),
-        qrels=pd.DataFrame(
-            {
-                "query_id": [q for q, _ in rows],
-                "doc_id": [d for _, d in rows],
-                "label": [float(d == "d3" and q != "q5") for q, d in rows],
-            }
-        ),
-        candidates=Ranking.from_columns(
-            [q for q, _ in rows], [d for _, d in rows], [4.0 - int(d[1]) // 2 for _, d in rows]
-        ),
-    )
-    best = [
+    data = changed(data, name="Shop", queries=data.queries.assign(text=texts))
+    best = Ranking.from_lists(
         (q, ["d3", "d0", "d1", "d2"], [4.0, 3.0, 2.0, 1.0])
         for q in QUERIES
         if q not in ("q3", "q4")
-    ]
-    run = run_from_ranking("better", data.id, Ranking.from_lists(best), "better.trec")
-    template = run.queries.iloc[0].to_dict()
-    lost = pd.DataFrame(
-        [
-            {**template, "query_id": "q3", "state": "failed", "reason": "=no luck"},
-            {**template, "query_id": "q4", "state": "skipped", "reason": ""},
-        ]
     )
-    queries = pd.concat([run.queries, lost], ignore_index=True)
+    run = run_from_ranking("better", data.id, best, "better.trec")
+    lost = {"query_id": ["q3", "q4"], "state": ["failed", "skipped"], "reason": ["=no luck", ""]}
+    queries = pd.concat([run.queries, pd.DataFrame(lost)], ignore_index=True)
     queries.loc[queries["query_id"] == "q0", "latency_ms"] = 12.5
-    fields = {each: getattr(run, each) for each in Run.__dataclass_fields__}
-    run = Run(**{**fields, "queries": queries})
-    return Study(
-        dataset=data,
-        systems={
-            FIRST_STAGE: System(FIRST_STAGE, "First stage"),
-            run.id: System(run.id, name, load=lambda: run),
-        },
-        baseline=FIRST_STAGE,
-        challengers=(run.id,),
-        conventions=conventions or Conventions(),
-        statistics=StatisticsSettings(resamples=500),
-    )
+    run = replace(run, queries=queries)
+    systems = {
+        FIRST_STAGE: System(FIRST_STAGE, "First stage"),
+        run.id: System(run.id, name, load=lambda: run),
+    }
+    rules = {"conventions": conventions or Conventions()}
+    rules |= {"statistics": StatisticsSettings(resamples=500)}
+    return Study(data, systems, FIRST_STAGE, (run.id,), **rules)
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +242,7 @@ def lists(draw):
 
 
 @given(lists())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_run_and_labels_read_back_are_the_same(made):
     ranking, labels = made
     content = run_bytes(ranking, "my model")
