@@ -1,7 +1,7 @@
 """Amounts, prices and assumptions in words, each from both sides of where the words change."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import pytest
 
@@ -22,23 +22,10 @@ from rankdash.value.price_list import (
 )
 from rankdash.words import assumptions, prices
 from rankdash.words.money import money, symbol
+from tests.words.conftest import TODAY
 
-TODAY = date(2026, 11, 1)
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
 BY_KEY = {each.key: each for each in shipped()}
-
-
-@pytest.fixture(autouse=True)
-def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test ends on another day than it began."""
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            assert tz is UTC
-            return cls(*TODAY.timetuple()[:3], tzinfo=tz)
-
-    monkeypatch.setattr(prices, "datetime", Clock)
 
 
 def test_an_amount_has_the_digits_that_say_something(texts):
