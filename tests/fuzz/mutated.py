@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rankdash.readers import Source
-from tests.readers.samples import excel, lines, shape
+from tests.readers.samples import arrow, excel, parquet, shape
 
 ROWS = [
     (f"q{query}", f"how to return {query}", f"d{at}", f'text, "{at}" 退货', at % 3, 9.5 - at)
@@ -93,20 +92,6 @@ def _table() -> pa.Table:
     return table.append_column("time", times)
 
 
-def _parquet(table: pa.Table, **settings: object) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(table, file, **settings)
-    return file.getvalue()
-
-
-def _arrow(*, stream: bool, compression: str | None) -> bytes:
-    file = io.BytesIO()
-    make = pa.ipc.new_stream if stream else pa.ipc.new_file
-    with make(file, _table().schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as to:
-        to.write_table(_table())
-    return file.getvalue()
-
-
 def _csv(**settings: object) -> str:
     return FRAME.to_csv(index=False, **settings)
 
@@ -132,7 +117,7 @@ FORMATS: dict[str, bytes] = {
     "semicolon, gb18030": _csv(sep=";").encode("gb18030"),
     "csv, utf-16": _csv().encode("utf-16"),
     "json": json.dumps(_RECORDS, indent=1, ensure_ascii=False).encode(),
-    "json lines": lines(_RECORDS).rstrip(b"\n"),
+    "json lines": "\n".join(map(json.dumps, _RECORDS)).encode(),
     "wrapped json": json.dumps({"version": 1, "data": _RECORDS}).encode(),
     "nested json": json.dumps(_NESTED).encode(),
     "trec run": _RUN,
@@ -146,15 +131,15 @@ FORMATS: dict[str, bytes] = {
     ),
     "xml topics": _each('<topic number="{at}">\n<query>how to return {at}</query>\n</topic>\n', 4),
     **{name: shape(content) for name, content in _TUTORIAL.items()},
-    "parquet": _parquet(_table()),
-    "parquet, plain": _parquet(_table(), compression="none", use_dictionary=False),
-    "parquet, zstd": _parquet(_table(), compression="zstd", data_page_version="2.0"),
-    "parquet, gzip": _parquet(_table(), compression="gzip", write_page_index=True),
-    "parquet of lists": _parquet(pa.Table.from_pylist(_NESTED)),
-    "arrow stream": _arrow(stream=True, compression=None),
-    "arrow file": _arrow(stream=False, compression=None),
-    "arrow, zstd": _arrow(stream=True, compression="zstd"),
-    "arrow, lz4": _arrow(stream=False, compression="lz4"),
+    "parquet": parquet(_table()),
+    "parquet, plain": parquet(_table(), compression="none", use_dictionary=False),
+    "parquet, zstd": parquet(_table(), compression="zstd", data_page_version="2.0"),
+    "parquet, gzip": parquet(_table(), compression="gzip", write_page_index=True),
+    "parquet of lists": parquet(pa.Table.from_pylist(_NESTED)),
+    "arrow stream": arrow(_table(), stream=True, compression=None),
+    "arrow file": arrow(_table(), stream=False, compression=None),
+    "arrow, zstd": arrow(_table(), stream=True, compression="zstd"),
+    "arrow, lz4": arrow(_table(), stream=False, compression="lz4"),
     "xlsx": excel(FRAME),
     "xlsx, its sheet": excel(FRAME),
     "gz": gzip.compress(_csv().encode(), mtime=0),

@@ -5,6 +5,7 @@ import json
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 
 def shape(value: object) -> bytes:
@@ -26,18 +27,30 @@ def excel(frame: pd.DataFrame) -> bytes:
     return written.getvalue()
 
 
-def parquet(rows: list[dict[str, object]]) -> bytes:
+def table(rows: pa.Table | list[dict[str, object]]) -> pa.Table:
+    return rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(pd.DataFrame(rows))
+
+
+def parquet(rows: pa.Table | list[dict[str, object]], **settings: object) -> bytes:
     written = io.BytesIO()
-    pd.DataFrame(rows).to_parquet(written)
+    pq.write_table(table(rows), written, **settings)
     return written.getvalue()
 
 
-def arrow(rows: list[dict[str, object]]) -> bytes:
-    """A stream, as `save_to_disk` of the `datasets` library writes it."""
-    table = pa.Table.from_pylist(rows)
-    written = io.BytesIO()
-    with pa.ipc.new_stream(written, table.schema) as stream:
-        stream.write_table(table)
+def arrow(
+    rows: pa.Table | list[dict[str, object]],
+    *,
+    stream: bool = True,
+    compression: str | None = None,
+    most: int | None = None,
+) -> bytes:
+    """A stream, as `save_to_disk` of the `datasets` library writes it, or a file; in batches of
+    `most` rows."""
+    written, whole = io.BytesIO(), table(rows)
+    make = pa.ipc.new_stream if stream else pa.ipc.new_file
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with make(written, whole.schema, options=options) as writer:
+        writer.write_table(whole, max_chunksize=most)
     return written.getvalue()
 
 

@@ -104,6 +104,14 @@ def test_rankings_of_a_data_set_are_read_beside_its_tables(write):
     assert [each.by_text for each in joined.rankings.values()] == [False, True]
 
 
+def test_a_ranking_that_gives_another_text_to_an_id_is_told(write):
+    labels = [Source("x.csv", b"query_id,query,doc_id,label\nq1,how to boot,a,1\n")]
+    ranked = "query_id,query,doc_id,score\nq1,how to cook,a,1\n"
+    joined = read_beside(labels, write({"one": ("one.csv", ranked)}))
+    codes = [finding.code for finding in joined.parsed(conflict="highest").findings]
+    assert "texts_differ" in codes
+
+
 def test_an_archive_has_a_ranking_of_its_name_and_others_below_it(write, tmp_path):
     with zipfile.ZipFile(tmp_path / "runs.zip", "w") as packed:
         packed.writestr("bm25.run", BM25)

@@ -7,12 +7,12 @@ import struct
 import zipfile
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rankdash.errors import DataError, FormatError, LimitError
 from rankdash.i18n import error_text
 from rankdash.readers.parse.faults import told
+from tests.readers.samples import arrow, parquet
 
 ROWS = 6
 COLUMNS = {
@@ -60,19 +60,6 @@ ODD = {
     "bytes": pa.array([b"\xff\x00"] * ROWS),
     "interval": pa.array([(1, 2, 3)] * ROWS, type=pa.month_day_nano_interval()),
 }
-
-
-def parquet(table: pa.Table) -> bytes:
-    written = io.BytesIO()
-    pq.write_table(table, written)
-    return written.getvalue()
-
-
-def arrow(table: pa.Table) -> bytes:
-    written = io.BytesIO()
-    with pa.ipc.new_stream(written, table.schema) as writer:
-        writer.write_table(table)
-    return written.getvalue()
 
 
 def accepted_or_told(parse, name: str, content: bytes | str) -> DataError | None:

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
 from rankdash.readers.formats import parquet as reader
 from tests.readers.reading import shown
+from tests.readers.samples import arrow, parquet
 
-KINDS = {"file": pa.ipc.new_file, "stream": pa.ipc.new_stream}
 ROWS = 12
 # What was taken from one is given back to it, maybe after the test.
 POOLS: list[pa.MemoryPool] = []
@@ -27,19 +26,12 @@ PLAIN = {
 }
 
 
-def packed(table: pa.Table, kind: str = "file", compression: str | None = None) -> bytes:
-    """In batches of 5 rows."""
-    out = io.BytesIO()
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with KINDS[kind](out, table.schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=5)
-    return out.getvalue()
+def packed(table: pa.Table, *, stream: bool = False, compression: str | None = None) -> bytes:
+    return arrow(table, stream=stream, compression=compression, most=5)
 
 
-def parquet(table: pa.Table) -> bytes:
-    out = io.BytesIO()
-    pq.write_table(table, out, dictionary_pagesize_limit=1 << 24)
-    return out.getvalue()
+def large(table: pa.Table) -> bytes:
+    return parquet(table, dictionary_pagesize_limit=1 << 24)
 
 
 def repeated(text: str, rows: int) -> dict[str, pa.Array]:
@@ -71,12 +63,12 @@ def pool() -> Iterator[pa.MemoryPool]:
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_packing_is_read_as_the_same_rows(parse, kind, compression):
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_packing_is_read_as_the_same_rows(parse, stream, compression):
     table = pa.table(PLAIN)
     coded = table.set_column(0, "query", table["query"].dictionary_encode())
     expected = parse({"a": packed(table)})
-    found = parse({"a": packed(coded, kind, compression)})
+    found = parse({"a": packed(coded, stream=stream, compression=compression)})
     assert found.qrels.equals(expected.qrels) and len(found.qrels) == ROWS
     assert found.documents.equals(expected.documents)
 
@@ -89,19 +81,15 @@ def test_texts_that_stand_once_are_read_as_those_of_each_row(parse, how):
     assert len(found.qrels) == ROWS
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
 def test_a_batch_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
-    parse, pool, kind, compression
+    parse, pool, stream, compression
 ):
     numbers = np.zeros(1_000_000, dtype=np.int64)
-    batch = pa.record_batch([numbers, numbers], names=["query", "label"])
-    out = io.BytesIO()
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with KINDS[kind](out, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    content, before = out.getvalue(), pool.max_memory()
-    del batch, out
+    table = pa.table({"query": numbers, "label": numbers})
+    content, before = arrow(table, stream=stream, compression=compression), pool.max_memory()
+    del table
 
     with pytest.raises(LimitError, match=r"larger than 15\.0 MB") as refused:
         parse({"a": content}, limits=ReadLimits(unpacked_bytes=15_000_000))
@@ -115,7 +103,7 @@ def test_a_batch_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
     ("how", "write"),
     [
         *((how, packed) for how in ("dictionary", "run ends", "views", "lists")),
-        *((how, parquet) for how in ("dictionary", "views")),
+        *((how, large) for how in ("dictionary", "views")),
     ],
 )
 def test_a_text_that_would_be_repeated_too_often_is_refused_before_it_is(parse, pool, how, write):

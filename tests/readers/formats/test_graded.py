@@ -75,13 +75,19 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("names", NAMES, ids=lambda names: names[0])
-def test_grades_beside_two_lists_of_scores_score_as_by_hand(names):
+LAYOUTS = list(arranged(entries("a", "b", "c", texts=True, queries=True)))
+
+
+@pytest.mark.parametrize(
+    ("names", "layout"),
+    [*((names, "entries") for names in NAMES), *((NAMES[0], layout) for layout in LAYOUTS[1:])],
+)
+def test_grades_beside_two_lists_of_scores_score_as_by_hand(names, layout):
     for texts, queries in itertools.product((True, False), repeat=2):
-        for layout, data in arranged(entries(*names, texts=texts, queries=queries)).items():
-            count = 1 if layout == "one entry" else 2
-            expected = [by_hand(FIRST, count), by_hand(RERANKED, count)]
-            assert means(data) == pytest.approx(expected), (layout, texts, queries)
+        data = arranged(entries(*names, texts=texts, queries=queries))[layout]
+        count = 1 if layout == "one entry" else 2
+        expected = [by_hand(FIRST, count), by_hand(RERANKED, count)]
+        assert means(data) == pytest.approx(expected), (texts, queries)
 
 
 def test_the_example_of_a_tutorial_is_not_perfect():

@@ -8,17 +8,20 @@ which is relevant too; for the second it found d2, which is relevant.
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
 
 import rankdash as rd
 from rankdash.cli import main
 from rankdash.errors import FormatError
-from rankdash.loading import load
+from rankdash.loading import Loaded, load
 from rankdash.metrics import parse_measure
 from rankdash.readers import Source
 from rankdash.store import Workspace
 from tests.readers.reading import shown
+from tests.readers.samples import lines
+from tests.readers.samples import shape as shape_of
 
 Q1, Q2 = QUERIES = ("how to return an item", "track my parcel")
 TEXT = {
@@ -34,8 +37,6 @@ WITHOUT_D9 = {"mrr": 0.75, "recall@3": 1.0}
 FOUND = (["d3", "d1", "d7"], ["d2"])
 RELEVANT = (["d1", "d9"], ["d2"])
 GRADES = ([0, 1, 0], [1])
-IDS = ("d1", "d2", "d3", "d7", "d9")
-RANKED = ("d1", "d2", "d3", "d7")
 ASKED = ("a7", "b8")
 
 
@@ -48,23 +49,32 @@ FOUND_TEXTS, RELEVANT_TEXTS = ([texts(*docs) for docs in lists] for lists in (FO
 
 @dataclass(frozen=True)
 class Shape:
-    """data: the file's content. values: what the first stage scores. queries, documents: the ids
-    that the file gives, () where it gives none. systems: what is compared with the first stage."""
+    """data: the file's content. values: what the first stage scores. lines: an entry each."""
 
     name: str
     data: object
     values: dict[str, float]
-    queries: tuple[str, ...] = ()
-    documents: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
     lines: bool = False
 
     @property
     def content(self) -> bytes:
-        if self.lines:
-            return "".join(f"{json.dumps(entry)}\n" for entry in self.data).encode()
-        return json.dumps(self.data, indent=1).encode()
+        return lines(self.data) if self.lines else shape_of(self.data)
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        return load([Source("shape.json", self.content)], ask=True)
+
+    @property
+    def queries(self) -> list[str]:
+        return list(self.loaded.dataset.queries["query_id"])
+
+    @property
+    def documents(self) -> list[str]:
+        return list(self.loaded.dataset.documents["doc_id"])
+
+    @property
+    def systems(self) -> list[str]:
+        return [run.name for run in self.loaded.runs]
 
 
 def two(**values):
@@ -92,20 +102,19 @@ def haystack(doc):
     return {"id": doc, "content": TEXT[doc], "meta": {}, "score": 0.5}
 
 
-ALL = (WITH_D9, ASKED, IDS)
 MARKS = [{"d1": 1, "d9": 1}, {"d2": 1}]
 SCORES = ({"d3": 3.5, "d1": 2.5, "d7": 1}, {"d2": 9})
 FRAME = {"query_id": "a7 a7 a7 b8", "doc_id": "d3 d1 d7 d2", "label": [0, 1, 0, 1],
          "rank": [1, 2, 3, 1]}  # fmt: skip
 ROWS = {key: value.split() if isinstance(value, str) else value for key, value in FRAME.items()}
 SHAPES = [
-    Shape("by query, with grades", by_query(two(retrieved=FOUND, relevant=MARKS)), *ALL),
-    Shape("by query, with ids", by_query(two(retrieved=FOUND, relevant=RELEVANT)), *ALL),
+    Shape("by query, with grades", by_query(two(retrieved=FOUND, relevant=MARKS)), WITH_D9),
+    Shape("by query, with ids", by_query(two(retrieved=FOUND, relevant=RELEVANT)), WITH_D9),
     *(
         Shape(
             f"{query}, {found}, {relevant}",
             two(**{"id": ASKED, query: QUERIES, found: FOUND, relevant: RELEVANT}),
-            *ALL,
+            WITH_D9,
         )
         for query, found, relevant in (
             ("question", "retrieved_docs", "relevant_docs"),
@@ -118,12 +127,11 @@ SHAPES = [
         "retrieved, gold, as texts",
         two(query=QUERIES, retrieved=FOUND_TEXTS, gold=(RELEVANT_TEXTS[0], TEXT["d2"])),
         WITH_D9,
-        texts=(*texts(*IDS), Q1, Q2),
     ),
     Shape(
         "retrieved, grades by document",
         two(query_id=ASKED, retrieved_docs=FOUND, relevance_scores=MARKS),
-        *ALL,
+        WITH_D9,
     ),
     *(
         Shape(
@@ -134,37 +142,34 @@ SHAPES = [
                 rerank_scores=[[0, 0.9, -0.2], [1]],
             ),
             WITHOUT_D9,
-            systems=("shape/rerank_scores",),
-            texts=(*texts(*RANKED), Q1, Q2),
         )
         for labels, docs in (("gt_rels", "pred_docs"), ("relevance_labels", "documents"))
     ),
     Shape(
         "retrieved and reranked",
         two(id=ASKED, retrieved=FOUND, reranked=(["d1", "d3"], ["d2"]), relevant=RELEVANT),
-        *(*ALL, ("shape/reranked",)),
+        WITH_D9,
     ),
     Shape(
         "parallel lists of lists",
         {"query_ids": ASKED, "queries": QUERIES, "retrieved": FOUND, "relevant": RELEVANT},
-        *ALL,
-        texts=QUERIES,
+        WITH_D9,
     ),
-    Shape("parallel lists of rows", ROWS, *(WITHOUT_D9, ASKED, RANKED)),
+    Shape("parallel lists of rows", ROWS, WITHOUT_D9),
     Shape(
         "columns of a data frame",
         {key: dict(zip("0123", values, strict=True)) for key, values in ROWS.items()},
-        *(WITHOUT_D9, ASKED, RANKED),
+        WITHOUT_D9,
     ),
     Shape("lists of 0 and 1", GRADES, WITHOUT_D9),
     Shape("lists of grades", [[0, 3, 0], [2, 1]], WITHOUT_D9),
     Shape("one list of grades", [0, 3, 2], {"mrr": 0.5, "recall@3": 1.0}),
     Shape("lists of 0 and 1, a line each", GRADES, WITHOUT_D9, lines=True),
-    Shape("lists by query", by_query(GRADES), WITHOUT_D9, ASKED),
-    Shape("pairs", [*zip(FOUND, RELEVANT, strict=True)], WITH_D9, (), IDS),
-    Shape("one pair", [FOUND[0], RELEVANT[0]], {"mrr": 0.5, "recall@3": 0.5}, (), IDS[:1]),
-    Shape("pairs by query", by_query([(FOUND[0], RELEVANT[0]), (FOUND[1], MARKS[1])]), *ALL),
-    Shape("actual, predicted", {"actual": RELEVANT, "predicted": FOUND}, *(WITH_D9, (), IDS)),
+    Shape("lists by query", by_query(GRADES), WITHOUT_D9),
+    Shape("pairs", [*zip(FOUND, RELEVANT, strict=True)], WITH_D9),
+    Shape("one pair", [FOUND[0], RELEVANT[0]], {"mrr": 0.5, "recall@3": 0.5}),
+    Shape("pairs by query", by_query([(FOUND[0], RELEVANT[0]), (FOUND[1], MARKS[1])]), WITH_D9),
+    Shape("actual, predicted", {"actual": RELEVANT, "predicted": FOUND}, WITH_D9),
     Shape("y_true, y_score", {"y_true": GRADES, "y_score": [[0.9, 0.2, 0.1], [0.5]]}, WITHOUT_D9),
     Shape(
         "LlamaIndex",
@@ -177,8 +182,7 @@ SHAPES = [
             mode=both("text"),
             metric_dict=both({"mrr": {"score": 0.5, "metadata": {}}}),
         ),
-        *(WITH_D9, (), IDS),
-        texts=(Q1, Q2, *texts(*RANKED)),
+        WITH_D9,
     ),
     *(
         Shape(
@@ -190,8 +194,7 @@ SHAPES = [
                 "retrieved": by_query(ranked),
                 "mode": "text",
             },
-            *(WITH_D9, ASKED, (*IDS, "d5")),
-            texts=(Q1, Q2, *texts(*IDS), "Work with us"),
+            WITH_D9,
         )
         for name, ranked in (("lists", FOUND), ("scores", SCORES))
     ),
@@ -205,7 +208,6 @@ SHAPES = [
             reference=both("the right answer"),
         ),
         WITH_D9,
-        texts=(Q1, Q2, *texts(*IDS)),
         lines=True,
     ),
     Shape(
@@ -216,8 +218,7 @@ SHAPES = [
             outputs=two(documents=documents(page, FOUND)),
             reference_outputs=two(documents=documents(page, RELEVANT)),
         ),
-        *ALL,
-        texts=(Q1, Q2, *texts(*IDS)),
+        WITH_D9,
     ),
     Shape(
         "LangSmith, ids",
@@ -226,8 +227,7 @@ SHAPES = [
             outputs=two(retrieved_ids=FOUND),
             reference_outputs=two(relevant_ids=RELEVANT),
         ),
-        *(WITH_D9, (), IDS),
-        texts=QUERIES,
+        WITH_D9,
     ),
     Shape(
         "Haystack",
@@ -236,8 +236,7 @@ SHAPES = [
             "retrieved_documents": documents(haystack, FOUND),
             "ground_truth_documents": documents(haystack, RELEVANT),
         },
-        *(WITH_D9, (), IDS),
-        texts=(Q1, Q2, *texts(*IDS)),
+        WITH_D9,
     ),
     Shape(
         "Haystack, a run's result",
@@ -251,21 +250,20 @@ SHAPES = [
             "results": {},
         },
         WITH_D9,
-        texts=(Q1, Q2, *texts(*IDS)),
     ),
 ]
 
 
+def test_a_shape_keeps_its_ids_and_its_names(approved):
+    approved(
+        "readers/shapes.en", shown({each.name: {"shape.json": each.content} for each in SHAPES})
+    )
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_a_shape_keeps_its_values_its_ids_and_its_names(shape):
-    loaded = load([Source("shape.json", shape.content)], ask=True)
-    data = loaded.dataset
-    found = rd.evaluate(data, metrics=list(shape.values))
+def test_a_shape_keeps_its_values(shape):
+    found = rd.evaluate(shape.loaded.dataset, metrics=list(shape.values))
     assert {spec: found.mean(spec) for spec in shape.values} == pytest.approx(shape.values)
-    assert set(data.documents["doc_id"]) >= set(shape.documents)
-    assert set(data.queries["query_id"]) >= set(shape.queries)
-    assert tuple(run.name for run in loaded.runs) == shape.systems
-    assert {*data.queries["text"], *data.documents["text"]} >= set(shape.texts)
 
 
 @pytest.mark.parametrize("name", ["pairs by query", "retrieved and reranked", "Ragas"])
@@ -282,9 +280,8 @@ def test_a_shape_says_the_same_by_command_in_python_on_the_page_and_in_the_repor
     said = json.loads(capsys.readouterr().out)
     assert next(iter(said["systems"].values()))["mean"] == pytest.approx(shape.values)
     # A page shows what was stored of an upload.
-    loaded = load([Source(file.name, shape.content)], ask=True)
     workspace = Workspace(tmp_path / "home")
-    stored = workspace.dataset(workspace.save_dataset(loaded.dataset))
+    stored = workspace.dataset(workspace.save_dataset(shape.loaded.dataset))
     for data in (rd.read(file), stored):
         found = rd.evaluate(data, metrics=specs)
         assert {spec: found.mean(spec) for spec in shape.values} == pytest.approx(shape.values)

@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from rankdash.errors import DataError
 from rankdash.readers import Source, read, sources_from_path
+from rankdash.readers.join.parsed_file import Pairs
 from tests.readers.reading import shown
 
 CORPUS = (
@@ -187,6 +190,33 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
             **BEIR, "corpus.jsonl": CORPUS + again + CORPUS
         },
         "an id with another text in another file": {**BEIR, "more_corpus.jsonl": again},
+        "ids with another text elsewhere are told, five of them by name": {
+            "a": "query_id,query\n" + "".join(f"q{n},x\n" for n in range(7)),
+            "b": "query_id,query\n" + "".join(f"q{n},y\n" for n in range(7)),
+        },
+        "the same text elsewhere, and none": {
+            "a": "query_id,query\nq,x\n", "b": "query_id,query\nq,x\n", "c": "q 0 d 1\n"
+        },
+        "an id of the other kind": {
+            "a": "query_id,query\n1,x\n", "b": "doc_id,document\n1,y\n", "c": "1 0 1 1\n"
+        },
+        **{
+            f"ids that {name} do not speak of": {
+                "texts.csv": "query_id,query\nx,a\ny,b\n", "docs.csv": "doc_id,document\nz,c\n",
+                name: text,
+            }
+            for name, text in (
+                ("labels", "q1 0 d1 1\nq2 0 d2 0\n"), ("rankings", "q9 Q0 d9 1 1 x\n"),
+                ("pairs", '[{"query-id": "q8", "corpus-ids": ["d8"]}]'),
+            )
+        },
+        "one id that is spoken of is enough": {
+            "one.csv": "query_id,query\nx,a\n", "two.csv": "query_id,query\nq1,b\n",
+            "labels": "q1 0 d1 1\n",
+        },
+        "a file of texts and labels speaks for itself": {
+            "both.csv": "query_id,query,doc_id,label\nx,a,d1,1\n", "run": "q9 Q0 d9 1 1 x\n"
+        },
         "of several splits test is taken": {**BEIR, **splits},
         **{
             f"of {better} and {worse} {better} is taken, {order}": {
@@ -391,3 +421,35 @@ def test_paths_that_lead_nowhere_are_refused_in_words(tmp_path):
         sources_from_path(tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
         Source.from_path(tmp_path)
+
+
+def pairs(*rows: tuple[str, str, float]) -> Pairs:
+    """The first row stands in line 2."""
+    ids = pd.DataFrame([row[:2] for row in rows], columns=["query_id", "doc_id"], dtype=object)
+    values = np.array([row[2] for row in rows], dtype=np.float64)
+    return Pairs.of(ids, values, np.arange(2, 2 + len(rows)))
+
+
+def test_pairs_are_numbered_alike_and_a_repeat_is_found():
+    found = pairs(("q", "a", 1.0), ("r", "a", 2.0), ("q", "b", 3.0), ("q", "a", 4.0))
+    keys = found.keys().tolist()
+    assert keys[0] == keys[3] and len(set(keys)) == 3
+    assert found.repeat()
+    kept = found.taken(np.array([False, True, True, True]))
+    assert not kept.repeat()
+    assert kept.frame("score").to_numpy().tolist() == [
+        ["r", "a", 2.0, 3], ["q", "b", 3.0, 4], ["q", "a", 4.0, 5]
+    ]  # fmt: skip
+    assert not Pairs.none().repeat()
+
+
+def test_pairs_of_several_files_come_one_after_the_other():
+    one, other = pairs(("q", "a", 1.0)), pairs(("r", "b", 2.0), ("q", "a", 3.0))
+    found = Pairs.joined([one, other])
+    assert found.frame("label").to_numpy().tolist() == [
+        ["q", "a", 1.0, 2], ["r", "b", 2.0, 2], ["q", "a", 3.0, 3]
+    ]  # fmt: skip
+    assert found.repeat()
+    assert Pairs.joined([one]) is one
+    assert found.ids("query_id").objects().tolist() == ["q", "r", "q"]
+    assert found.ids("doc_id").objects().tolist() == ["a", "b", "a"]

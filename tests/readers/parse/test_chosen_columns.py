@@ -6,9 +6,9 @@ import pytest
 
 import rankdash as rd
 from rankdash.cli import main
-from rankdash.errors import DataError
 from rankdash.loading import load
 from rankdash.readers import Source, guesses
+from tests.readers.reading import shown
 
 TABLE = (
     "query,document,relevance,second,why\n"
@@ -19,46 +19,49 @@ TABLE = (
 )
 
 
-def note(report, code: str) -> str:
-    [found] = [each for each in report.findings if each.code == code]
-    return f"{found.file}: {found.text}"
-
-
 def read(**choices):
     return load([Source("faq.csv", TABLE.encode())], **choices)
 
 
-def test_what_each_column_was_read_as_is_written_down():
-    assert note(read().report, "columns") == (
-        "faq.csv: Columns: query = query, document = document, label = relevance."
-    )
-
-
-def test_one_column_is_changed_and_the_others_are_as_guessed():
-    found = read(columns={"label": "second"})
-    assert list(found.dataset.qrels["label"]) == [0, 1, 1, 0]
-    assert note(found.report, "columns_chosen") == (
-        "faq.csv: Columns, as chosen: query = query, document = document, label = second."
-    )
-
-
-def test_a_column_can_be_given_another_part_or_none():
-    found = read(columns={"document": "why", "rank": "", "label": "relevance"})
-    assert "hours are there" in set(found.dataset.documents["text"])
-
-
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [({"label": "third"}, "has these columns: third"), ({"grade": "second"}, "grade")],
-)
-def test_a_column_or_part_that_is_not_there_is_refused(columns, said):
-    with pytest.raises(DataError, match=said):
-        read(columns=columns)
+def test_columns_are_as_guessed_or_as_chosen(approved):
+    files = {
+        "labels.csv": "Anfrage,Dok,Note\na,d1,1\na,d2,0\n",
+        "queries.csv": "Anfrage,Text\na,how to return\n",
+        "texts.csv": "Dok,Inhalt\nd1,send it back\nd2,shops\n",
+    }
+    german = {"query_id": "Anfrage", "doc_id": "Dok", "label": "Note", "query": "Text"}
+    cases = {
+        "as guessed": {"faq.csv": TABLE},
+        **{
+            f"chosen: {', '.join(f'{field} = {column}' for field, column in columns.items())}": (
+                {"faq.csv": TABLE}, {"columns": columns}
+            )
+            for columns in (
+                {"label": "second"}, {"document": "why", "rank": "", "label": "relevance"},
+                {"label": "third"}, {"grade": "second"},
+            )
+        },
+        "files of one set each take those that they have": (
+            files, {"columns": {**german, "document": "Inhalt"}}
+        ),
+        **{
+            f"labels of {first} and twice that": {
+                "a.csv": f"query,document,relevant\na,x y,{first}\na,z w,{first}{first}\n"
+            }
+            for first in ("abc", "1")
+        },
+    }  # fmt: skip
+    approved("readers/chosen_columns.en", shown(cases))
+    for choices, code in (({}, "columns"), ({"columns": {"label": "second"}}, "columns_chosen")):
+        [note] = [each for each in read(**choices).report.findings if each.code == code]
+        label = choices.get("columns", {"label": "relevance"})["label"]
+        assert note.text.endswith(f": query = query, document = document, label = {label}.")
 
 
 def test_the_commands_and_python_take_the_same(tmp_path, capsys):
-    path = tmp_path / "faq.csv"
+    path, odd = tmp_path / "faq.csv", tmp_path / "odd.csv"
     path.write_text(TABLE)
+    odd.write_text(TABLE.replace("query,document", "wer,was"))
     with pytest.warns(UserWarning, match="BM25"):
         made = rd.read(path, columns={"label": "second"})
     assert made.id == read(columns={"label": "second"}).dataset.id
@@ -68,96 +71,57 @@ def test_the_commands_and_python_take_the_same(tmp_path, capsys):
     )
     assert main(["check", str(path), "--columns", "label"]) == 2
     assert "--columns takes FIELD=COLUMN, not 'label'" in capsys.readouterr().err
-
-
-RIGHT = "Dok,Anfrage,Note,score\nd1,a,0,1\nd2,a,1,0\nd1,b,1,1\n"
-FOUND = "Anfrage,Dok,s,score\na,d1,1,9\na,d2,2,7\nb,d1,3,8\n"
-NAMES = ("query_id=Anfrage", "doc_id=Dok", "label=Note")
-
-
-@pytest.mark.parametrize(
-    ("columns", "mrr"),
-    [
-        (("score=s",), 1.0),
-        # Also a column of the labels, which says nothing of the ranking.
-        (("score=score",), 0.75),
-        ((), 0.75),
-    ],
-)
-def test_a_ranking_and_its_labels_each_take_the_columns_that_they_have(
-    columns, mrr, tmp_path, capsys
-):
-    labels, run, other = (tmp_path / name for name in ("labels.csv", "run.csv", "other.csv"))
-    labels.write_text(RIGHT)
-    run.write_text(FOUND)
-    other.write_text(FOUND)
-    chosen = ("--columns", *NAMES, *columns, "-m", "mrr", "--json")
-
-    def means(*arguments: str) -> list[float]:
-        assert main([*arguments, *chosen]) == 0
-        said = json.loads(capsys.readouterr().out)
-        if "systems" in said:
-            return [system["mean"]["mrr"] for system in said["systems"].values()]
-        return [row["mean"] for row in said["comparisons"]]
-
-    assert means("evaluate", str(labels), str(run)) == [mrr]
-    pair = ("--qrels", str(labels), "--baseline", str(run), "--challenger", str(other))
-    assert means("compare", *pair) == [mrr, mrr]
-    gated = ["gate", *pair, "--columns", *NAMES, *columns, "--min", "mrr=0.1", "--json"]
-    assert main(gated) == 1
-    [seen] = json.loads(capsys.readouterr().out)["conditions"]
-    assert (seen["value"], seen["reason"]) == (mrr, "too_few")
-
-
-def test_one_file_of_labels_and_ranking_takes_all_columns(tmp_path, capsys):
-    both = tmp_path / "both.csv"
-    both.write_text(RIGHT.replace("score", "s"))
-    chosen = ("--columns", *NAMES, "score=s", "-m", "mrr", "--json")
-    assert main(["evaluate", str(both), *chosen]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["systems"]["both"]["mean"]["mrr"] == 0.75
-
-
-def test_a_column_of_no_file_and_a_field_with_two_columns_are_refused(tmp_path, capsys):
-    labels, run = tmp_path / "labels.csv", tmp_path / "run.csv"
-    labels.write_text(RIGHT)
-    run.write_text(FOUND)
-    asked = ["evaluate", str(labels), str(run), "--columns", *NAMES]
-    assert main([*asked, "score=points"]) == 2
-    assert "No file has these columns: points." in capsys.readouterr().err
-    assert main([*asked, "score=s", "score=score"]) == 2
-    assert "--columns gives score two columns: s and score." in capsys.readouterr().err
-
-
-def test_files_of_one_set_each_take_the_columns_that_they_have():
-    sources = [
-        Source("labels.csv", b"Anfrage,Dok,Note\na,d1,1\na,d2,0\n"),
-        Source("queries.csv", b"Anfrage,Text\na,how to return\n"),
-        Source("texts.csv", b"Dok,Inhalt\nd1,send it back\nd2,shops\n"),
-    ]
-    chosen = {"query_id": "Anfrage", "doc_id": "Dok", "label": "Note", "query": "Text"}
-    found = load(sources, columns={**chosen, "document": "Inhalt"}).dataset
-    assert found.queries.to_dict("list") == {"query_id": ["a"], "text": ["how to return"]}
-    assert list(found.documents["text"]) == ["send it back", "shops"]
-    assert list(found.qrels["label"]) == [1, 0]
-
-
-def test_a_question_about_columns_names_the_guess(capsys, tmp_path):
-    path = tmp_path / "odd.csv"
-    path.write_text(TABLE.replace("query,document", "wer,was"))
-    assert main(["check", str(path)]) == 1
+    assert main(["check", str(odd)]) == 1
     said = capsys.readouterr().err
     assert "Guessed: query = " in said and "--columns query=…" in said
 
 
-@pytest.mark.parametrize(("first", "guessed"), [("abc", 0), ("1", 1)])
-def test_labels_that_are_none_are_refused_and_not_guessed_away(first, guessed):
-    rows = f"query,document,relevant\na,x y,{first}\na,z w,{first}{first}\n"
-    source = Source("a.csv", rows.encode())
-    assert len(guesses([source], 1_000)) == guessed
-    if not guessed:
-        with pytest.raises(DataError, match=r"number nor a known word: 2 \(lines 2, 3\)"):
-            load([source])
+RIGHT = "Dok,Anfrage,Note,score\nd1,a,0,1\nd2,a,1,0\nd1,b,1,1\n"
+FOUND = "Anfrage,Dok,s,score\na,d1,1,9\na,d2,2,7\nb,d1,3,8\n"
+NAMES = ("--columns", "query_id=Anfrage", "doc_id=Dok", "label=Note")
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    """Of labels, of a ranking, of the same again, and of both."""
+    contents = (RIGHT, FOUND, FOUND, RIGHT.replace("score", "s"))
+    for name, text in zip(("labels", "run", "other", "both"), contents, strict=True):
+        (tmp_path / f"{name}.csv").write_text(text)
+    return [str(tmp_path / f"{name}.csv") for name in ("labels", "run", "other", "both")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "mrr"),
+    # A column of the labels too says nothing of the ranking.
+    [(("score=s",), 1.0), (("score=score",), 0.75), ((), 0.75)],
+)
+def test_a_ranking_and_its_labels_each_take_the_columns_that_they_have(columns, mrr, files, capsys):
+    labels, run, other, _both = files
+    pair = ("--qrels", labels, "--baseline", run, "--challenger", other)
+
+    def said(code: int, *arguments: str):
+        assert main([*arguments, *NAMES, *columns, "--json"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    [system] = said(0, "evaluate", labels, run, "-m", "mrr")["systems"].values()
+    assert system["mean"]["mrr"] == mrr
+    rows = said(0, "compare", *pair, "-m", "mrr")["comparisons"]
+    assert [row["mean"] for row in rows] == [mrr, mrr]
+    [seen] = said(1, "gate", *pair, "--min", "mrr=0.1")["conditions"]
+    assert (seen["value"], seen["reason"]) == (mrr, "too_few")
+
+
+def test_one_file_takes_all_columns_and_others_are_refused(files, capsys):
+    labels, run, _other, both = files
+    assert main(["evaluate", both, *NAMES, "score=s", "-m", "mrr", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["systems"]["both"]["mean"]["mrr"] == 0.75
+    for columns, message in (
+        (["score=points"], "No file has these columns: points."),
+        (["score=s", "score=score"], "--columns gives score two columns: s and score."),
+    ):
+        assert main(["evaluate", labels, run, *NAMES, *columns]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_guess_holds_what_can_be_a_label_and_leaves_out_what_cannot():
@@ -168,7 +132,15 @@ def test_a_guess_holds_what_can_be_a_label_and_leaves_out_what_cannot():
 
 
 @pytest.mark.parametrize(
-    "data", [b"q1 0 d1 2\n", b"%PDF-1", b'{"q1": {"d1": 1}}', b"id,text\n1,a\n"]
+    "data",
+    [
+        b"q1 0 d1 2\n",
+        b"%PDF-1",
+        b'{"q1": {"d1": 1}}',
+        b"id,text\n1,a\n",
+        # Labels that are none are refused and not guessed away.
+        b"query,document,relevant\na,x y,abc\na,z w,abcabc\n",
+    ],
 )
 def test_no_guess_is_shown_where_nothing_is_guessed(data):
     assert guesses([Source("file", data)], 1_000) == []
