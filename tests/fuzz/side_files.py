@@ -71,6 +71,30 @@ max_hurt = 0.2
 [report]
 sections = ["systems"]
 """
+
+
+def _each(line: str) -> str:
+    """A line for each query and document."""
+    return "".join(
+        line.format(query=query, doc=doc, at=at, label=at % 3, rank=at + 1, draw=1 + at + 6 * place)
+        for place, query in enumerate(QUERIES)
+        for at, doc in enumerate(DOCUMENTS)
+    )
+
+
+RUN = _each("{query} Q0 {doc} {rank} -{at} bm25\n")
+ROWS = "query_id,query,doc_id,document,label\n" + _each(
+    "{query},how to return {at},{doc},text {at} of {doc},{label}\n"
+)
+RATED = "query_id,doc_id,label,rater,time\n" + _each(
+    "{query},{doc},{label},anna,2026-11-01T10:00:0{at}Z\n"
+)
+DRAWN = "query_id,doc_id,label,draw,probability\n" + _each(
+    "{query},{doc},{label},{draw},0.{rank}\n"
+)
+TIMINGS = "query_id,state,reason,latency_ms\n" + "".join(
+    f"{query},done,,{at * 1.5}\n" for at, query in enumerate(QUERIES)
+)
 WISH = {"data": "x", "settings": {"top": 10}}
 
 
@@ -167,60 +191,22 @@ def _read_grades(file: Path) -> None:
     read_judged(Source(file.name, file.read_bytes()))
 
 
-def _rated() -> bytes:
-    return b"query_id,doc_id,label,rater,time\n" + b"".join(
-        f"{query},{doc},{at % 3},anna,2026-11-01T10:00:0{at}Z\n".encode()
-        for query in QUERIES
-        for at, doc in enumerate(DOCUMENTS)
-    )
-
-
-def _drawn() -> bytes:
-    rows = (
-        f"{query},{doc},{at % 3},{1 + at + 6 * place},{0.5 / (1 + at)}\n"
-        for place, query in enumerate(QUERIES)
-        for at, doc in enumerate(DOCUMENTS)
-    )
-    return "".join(["query_id,doc_id,label,draw,probability\n", *rows]).encode()
-
-
-def _run_lines() -> str:
-    return "".join(
-        f"{query} Q0 {doc} {at + 1} {9 - at} bm25\n"
-        for query in QUERIES
-        for at, doc in enumerate(DOCUMENTS)
-    )
-
-
 def _read_drawn(file: Path) -> None:
     examine([Source(file.name, file.read_bytes())])
     run = file.with_name("run.trec")
-    run.write_text(_run_lines())
+    run.write_text(RUN)
     command("evaluate", "--qrels", file, "--run", run, "--metrics", "ndcg@3", "--format", "json")
-
-
-def _timings() -> bytes:
-    rows = (f"{query},done,,{at * 1.5}\n" for at, query in enumerate(QUERIES))
-    return "".join(["query_id,state,reason,latency_ms\n", *rows]).encode()
 
 
 def _shard() -> bytes:
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "rows.csv").write_text(_rows())
+        (place / "rows.csv").write_text(ROWS)
         command(
             *("rerank", "--data", place / "rows.csv", "--reranker", "bm25", "--shard", "1/1"),
             *("--out", place / "shard"),
         )
         return (place / "shard").read_bytes()
-
-
-def _rows() -> str:
-    return "query_id,query,doc_id,document,label\n" + "".join(
-        f"{query},how to return {at},{doc},text {at} of {doc},{at % 3}\n"
-        for query in QUERIES
-        for at, doc in enumerate(DOCUMENTS)
-    )
 
 
 def _read_shard(file: Path) -> None:
@@ -244,7 +230,7 @@ def _resume() -> bytes:
 def _workspace() -> bytes:
     with TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder))
-        made = keep_rows(workspace, _rows(), "rows")
+        made = keep_rows(workspace, ROWS, "rows")
         lists = [(query, DOCUMENTS, [9.0 - at for at in range(6)]) for query in QUERIES]
         keep_lists(workspace, made, lists, "run")
         written = io.BytesIO()
@@ -260,7 +246,7 @@ def _read_workspace(file: Path) -> None:
 
 def _read_settings(file: Path) -> None:
     (file.parent / "qrels.tsv").write_text("q0 0 d0 1\n")
-    (file.parent / "run.trec").write_text(_run_lines())
+    (file.parent / "run.trec").write_text(RUN)
     with chdir(file.parent):
         command("evaluate", "--qrels", "qrels.tsv", "--run", "run.trec", "--format", "json")
 
@@ -301,11 +287,13 @@ SIDE_FILES: dict[str, SideFile] = {
     "grades": SideFile("grades.csv", lambda: _grades("grades.csv"), _read_grades),
     "grades as JSON": SideFile("grades.jsonl", lambda: _grades("grades.jsonl"), _read_grades),
     "labels of raters": SideFile(
-        "rated.csv", _rated, lambda file: read_rated(Source(file.name, file.read_bytes()))
+        "rated.csv", RATED.encode, lambda file: read_rated(Source(file.name, file.read_bytes()))
     ),
-    "labels that were drawn": SideFile("drawn.csv", _drawn, _read_drawn),
+    "labels that were drawn": SideFile("drawn.csv", DRAWN.encode, _read_drawn),
     "timings": SideFile(
-        "timings.csv", _timings, lambda file: read_timings(Source(file.name, file.read_bytes()))
+        "timings.csv",
+        TIMINGS.encode,
+        lambda file: read_timings(Source(file.name, file.read_bytes())),
     ),
     "shard": SideFile("shard", _shard, _read_shard),
     "results": SideFile("results", _resume, lambda file: ResultsFile(file, WISH)),

@@ -3,6 +3,7 @@ and a remedy, whatever was changed: some of them here, ten times as many with `-
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ HOSTILE = {
     "no float": b"1e400",
     "null": b"null",
     "another type": b'{"a": [1]}',
+    "a zero": b'"a\\u0000b"',
 }
+PACKED = re.compile("parquet|arrow|xlsx|gz|zip|utf-16")
 _VALUE = re.compile(rb'"[^"\n]{0,40}"|(?<![\w.])\d[\d.]{0,20}')
 
 
@@ -59,14 +62,30 @@ def test_changed_files_beside_the_data_are_read_or_refused(kind, seeds):
     assert sum(_refused(kind, side_files.mutated(kind, seed)) for seed in seeds) > 0
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(8, marks=thorough)])
-@pytest.mark.parametrize("kind", [kind for kind in SIDE_FILES if kind != "workspace"])
-def test_whatever_stands_in_place_of_a_value(kind, most):
-    content = side_files.whole(kind)
+def hostile(content: bytes, most: int) -> Iterator[bytes]:
+    """The content with each hostile value in some of its places, `most` or a few more."""
     places = [found.span() for found in _VALUE.finditer(content)]
     for start, end in places[:: max(1, len(places) // most)]:
         for value in HOSTILE.values():
-            _refused(kind, content[:start] + value + content[end:])
+            yield content[:start] + value + content[end:]
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(8, marks=thorough)])
+@pytest.mark.parametrize("kind", [kind for kind in SIDE_FILES if kind != "workspace"])
+def test_whatever_stands_in_place_of_a_value_beside_the_data(kind, most):
+    for content in hostile(side_files.whole(kind), most):
+        _refused(kind, content)
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(8, marks=thorough)])
+@pytest.mark.parametrize("name", [name for name in FORMATS if not PACKED.search(name)])
+def test_whatever_stands_in_place_of_a_value_of_the_data(name, most):
+    for content in hostile(FORMATS[name], most):
+        try:
+            examine(sources(name, content))
+        except DataError as error:
+            assert error.file.startswith(("changed", "labels")) and error.remedy
+            error_text(error).encode()
 
 
 def _refused(kind: str, content: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 import decimal
 import io
-import json
 import struct
 import zipfile
 
@@ -20,10 +19,6 @@ COLUMNS = {
     "document": pa.array([f"d{row}" for row in range(ROWS)]),
     "label": pa.array([row % 2 for row in range(ROWS)]),
 }
-WRITTEN = ("json", "jsonl", "wrapped")
-JSON_ROWS = [
-    {"query": f"q{row // 3}", "document": f"d{row}", "label": row % 2} for row in range(ROWS)
-]
 
 
 def numbers(value: int, kind: pa.DataType, stored: pa.DataType | None = None) -> pa.Array:
@@ -96,54 +91,10 @@ def test_a_value_that_cannot_be_read_is_told_with_its_column(parse, kind):
     assert "leave it out" in told.value.remedy
 
 
-@pytest.mark.parametrize("field", ["extra", "query", "doc_id", "label", "score", "rank"])
-@pytest.mark.parametrize(
-    "value",
-    [10**399, -(10**399), "9" * 400, "1e400", "\ud800x", "x\udfff", "a\0b"],
-    ids=["number", "negative", "digits", "power", "half", "half behind", "zero"],
-)
-def test_odd_values_of_json(parse, value, field):
-    for write in WRITTEN:
-        accepted_or_told(
-            parse, "odd.json", written([{**row, field: value} for row in JSON_ROWS], write)
-        )
-
-
-@pytest.mark.parametrize("write", WRITTEN)
-def test_half_characters_in_names_of_columns(parse, found, write):
-    for name in ("\ud800k", "label\udc00", "\udfff"):
-        parsed = parse({"odd.json": written([{**row, name: 1} for row in JSON_ROWS], write)})
-        assert len(parsed.qrels) == ROWS
-        assert found(parsed, "half_characters").count == ROWS
-
-
-def test_numbers_of_ranx_that_no_float_holds(parse):
-    labels = {f"q{query}": {f"d{d}": 10**399 for d in range(3)} for query in range(3)}
-    assert accepted_or_told(parse, "odd.json", json.dumps(labels)) is not None
-
-
-@pytest.mark.parametrize("write", WRITTEN)
-@pytest.mark.parametrize("member", ["extra", "query", "label"])
-@pytest.mark.parametrize("levels", [90, 200, 100_000])
-def test_lists_inside_lists(parse, levels, member, write):
-    rows = written([{**row, member: "LISTS"} for row in JSON_ROWS], write)
-    for begin, end in (("[", "]"), ('{"a":', "}")):
-        nested = begin * levels + "1" + end * levels
-        error = accepted_or_told(parse, "odd.json", rows.replace('"LISTS"', nested))
-        if levels > 100:
-            assert isinstance(error, LimitError) and "deep inside each other" in error.message
-
-
 @pytest.mark.parametrize("content", ['{"a":' * 100_000, "[" * 100_000])
 def test_lists_that_never_end(parse, content):
     with pytest.raises(LimitError, match="deep inside each other"):
         parse({"odd": content})
-
-
-def written(rows: list[dict[str, object]], how: str) -> str:
-    if how == "jsonl":
-        return "\n".join(map(json.dumps, rows))
-    return json.dumps(rows if how == "json" else {"data": rows})
 
 
 def archive(*places: tuple[int, int, bytes], name: str = "a.csv") -> bytes:

@@ -145,30 +145,6 @@ def test_even_and_uneven_files_are_read_alike(parse):
     pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "counts", "shape"),
-    [
-        ("q1 Q0 d1 1 2.5 x", "of another form", (1, 1), "run"),
-        ("q1 Q0 d1 1 2.5 x", "of another form", (1, 2), None),
-        ("q1 0 d1 1", "of another form", (1, 1), "qrels"),
-        ("q1 0 d1 1", "of another form", (1, 2), None),
-        ("q1 0 d1 superb", "of another form", (1, 1), "qrels"),
-        ("q1 7 d1 superb", "of another form", (1, 1), None),
-        ("q1 d1 1", "of another form", (8, 2), "plain"),
-        ("q1 d1 1", "of another form", (7, 2), None),
-    ],
-)
-def test_so_many_lines_of_a_form_are_enough(good, bad, counts, shape):
-    """Half of the lines of runs and qrels, four fifths of three fields."""
-    lines = [good] * counts[0] + [bad] * counts[1]
-    assert shape_of("\n".join(lines)) == shape
-
-
-@pytest.mark.parametrize(("header", "shape"), [("qid d0 1", "plain"), ("qid docid 1", None)])
-def test_two_names_make_a_header(header, shape):
-    assert shape_of("\n".join([header, *["q1 d1 1"] * 9])) == shape
-
-
 @pytest.mark.parametrize(("tabbed", "whole"), [(8, True), (7, False)])
 def test_ids_hold_blanks_where_four_fifths_of_the_lines_have_tabs(parse, tabbed, whole):
     lines = [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
@@ -192,37 +168,53 @@ def test_one_padded_line_makes_blanks_separate(text, queries):
     assert table.frame["query_id"].tolist() == queries
 
 
+RUN_LINE, QRELS_LINE, PLAIN, OTHER = "q1 Q0 d1 1 2.5 x", "q1 0 d1 1", "q1 d1 1", "of another form"
+
+
 @pytest.mark.parametrize(
-    ("line", "shape"),
+    ("lines", "shape"),
     [
-        ("q1 Q0 d1 1 2.5 x", "run"),
-        ("q1 any d1 1 2.5 x", "run"),
-        ("q1 Q0 d1 one 2.5 x", None),
-        ("q1 Q0 d1 1 high x", None),
-        ("q1 Q0 d1 1 2.5", "run"),
-        ("q1 q0 d1 one 2.5", "run"),
-        ("q1 0 d1 1 2.5", "run"),
-        ("q1 1 d1 1 2.5", None),
-        ("q1 Q0 d1 1 high", None),
-        ("q1 Q0 d1 1 2.5 x y", "run"),
-        ("q1 d1 1", "plain"),
-        (f"{'q' * 100} d1 1", "plain"),
-        (f"{'q' * 101} d1 1", None),
-        (f"q1 {'d' * 101} 1", None),
-        ("q1\td 1\t1", None),
-        ("文 d1 1", None),
-        ("q1 d1 one", None),
-        ("q1 d1 1 2", None),
-        ("q1 0 d1 1", "qrels"),
-        ("q1 12 d1 1", "qrels"),
-        ("q1 q1 d1 2.5", "qrels"),
-        ("q1 q1 d1 superb", None),
-        ("q1 0 d1 superb", "qrels"),
-        ("q1 7 d1 relevant", "qrels"),
-        ("q1 x d1 1", None),
-        ("q1 0 d1", None),
+        ([RUN_LINE], "run"),
+        (["q1 any d1 1 2.5 x"], "run"),
+        (["q1 Q0 d1 one 2.5 x"], None),
+        (["q1 Q0 d1 1 high x"], None),
+        (["q1 Q0 d1 1 2.5"], "run"),
+        (["q1 q0 d1 one 2.5"], "run"),
+        (["q1 0 d1 1 2.5"], "run"),
+        (["q1 1 d1 1 2.5"], None),
+        (["q1 Q0 d1 1 high"], None),
+        (["q1 Q0 d1 1 2.5 x y"], "run"),
+        # Two short ids and a number are plain labels.
+        ([PLAIN], "plain"),
+        ([f"{'q' * 100} d1 1"], "plain"),
+        ([f"{'q' * 101} d1 1"], None),
+        ([f"q1 {'d' * 101} 1"], None),
+        (["q1\td 1\t1"], None),
+        (["文 d1 1"], None),
+        (["q1 d1 one"], None),
+        (["q1 d1 1 2"], None),
+        # A label of qrels stands behind an iteration.
+        ([QRELS_LINE], "qrels"),
+        (["q1 12 d1 1"], "qrels"),
+        (["q1 q1 d1 2.5"], "qrels"),
+        (["q1 q1 d1 superb"], None),
+        (["q1 0 d1 superb"], "qrels"),
+        (["q1 7 d1 relevant"], "qrels"),
+        (["q1 x d1 1"], None),
+        (["q1 0 d1"], None),
+        # Half of the lines of runs and qrels are enough, four fifths of three fields.
+        ([RUN_LINE, OTHER], "run"),
+        ([RUN_LINE, OTHER, OTHER], None),
+        ([QRELS_LINE, OTHER], "qrels"),
+        ([QRELS_LINE, OTHER, OTHER], None),
+        (["q1 0 d1 superb", OTHER], "qrels"),
+        (["q1 7 d1 superb", OTHER], None),
+        ([PLAIN] * 8 + [OTHER] * 2, "plain"),
+        ([PLAIN] * 7 + [OTHER] * 2, None),
+        # Two names make a header.
+        (["qid d0 1", *[PLAIN] * 9], "plain"),
+        (["qid docid 1", *[PLAIN] * 9], None),
     ],
 )
-def test_a_line_has_the_fields_of_a_run_of_qrels_or_of_plain_labels(line, shape):
-    """Two short ids and a number are plain labels; a label of qrels stands behind an iteration."""
-    assert shape_of(line) == shape
+def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(lines, shape):
+    assert shape_of("\n".join(lines)) == shape

@@ -207,12 +207,15 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
             }
             for name, text in (
                 ("labels", "q1 0 d1 1\nq2 0 d2 0\n"), ("rankings", "q9 Q0 d9 1 1 x\n"),
-                ("pairs", '[{"query-id": "q8", "corpus-ids": ["d8"]}]'),
             )
         },
         "one id that is spoken of is enough": {
             "one.csv": "query_id,query\nx,a\n", "two.csv": "query_id,query\nq1,b\n",
             "labels": "q1 0 d1 1\n",
+        },
+        "also if only a pair speaks of it": {
+            "one.csv": "query_id,query\nx,a\n", "labels": "q1 0 d1 1\n",
+            "pairs.csv": "query_id,doc_id\nx,d1\n",
         },
         "a file of texts and labels speaks for itself": {
             "both.csv": "query_id,query,doc_id,label\nx,a,d1,1\n", "run": "q9 Q0 d9 1 1 x\n"
