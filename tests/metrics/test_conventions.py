@@ -50,6 +50,19 @@ EVALUATED = {
     "failed, in one file": (
         {"a": [1]}, ["ndcg"], {"b": [1]}, ({"queries": "both", "left_out": {"b": "failed"}},)
     ),
+    "every query has a state": (
+        {"good": [1], "empty": [0], "tried": [1]}, ["ndcg@10", "judged@10"],
+        {"absent": [1], "broken": [1]}, ({"left_out": {"broken": "failed", "tried": "skipped"}},),
+    ),
+    # Only some leave no trace of the others.
+    "queries without labels": (
+        {"a": [1], "b": [0, 1], "stray": [None]}, ["mrr"], {"absent": [1]},
+        ({}, {"only": ["b", "unknown"]}),
+    ),
+    "failed, with nothing relevant": (
+        {"a": [0], "b": [0]}, ["mrr"], {},
+        ({"left_out": {"a": "failed"}, "no_relevant": "count"},),
+    ),
     "MRR where nothing was found": (
         {"a": [1, 0, 0], "b": [0, 0, 1]}, ["mrr@2", "mrr"], {},
         ({"mrr_none": "zero"}, {"mrr_none": "skip"}),

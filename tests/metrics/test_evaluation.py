@@ -7,7 +7,6 @@ import pytest
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import (
-    STATES,
     Conventions,
     evaluate,
     judge,
@@ -20,43 +19,6 @@ from rankdash.ranking.ranking import Ranking
 
 def labels_frame(*rows):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
-
-
-def test_states_add_up_and_every_query_has_one(evaluation_of):
-    evaluation = evaluation_of(
-        {"good": [1], "empty": [0], "tried": [1]},
-        ["ndcg@10", "judged@10"],
-        {"absent": [1], "broken": [1]},
-        left_out={"broken": "failed", "tried": "skipped"},
-    )
-    assert dict(zip(evaluation.query_ids, evaluation.states, strict=True)) == {
-        "good": "scored",
-        "empty": "no_relevant",
-        "tried": "skipped",
-        "absent": "missing",
-        "broken": "failed",
-    }
-    states = [evaluation.counts[state] for state in STATES if state != "undefined"]
-    assert sum(states) == evaluation.counts["queries"] == 5
-    assert evaluation.mean("ndcg@10") == 0.5
-
-
-def test_only_leaves_no_trace_of_the_others(evaluation_of):
-    lists = {"a": [1], "b": [0, 1], "stray": [None]}
-    whole = evaluation_of(lists, ["mrr"], {"absent": [1]})
-    assert (list(whole.query_ids), whole.counts["unlabelled"]) == (["a", "b", "absent"], 1)
-    evaluation = evaluation_of(lists, ["mrr"], {"absent": [1]}, only=["b", "unknown"])
-    assert list(evaluation.query_ids) == ["b"]
-    assert evaluation.counts["queries"] == 1
-    assert evaluation.counts["unlabelled"] == evaluation.counts["missing"] == 0
-
-
-@pytest.mark.parametrize(("only", "tied"), [(None, 2), (["a", "b"], 1), (["b"], 0), (["c"], 1)])
-def test_tied_queries_are_counted_among_those_evaluated(only, tied):
-    lists = {"a": [1.0, 1.0], "b": [2.0, 1.0], "c": [1.0, 1.0]}
-    ranking = Ranking.from_lists((query, ["x", "y"], scores) for query, scores in lists.items())
-    qrels = pd.DataFrame({"query_id": list(lists), "doc_id": "x", "label": 1.0})
-    assert evaluate(judge(ranking, qrels), ["mrr"], only=only).counts["tied"] == tied
 
 
 def test_mean_of_a_measure_that_was_not_evaluated(evaluation_of):
@@ -76,13 +38,6 @@ def test_nothing_to_evaluate():
     assert evaluation.means() == {"ndcg@10": 0.0, "err": 0.0}
 
 
-def test_a_ranking_that_keeps_the_order_given_below_a_depth():
-    ranking = Ranking.from_lists([("q", ["a", "b", "c"], [2.0, np.nan, np.nan])])
-    judged = judge(ranking, labels_frame(("q", "c", 1)))
-    assert evaluate(judged, ["mrr"]).mean("mrr") == 1 / 3
-    assert judged.tied.tolist() == [False]
-
-
 def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
     rng = np.random.default_rng(2)
     lists = {f"q{n}": list(rng.integers(0, 3, 20)) for n in range(30)}
@@ -94,35 +49,11 @@ def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
     pd.testing.assert_frame_equal(many.wide().sort_index(), few.wide().sort_index())
 
 
-def test_a_failed_query_stays_failed_also_where_it_has_nothing_relevant(evaluation_of):
-    evaluation = evaluation_of(
-        {"a": [0], "b": [0]}, ["mrr"], left_out={"a": "failed"}, no_relevant="count"
-    )
-    assert evaluation.wide().to_numpy(dtype=object).tolist() == [
-        [pytest.approx(np.nan, nan_ok=True), "failed"],
-        [0.0, "no_relevant"],
-    ]
-    assert list(evaluation.frame()["state"]) == ["failed", "no_relevant"]
-
-
 def test_a_spec_may_say_the_threshold_that_is_in_force_and_no_other(evaluation_of):
     evaluation = evaluation_of({"a": [1, 2]}, ["map"], threshold=2.0)
     assert evaluation.mean("AP(rel=2)") == 0.5
     with pytest.raises(SpecError, match="given as 2 and as 1"):
         evaluation.mean("AP(rel=1)")
-
-
-def test_queries_of_one_table_without_a_label_are_told():
-    frame = pd.DataFrame(
-        {
-            "query_id": list("aabc"),
-            "doc_id": list("xyxx"),
-            "score": 1.0,
-            "label": [np.nan, 0, 1, np.nan],
-        }
-    )
-    judged = judge_frame(frame)
-    assert (list(judged.query_ids), judged.unlabelled) == (["a", "b"], ("c",))
 
 
 def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_of):
@@ -272,3 +203,21 @@ def test_frames(evaluation_of):
     wide = evaluation.wide()
     assert (list(wide.columns), wide.index.name) == (["mrr", "precision@1", "state"], "query_id")
     assert evaluation.means() == {"mrr": 0.75, "precision@1": 0.5}
+
+
+@pytest.mark.parametrize(("only", "tied"), [(None, 2), (["a", "b"], 1), (["b"], 0), (["c"], 1)])
+def test_tied_queries_are_counted_among_those_evaluated(only, tied):
+    """Documents below a depth, which have no score, are not tied."""
+    lists = {"a": [1.0, 1.0], "b": [2.0, 1.0], "c": [1.0, 1.0]}
+    ranking = Ranking.from_lists(
+        (query, ["x", "y", "u", "v"], [*scores, np.nan, np.nan]) for query, scores in lists.items()
+    )
+    qrels = pd.DataFrame({"query_id": list(lists), "doc_id": "v", "label": 1.0})
+    found = evaluate(judge(ranking, qrels), ["mrr"], only=only)
+    assert (found.counts["tied"], found.mean("mrr")) == (tied, 1 / 4)
+
+
+def test_queries_of_one_table_without_a_label_are_told():
+    frame = pd.DataFrame({"query_id": list("aabc"), "doc_id": list("xyxx"), "score": 1.0})
+    judged = judge_frame(frame.assign(label=[np.nan, 0, 1, np.nan]))
+    assert (list(judged.query_ids), judged.unlabelled) == (["a", "b"], ("c",))

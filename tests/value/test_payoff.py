@@ -328,16 +328,6 @@ def test_at_the_break_even_traffic_nothing_is_won_or_lost(gain: float, cost: flo
     )
 
 
-def test_intervals_are_the_formula_at_the_ends_of_the_gain_and_hold_the_price_fixed():
-    came = outcome(option(), PUBLISHED)
-    low, high = ((RISE + by) * 1000 * DAYS_PER_MONTH for by in (-0.1, 0.1))
-    assert (came.value_per_month.low, came.value_per_month.high) == pytest.approx((low, high))
-    assert came.roi.low == pytest.approx(low / (100 * DAYS_PER_MONTH) - 1)
-    # The higher the gain, the less each percent of it has to bring.
-    even = came.break_even_elasticity
-    assert (even.low, even.high) == pytest.approx((0.1 / (RISE + 0.1), 0.1 / (RISE - 0.1)))
-
-
 anything = st.builds(
     Assumptions,
     **{

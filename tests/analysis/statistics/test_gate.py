@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from rankdash.analysis.labelling.estimate import Estimate
 from rankdash.analysis.statistics.comparison import compare
@@ -246,29 +245,3 @@ def told(found) -> dict[str, object]:
 def test_conditions_are_parsed_or_refused_and_decided_by_the_right_number(approved):
     approved("analysis/conditions", results(PARSED))
     approved("analysis/gate", results(DECIDED, told))
-
-
-def test_the_limits_are_one_sided():
-    settings = settings_at(0.95)
-    assert settings.level == pytest.approx(0.9)
-    assert confidence_of(settings) == pytest.approx(0.95)
-    rng = np.random.default_rng(1)
-    base = [int(place) for place in rng.integers(1, 6, 200)]
-    low = outcome("min", 0.0, compared(base, base)).low
-    values = 1 / np.array(base)
-    # The one-sided t limit, which the bootstrap comes near to with so many queries.
-    assert low == pytest.approx(values.mean() - 1.653 * values.std(ddof=1) / 200**0.5, abs=0.003)
-
-
-def test_limits_of_a_quantile_are_order_statistics_that_hold_it_as_often_as_stated():
-    rng = np.random.default_rng(3)
-    comparison = compared([1] * 10, [1] * 10)
-    draws = [
-        outcome("max", 1.0, comparison, timed(rng.uniform(0, 1, 80).tolist()), "p50_ms")
-        for _ in range(400)
-    ]
-    assert 0.93 <= np.mean([draw.high >= 0.5 for draw in draws]) <= 1
-    assert 0.93 <= np.mean([draw.low <= 0.5 for draw in draws]) <= 1
-    few = outcome("max", 1.0, comparison, timed([1.0] * 20), "p95_ms")
-    # 0.95 to the power of 20 is more than 5 %: all may be below the quantile.
-    assert math.isnan(few.high)
