@@ -146,7 +146,7 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     name=st.sampled_from(EVERY),
     k=st.sampled_from((None, 2)),
 )
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
     rules, spec = Conventions(no_relevant="count"), spelled(name, k)
 
