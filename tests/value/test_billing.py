@@ -26,7 +26,7 @@ WORKED = [
     (12, 100, 200, 21_200, 1.06, 0.53, 2.12, 5.64),
     (30, 100, 500, 53_000, 2.65, 1.325, 5.30, 12.00),
 ]
-SEARCHES, TOKENS = Price(2.00, "search"), Price(0.05, "tokens")
+SEARCHES = Price(2.00, "search")
 LOAD, SHORT = Load(12, 100, 60), Load(10, 1, 90)
 
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.statistics.significance import corrected
-from rankdash.metrics import Evaluation, parse_measure
+from rankdash.metrics import Evaluation
 from tests.lists import evaluation
 from tests.results import results
 
 QUERIES = [f"q{n}" for n in range(20)]
-MEASURE = parse_measure("ndcg@10")
 FAST = StatisticsSettings(resamples=500)
 
 
