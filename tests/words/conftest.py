@@ -1,28 +1,11 @@
 """Each text is rendered in English and in Chinese and compared with the approved one."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
 
 import pytest
 
 from rankdash.i18n import speaking
-from rankdash.words import prices
 from tests.approved import table
-
-TODAY = date(2026, 11, 1)
-
-
-@pytest.fixture(autouse=True)
-def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test ends on another day than it began."""
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            assert tz is UTC
-            return cls(*TODAY.timetuple()[:3], tzinfo=tz)
-
-    monkeypatch.setattr(prices, "datetime", Clock)
 
 
 def _lines(said: object) -> str:

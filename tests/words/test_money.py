@@ -22,7 +22,7 @@ from rankdash.value.price_list import (
 )
 from rankdash.words import assumptions, prices
 from rankdash.words.money import money, symbol
-from tests.words.conftest import TODAY
+from tests.conftest import TODAY
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
 BY_KEY = {each.key: each for each in shipped()}
