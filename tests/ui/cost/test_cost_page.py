@@ -163,6 +163,10 @@ def without_interval(study, _options, choice, assumed):
     cost_scenarios.draw(study, made, assumed)
 
 
+def depth_of_baseline(study, options, _choice, _assumed):
+    cost_sensitivity.depths(study, options[0])
+
+
 PARTS = {
     "swings": lambda study, _o, choice, assumed: cost_sensitivity.swings(study, choice, assumed),
     "map": lambda _s, _o, choice, assumed: cost_sensitivity.where_it_pays(choice, assumed),
@@ -205,6 +209,7 @@ def test_each_part_of_the_page(sets, approved, lang):
         for (name, why), changed in SHOWN.items()
         if lang == "en" or why == "usual"
     }
+    found["depth: of the baseline"] = page_text(shown(sets, depth_of_baseline, lang=lang))
     found["a gain without an interval"] = page_text(shown(sets, without_interval, lang=lang))
     approved(f"pages/cost_parts.{lang}", table(found))
 

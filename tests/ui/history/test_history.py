@@ -104,8 +104,10 @@ def sets(tmp_path_factory):
         RunNotes(workspace).keep("pin", HOSTILE)
         with workspace.database.writing() as db:
             db.execute("UPDATE run_notes SET changed = '2026-12-11T10:00:00+00:00'")
-        keep(workspace, found["one"], "single", 0, **day(1))
-        keep(workspace, found["one"], "twin", 0, **day(2))
+        for place, name in enumerate(("single", "twin"), 1):
+            keep(workspace, found["one"], name, 0, settings=SETTINGS, **day(place))
+        for place, (name, n) in enumerate({"lacks one": 15, "lacks two": 14}.items(), 5):
+            keep(workspace, found["times"], name, 1, range(n), state="done", **day(place))
         yield found
 
 
@@ -114,6 +116,7 @@ CASES = {
     "corrected, 90% intervals": {"correction": "bh", "level": "0.9"},
     "every run on the line": {"line": "every"},
     "two, and what differs": {"runs": ["old", "again"]},
+    "a run and the first stage": {"runs": [FIRST_STAGE, "old"]},
     "three": {"runs": ["again", "old", "look"]},
     "what a link names and is not there": {"runs": ["gone", "old"]},
     "no query in common": {"of": "apart", "base": "first four", "line": "every"},
