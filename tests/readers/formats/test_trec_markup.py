@@ -108,6 +108,8 @@ def table(text: str):
         ("<topic number='7'><question>How?</question><query>short</query></topic>", ["7", "short"]),
         ("<topic id='x7'>all of it<narr>no</narr></topic>", ["x7", "all of it"]),
         ("<top><num>Topic: 000</top>", ["0", None]),
+        # The number inside counts before an attribute.
+        ("<topic id='9'><num>7<title>c</topic>", ["7", "c"]),
     ],
 )  # fmt: skip
 def test_a_document_and_a_topic_have_their_own_parts(text, row):
