@@ -62,6 +62,13 @@ def decided(queries: int = 60) -> Study:
     return study_of(data, replace(run, queries=timed), cutoff=3)
 
 
+def failed(study: Study) -> Study:
+    """The same where the run has no result."""
+    run = study.run(study.challengers[0])
+    lost = replace(run, queries=run.queries.assign(state="failed", reason="why"))
+    return study_of(study.dataset, lost, cutoff=study.cutoff)
+
+
 SURE = decided()
 UNPROVEN = moved([(2, 1)] * 10 + [(1, 2)] * 10)
 PROVEN = moved([(2, 1)] * 20)
@@ -127,6 +134,7 @@ WHOLE = {
     "a gain within the loss": (skipped(moved([(12, 11)] * 20)), {"loss": "0.05"}),
     "no gain": (skipped(moved([(12, 11), (11, 12)] * 10)), {"loss": "0.05"}),
     "the first stage itself": (partial(skipping_view.draw, SURE, FIRST_STAGE), {}),
+    "every query failed": (skipped(failed(SURE)), {}),
 }
 
 
