@@ -48,23 +48,28 @@ _CANNOT_TELL = (
 
 
 def read_rated(
-    source: Source, *, limits: ReadLimits | None = None
+    source: Source, *, rater: str = "", limits: ReadLimits | None = None
 ) -> tuple[pd.DataFrame, list[Finding]] | None:
     """Every row with a label or "cannot tell" (also "unsure", "unknown" or "skip"): query_id,
-    doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" where there is none).
-    None for a file without a column of raters, or of ids and labels.
+    doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" if there is none).
+    None for a file without columns of ids and labels, and for one without a column of raters in
+    which no row says "cannot tell".
+
+    rater: whose labels these are, whatever the file says.
 
     Raises FormatError and LimitError as the other readers do, and DataError with the line for a row
     without an id, or whose label is no label.
     """
     table = tables_of(source, limits or ReadLimits())[0]
     frame = table.frame
-    rater, time = _column(table, _RATERS), _column(table, _TIMES)
+    column, time = None if rater else _column(table, _RATERS), _column(table, _TIMES)
     fields = dict(table.fields) if table.fields is not None else fields_of(frame)
-    if rater is None or not {"query_id", "doc_id", "label"} <= set(fields):
+    if not {"query_id", "doc_id", "label"} <= set(fields):
         return None
     cells = frame[fields["label"]].to_numpy(dtype=object)
     unsure = np.array([plain(cell or "") in _CANNOT_TELL for cell in cells], dtype=bool)
+    if column is None and not unsure.any():
+        return None
     filled = ~blank(cells)
     told = cells.copy()
     told[unsure] = None
@@ -75,7 +80,7 @@ def read_rated(
             "query_id": frame[fields["query_id"]].to_numpy(dtype=object),
             "doc_id": frame[fields["doc_id"]].to_numpy(dtype=object),
             "label": values,
-            "rater": [(cell or "").strip() for cell in frame[rater]],
+            "rater": rater if column is None else [(each or "").strip() for each in frame[column]],
             "time": _moments(frame[time]) if time is not None else "",
         }
     )

@@ -25,9 +25,9 @@ def told(read: Callable[[], tuple[pd.DataFrame, object] | None]) -> str:
 
 
 def test_labels_of_several_people_say_who_and_when(approved):
-    def rated(head: str, *rows: str, limits: ReadLimits | None = None) -> str:
-        text = "".join(f"{row}\n" for row in (head, *rows))
-        return told(lambda: read_rated(Source("labels.csv", text.encode()), limits=limits))
+    def rated(head: str, *rows: str, limits: ReadLimits | None = None, rater: str = "") -> str:
+        source = Source("labels.csv", "".join(f"{row}\n" for row in (head, *rows)).encode())
+        return told(lambda: read_rated(source, rater=rater, limits=limits))
 
     head, cells = "query_id,doc_id,label,rater", {"query_id": "q1", "label": "1", "rater": "Ann"}
     two = (head, "q1,d1,1,Ann", "q1,d2,1,Ann")
@@ -60,6 +60,10 @@ def test_labels_of_several_people_say_who_and_when(approved):
             f"{word} is no label": rated(head, f"q1,d1,{word},Ann", "q1,d2,0,Ann")
             for word in ("cannot tell", "Unsure", "skip", "not sure", "不确定")
         },
+        "without a name, if one cannot tell": rated(
+            "query_id,doc_id,label", "q1,d1,skip", "q1,d2,1", rater=""
+        ),
+        "a name that is given": rated(head, "q1,d1,skip,Ann", "q1,d2,1,Bo", rater="Cid"),
         "an empty label is none and its row needs no ids": rated(
             head, "q1,,,Ann", "q1,d1,1,Ann", ",d2,,Bo"
         ),

@@ -271,12 +271,19 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
         table = pd.DataFrame([[*pair, label]], columns=list(COLUMNS[:3]))
         return table.assign(rater=arguments.rater, time=now)
     sources = sources_at([arguments.labels])
-    rated = read_rated(sources[0]) if len(sources) == 1 and not arguments.rater else None
+    rated = read_rated(sources[0], rater=arguments.rater) if len(sources) == 1 else None
     if rated is None:
         table = labels_of(arguments.labels, arguments, sources)
         return table.assign(rater=arguments.rater, time=now)
-    warn(rated[1])
-    return rated[0]
+    table, findings = rated
+    if arguments.rater or not table["rater"].any():
+        # Of one person: several labels of a pair are settled as those of any file.
+        unsure = table[table["label"].isna()]
+        labels = [labels_of(arguments.labels, arguments, sources)] * (len(unsure) < len(table))
+        once = pd.concat([*labels, unsure], ignore_index=True).drop_duplicates(list(COLUMNS[:2]))
+        return once.assign(rater=arguments.rater, time=now)
+    warn(findings)
+    return table
 
 
 def tell(arguments: argparse.Namespace) -> int:
