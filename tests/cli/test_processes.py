@@ -22,7 +22,7 @@ from rankdash.runs.relay import RelayedWorker, obey
 from rankdash.store import Workspace
 
 SERVER = """
-import json, os, socket, sys, threading
+import json, os, socket, sys, threading, time
 
 def answer(connection):
     head = b""
@@ -62,6 +62,8 @@ def answer(connection):
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 with open(os.environ["PIDS"], "a") as pids:
     pids.write(f"{os.getpid()}\\n")
+while os.path.exists(os.environ["PIDS"] + ".held"):
+    time.sleep(0.01)
 with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1]))) as listener:
     while True:
         threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
@@ -233,15 +235,20 @@ def test_uploads_large_answers_and_what_is_said_after_an_upgrade_go_through_whol
     fronted(scenario)
 
 
-def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted, capfd):
+def test_a_server_that_ends_is_started_again_and_others_serve_until_then(fronted, capfd, tmp_path):
+    held = tmp_path / "pids.held"
+
     async def scenario(browser: Browser) -> None:
         await all_up(browser)
         _, first = await browser.ask()
         before = browser.cookie
+        # However soon the next one is started, it serves only when it is let.
+        held.touch()
         answer, _ = await browser.ask("/die")
         assert answer == ""
         _, second = await browser.ask()
         assert second["pid"] != first["pid"] and browser.cookie != before
+        held.unlink()
         third = second
         while third["pid"] == second["pid"]:
             browser.cookie = before
