@@ -53,7 +53,7 @@ def read_rated(
     """Every row with a label or "cannot tell" (also "unsure", "unknown" or "skip"): query_id,
     doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" if there is none).
     None for a file without columns of ids and labels, and for one without a column of raters in
-    which no row says "cannot tell".
+    which no label is "cannot tell".
 
     rater: whose labels these are, whatever the file says.
 

@@ -277,7 +277,7 @@ def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
         return table.assign(rater=arguments.rater, time=now)
     table, findings = rated
     if arguments.rater or not table["rater"].any():
-        # Of one person: several labels of a pair are settled as those of any file.
+        # Labels of one person: conflicts are resolved as in any file.
         unsure = table[table["label"].isna()]
         labels = [labels_of(arguments.labels, arguments, sources)] * (len(unsure) < len(table))
         once = pd.concat([*labels, unsure], ignore_index=True).drop_duplicates(list(COLUMNS[:2]))

@@ -101,7 +101,7 @@ def cards(study: Study, system: str) -> None:
         proven = row["verdict"] in ("better", "small", "worse")
         gain: Colour = "blue" if row["delta"] > 0 else "orange"
         text = percent_change if share else signed
-        # Without a comparison there is no arrow either.
+        # No arrow without a comparison.
         change = text(row["delta"]) if not alone and math.isfinite(row["delta"]) else None
         column.metric(
             metric_title(spec),
