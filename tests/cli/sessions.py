@@ -10,9 +10,15 @@
     t times.json …  timings: for each of these queries a latency, or its state, such as failed
     $ rankdash …    a command, with `< FILE` for its standard input, and then
                     `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
-    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILE`,
-                    `ls`, and `zip FILE NAME=FILE …`
+    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILES`, `ls`,
+                    `cut FILES` of a half line at the end of the first of them, and
+                    `zip FILE NAME=FILE …`
     $ robot PLAN N  labels the next N pairs by the sample's labels, all but the fourth
+    $ keep FILE N   stores a file as the data set N of the workspace
+    $ set NAME=TEXT an environment variable
+    $ service …     how the service at SERVER answers next: `ok*3`, `500`, `html`; or from now on:
+                    `key=TEXT`, `says=LINE/LINE|…` or `uncounted`; requests are counted anew
+    $ requests      how many the service got, their keys, and the last prompt
 
 Below stands what was written, indented; `!` before standard error, `→` before an exit code but 0.
 What a machine or a day may change is masked: durations, the version, digits beyond the seventh.
@@ -25,7 +31,7 @@ import shlex
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import count, takewhile
+from itertools import count, cycle, takewhile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -33,7 +39,11 @@ from xml.etree import ElementTree
 import pytest
 
 from rankdash import __version__
+from rankdash.loading import load
+from rankdash.readers import sources_from_path
+from rankdash.store import Workspace
 from tests.cli import drawn
+from tests.rerankers.loopback import Server, running
 from tests.sets import ROOT
 from tests.surfaces.reading import Page
 
@@ -47,18 +57,25 @@ _TAKEN = re.compile(r"[\d.,]+ (ms|kB|MB|GB|pairs a second|s(?= left|\b))")
 
 def play(session: str, run: Callable, monkeypatch: pytest.MonkeyPatch) -> str:
     """The session with what its commands write now, in the current folder, which is empty."""
+    with running() as server:
+        return _play(session, run, monkeypatch, server)
+
+
+def _play(session: str, run: Callable, monkeypatch: pytest.MonkeyPatch, server: Server) -> str:
     lines = [line for line in session.splitlines() if line[:1].strip()]
     written: list[str] = []
     for at, line in enumerate(lines):
         if line.startswith("#") and written:
             written.append("")
         written.append(line)
-        shown = _done(line, lines[at + 1 :], run, monkeypatch)
+        shown = _done(line, lines[at + 1 :], run, monkeypatch, server)
         written += [f"    {each}".rstrip() for each in shown]
     return "\n".join(written) + "\n"
 
 
-def _done(line: str, below: list[str], run: Callable, patch: pytest.MonkeyPatch) -> list[str]:
+def _done(
+    line: str, below: list[str], run: Callable, patch: pytest.MonkeyPatch, server: Server
+) -> list[str]:
     name, *rest = line[2:].replace("\\e", "\x1b").split(" ")
     match line[0]:
         case "&":
@@ -72,7 +89,9 @@ def _done(line: str, below: list[str], run: Callable, patch: pytest.MonkeyPatch)
         case "t":
             Path(name).write_text(json.dumps([*map(_timed, count(), _times(rest))]))
         case "$":
-            return _command(shlex.split(" ".join([name, *rest])), run, patch)
+            typed = " ".join([name, *rest]).replace("SERVER", server.url)
+            shown = _command(shlex.split(typed), run, patch, server)
+            return [each.replace(server.url[7:], "SERVER") for each in shown]
     return []
 
 
@@ -94,17 +113,48 @@ def _timed(query: int, text: str) -> dict[str, object]:
     return {"query_id": f"q{query}", "state": state, "latency_ms": latency}
 
 
-def _command(words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def _serve(server: Server, asked: str) -> None:
+    name, _equals, text = asked.partition("=")
+    match name:
+        case "key":
+            server.key = text
+        case "says":
+            texts = cycle(text.replace("/", "\n").split("|"))
+            server.reply = (lambda _body: (next(texts), {})) if text else None
+        case "uncounted":
+            server.counts_tokens = False
+        case "ok" | "html":
+            server.fail({} if name == "ok" else {"html": True})
+        case status:
+            server.fail({"status": int(status)})
+
+
+def _requests(server: Server) -> list[str]:
+    keys = sorted({headers.get("Authorization", "no key") for _, headers, _ in server.seen})
+    body = server.seen[-1][2] if server.seen else {}
+    prompt = body["messages"][-1]["content"].splitlines() if "messages" in body else []
+    return [f"{len(server.seen)}: {', '.join(keys)}", *prompt]
+
+
+def _command(
+    words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> list[str]:
     words, *filters = _split(words, "|")
     words, *stdin = _split(words, "<")
     match words:
         case ["ls"]:
             return [" ".join(sorted(each.name for each in Path().iterdir()))]
         case ["rm", name]:
-            Path(name).unlink()
+            for file in Path().glob(name):
+                file.unlink()
             return []
         case ["cp", name, other]:
             _place(other).write_bytes(Path(name).read_bytes())
+            return []
+        case ["cut", name]:
+            file = min(Path().glob(name))
+            content = file.read_bytes()
+            file.write_bytes(content + content.splitlines()[-1][:30])
             return []
         case ["ln", name, other]:
             Path(other).symlink_to(name)
@@ -114,6 +164,20 @@ def _command(words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch) -
                 for inside, _equals, file in (part.partition("=") for part in parts):
                     archive.writestr(inside, Path(file).read_bytes())
             return []
+        case ["keep", file, name]:
+            loaded = load(sources_from_path(Path(file)), name=name)
+            Workspace.open().save_dataset(loaded.dataset, report_json=loaded.report.to_json())
+            return []
+        case ["set", setting]:
+            monkeypatch.setenv(*setting.split("=", 1))
+            return []
+        case ["service", *asked]:
+            server.seen.clear()
+            for each in _times(asked):
+                _serve(server, each)
+            return []
+        case ["requests"]:
+            code, out, err = 0, "\n".join(_requests(server)), ""
         case ["robot", plan, number]:
             pairs = drawn.next_pairs(run, Path(plan), int(number))
             answers = drawn.answers(Path(), pairs, cannot_tell=3)
@@ -198,6 +262,8 @@ def mask(text: str) -> str:
     text = _DIGITS.sub(lambda found: f"{float(found[0]):.7g}", text)
     text = re.sub(rf"{re.escape(str(Path.cwd()))}/?", "", text)
     text = re.sub(r"[A-Z][a-z]{2} \d{1,2}, 20\d\d|20\d\d年\d+月\d+日", "DATE", text)
+    text = re.sub(r"(?<=datasets/)\w{16}-\w{8}|(?<=trash/)\w{16}-\w{8}", "ID", text)
+    text = re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", "TIME", text)
     return text.replace(__version__, "VERSION")
 
 

@@ -1,4 +1,4 @@
-"""`workspace export` and `import`: from one folder into another, and what goes wrong in a line."""
+"""`workspace import` of notes that differ, and through a pipe; all else is in `approved/cli`."""
 
 import io
 import sys
@@ -60,62 +60,3 @@ def test_through_a_pipe(home, filled, capsysbinary, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert main(["workspace", "import", "-"]) == 0
     assert [row.name for row in other.datasets()] == ["Shop"]
-
-
-def test_a_data_set_that_is_not_there_is_named(run, filled, tmp_path):
-    done = run("workspace", "export", tmp_path / "x.zip", "--data", "Nothing")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "There is no data set 'Nothing'" in done.err
-    assert [each.name for each in tmp_path.iterdir()] == ["first"]
-
-
-def test_nothing_is_taken_into_a_workspace_for_reading(run, filled, tmp_path, monkeypatch):
-    file = tmp_path / "all.zip"
-    run("workspace", "export", file)
-    monkeypatch.setenv("RANKDASH_READ_ONLY", "1")
-    done = run("workspace", "import", file)
-    assert (done.code, "open for reading only" in done.err) == (2, True)
-
-
-def test_a_repair_says_what_came_back(run, home, filled):
-    Notes(filled).keep(filled.datasets()[0].id, "q1", ["odd"], "look")
-    assert "There is nothing to repair" in run("workspace", "repair").err
-    for copy in (filled.root / "backups").iterdir():
-        copy.unlink()
-    filled.database.file.write_bytes(b"\xff" * 10_000)
-    said = run("workspace", "export", filled.root.parent / "all.zip").err
-    assert "is damaged" in said
-    assert "Data sets exported: 2" in said
-    done = run("workspace", "repair")
-    assert done.code == 0
-    assert "There are now: data sets 2, runs 0, notes on queries 0" in done.err
-    assert "Data sets and runs that only their folders knew: 2" in done.err
-    assert "The old database is in " in done.err
-    assert sorted(row.name for row in home("first").datasets()) == ["Help", "Shop"]
-
-
-def test_a_check_names_what_changed_and_nothing_else(run, filled):
-    done = run("workspace", "check")
-    assert (done.code, done.out) == (0, "")
-    assert done.err == "Data sets and runs checked: 2. Damaged: 0.\n"
-    (file,) = filled.root.glob(f"datasets/{filled.datasets()[1].id}-*/documents.parquet")
-    content = file.read_bytes()
-    file.write_bytes(content[:9] + bytes([content[9] ^ 4]) + content[10:])
-    done = run("workspace", "check")
-    assert (done.code, done.out.count("\n")) == (1, 1)
-    assert done.out.startswith(f"{filled.datasets()[1].name}: The workspace file {file} is damaged")
-    assert done.err == "Data sets and runs checked: 2. Damaged: 1.\n"
-    done = run("workspace", "export", filled.root.parent / "all.zip")
-    assert done.code == 1
-    assert f"{filled.datasets()[1].name} is damaged and was not exported" in done.err
-    assert "Data sets exported: 1," in done.err
-
-
-def test_a_folder_of_something_else_is_refused(run, tmp_path, monkeypatch):
-    (tmp_path / "project" / "runs" / "bert").mkdir(parents=True)
-    (tmp_path / "project" / "runs" / "bert" / "model.bin").write_bytes(b"weights")
-    monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "project"))
-    done = run("workspace", "export", tmp_path / "x.zip")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "Set RANKDASH_HOME to an empty or new folder." in done.err
-    assert (tmp_path / "project" / "runs" / "bert" / "model.bin").exists()
