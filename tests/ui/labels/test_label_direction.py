@@ -4,131 +4,60 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from rankdash.analysis.labels.check import CheckReport
 from rankdash.findings import Finding
 from rankdash.loading import load
 from rankdash.readers import Source, reversed_note
 from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
 from rankdash.ui.labels import label_direction
+from rankdash.ui.state import address, stored
 from tests.readers.join.test_reversed_labels import CRANQREL, FOUND, NOTE, RIGHT
-from tests.sets import ROOT
 from tests.stored import keep_rows
-from tests.ui.parts import drawn
-
-OTHER = FOUND.replace("bm25", "other")
+from tests.ui.sessions import part, press
 
 
 @pytest.fixture
 def cranfield(workspace) -> str:
-    files = {"cranqrel": CRANQREL, "bm25.run": FOUND, "other.run": OTHER}
+    files = {"cranqrel": CRANQREL, "bm25.run": FOUND, "other.run": FOUND.replace("bm25", "other")}
     found = load([Source(name, text.encode()) for name, text in files.items()], name="Cranfield")
-    stored = workspace.save_dataset(found.dataset, report_json=found.report.to_json())
+    dataset_id = workspace.save_dataset(found.dataset, report_json=found.report.to_json())
     for run in found.runs:
         workspace.save_run(run)
-    Notes(workspace).keep(stored, "2", (), "odd")
-    Corrections(workspace).correct(stored, ("3", "31"), 1.0, "Ann")
-    return stored
+    Corrections(workspace).correct(dataset_id, ("3", "31"), 1.0, "Ann")
+    return dataset_id
 
 
-@pytest.fixture
-def page(app: AppTest, cranfield: str) -> AppTest:
-    app.query_params["lang"] = "en"
-    app.query_params["data"] = cranfield
-    app.run()
-    return app.switch_page(str(ROOT / "pages" / "data.py")).run()
+def opened(dataset_id):
+    """The part of the page for the data set that is chosen, this one to begin with."""
+
+    def draw():
+        label_direction.draw(address.one("data"), stored.check_report(address.one("data")))
+        return address.one("data")
+
+    return part(draw, chosen={"data": dataset_id})
 
 
-def click(page: AppTest, label: str) -> None:
-    next(button for button in page.button if button.label == label).click().run()
-    assert not page.exception
-
-
-def buttons(page: AppTest) -> set[str]:
-    return {button.label for button in page.button}
-
-
-def labels(workspace, dataset_id: str) -> dict[str, float]:
-    own = workspace.dataset(dataset_id).qrels.query("query_id == '1'")
-    return dict(zip(own["doc_id"], own["label"], strict=True))
-
-
-def test_labels_are_reversed_and_put_back_with_runs_notes_and_corrections(
-    page, cranfield, workspace
-):
-    box = next(box for box in page.selectbox if box.label == "Grade that means not relevant")
-    assert box.options == ["4", "5 (no document has it)"]
-    assert box.value == 5, "labels below 0 say already what is not relevant"
-    assert "Undo the reversal" not in buttons(page)
-    click(page, "Reverse the labels")
-
+@pytest.mark.parametrize("deleted", [False, True])
+def test_labels_are_reversed_and_put_back_with_what_belongs_to_them(cranfield, workspace, deleted):
+    app = press(opened(cranfield), "Reverse the labels")
     first, made = workspace.datasets()
-    assert (first.id, first.name, made.name) == (
-        cranfield,
-        "Cranfield",
-        "Cranfield, labels reversed",
-    )
-    assert page.query_params["data"] == made.id
-    assert labels(workspace, made.id) == RIGHT
-    assert CheckReport.from_json(workspace.check_report(made.id)).reversed_at == 5
-    assert NOTE in [caption.value for caption in page.caption]
+    assert (first.name, made.name) == ("Cranfield", "Cranfield, labels reversed")
+    assert app.session_state["found"] == made.id != cranfield
+    own = workspace.dataset(made.id).qrels.query("query_id == '1'")
+    assert dict(zip(own["doc_id"], own["label"], strict=True)) == RIGHT
+    assert stored.check_report(made.id).reversed_at == 5
+    assert [each.value for each in app.caption] == [NOTE]
     assert [run.name for run in workspace.runs(made.id)] == ["other"]
-    assert [note.text for note in Notes(workspace).all(made.id)] == ["odd"]
-    assert [(each.pair, each.label) for each in Corrections(workspace).all(made.id)] == [
-        (("3", "31"), 4.0)
-    ]
-    assert "Reverse the labels" not in buttons(page)
-
-    click(page, "Undo the reversal")
-    assert page.query_params["data"] == cranfield
+    assert [each.label for each in Corrections(workspace).all(made.id)] == [4.0]
+    if deleted:
+        workspace.delete_dataset(cranfield)
+    press(app, "Undo the reversal")
+    assert app.session_state["found"] == cranfield
     assert [run.name for run in workspace.runs(cranfield)] == ["other"]
-    assert [row.name for row in workspace.datasets()] == ["Cranfield", "Cranfield, labels reversed"]
-    assert "Reverse the labels" in buttons(page)
-
-
-def test_the_reversal_is_undone_after_the_first_data_set_was_deleted(page, cranfield, workspace):
-    click(page, "Reverse the labels")
-    workspace.delete_dataset(cranfield)
-    page.run()
-    click(page, "Undo the reversal")
-
-    assert page.query_params["data"] == cranfield
-    assert {row.name for row in workspace.datasets() if row.id == cranfield} == {"Cranfield"}
-    assert CheckReport.from_json(workspace.check_report(cranfield)).reversed_at is None
-
-
-def test_the_highest_grade_may_mean_not_relevant(page, workspace):
-    next(box for box in page.selectbox if box.label == "Grade that means not relevant").set_value(
-        4
-    ).run()
-    click(page, "Reverse the labels")
-    made = workspace.datasets()[1].id
-    assert labels(workspace, made) == {"184": 3, "29": 3, "31": 2, "12": 1, "486": -1, "51": 0}
-
-
-def test_a_scale_that_reaches_5_holds_its_own_worst_grade(app, workspace):
-    worst = "".join(f"{query} 77 5\n" for query in range(1, 7))
-    last = "".join(f"{query} Q0 77 7 1 bm25\n" for query in range(1, 7))
-    files = {"qrels": CRANQREL + worst, "bm25.run": FOUND + last}
-    found = load([Source(name, text.encode()) for name, text in files.items()])
-    stored = workspace.save_dataset(found.dataset, report_json=found.report.to_json())
-    app.query_params["data"] = stored
-    app.run()
-    page = app.switch_page(str(ROOT / "pages" / "data.py")).run()
-    box = next(box for box in page.selectbox if box.label == "Grade that means not relevant")
-    assert (box.options, box.value) == (["5", "6 (no document has it)"], 5)
-    click(page, "Reverse the labels")
-    made = workspace.datasets()[1].id
-    assert labels(workspace, made) == {**RIGHT, "77": 0}
-
-
-def test_labels_that_are_right_are_not_offered_to_be_reversed(app, stored):
-    app.query_params["data"] = stored
-    app.run()
-    app.switch_page(str(ROOT / "pages" / "data.py")).run()
-    assert not {"Reverse the labels", "Undo the reversal"} & buttons(app)
+    assert {row.name for row in workspace.datasets()} == {"Cranfield", "Cranfield, labels reversed"}
+    assert stored.check_report(cranfield).reversed_at is None
+    assert [each.label for each in app.button] == ["Reverse the labels"]
 
 
 @pytest.mark.parametrize(
@@ -148,12 +77,21 @@ def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):
     dataset_id = keep_rows(workspace, "query_id,query,doc_id,document,label,score\n" + rows, "Shop")
     for n, label in enumerate(corrected):
         Corrections(workspace).correct(dataset_id, ("q", f"d{n}"), label, "")
-    report = CheckReport.from_json(workspace.check_report(dataset_id))
-    box = drawn(
-        partial(label_direction.draw, dataset_id, report), "en", ["labels.one_is_best"]
-    ).selectbox[0]
-    chosen = [f"*{each}" if at == box.index else each for at, each in enumerate(box.options)]
-    assert chosen == offered
+    report = stored.check_report(dataset_id)
+    app = part(label_direction.draw, dataset_id, report, state={"labels.one_is_best": True})
+    box = app.selectbox[0]
+    assert offered == [
+        f"*{each}" if at == box.index else each for at, each in enumerate(box.options)
+    ]
+    if not corrected:
+        # The other one is taken at its word.
+        other = 1 - box.index
+        box.set_value(max(0.0, *grades) + other).run()
+        press(app, "Reverse the labels")
+        [_old, made] = workspace.datasets()
+        worst = max(0.0, *grades) + other
+        made = workspace.dataset(made.id).qrels["label"].tolist()
+        assert made == pytest.approx([g if g < 0 else worst - g for g in grades])
 
 
 SUSPECTED = Finding("warning", "label_direction", "Labels may be reversed.", {"best": "1"})
@@ -174,6 +112,6 @@ def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
 ):
     monkeypatch.setattr(label_direction, "read_only", lambda: read_only)
     report = CheckReport.from_json(workspace.check_report(stored))
-    app = drawn(partial(label_direction.draw, stored, replace(report, findings=tuple(findings))))
+    app = part(partial(label_direction.draw, stored, replace(report, findings=tuple(findings))))
     kinds = ("caption", "markdown", "checkbox", "selectbox", "html", "button")
     assert [kind for kind in kinds for _each in app.get(kind)] == parts
