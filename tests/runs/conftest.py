@@ -1,8 +1,5 @@
-import os
-import subprocess
-import sys
+import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,11 +7,10 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.ranking.ranking import Ranking
-from rankdash.runs.jobs import WorkerProcess
+from rankdash.runs import claimed, jobs
+from rankdash.runs.jobs import JobRequest, WorkerProcess
 from rankdash.store import Workspace
-
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+from tests.rerankers.loopback import running
 
 
 @pytest.fixture
@@ -70,35 +66,57 @@ def worker(workspace):
 
 
 @pytest.fixture
-def hold(tmp_path):
-    """Have slow workers wait before they score the query of that number, until the file that is
-    given back is gone."""
-
-    def write(queries):
-        path = tmp_path / "scored.hold"
-        path.write_text(str(queries))
-        return path
-
-    return write
+def dataset(workspace, make_dataset):
+    made = make_dataset()
+    workspace.save_dataset(made)
+    return made
 
 
 @pytest.fixture
-def start_slow_worker(workspace, tmp_path):
-    """Start a worker that needs `milliseconds` for a query; queries scored go to `scored.log`."""
-    running = []
+def submit(workspace, dataset):
+    def add(reranker="bm25", settings=None, job_id=None, **fields):
+        wish = JobRequest(dataset.id, reranker, settings or {}, **fields)
+        return jobs.submit(workspace, wish, job_id)
 
-    def start(milliseconds=20, home=None, kind="alone"):
-        command = [sys.executable, str(HERE / "slow_worker.py"), str(tmp_path / "scored.log")]
-        with (tmp_path / "worker.stderr").open("ab") as said:
-            process = subprocess.Popen(
-                [*command, str(milliseconds), kind, "--workspace", str(home or workspace.root)],
-                env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-                stderr=said,
-            )
-        running.append(process)
-        return process
+    return add
 
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
+
+@pytest.fixture
+def row(workspace):
+    return lambda job_id: next(row for row in jobs.list(workspace) if row.id == job_id)
+
+
+@pytest.fixture
+def ended(row, wait_until):
+    return lambda job_id: wait_until(lambda: row(job_id).state not in jobs.LIVE and row(job_id))
+
+
+@pytest.fixture
+def server():
+    with running() as made:
+        yield made
+
+
+@pytest.fixture
+def until_told(monkeypatch):
+    """Make a function that cancels work, and returns once the worker knows of it."""
+
+    def of(rows, cancel):
+        told, beat = threading.Semaphore(0), rows.beat
+
+        def beats(self, *given):
+            alive = beat(self, *given)
+            if not alive:
+                told.release()
+            return alive
+
+        def cancelled():
+            cancel()
+            # At the second beat that is told, what the first one was told is known.
+            assert all(told.acquire(timeout=300) for _ in range(2))
+
+        monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.01)
+        monkeypatch.setattr(rows, "beat", beats)
+        return cancelled
+
+    return of

@@ -1,90 +1,72 @@
 """How the work on what a worker claimed ends, with nothing of a worker but that."""
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 
 from rankdash.errors import RerankerError, StoreError
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.rerankers.remote.keys import Place
 from rankdash.runs import claimed
 from rankdash.runs.claimed import Claimed
 from rankdash.runs.key_pipe import KEY_SECONDS, Handover
 from rankdash.runs.runner import Cancelled
-from rankdash.store.jobs.explanations import Explanations
-from rankdash.store.jobs.queue import Queue
+from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.queue import Owner, Queue
 
 
-@pytest.mark.parametrize(("stopping", "state"), [(True, "interrupted"), (False, "cancelled")])
-def test_work_that_stops_with_its_worker_is_interrupted_and_else_cancelled(stopping, state):
-    ended = []
-    rows = SimpleNamespace(
-        table="jobs", beat=lambda *of: True, finish=lambda *of, **kept: ended.append(of[2])
-    )
-    stop = threading.Event()
-    if stopping:
-        stop.set()
+@pytest.fixture
+def carried_out(workspace, dataset, submit):
+    """Do work on an explanation or a job; then its row."""
+    run = run_from_ranking("given", dataset.id, dataset.candidates, "given")
+    workspace.save_run(run)
 
-    def work():
-        raise Cancelled
+    def carried(work, kind=Explanations, stopping=None):
+        rows, me = kind(workspace), Owner()
+        submit() if kind is Queue else rows.ask(Asked(run.id, "q0", "d0", "term"))
+        on = Claimed(rows, rows.claim(me).id, me, stopping or threading.Event())
+        on.carry_out(lambda: work(on))
+        return rows.rows()[0] if kind is Queue else rows.find(Asked(run.id, "q0", "d0", "term"))
 
-    Claimed(rows, "id", None, stop).carry_out(work)
-    assert ended == [state]
-
-
-def _ended(work, beat=lambda: True, kind=None):
-    """How work ends, as (state, error, what is kept), and whether it was lost by then."""
-    ended = []
-    rows = SimpleNamespace() if kind is None else kind.__new__(kind)
-    rows.table = "any"
-    rows.beat = lambda *of: beat()
-    rows.finish = lambda row_id, owner, state, error=None, **kept: ended.append(
-        (row_id, owner, state, error, kept)
-    )
-    on = Claimed(rows, "id", "owner", threading.Event())
-    on.carry_out(lambda: work(on))
-    ((row_id, owner, *how),) = ended
-    assert (row_id, owner) == ("id", "owner")
-    return how
+    return carried
 
 
-ERROR = RerankerError("No model {name!r} here.", name="x")
-
-
-@pytest.mark.parametrize(
-    ("gives", "how"),
-    [({"result": "text"}, ["done", None, {"result": "text"}]), (ERROR, ["failed", ERROR, {}])],
-)
-def test_what_work_gives_and_an_error_in_words_are_kept_as_they_are(gives, how):
+def raising(error):
     def work(on):
-        if gives is ERROR:
-            raise ERROR
-        return gives
+        raise error
 
-    assert _ended(work) == how
+    return work
+
+
+def test_work_is_done_cancelled_or_interrupted_with_its_worker(carried_out):
+    stopping = threading.Event()
+    assert carried_out(raising(Cancelled), stopping=stopping).state == "cancelled"
+    stopping.set()
+    assert carried_out(raising(Cancelled), stopping=stopping).state == "interrupted"
+    row = carried_out(lambda on: {"result": "text"})
+    assert (row.state, row.result, row.error) == ("done", "text", None)
 
 
 @pytest.mark.parametrize(
     ("kind", "said"), [(Queue, "The run stopped"), (Explanations, "The explanation stopped")]
 )
-def test_any_other_error_is_told_with_its_kind_and_no_key(kind, said):
-    def work(on):
-        raise ValueError("Bearer sk-secret-0815-4711 " + "x" * 400)
+def test_an_error_in_words_is_kept_and_any_other_with_its_kind_and_no_key(carried_out, kind, said):
+    row = carried_out(raising(ValueError("Bearer sk-secret-0815-4711 " + "x" * 400)), kind)
+    assert row.state == "failed"
+    assert str(row.error).startswith(f"{said} at an unexpected error (ValueError: Bearer •••")
+    assert "0815" not in str(row.error)
+    assert len(row.error.params["text"]) == 300
+    row = carried_out(raising(RerankerError("No model {name!r} here.", name="x")))
+    assert (row.state, str(row.error)) == ("failed", "No model 'x' here.")
 
-    state, error, kept = _ended(work, kind=kind)
-    assert (state, kept) == ("failed", {})
-    assert str(error).startswith(f"{said} at an unexpected error (ValueError: Bearer •••")
-    assert "0815" not in str(error)
-    assert len(error.params["text"]) == 300
 
-
-def test_work_beats_until_it_is_told_that_it_was_lost(monkeypatch):
+def test_work_beats_until_it_is_told_that_it_was_lost(carried_out, monkeypatch):
     """A beat that cannot be written is not told anything; the next one may be."""
     monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.001)
     # At the last beat, what the one before was told is known.
     answers, told = ["error", True, "error", False, False], threading.Event()
 
-    def beat():
+    def beat(*_of):
         answer = answers.pop(0) if answers else False
         if not answers:
             told.set()
@@ -98,7 +80,8 @@ def test_work_beats_until_it_is_told_that_it_was_lost(monkeypatch):
         assert on.lost and on.has_to_stop()
         raise Cancelled
 
-    assert _ended(work, beat)[0] == "cancelled"
+    monkeypatch.setattr(Explanations, "beat", beat)
+    assert carried_out(work).state == "cancelled"
 
 
 @pytest.mark.parametrize(

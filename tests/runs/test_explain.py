@@ -10,50 +10,26 @@ import pytest
 from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
-from rankdash.runs import claimed, explain, jobs
+from rankdash.runs import explain
 from rankdash.runs.explain import Explainer
-from rankdash.runs.jobs import JobRequest
 from rankdash.runs.key_pipe import Handover, line
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.leases import Owner
-from tests.rerankers.loopback import running
+from tests.runs.stub import Stub, broken, failed
 
 TEXT = "A gift has a refund. Never a refund, never."
 WORTH = {"refund": 2.0, "gift": 0.5, "ever": -1.25}
 
 
-class Made:
-    """Scores by what words are worth; a text without "has" cannot be scored."""
-
-    name = "bm25"
-    prepared = 0
-
-    def __init__(self, settings):
-        self.settings = settings
-
-    def prepare(self, corpus):
-        Made.prepared += 1
-        if self.settings["k1"] == 9.0:
-            raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
-        if self.settings["k1"] == 8.0:
-            raise RuntimeError("a bug in the model's code")
-
-    def fingerprint(self):
-        return ""
-
-    def score(self, requests):
-        return [self._score(request) for request in requests]
-
-    def _score(self, request):
-        if self.settings["k1"] == 7.0:
-            return Scored(np.full(len(request.documents), math.nan))
-        if any("has" not in text for text in request.documents):
-            return Scored.failed(len(request.documents), "a text without has")
-        scores = [sum(v for word, v in WORTH.items() if word in t) for t in request.documents]
-        size = len(scores)
-        read = [12 if text == TEXT else 7 for text in request.documents]
-        return Scored(np.array(scores), np.array(read), np.full(size, 40))
+def worth(request):
+    """Score by what words are worth; a text without "has" cannot be scored."""
+    texts = request.documents
+    if any("has" not in text for text in texts):
+        return failed("a text without has")(request)
+    scores = [sum(value for word, value in WORTH.items() if word in text) for text in texts]
+    read = [12 if text == TEXT else 7 for text in texts]
+    return Scored(np.array(scores), np.array(read), np.full(len(texts), 40))
 
 
 @pytest.fixture
@@ -75,9 +51,14 @@ def add_run(workspace, dataset):
 
 
 @pytest.fixture
-def explainer(workspace, monkeypatch):
-    Made.prepared = 0
-    monkeypatch.setattr(explain, "create", lambda name, settings: Made(settings))
+def model(monkeypatch):
+    made = Stub(usual=worth)
+    monkeypatch.setattr(explain, "create", lambda name, settings: made)
+    return made
+
+
+@pytest.fixture
+def explainer(workspace, model):
     return Explainer(workspace, Owner(), threading.Event())
 
 
@@ -116,16 +97,18 @@ def test_effects_tokens_and_the_part_that_cannot_be_spared(
     ), "a variant that failed has no effect, and does not take the others with it"
 
 
-def test_a_kept_answer_and_a_kept_model_are_not_made_again(explainer, add_run, ask, monkeypatch):
+def test_a_kept_answer_and_a_kept_model_are_not_made_again(
+    explainer, model, add_run, ask, monkeypatch
+):
     now = [1000.0]
     monkeypatch.setattr(explain.time, "monotonic", lambda: now[0])
 
     def loaded(run_id, level, waited=0.0):
         now[0] += waited
         ask(run_id, level=level)
-        before = Made.prepared
+        before = model.loaded
         assert explainer.serve()
-        return Made.prepared - before
+        return model.loaded - before
 
     for run_id in ("one", "two"):
         add_run(run_id)
@@ -138,129 +121,92 @@ def test_a_kept_answer_and_a_kept_model_are_not_made_again(explainer, add_run, a
     assert loaded("two", "query", explain.KEEP_SECONDS + 1) == 1, "it was let go of"
 
 
+def unloadable(corpus):
+    raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
+
+
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("odd", "doc_id", "said"),
     [
-        ({"k1": 9}, "No model 'nine' here. Give a folder."),
-        ({"k1": 7}, "cannot be scored: the reranker gave no score."),
-        ({"k1": 8}, "unexpected error (RuntimeError: a bug in the model's code)"),
-        ({}, "cannot be scored: a text without has."),
+        ({"prepare": unloadable}, "d0", "No model 'nine' here. Give a folder."),
+        ({"usual": lambda request: Scored(np.full(len(request.documents), math.nan))}, "d0",
+         "cannot be scored: the reranker gave no score."),
+        ({"usual": broken}, "d0", "unexpected error (ZeroDivisionError: division by zero)"),
+        ({}, "d1", "cannot be scored: a text without has."),
     ],
-)
-def test_a_failure_is_said_in_words(explainer, add_run, ask, settings, said):
-    add_run("one", settings)
-    find = ask("one", "d1" if not settings else "d0")
+)  # fmt: skip
+def test_a_failure_is_said_in_words(explainer, model, add_run, ask, odd, doc_id, said):
+    vars(model).update(odd)
+    add_run("one")
+    find = ask("one", doc_id)
     explainer.serve()
     row = find()
-    assert row.state == "failed"
+    assert (row.state, row.result) == ("failed", None)
     assert said in str(row.error)
-    assert row.result is None
 
 
-def test_one_that_is_cancelled_stops(explainer, add_run, ask, monkeypatch, workspace):
-    monkeypatch.setattr(claimed, "BEAT_SECONDS", 0.01)
+def test_one_that_is_cancelled_stops(
+    explainer, model, add_run, ask, monkeypatch, workspace, until_told
+):
     add_run("one")
     find = ask("one", level="sentence")
-
-    told = threading.Semaphore(0)
-    beat = Explanations.beat
-
-    def beats(self, *arguments):
-        alive = beat(self, *arguments)
-        if not alive:
-            told.release()
-        return alive
-
-    def slow(self, requests):
-        Explanations(workspace).cancel(find().id)
-        # At the second beat that is told, what the first one was told is known.
-        assert all(told.acquire(timeout=300) for _ in range(2))
-        return [self._score(request) for request in requests]
-
-    monkeypatch.setattr(Explanations, "beat", beats)
+    cancel = until_told(Explanations, lambda: Explanations(workspace).cancel(find().id))
+    model.usual = lambda request: cancel() or worth(request)
     monkeypatch.setattr(explain, "LOCAL_BATCH", 1)
-    monkeypatch.setattr(Made, "score", slow)
     explainer.serve()
     assert (find().state, find().done) == ("cancelled", 1)
 
 
-@pytest.mark.model
-@pytest.mark.parametrize("kind", ["bi-encoder", "bm25"])
-def test_the_real_worker_with_a_real_model(
-    workspace, worker, add_run, ask, wait_until, monkeypatch, kind
-):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    add_run("one", {"runtime": "torch"} if kind == "bi-encoder" else {}, kind)
+@pytest.mark.parametrize("kind", ["bm25", pytest.param("bi-encoder", marks=pytest.mark.model)])
+def test_a_real_model(workspace, add_run, ask, kind):
+    add_run("one", {"runtime": "onnx"} if kind == "bi-encoder" else {}, kind)
     find, about = ask("one"), ask("one", level="query")
-    worker.ensure()
-    # A worker that a busy machine leaves no time is taken for silent, until it beats again.
-    row = wait_until(lambda: find().state in ("done", "failed") and find())
-    wait_until(lambda: about().state == "done")
+    explainer = Explainer(workspace, Owner(), threading.Event())
+    assert explainer.serve() and explainer.serve()
+    row = find()
     assert row.state == "done", row.error
     found = effects(row, TEXT)
     assert max(found, key=found.get) == "gift"
-    kept = workspace.run("one").ranking
-    docs, scores = kept.documents_of("q0")
+    docs, scores = workspace.run("one").ranking.documents_of("q0")
     again = Explanation.from_json(row.result)
     assert again.score == pytest.approx(scores[docs.index("d0")], abs=1e-4)
     assert effects(about(), "my gift")["gift"] > 0
 
 
-def test_it_does_not_wait_for_the_end_of_a_job(
-    workspace, dataset, add_run, ask, start_slow_worker, wait_until, hold, tmp_path
-):
-    add_run("one")
-    held = hold(3)
-    job_id = jobs.submit(workspace, JobRequest(dataset.id, "bm25"))
-    start_slow_worker(300)
-
-    def job():
-        return next(row for row in jobs.list(workspace) if row.id == job_id)
-
-    wait_until(lambda: job().done)
-    find = ask("one")
-    held.unlink()
-    wait_until(lambda: find().state == "done")
-    wait_until(lambda: job().state == "done")
-    # The explanation asks about q0, the job about every query.
-    assert (tmp_path / "scored.log").read_text().split()[-1] != "q0"
-    assert workspace.run(job_id).queries["state"].value_counts()["done"] == 5
-
-
 def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
-    workspace, dataset, add_run, ask, monkeypatch
+    workspace, add_run, ask, monkeypatch, server
 ):
     add_run("one")
-    with running(key="sk-typed-by-hand") as server:
-        settings = {"base_url": server.url, "key_variable": "RACK_API_KEY"}
-        run = workspace.run("one")
-        workspace.save_run(replace(run, id="far", reranker="endpoint", settings=settings))
-        handover = Handover()
-        explainer = Explainer(workspace, Owner(), threading.Event(), handover)
-        find = ask("far")
-        explainer.serve()
-        assert "The key of the service is missing" in str(find().error)
-        assert server.seen == []
+    server.key = "sk-typed-by-hand"
+    settings = {"base_url": server.url, "key_variable": "RACK_API_KEY"}
+    run = workspace.run("one")
+    workspace.save_run(replace(run, id="far", reranker="endpoint", settings=settings))
+    handover = Handover()
+    explainer = Explainer(workspace, Owner(), threading.Event(), handover)
+    find = ask("far")
+    explainer.serve()
+    assert "The key of the service is missing" in str(find().error)
+    assert server.seen == []
 
-        handover.feed(line(find().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
-        ask("far")
-        explainer.serve()
-        row = find()
-        assert (row.state, len(server.seen)) == ("done", 1)
-        assert max(effects(row, TEXT).items(), key=lambda each: each[1])[0] == "gift"
-        assert handover.take(row.id) == {}
-        find = ask("far", level="sentence")
-        explainer.serve()
-        said = str(find().error)
-        assert "The key of the service is missing" in said, "a service is not kept: it holds a key"
-        # One of three calls fails; to ask again may cost money. Two are under way together, so the
-        # fault is of a text, not of a place.
-        server.fault_of = lambda body: {"short": 1} if body["query"] == "gift" else {}
-        monkeypatch.setattr(explain, "REMOTE_BATCH", 2)
-        about = ask("far", level="query")
-        handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
-        explainer.serve()
-        assert len(server.seen) == 1 + 3
+    handover.feed(line(find().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
+    ask("far")
+    explainer.serve()
+    row = find()
+    assert (row.state, len(server.seen)) == ("done", 1)
+    assert max(effects(row, TEXT).items(), key=lambda each: each[1])[0] == "gift"
+    assert handover.take(row.id) == {}
+    find = ask("far", level="sentence")
+    explainer.serve()
+    said = str(find().error)
+    assert "The key of the service is missing" in said, "a service is not kept: it holds a key"
+    # One of three calls fails; to ask again may cost money. Two are under way together, so the
+    # fault is of a text, not of a place.
+    server.fault_of = lambda body: {"short": 1} if body["query"] == "gift" else {}
+    monkeypatch.setattr(explain, "REMOTE_BATCH", 2)
+    about = ask("far", level="query")
+    handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
+    explainer.serve()
+    assert len(server.seen) == 1 + 3
 
 
 @pytest.mark.parametrize(("remote", "sizes"), [(True, [25, 5]), (False, [16, 14])])
@@ -281,17 +227,17 @@ def test_settings_of_a_run_are_those_that_a_reranker_can_have():
 
 
 def test_of_a_run_that_is_gone_and_by_a_worker_that_has_to_stop_nothing_is_explained(
-    explainer, add_run, ask, workspace
+    explainer, model, add_run, ask, workspace
 ):
     add_run("one")
     find = ask("one")
     stopping = threading.Event()
     stopping.set()
     assert Explainer(workspace, Owner(), stopping).serve()
-    assert (find().state, Made.prepared) == ("interrupted", 0)
+    assert (find().state, model.loaded) == ("interrupted", 0)
     find = ask("one")
     workspace.delete_run("one")
     explainer.serve()
     row = find()
     assert row is None or (row.state, row.result) == ("cancelled", None)
-    assert Made.prepared == 0
+    assert model.loaded == 0
