@@ -1,5 +1,6 @@
 """Our numbers against other implementations, on generated sets."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
 from rankdash.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
 from rankdash.ranking.ranking import Ranking
-from tests.analysis.reasons.documented import Rule, credits
 
 TREC_NAMES = {
     "ndcg": "ndcg",
@@ -141,11 +141,41 @@ def by_formula(name, labels, pool, k, top):
     """
     if name == "judged":
         return sum(label is not None for label in labels[:k]) / len(labels[:k])
-    docs = [f"d{place}" for place in range(len(labels))]
-    known = {doc: label for doc, label in zip(docs, labels, strict=True) if label is not None}
-    unranked = pool[len(known) :]
-    known |= {f"u{place}": label for place, label in enumerate(unranked)}
-    return math.fsum(credits(docs, known, Rule(name, k, registry[name].binary, top)).values())
+    ideal = sorted((max(label, 0.0) for label in pool), reverse=True)
+    relevant = sum(label >= 1 for label in pool)
+    others = min(len(pool) - relevant, relevant)
+    best = (discounted(name, *each) for each in zip(ideal[:k], itertools.count(1), strict=False))
+    k = relevant if name == "r_precision" else len(labels) if k is None else k
+    found, hits, wrong, reached = 0.0, 0, 0, 1.0
+    for rank, label in enumerate(labels[:k], start=1):
+        grade, hit = max(label or 0.0, 0.0), label is not None and label >= 1
+        hits, stops = hits + hit, (2**grade - 1) / 2**top
+        if hit:
+            precision, graded = hits / rank, sum(each for each in ideal if each >= 1)
+            found += {
+                "mrr": (hits == 1) / rank,
+                "hit": hits == 1,
+                "map": precision / relevant,
+                "map_graded": precision * grade / top / relevant,
+                "map_graded_norm": precision * grade / graded,
+                "precision": 1 / k,
+                "recall": 1 / relevant,
+                "r_precision": 1 / relevant,
+                "f1": 2 / (k + relevant),
+                "rbp": 0.2 * 0.8 ** (rank - 1),
+                "bpref": (1 - min(wrong, relevant) / others if others else 1) / relevant,
+            }.get(name, 0.0)
+        wrong += label is not None and not hit
+        found += reached * stops / rank if name == "err" else discounted(name, grade, rank)
+        reached *= 1 - stops
+    return found / math.fsum(best) if name.startswith("ndcg") else found
+
+
+def discounted(name, grade, rank):
+    """0 for what is no metric of gains."""
+    gain = 2**grade - 1 if name.endswith("_exp") else grade
+    discount = max(math.log2(rank), 1) if name == "ndcg_jk" else math.log2(rank + 1)
+    return gain / discount if "dcg" in name else 0.0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,10 @@ from rankdash.analysis.statistics.pairs import TIE_BAND
 from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
 from rankdash.ranking.ranking import Ranking, Reading
+from tests.referee import why
+from tests.referee.rules import RULES
 from tests.results import results, several
+from tests.sets import ROOT, SETS, loaded
 
 QUALITY = [name for name, metric in registry.items() if metric.measures_quality]
 NAN = float("nan")
@@ -282,9 +285,54 @@ def test_each_rule_decides_on_its_side_of_its_boundary(approved):
     approved("analysis/reasons", results(CASES, told))
 
 
-def test_the_two_orders_hold_the_same_codes():
-    assert sorted(CODES) == sorted(DECIDED)
+def test_the_orders_and_the_documentation_hold_the_same_codes():
+    documented = (ROOT / "docs" / "statistics.md").read_text().split("## Why queries changed")[1]
+    rows = [line for line in documented.split("## ")[0].splitlines() if line.startswith("| ")]
+    codes = [row.split("`")[1] for row in rows if "`" in row]
+    assert sorted(CODES) == sorted(DECIDED) == sorted(codes)
     assert len(set(CODES)) == 15
+
+
+def made_of_all_kinds() -> tuple[Ranking, Ranking, pd.DataFrame]:
+    """Lists of up to 14 of 16 documents, labels from -1 to 3, near scores, and queries that a
+    ranking lacks."""
+    rng = np.random.default_rng(28)
+    docs = np.array([f"d{number}" for number in range(16)], dtype=object)
+    lists: tuple[list, list] = ([], [])
+    rows = []
+    for query in (f"q{number}" for number in range(400)):
+        for side in lists:
+            if length := int(rng.integers(0, 15)):
+                scores = np.sort(np.round(rng.normal(size=length) * rng.choice([1, 8]), 2))[::-1]
+                scores = scores - 1e-3 * np.arange(length)
+                side.append((query, list(rng.permutation(docs)[:length]), list(scores)))
+        for doc in rng.permutation(docs)[: rng.integers(1, 9)]:
+            rows.append((query, doc, float(rng.choice([-1, 0, 0, 1, 2, 3]))))
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+    return *map(Ranking.from_lists, lists), qrels
+
+
+@pytest.mark.parametrize("name", [*SETS, "all kinds"])
+def test_the_reason_of_every_query_follows_from_the_documentation(name):
+    if name == "all kinds":
+        before, after, qrels = made_of_all_kinds()
+    else:
+        data = loaded(name).dataset
+        before, after, qrels = data.candidates, loaded(name).runs[-1].ranking, data.qrels
+    sides = [RankedLabels(each, judge(each, qrels)) for each in (before, after)]
+    found = reasons(*sides, parse_measure("ndcg@10")).set_index("query_id")["reason"]
+    expected = {}
+    for query, own in qrels.groupby("query_id"):
+        known = dict(zip(own["doc_id"], own["label"], strict=True))
+        lists = [
+            list(zip(*each.documents_of(query), strict=True)) or None for each in (before, after)
+        ]
+        relevant = any(label > 0 for label in known.values())
+        expected[query] = why.reason(*lists, known, RULES[0])
+        if None in lists:
+            expected[query] = "missing" if relevant else "no_relevant_label"
+    assert found.to_dict() == expected
+    assert len(set(expected.values())) >= (8 if name == "all kinds" else 3)
 
 
 @settings(max_examples=20)
