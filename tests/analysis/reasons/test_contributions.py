@@ -126,7 +126,6 @@ def told(*given, **rules) -> str:
 
 ONLY_R = Ranking.from_lists([("r", ["a"], [1.0])])
 NEGATIVE = {"a": -1, "b": 0, "c": 2}
-GRADED = {"a": 3, "b": 1, "c": 2, "x": 2, "n": 0}
 SIX = dict.fromkeys("abcdef", 1)
 
 SPLITS = {
@@ -158,6 +157,25 @@ SPLITS = {
     "in map a document counts less below a gap": lambda: documents(
         "ab", "cb", {"a": 1, "b": 1}, "map"
     ),
+}  # fmt: skip
+ONE_LABEL = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["a", "a"], "label": [1.0, 2.0]})
+
+
+def left(gone: str) -> float:
+    """The challenger's value without some documents: the others move up."""
+    qrels = table({"a": 1, "d": 0}, {})
+    found = split(ranked("abcd"), ranked("bcad"), qrels, "q", parse_measure("mrr"))
+    return without(found, list(gone), qrels, Conventions())
+
+
+OF_OTHERS = {
+    **several("without {}", left, ("b", "bc")),
+    **{
+        f"the top label of {name}, {rules}": with_top_label(Conventions(**rules), qrels).err_top_label
+        for name, qrels in {"two": ONE_LABEL, "zeros": ONE_LABEL.assign(label=0.0),
+                            "none": ONE_LABEL.head(0)}.items()
+        for rules in ({}, {"err_top_label": 3})
+    },
 }  # fmt: skip
 ABOVE = {"a": 1}
 STATEMENTS = {
@@ -220,58 +238,20 @@ STATEMENTS = {
 
 
 def test_what_each_document_adds_and_what_is_told_of_it(approved):
-    approved("analysis/contributions", results(SPLITS))
+    approved("analysis/contributions", results(SPLITS | OF_OTHERS))
     approved("analysis/statements", results(STATEMENTS))
 
 
 @pytest.mark.parametrize("name", QUALITY)
-def test_every_quality_metric_splits_and_without_none_of_its_documents_a_list_scores_the_same(name):
-    """Also where the highest label, which ERR looks at, is another query's."""
-    assert splits(parse_measure(name)) and not splits(parse_measure("judged@10"))
-    qrels = table({"a": 1, "b": 2, "c": 0}, {"z": 3})
-    found = split(ranked("abc"), ranked("cab"), qrels, "q", parse_measure(name))
-    assert without(found, [], qrels, Conventions()) == pytest.approx(found.after)
-
-
-def test_without_documents_the_others_move_up():
-    qrels = table({"a": 1, "d": 0}, {})
-    found = split(ranked("abcd"), ranked("bcad"), qrels, "q", parse_measure("mrr"))
-    assert without(found, ["b"], qrels, Conventions()) == 0.5
-    assert without(found, ["b", "c"], qrels, Conventions()) == 1.0
-
-
-# Document "a" at rank 1 (label 3), "b" at 3 (1), "c" at 4 (2); "x" (2) is not ranked.
-@pytest.mark.parametrize(
-    ("spec", "rules", "credits"),
-    [
-        ("dcg", {}, [3, 1 / 2, 2 / math.log2(5)]),
-        ("dcg_exp@3", {}, [7, 1 / 2, 0]),
-        ("precision@3", {}, [1 / 3, 1 / 3, 0]),
-        ("recall", {}, [1 / 4, 1 / 4, 1 / 4]),
-        ("recall@3", {"threshold": 2}, [1 / 3, 0, 0]),
-        ("f1@4", {}, [2 / 8, 2 / 8, 2 / 8]),
-        ("r_precision", {"threshold": 2}, [1 / 3, 0, 0]),
-        ("r_precision", {}, [1 / 4, 1 / 4, 1 / 4]),
-        ("hit@3", {}, [1, 0, 0]),
-        ("hit", {"threshold": 2}, [1, 0, 0]),
-        ("map", {}, [1 / 4, 2 / 3 / 4, 3 / 4 / 4]),
-        ("map@3", {"ap_norm": "min(R,k)"}, [1 / 3, 2 / 3 / 3, 0]),
-        ("map@3", {"ap_norm": "R"}, [1 / 4, 2 / 3 / 4, 0]),
-        ("err@3", {}, [7 / 8, 1 / 8 * 1 / 8 / 3, 0]),
-        ("err", {}, [7 / 8, 1 / 8 * 1 / 8 / 3, 1 / 8 * 7 / 8 * 3 / 8 / 4]),
-        ("err", {"err_top_label": 4}, [7 / 16, 9 / 16 / 16 / 3, 9 / 16 * 15 / 16 * 3 / 16 / 4]),
-        ("rbp(0.8)@3", {}, [1 - 0.8, 0.2 * 0.8**2, 0]),
-    ],
-)
-def test_what_a_document_is_credited_with_follows_from_its_rank_and_label(spec, rules, credits):
-    found, _ = parts("anbc", "n", GRADED, spec, **rules)
-    rows = found.documents.set_index("doc_id")["before"]
-    assert rows.loc[["a", "b", "c", "n"]].tolist() == pytest.approx([*credits, 0])
-
-
-def test_the_top_of_the_scale_is_that_of_all_labels_unless_the_conventions_name_one():
-    qrels = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["a", "a"], "label": [1.0, 2.0]})
-    assert with_top_label(Conventions(), qrels).err_top_label == 2
-    assert with_top_label(Conventions(err_top_label=3), qrels).err_top_label == 3
-    assert with_top_label(Conventions(), qrels.assign(label=0.0)).err_top_label is None
-    assert with_top_label(Conventions(), qrels.head(0)).err_top_label is None
+def test_a_document_adds_what_the_list_gains_by_it(name):
+    """Without none of them a list scores the same; ERR looks at the highest label of the set."""
+    spec = f"{name}@4" if registry[name].has_cutoff else name
+    assert splits(parse_measure(spec)) and not splits(parse_measure("judged@10"))
+    for other, rules in (({"z": 3}, Conventions()), ({}, Conventions(threshold=2, ap_norm="R"))):
+        qrels, docs = table({"a": 3, "b": 1, "c": 2, "x": 2, "n": 0}, other), "bnacxd"
+        found = split(ranked(docs), ranked("x"), qrels, "q", parse_measure(spec), rules)
+        starts = [Ranking.from_lists([("q", [], [])]), *(ranked(docs[:n]) for n in range(1, 7))]
+        values = [evaluate(judge(each, qrels, rules), [spec], rules).values[0, 0] for each in starts]
+        added = found.documents.set_index("doc_id")["before"][list(docs)]
+        assert added.tolist() == pytest.approx(np.diff(values).tolist(), abs=1e-12)
+        assert without(found, [], qrels, rules) == pytest.approx(found.after)
