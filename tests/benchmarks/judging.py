@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from rankdash.analysis.judging.corrected import Corrected
-from tests.analysis.judging.simulated import (
+from tests.benchmarks.simulated import (
     METRICS,
     OTHERS,
     SETTINGS,

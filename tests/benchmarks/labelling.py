@@ -23,7 +23,7 @@ from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.ranking.ragged import Floats
-from tests.analysis.labelling.robot import (
+from tests.benchmarks.robot import (
     Replay,
     failing,
     favouring,

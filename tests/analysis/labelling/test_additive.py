@@ -5,14 +5,14 @@ from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.estimate import estimate
 from rankdash.metrics import Conventions, evaluate, judge
-from tests.analysis.labelling.robot import real_pool
+from tests.analysis.labelling.pools import real_pool
 from tests.results import results, several
 from tests.sets import SAMPLE, loaded
 
 
 @pytest.mark.parametrize("spec", ["dcg@10", "dcg_exp@3", "precision@5", "rbp@10", "rbp(0.95)@7"])
 def test_with_all_labels_the_difference_is_that_of_evaluate(spec: str) -> None:
-    pool, labels = real_pool(SAMPLE.name, "by_title")
+    pool, labels = real_pool(SAMPLE.name)
     found = loaded(SAMPLE.name)
     metric = Additive.of(spec, top=found.dataset.top_grade, threshold=2.0)
     (told,) = estimate(LabelPlan.make(pool, metric, seed=1), labels)

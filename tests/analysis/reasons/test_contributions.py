@@ -64,7 +64,7 @@ def ranked(docs: str, scores: list[float] | None = None) -> Ranking:
 
 
 @pytest.mark.parametrize("name", QUALITY)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     before=rankings(), after=rankings(), labels=LABELS, other=LABELS,
     k=st.sampled_from([None, 1, 3, 8, 25]), rules=CONVENTIONS,
@@ -171,7 +171,7 @@ def left(gone: str) -> float:
 OF_OTHERS = {
     **several("without {}", left, ("b", "bc")),
     **{
-        f"the top label of {name}, {rules}": with_top_label(Conventions(**rules), qrels).err_top_label
+        f"top label of {name}, {rules}": with_top_label(Conventions(**rules), qrels).err_top_label
         for name, qrels in {"two": ONE_LABEL, "zeros": ONE_LABEL.assign(label=0.0),
                             "none": ONE_LABEL.head(0)}.items()
         for rules in ({}, {"err_top_label": 3})
@@ -251,7 +251,9 @@ def test_a_document_adds_what_the_list_gains_by_it(name):
         qrels, docs = table({"a": 3, "b": 1, "c": 2, "x": 2, "n": 0}, other), "bnacxd"
         found = split(ranked(docs), ranked("x"), qrels, "q", parse_measure(spec), rules)
         starts = [Ranking.from_lists([("q", [], [])]), *(ranked(docs[:n]) for n in range(1, 7))]
-        values = [evaluate(judge(each, qrels, rules), [spec], rules).values[0, 0] for each in starts]
+        values = [
+            evaluate(judge(each, qrels, rules), [spec], rules).values[0, 0] for each in starts
+        ]
         added = found.documents.set_index("doc_id")["before"][list(docs)]
         assert added.tolist() == pytest.approx(np.diff(values).tolist(), abs=1e-12)
         assert without(found, [], qrels, rules) == pytest.approx(found.after)

@@ -15,7 +15,7 @@ from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.metrics import Conventions, evaluate
 from rankdash.metrics import judge as join
 from rankdash.ranking.build import coded
-from tests.analysis.labelling.robot import failing, favouring, judge, one_grade_off, real_pool
+from tests.benchmarks.robot import failing, favouring, judge, one_grade_off, real_pool
 from tests.sets import loaded
 
 STRENGTHS = (0.8, 0.6, 0.4)
