@@ -1,10 +1,7 @@
-"""Every part of a study of half of each sample, as approved numbers."""
+"""Every part of a study of half of each sample and of made-up lists, as approved
+numbers."""
 
-import math
-import re
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,22 +10,20 @@ import pytest
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.system_bounds import RankedLabels
 from rankdash.dataset import Dataset
 from rankdash.loading import load
-from rankdash.metrics import Conventions, Judged, Measure
-from rankdash.ranking.ranking import Ranking, Reading, Run
+from rankdash.metrics import Conventions
+from rankdash.ranking.ranking import Reading, Run
 from rankdash.readers import sources_from_path
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.study.systems import FIRST_STAGE, Money
 from tests.approved import table
 from tests.sets import SAMPLE
-from tests.study.builders import changed, ranking, shown, six, study_on, timed, together, without
-from tests.study.test_cache_property import calls
+from tests.study.builders import changed, ranking, study_on, timed, together, without
+from tests.study.parts import QUERIES, all_of, study
 
 SAMPLES = {"en": SAMPLE, "zh": SAMPLE.with_name("helpcentre_zh")}
-FEW = 6
 
 
 def reranked(data: Dataset, name: str, rng: np.random.Generator) -> Run:
@@ -66,53 +61,32 @@ def sample(language: str) -> tuple[Study, Judgements]:
     return study, Judgements("judge", (0, 3), rows.assign(grade=grades, error=""))
 
 
-def brief(value: Any) -> str:
-    """A value in a line or a few: of many numbers how many, their mean and their spread."""
-    match value:
-        case Measure():
-            return value.spec
-        case Study() | Run() | Ranking() | Judged() | RankedLabels() | Conventions():
-            return type(value).__name__
-        case pd.DataFrame():
-            return "\n".join([f"{len(value)} rows", *(f"  {n}: {brief(value[n])}" for n in value)])
-        case pd.Series() if value.index.dtype == "int64" or len(value) > 30:
-            return brief(value.tolist())
-        case pd.Series():
-            return brief(value.to_dict())
-        case np.ndarray():
-            return brief(value.ravel().tolist())
-        case set() | frozenset():
-            return brief(sorted(value))
-        case str():
-            return value[:80]
-    if hasattr(value, "to_pylist"):
-        return brief(value.to_pylist())
-    if isinstance(value, Mapping | list | tuple) and len(value) > FEW:
-        items = list(value.values()) if isinstance(value, Mapping) else list(value)
-        if all(isinstance(each, int | float) for each in items):
-            known = np.array([each for each in items if math.isfinite(each)], dtype=float)
-            ends = "" if not len(known) else f" mean {six(known.mean())} sd {six(known.std())}"
-            return f"{len(known)} of {len(items)}{ends}"
-        return f"{len(items)}, {len({*map(str, items)})} different, first {brief(items[0])}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {brief(each)}" for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(brief, value))}]"
-    if is_dataclass(value):
-        names = [each.name for each in fields(value) if each.init and each.name[0] != "_"]
-        own = ", ".join(f"{name} {brief(getattr(value, name))}" for name in names)
-        return f"{type(value).__name__}({own})"
-    return "…" if callable(value) else re.sub(r" object at 0x\w+", "", shown(value))
-
-
 @pytest.mark.parametrize("language", SAMPLES)
 def test_numbers_of_the_sample_are_as_approved(approved, language):
     of, judge = sample(language)
     queries = of.dataset.candidates.query_ids[[1, 4]].tolist()
     docs = list(of.dataset.candidates.documents_of(queries[0])[0][:2])
-    own = {"query_id": queries, "doc_ids": [docs], "judge": [judge]}
-    found = {name: brief(part(of)) for name, part in calls(of, every=False, own=own)}
-    text = table(found)
-    for system, known in of.systems.items():
-        text = text.replace(system, known.name)
-    approved(f"study/sample.{language}", text)
+    found = all_of(of, query_id=queries, doc_ids=[docs], judge=[judge])
+    approved(f"study/sample.{language}", table(found))
+
+
+def made_up() -> dict[str, Study]:
+    """Ties, missing lists, failures and queries without a value, under several rules."""
+    of = study()
+    both, one = of.challengers
+    strict = Conventions(threshold=2.0, missing="skip", queries="both", judged_only=True)
+    rules = replace(of.statistics, interval="bca", test="sign-flip", correction="bh", tie_band=0.1)
+    back = {"baseline": both, "challengers": (FIRST_STAGE,), "cutoff": None}
+    return {
+        "err": replace(of, metric="err", conventions=Conventions.trec_eval(), **back),
+        "mrr": replace(of, metric="mrr", conventions=strict, statistics=rules, money=None),
+        "judged": replace(of, metric="judged", cutoff=2),
+        "precision": replace(of, metric="precision", challengers=(one,), others=()),
+        "map": replace(of, metric="map", baseline=one, challengers=(FIRST_STAGE, both)),
+    }
+
+
+def test_numbers_of_made_up_lists_are_as_approved(approved):
+    approved("study/made_up", table(all_of(study(), every=True, query_id=QUERIES)))
+    for metric, of in made_up().items():
+        approved(f"study/made_up.{metric}", table(all_of(of)))
