@@ -10,10 +10,8 @@ import pytest
 
 from rankdash.analysis.statistics.settings import RULE_OF_THUMB, StatisticsSettings
 from rankdash.findings import Finding
-from rankdash.loading import Loaded
 from rankdash.metrics import Conventions
 from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Run
 from rankdash.study.caveats import caveats, unknown_tokens
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
@@ -26,15 +24,14 @@ from tests.study.builders import (
     TOP,
     changed,
     compared,
-    keeping,
     moved,
     ranking,
     reversed_,
     rows,
     shown,
+    small,
     timed,
     together,
-    without,
 )  # fmt: skip
 
 RULE = StatisticsSettings(worthwhile=RULE_OF_THUMB)
@@ -108,6 +105,15 @@ def with_sample_times(ms: float | None, machine: bool = True) -> Study:
     loaded = rows(FLAT)
     run = moved(loaded, TOP, machine={"shipped_with": "sample"} if machine else {})
     return compared(loaded, run if ms is None else timed(run, ms))
+
+
+def easy(labels: str) -> Study:
+    """Labels of the two candidates of each query; "-": none."""
+    names = {f"q{n}": pair for n, pair in enumerate(labels.split())}
+    known = {query: {doc: float(label) for doc, label in zip("ab", pair, strict=True)
+                     if label != "-"} for query, pair in names.items()}  # fmt: skip
+    lists = dict.fromkeys(names, "ab")
+    return small(lists, lists, labels=known, metric="mrr")
 
 
 def led(best: Sequence[int], *others: Sequence[int], **given: object) -> Study:
@@ -260,6 +266,10 @@ def cases() -> dict[str, tuple[Any, ...]]:
             difficult(named=False), "segments",
         ),
         "the user's own column of that name": (difficult(named=True), "segments"),
+        "all candidates of 2 of 3 queries are relevant": (easy("12 11 01 00"), "no_negatives"),
+        "of 1 of 3": (easy("12 01 01"), "no_negatives"),
+        "a candidate without a label may not be relevant": (easy("1- 10"), "no_negatives"),
+        "no relevant document": (easy("00 00"), "no_negatives"),
         "the sample has no timings": (with_sample_times(None), "timings"),
         "timings that come with the sample": (with_sample_times(5.0), "timings"),
         "own timings": (with_sample_times(5.0, machine=False), "timings"),
@@ -286,12 +296,6 @@ def cases() -> dict[str, tuple[Any, ...]]:
 
 def test_caveats_are_as_approved(approved):
     approved("study/caveats", table((name, told(*case)) for name, case in cases().items()))
-
-
-def test_a_name_of_how_the_first_stage_was_made_is_in_the_verdict():
-    of = made("corpus-fused", labelled={0: 9})
-    verdict = of.comparison.verdict(of.challengers[0], of.spec, of.names).sentence
-    assert "First stage (BM25 + bi-encoder)" in verdict
 
 
 def test_names_and_values_are_made_fit_for_where_they_stand():
@@ -329,22 +333,3 @@ def test_the_most_serious_caveat_comes_first():
     assert [each.code for each in caveats(of, of.challengers[0])] == [
         *("baseline", "unlabelled", "lead", "other_metrics", "price", "timings"),
     ]
-
-
-@pytest.mark.parametrize("queries", ["qrels", "both"])
-def test_kinds_of_queries_are_told_apart_for_each_system_by_its_own_queries(queries):
-    """What is cached for one challenger or metric is not returned for another."""
-    loaded: Loaded = rows([3] * 30 + [1] * 12, kinds=["a"] * 30 + ["b"] * 12)
-    gain = moved(loaded, [1] * 30 + [3] * 12, "gain")
-    loss = moved(loaded, [5] * 30 + [1] * 12, "loss")
-    short: Run = without(loss, [f"q{q}" for q in range(0, 30, 2)], "done")
-    of = compared(loaded, gain, short, conventions=Conventions(queries=queries), cache=keeping(),
-                  dataset_id="set")  # fmt: skip
-    for metric in ("mrr", "map"):
-        for order in (of.challengers, of.challengers[::-1]):
-            shared = replace(of, metric=metric, challengers=order)
-            alone = replace(shared, cache=None)
-            assert [caveats(shared, each) for each in order] == [
-                caveats(alone, each) for each in order
-            ]
-    assert "“b”" in told(of, "segments")

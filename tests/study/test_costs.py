@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Ranking, Run
+from rankdash.ranking.ranking import Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
 from rankdash.runs.usage import MeasuredLoad, load_of
-from rankdash.study.costs import choices, depths, equal_recall, listwise, system_of
-from rankdash.study.latency import summary
+from rankdash.study.costs import choices, equal_recall, listwise, system_of
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
@@ -35,7 +34,6 @@ from tests.study.builders import (
     study_on,
     timed,
     together,
-    without,
 )
 
 VALUED = frozenset({"value_per_search"})
@@ -232,9 +230,35 @@ def machines() -> dict[str, tuple[Study, str]]:
     return found
 
 
+def search_of(texts: list[str], price: Price) -> Study:
+    """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
+    documents are in no list."""
+    ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
+    said: Mapping[str, str] = dict(zip(ids, texts, strict=True))
+    docs = [*ids, *(f"x{n}" for n in range(900))]
+    data = data_of({"q": ids}, {"q": {ids[0]: 1.0}}, docs, {doc: said.get(doc, word)
+                                                            for doc in docs})  # fmt: skip
+    data = changed(data, queries=data.queries.assign(text=word))
+    run = run_from_ranking("up", data.id, data.candidates, "up.trec")
+    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
+    return study_on(data, run, money=Money(prices={run.id: listed}, given=VALUED))
+
+
+def bills_of_lengths() -> dict[str, tuple[Study, str]]:
+    long, none = ["word " * 600, *["word"] * 99], [""] * 50
+    found = {f"one of a hundred documents has 600 words, by {unit}": (long, Price(2.0, unit))
+             for unit in ("search", "tokens")}  # fmt: skip
+    for price in (Price(2.0, "tokens"), Price(2.0, "template", template_tokens=70),
+                  Price(2.0, "search"), Price(2.0, "search", chunk_tokens=0),
+                  Price(2.0, "flat")):  # fmt: skip
+        found[f"without texts, by {price.unit} of {price.chunk_tokens}"] = (none, price)
+    studies = {name: search_of(*each) for name, each in found.items()}
+    return {name: (study, study.challengers[0]) for name, study in studies.items()}
+
+
 def test_bills_are_as_approved(approved):
     cases = {name: told(found) for name, found in bills_of_prices().items()}
-    cases |= {name: told(bill(*case)) for name, case in machines().items()}
+    cases |= {name: told(bill(*case)) for name, case in (machines() | bills_of_lengths()).items()}
     approved("study/bills", table(cases))
 
 
@@ -267,50 +291,6 @@ def test_what_the_mean_search_of_a_run_sends(rows, load, estimated):
     each = Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
     run = lists_of(rows or [("done", 2, 80)])
     assert load_of(run.ranking, rows and run, each) == MeasuredLoad(load, estimated)
-
-
-def search_of(texts: list[str], price: Price) -> Study:
-    """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
-    documents are in no list."""
-    ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
-    said: Mapping[str, str] = dict(zip(ids, texts, strict=True))
-    docs = [*ids, *(f"x{n}" for n in range(900))]
-    data = data_of({"q": ids}, {"q": {ids[0]: 1.0}}, docs, {doc: said.get(doc, word)
-                                                            for doc in docs})  # fmt: skip
-    data = changed(data, queries=data.queries.assign(text=word))
-    run = run_from_ranking("up", data.id, data.candidates, "up.trec")
-    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    return study_on(data, run, money=Money(prices={run.id: listed}, given=VALUED))
-
-
-def test_each_document_that_is_sent_counts_with_its_own_length():
-    """A hundred documents, of which one has 600 words: 101 chunks, and none of the corpus."""
-    found = {}
-    for unit in ("search", "tokens"):
-        study = search_of(["word " * 600, *["word"] * 99], Price(2.0, unit))
-        found[unit] = bill(study, study.challengers[0])
-    assert found["search"].per_thousand == 4.0
-    # The query is sent with each document.
-    assert found["tokens"].per_thousand == pytest.approx((600 + 99 + 100) * 2.0 / 1000)
-    assert found["search"].at(50) == 2.0
-
-
-@pytest.mark.parametrize(
-    ("price", "lack"),
-    [
-        (Price(2.0, "tokens"), "tokens"),
-        (Price(2.0, "template", template_tokens=70), "tokens"),
-        (Price(2.0, "search"), "tokens"),
-        (Price(2.0, "search", chunk_tokens=0), ""),
-        (Price(2.0, "flat"), ""),
-    ],
-)
-def test_without_texts_a_price_that_depends_on_their_length_is_not_known(price, lack):
-    [_first, up] = choices(search_of([""] * 50, price))
-    assert (up.bill.lack, up.bill.per_thousand is None) == (lack, bool(lack))
-    assert (up.option.cost_per_search is None) == bool(lack)
-    assert up.lacks_value == bool(lack)
-    assert up.bill.per_million_tokens is None
 
 
 @pytest.mark.parametrize(
@@ -383,6 +363,7 @@ def options() -> dict[str, Study]:
         "examples, but both were set": of(FAST, example=True, **price, **value),
         "a file, and the value set": of(FILE, **value),
         "a file, and examples": of(FILE, example=True),
+        "without texts, by the token": search_of([""] * 50, Price(2.0, "tokens")),
         "one machine alone and fused: $146 a month": of(FAST, SLOW, FUSED),
     }  # fmt: skip
 
@@ -433,22 +414,6 @@ def test_scores_of_lists_depend_on_which_documents_were_scored_together(kind, to
     assert listwise(study, FIRST_STAGE) is False
 
 
-def test_depths_leave_out_the_queries_that_failed_and_no_reranking_takes_no_time():
-    study = two(Money(), depth=4)
-    lists = Ranking.from_lists((query, list("bxya"), np.arange(4.0, 0, -1)) for query in QUERIES)
-    run = replace(study.run("small"), ranking=lists)
-    run = without(timed(run, [math.nan] * 2 + [30.0] * 6, pairs=4), ["q0", "q1"])
-    study = study_on(study.dataset, run, money=None)
-    found = depths(study, "small")
-    rows = found.curve.table
-    assert (rows["depth"].iloc[0], found.p95[0]) == (0, 0.0)
-    assert rows["mean"].iloc[-1] - rows["mean"].iloc[0] == pytest.approx(
-        study.comparison.row("small", study.spec)["delta"]
-    )
-    assert rows["mean"].iloc[0] == pytest.approx(1.0)
-    assert depths(study, FIRST_STAGE) is None
-
-
 def test_every_way_of_pricing_says_one_amount_on_every_surface():
     """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
     given = replace(FILE, id="given", name="given")
@@ -464,10 +429,3 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
         assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
     assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"
-
-
-def test_a_fused_run_takes_the_time_of_its_parts():
-    study = of(FAST, SLOW, FUSED)
-    assert (summary(study, FUSED.id).n, summary(study, FUSED.id).p95) == (8, 40.0)
-    # Without one of its parts nothing is known.
-    assert summary(of(FUSED, SLOW), FUSED.id) is None

@@ -252,14 +252,6 @@ def test_decisions_are_as_approved(approved):
     approved("study/decision", table((name, told(of)) for name, of in cases().items()))
 
 
-def test_the_number_of_queries_is_that_of_the_verdict():
-    of = on([3] * 40, [1] * 3 + [3] * 37)
-    more = of.comparison.verdict(of.challengers[0], of.spec).more
-    found = decided(of)
-    assert (found.step, found.more, found.target_ms) == ("settle", more, 500.0)
-    assert more > 0
-
-
 def test_an_assumption_is_left_at_its_default_only_where_it_counts():
     def names(**given: float) -> set[str]:
         of = gaining(Money.of(given, prices={"run": listed()}))

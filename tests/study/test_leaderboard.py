@@ -12,7 +12,7 @@ from rankdash.ranking.ranking import Run
 from rankdash.reporting.leaderboard import lines, notes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import leaderboard as board_of
-from rankdash.study.leaderboard import best_challenger, standings, usual_axis
+from rankdash.study.leaderboard import standings, usual_axis
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.billing import Price
@@ -122,17 +122,6 @@ def told(of: Study) -> str:
 
 def test_leaderboards_are_as_approved(approved):
     approved("study/leaderboard", table((name, told(of)) for name, of in cases().items()))
-
-
-def test_a_row_repeats_the_comparison_and_the_best_challenger_is_its_first():
-    of = study(run("worse", 4), run("best", 1), run("better", 2))
-    assert best_challenger(of) == "best" and best_challenger(study()) is None
-    for row in standings(of):
-        assert (row.mean, row.low, row.high) == of.mean(row.system)
-        compared = of.comparison.row(row.system, of.spec)
-        if row.kind != "baseline":
-            names = ("delta", "delta_low", "delta_high", "helped", "hurt")
-            assert [getattr(row, name) for name in names] == [compared[name] for name in names]
 
 
 def test_the_table_is_made_once_and_each_system_billed_once(monkeypatch):

@@ -41,6 +41,7 @@ KNOWN = {
     "latency_ms": pd.Series({"q1": 5.0, "q5": 900.0}),
     "reason": pd.Series({"q1": "rescued", "q2": "buried", "q5": "failed"}),
 }
+NOTHING = pd.Series({"q5": 0.0, "q1": 0.0})
 TAGS = {"q1": ("wrong label", "ask"), "q4": ("ask",), "gone": ("ask",)}
 WANTED = (
     *({}, {"outcomes": ("hurt", "failed")}, {"segments": {"kind": ("y",)}}),
@@ -76,10 +77,15 @@ def offered(table: pd.DataFrame, wanted: str = "") -> list[str]:
 def test_tables_orders_and_filters_are_as_approved(table, approved):
     half = query_table(QUERIES, PAIRS, known={"judged_before": KNOWN["judged_before"]})
     unknown = query_table(QUERIES, PAIRS, known={"latency_ms": pd.Series({"q1": np.nan})})
+    mixed = query_table(QUERIES.assign(text=["b", "C", "A", "d", "B"]), PAIRS)
     cases = {
         "the table": table.to_string(),
         "the tie band 0.001": query_table(QUERIES, PAIRS, tie_band=0.001)["outcome"].tolist(),
         "what one side shows is not known: nothing is said of it": half["state"].tolist(),
+        "a query without a difference says why, and not that nothing is judged": query_table(
+            QUERIES, PAIRS, known=dict.fromkeys(("judged_before", "judged_after"), NOTHING)
+        )["state"].tolist(),
+        "texts are put in order whatever their case": ordered(mixed, "text"),
         "orders, queries without a value last": "\n".join(
             f"{order}: {' '.join(ordered(table, order))}"
             for order in (*ORDERS, "text", "-text", "-after")
@@ -124,17 +130,3 @@ def test_equal_queries_stay_in_the_order_of_the_data_whichever_comes_first():
     assert ordered(table, "hurt") == [*lost, *gained]
     assert ordered(table, "helped") == [*gained, *lost]
     assert ordered(table, "changed") == ids
-
-
-def test_texts_are_put_in_order_whatever_their_case():
-    queries = pd.DataFrame({"query_id": QUERIES["query_id"], "text": ["b", "C", "A", "d", "B"]})
-    table = query_table(queries, PAIRS)
-    assert table.iloc[order_of(table, "text")]["text"].tolist() == ["A", "B", "b", "C", "d"]
-
-
-def test_a_query_without_a_difference_says_why_and_not_that_nothing_is_judged():
-    known = {name: pd.Series({"q5": 0.0, "q1": 0.0}) for name in ("judged_before", "judged_after")}
-    table = query_table(QUERIES, PAIRS, known=known).set_index("query_id")
-    assert table["state"].to_dict() == {
-        "q1": ALL_UNJUDGED, "q2": "ok", "q3": "ok", "q4": "ok", "q5": "failed"
-    }  # fmt: skip

@@ -70,6 +70,7 @@ def test_systems_of_one_name_are_told_apart_and_keep_their_places():
         ("bm25", None, "First stage (BM25, listed documents only)"),
         ("corpus-bm25", None, "First stage (BM25)"),
         ("rows", None, "First stage (order of the rows)"),
+        ("corpus-fused", None, "First stage (BM25 + bi-encoder)"),
         ("bm25", "Our search", "Our search"),
         ("given", "Our search", "Our search"),
     ],
