@@ -311,6 +311,16 @@ def test_fewer_passages_are_enough_where_they_hold_as_much_as_those_read_now(
     assert equal_recall(of(run), "run", passages) == enough
 
 
+ONE = {"a": 1.0}
+
+
+def test_fewer_than_six_queries_hold_no_recall_for_sure():
+    for n, enough in ((6, 1), (5, None)):
+        data = data_of(dict.fromkeys(QUERIES[:n], "ab"), dict.fromkeys(QUERIES[:n], ONE))
+        run = run_from_ranking("run", data.id, data.candidates, "run.trec")
+        assert equal_recall(study_on(data, run), run.id, 2) == enough
+
+
 # The options of a study.
 
 

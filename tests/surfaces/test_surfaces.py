@@ -4,6 +4,7 @@ or as it rounds it, under names that are markup, formulas and separators."""
 import csv
 import io
 import json
+import random
 import re
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,11 @@ import pytest
 
 import rankdash as rd
 from rankdash.analysis.statistics.gate import settings_at
+from rankdash.cli import main
 from rankdash.loading import load
 from rankdash.readers import Source, sources_at
+from rankdash.readers.formats import delimited
+from rankdash.readers.formats import trec as read_trec
 from rankdash.reporting.exports import queries_csv
 from rankdash.reporting.exports.tables import cells
 from rankdash.reporting.exports.zip_file import run_file
@@ -107,6 +111,7 @@ FORMS = {
     "tsv": lambda frame: frame.to_csv(index=False, sep="\t"),
     "parquet": None,
 }
+SEPARATORS = {"trec in no order": " ", "csv": ",", "csv, crlf": ",", "tsv": "\t"}
 
 
 def trec(frame: pd.DataFrame) -> str:
@@ -135,10 +140,60 @@ def rewritten(file: Path, form: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_however_the_files_are_written(case, tmp_path, form):
-    """`evaluate` makes its study of ids alone, by the fast way through a file where it can."""
+    """`evaluate` makes its study of ids alone, by the fast way through a file if it can."""
     shown = evaluate(case, RULES[0], partial(rewritten, form=form, folder=tmp_path))
     numbers = expected(case, RULES[0], "evaluate", shown)
     assert differences(existing(shown), numbers) == {}
+
+
+ODD = ("nan", "inf", "x", "", "1_0", " 1", "0x1", "2.5", "1e-3", "-4", "Q1", "q1\u00a0", "é")
+
+
+def hurt(file: Path, separator: str, draw: random.Random, copies: int) -> Path:
+    """The file with up to two things wrong, and with copies of its rows for other queries."""
+    head, *lines = file.read_text().splitlines()
+    lines = ([head, *lines] if separator == " " else lines)[: None if copies else 60]
+    for _ in range(draw.randrange(3)):
+        at = draw.randrange(len(lines))
+        cells = lines[at].split(separator)
+        other = [*cells]
+        other[draw.randrange(len(cells))] = draw.choice(ODD)
+        wrong = draw.choice(([cells, cells], [cells, other], [other], [cells[:-1]],
+                             [[*cells, "more"]], [[], cells], []))  # fmt: skip
+        lines[at : at + 1] = map(separator.join, wrong)
+    ahead = [f"{copy}{line}" for copy in range(copies) for line in lines]
+    whole = [*ahead, *lines] if separator == " " else [head, *ahead, *lines]
+    end = draw.choice(("\n", "\n", "\r\n"))
+    text = end.join(whole) + draw.choice((end, "", end * 2))
+    file.write_bytes(text.encode(draw.choice(("utf-8", "utf-8", "utf-8-sig", "utf-16"))))
+    return file
+
+
+def test_blocks_and_lines_say_the_same_of_files_whole_and_hurt(case, tmp_path, monkeypatch, capfd):
+    """To the last digit and the last line number; some files are read in pieces."""
+
+    def said(files: list[Path]) -> tuple[int, str, str]:
+        code = main(["evaluate", *map(str, files), "--json", "--metric", "ndcg@10,map,judged@10"])
+        return code, *capfd.readouterr()
+
+    pairs = []
+    for seed in range(20):
+        draw, folder = random.Random(seed), tmp_path / str(seed)
+        folder.mkdir()
+        copies = 0 if seed else 100
+        forms = draw.choices(list(SEPARATORS), k=2)
+        pairs.append(
+            [
+                hurt(rewritten(file, form, folder), SEPARATORS[form], draw, copies)
+                for file, form in zip((case.qrels, case.initial), forms, strict=True)
+            ]
+        )
+    fast = [said(files) for files in pairs]
+    assert {code for code, _, _ in fast} <= {0, 2}
+    for reader in (read_trec, delimited):
+        monkeypatch.setattr(reader, "even_columns", lambda *_, **__: None)
+    for files, known in zip(pairs, fast, strict=True):
+        assert said(files) == known, files
 
 
 @pytest.mark.parametrize(("rule", "how"), [("highest", "max"), ("lowest", "min"), ("mean", "mean")])
