@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tests.sets import SAMPLE
@@ -39,6 +40,23 @@ def rankings(folder: Path, queries: int | None = None) -> None:
             for rank, doc in enumerate(docs[:DOCS][::step], 1)
         )
         (folder / f"{name}.trec").write_text("".join(rows))
+
+
+def graded(folder: Path) -> None:
+    """`labels.csv` of 30 queries, `few.csv` of 9 of them, and the grades of all queries by a judge
+    that errs upwards, `grades.csv`, and one that likes what `new` lifts, `likes.csv`."""
+    chosen = list(np.random.default_rng(1).permutation(list(lists()))[:30])
+    for name, count in (("labels", 30), ("few", 9)):
+        rows = [(*pair, float(n)) for pair, n in truth().items() if pair[0] in chosen[:count]]
+        table = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"])
+        table.to_csv(folder / f"{name}.csv", index=False)
+    pairs = [(query, doc) for query, docs in lists().items() for doc in docs[:DOCS]]
+    table = pd.DataFrame(pairs, columns=["query_id", "doc_id"])
+    grades = np.array([float(truth().get(pair, 0)) for pair in pairs])
+    wrong = np.random.default_rng(2).random(len(grades)) < 0.2
+    table.assign(grade=np.minimum(grades + wrong, 3)).to_csv(folder / "grades.csv", index=False)
+    lifted = np.where(table.groupby("query_id").cumcount() >= DOCS // 2, 3.0, 0.0)
+    table.assign(grade=lifted).to_csv(folder / "likes.csv", index=False)
 
 
 def plan(run, folder: Path, *options: object, name: str = "plan", top: float = 3) -> dict:

