@@ -61,20 +61,11 @@ def help_of(capsys):
     return shown
 
 
-HELP = [
-    *([name] for name in COMMANDS),
-    *(["label", each] for each in ("plan", "next", "add", "status")),
-    *(["judge", each] for each in ("run", "agreement")),
-    *(["workspace", each] for each in ("export", "import", "repair", "check")),
-]
-
-
-@pytest.mark.parametrize("command", HELP, ids=" ".join)
-def test_help_points_to_documents_that_exist(command, help_of):
-    said = help_of(*command)
+def test_help_points_to_documents_that_exist():
+    said = reference.text()
     assert "README" not in said
-    for page in re.findall(r"docs/[\w.]+", said):
-        assert (ROOT / page).is_file()
+    pages = re.findall(r"docs/[\w.]+", said)
+    assert pages and all((ROOT / page).is_file() for page in pages)
 
 
 @pytest.mark.parametrize(
@@ -117,12 +108,3 @@ def test_the_committed_reference_is_the_one_that_is_written(monkeypatch):
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == reference.text(), (
         "Write it again: python -m rankdash.cli.reference > docs/commands.md"
     )
-
-
-def test_the_reference_names_every_command_with_its_options():
-    text = reference.text()
-    assert all(f"\n## {command}\n" in text for command in COMMANDS)
-    assert "- `--min-gain [SPEC=]N …`: the mean gain over the baseline" in text
-    assert "### workspace import" in text and "%(default)s" not in text
-    # Keys of the settings file, with the commands that they are for.
-    assert "| `max_hurt` | gate |" in text

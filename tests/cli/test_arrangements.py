@@ -61,13 +61,6 @@ def test_a_run_by_text_in_another_order_is_of_the_same_queries(write, order):
     assert evaluation.mean("ndcg@10") == pytest.approx(len(order) / len(TEXTS))
 
 
-def test_ids_that_were_made_for_texts_are_not_ids_of_labels_by_chance(write):
-    texts = write("run.csv", "query,document,score\napple pie,bake it,0.75\n")
-    data = rd.read(write("labels.qrels", LABELS), write("first.trec", FIRST))
-    with pytest.raises(rd.RankdashError, match="names its queries by their text"):
-        rd.read_run(texts, data)
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_whole_scores_beside_labels_are_scores_and_no_more_labels(write):
     folder = write("set/labels.qrels", LABELS).parent

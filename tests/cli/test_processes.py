@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -269,20 +268,7 @@ def test_servers_that_cannot_start_end_the_front(fronted, tmp_path, capfd):
     assert "error: The servers cannot be started." in capfd.readouterr().err
 
 
-def test_one_worker_does_what_any_server_asks(fronted, monkeypatch):
-    asked = []
-    worker = SimpleNamespace(ensure=lambda: asked.append(1), stop=lambda: None)
-    monkeypatch.setattr(processes, "WorkerProcess", lambda _workspace: worker)
-
-    async def scenario(browser: Browser) -> None:
-        await browser.ask("/worker")
-        while not asked:
-            await asyncio.sleep(0.01)
-
-    fronted(scenario)
-
-
-def test_servers_are_in_the_session_of_the_worker_and_ctrl_c_is_not_for_them(
+def test_any_server_starts_the_worker_in_one_session_and_ctrl_c_is_not_for_them(
     fronted, monkeypatch, tmp_path
 ):
     worker = processes.WorkerProcess(Workspace.open(tmp_path / "home"))
@@ -290,7 +276,9 @@ def test_servers_are_in_the_session_of_the_worker_and_ctrl_c_is_not_for_them(
 
     async def scenario(browser: Browser) -> None:
         await all_up(browser)
-        worker.ensure()
+        await browser.ask("/worker")
+        while worker.pid is None:
+            await asyncio.sleep(0.01)
         servers = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
         # Linux may share processors between sessions first, whatever the worker's priority.
         assert {os.getsid(pid) for pid in (*servers, worker.pid)} == {os.getsid(0)}
@@ -315,12 +303,12 @@ def test_a_terminal_that_stops_what_writes_behind_it_stops_no_server(tmp_path):
         assert front.wait() == 130
 
 
-def test_keys_reach_the_worker_of_another_process():
+def test_keys_reach_the_worker_of_another_process(monkeypatch, tmp_path):
     reading, writing = os.pipe()
     told: list[object] = []
-    worker = SimpleNamespace(
-        ensure=lambda: told.append("ensure"), hand_over=lambda *given: told.append(given)
-    )
+    worker = processes.WorkerProcess(Workspace.open(tmp_path))
+    monkeypatch.setattr(worker, "ensure", lambda: told.append("ensure"))
+    monkeypatch.setattr(worker, "hand_over", lambda *given: told.append(given))
     there = RelayedWorker(writing)
     there.ensure()
     there.hand_over("job", {"KEY": "s\necret"})

@@ -159,13 +159,13 @@ def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker
         return out
 
     merged = {}
-    for count in (1, 3):
+    for count in (1, 2):
         shards = [f"{number}/{count}" for number in range(1, count + 1)]
         files = [made(shard.replace("/", "-of-"), "--shard", shard) for shard in shards]
         merged[count] = run("merge", *files, "--out", "-").out
-    assert merged[1] == merged[3]
+    assert merged[1] == merged[2]
     alone = made("alone", "--set", "runtime=onnx", "--set", "batch_tokens=1")
-    assert alone.read_text() == merged[3]
+    assert alone.read_text() == merged[2]
     assert len(merged[1].splitlines()) == sum(each[:3] in kept for each in first)
 
 
