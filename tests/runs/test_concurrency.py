@@ -3,7 +3,6 @@
 import heapq
 import math
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,8 +55,8 @@ class Clock:
 def clock(monkeypatch):
     """The time of what is measured here."""
     made = Clock()
-    time = SimpleNamespace(perf_counter=lambda: made.now, process_time=lambda: made.now)
-    monkeypatch.setattr(concurrency, "time", time)
+    for name in ("perf_counter", "process_time"):
+        monkeypatch.setattr(concurrency.time, name, lambda: made.now)
     monkeypatch.setattr(Slots, "clock", made)
     return made
 

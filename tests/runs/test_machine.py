@@ -2,38 +2,39 @@ import math
 import os
 import platform
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rankdash.rerankers import Capabilities
 from rankdash.runs.machine import load_average, machine, threads_of
+from tests.runs.stub import Stub
 
 
-def torch(busy):
-    card = SimpleNamespace(is_initialized=lambda: busy)
-    return SimpleNamespace(cuda=card, get_num_threads=lambda: 3, __version__="2.0")
+def threads(told=None, **capabilities):
+    model = Stub()
+    model.threads = told
+    return threads_of(model, Capabilities(**capabilities))
 
 
 def test_threads_are_those_that_scoring_keeps_busy(monkeypatch):
-    """A graphics card or another machine leaves the processor idle, which is no contention."""
-
-    def threads(reranker=None, **capabilities):
-        return threads_of(reranker, Capabilities(**capabilities))
-
+    """Another machine leaves the processor idle, which is no contention."""
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert threads() == 1
     assert threads(across_queries=True) == machine()["threads"] >= 1
     assert threads(needs_network=True, across_queries=True) == 0
-    for told in (7, 0):
-        assert threads(SimpleNamespace(threads=told), across_queries=True) == told
-    monkeypatch.setitem(sys.modules, "torch", torch(True))
-    assert threads(across_queries=True) == 0
-    # As many as its library was given.
-    monkeypatch.setitem(sys.modules, "torch", torch(False))
+    assert [threads(told, across_queries=True) for told in (7, 0)] == [7, 0]
+
+
+@pytest.mark.model
+def test_threads_are_as_many_as_pytorch_was_given_and_none_where_a_card_computes(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     assert threads(across_queries=True) == machine()["threads"] == 3
     assert threads() == 1
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert threads(across_queries=True) == 0
 
 
 def test_the_machine_is_described():

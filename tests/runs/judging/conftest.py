@@ -6,24 +6,12 @@ from rankdash.runs.judging.wish import JudgeRequest, submit
 from rankdash.runs.judging.work import Judging
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
-from tests.rerankers.loopback import running
-
-
-@pytest.fixture
-def server():
-    with running() as made:
-        yield made
 
 
 @pytest.fixture
 def settings(server):
-    return {
-        "model": "tiny",
-        "base_url": server.url,
-        "key_variable": "none",
-        "retries": 0,
-        "read_s": 20.0,
-    }
+    free = {"key_variable": "none", "retries": 0, "read_s": 20.0}
+    return {"model": "tiny", "base_url": server.url, **free}
 
 
 @pytest.fixture
@@ -59,16 +47,11 @@ def rows(workspace):
 
 
 @pytest.fixture
-def judging(workspace):
-    return Judging(workspace, Owner(), threading.Event())
+def served(rows, workspace):
+    """Have a worker do what waits; then the row of a judge, None if it is gone."""
 
-
-@pytest.fixture
-def served(rows, judging):
-    """Have the worker do what waits; then the row of a judge."""
-
-    def serve(judge_id):
-        judging.serve()
-        return rows.row(judge_id)
+    def serve(judge_id, handover=None):
+        Judging(workspace, Owner(), threading.Event(), handover).serve()
+        return next((row for row in rows.rows() if row.id == judge_id), None)
 
     return serve

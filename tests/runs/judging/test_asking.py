@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -26,85 +27,77 @@ def taken(batches):
     return sorted(int(pair.doc_id[1:]) for batch in batches for pair in batch)
 
 
-def test_no_more_is_under_way_or_unkept_than_may_be_lost(settings, server):
-    batches, kept, most = [], [0], [0]
+@pytest.fixture
+def asked(settings, server):
+    """Ask so many questions; the batches that were handed on. reply: is called for each answer."""
+
+    def asked(count, reply=lambda body: None, concurrency=1, ends=None, keep=None, **how):
+        batches = []
+        server.reply = lambda body: reply(body) or ("So.\nGrade: 1", {})
+        judge = Judge({**settings, "concurrency": concurrency})
+        with pytest.raises(ends[0], match=ends[1]) if ends else nullcontext():
+            ask(
+                judge,
+                questions(count),
+                on_batch=lambda batch: batches.append(batch) or (keep and keep(batch)),
+                **how,
+            )
+        return batches
+
+    return asked
+
+
+def test_no_more_is_under_way_or_unkept_than_may_be_lost(asked, server):
+    kept, most = [0], [0]
 
     def reply(body):
         with server.lock:
             most[0] = max(most[0], len(server.seen) - kept[0])
-        return "So.\nGrade: 1", {}
 
     def keep(batch):
-        batches.append(batch)
         kept[0] += len(batch)
 
-    server.reply = reply
     # A clock that stands: batches come by their size alone.
-    ask(Judge({**settings, "concurrency": 8}), questions(350), on_batch=keep, clock=lambda: 0.0)
+    batches = asked(350, reply, 8, keep=keep, clock=lambda: 0.0)
     assert taken(batches) == list(range(350))
     assert len(batches) >= 4
     assert most[0] <= MOST_UNKEPT
     assert server.most_at_once > 1
 
 
-def test_a_clock_that_runs_hands_on_early(settings):
-    batches, ticks = [], itertools.count()
-    ask(
-        Judge({**settings, "concurrency": 1}),
-        questions(12),
-        on_batch=batches.append,
-        clock=lambda: float(next(ticks)),
-    )
+def test_a_clock_that_runs_hands_on_early(asked):
+    ticks = itertools.count()
+    batches = asked(12, clock=lambda: float(next(ticks)))
     assert taken(batches) == list(range(12))
     assert len(batches) == 12
 
 
-def test_a_cancelled_run_hands_on_what_was_asked(settings, server):
-    stop, batches = threading.Event(), []
-
-    def reply(body):
-        if len(server.seen) >= 5:
-            stop.set()
-        return "So.\nGrade: 1", {}
-
-    server.reply = reply
-    with pytest.raises(Cancelled):
-        ask(
-            Judge({**settings, "concurrency": 2}),
-            questions(50),
-            on_batch=batches.append,
-            cancelled=stop.is_set,
-        )
+def test_a_cancelled_run_hands_on_what_was_asked(asked, server):
+    stop = threading.Event()
+    reply = lambda body: len(server.seen) >= 5 and stop.set()  # noqa: E731
+    batches = asked(50, reply, 2, (Cancelled, None), cancelled=stop.is_set)
     assert len(taken(batches)) == len(server.seen) < 50
 
 
-def test_an_endpoint_that_goes_away_ends_the_run_and_loses_nothing(settings, server):
-    batches = []
-
+def test_an_endpoint_that_goes_away_ends_the_run_and_loses_nothing(asked, server):
     def reply(body):
         if len(server.seen) >= 7:
             server.key = "sk-new"
-        return "So.\nGrade: 1", {}
 
-    server.reply = reply
-    with pytest.raises(UnavailableError, match="401"):
-        ask(Judge({**settings, "concurrency": 1}), questions(30), on_batch=batches.append)
+    batches = asked(30, reply, ends=(UnavailableError, "401"))
     assert taken(batches) == list(range(7))
 
 
-def test_one_slow_answer_does_not_hold_up_the_others(settings, server):
-    batches, free = [], threading.Event()
+def test_one_slow_answer_does_not_hold_up_the_others(asked, server):
+    free = threading.Event()
 
     def reply(body):
         if "refund 0\n" in body["messages"][1]["content"]:
             assert free.wait(60)
         elif len(server.seen) >= 40:
             free.set()
-        return "So.\nGrade: 1", {}
 
-    server.reply = reply
-    ask(Judge({**settings, "concurrency": 2}), questions(40), on_batch=batches.append)
-    assert taken(batches) == list(range(40))
+    assert taken(asked(40, reply, 2)) == list(range(40))
 
 
 @pytest.fixture
