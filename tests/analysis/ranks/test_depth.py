@@ -28,8 +28,7 @@ def ranking(found: dict[str, list[str]], scores: dict[tuple[str, str], float]) -
 
 
 def in_order(found: dict[str, list[str]]) -> Ranking:
-    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
-    return ranking(found, scores)
+    return ranking(found, by_place(found))
 
 
 def reranked(
@@ -46,41 +45,42 @@ def reranked(
 def test_every_depth_is_what_a_run_of_that_depth_gives(seed: int, depth: int):
     rng = np.random.default_rng(seed)
     found = lists(rng, 4, 12)
-    scores = {
-        (q, d): float(s)
-        for q, docs in found.items()
-        for d, s in zip(docs, rng.integers(0, 5, len(docs)), strict=True)
-    }
-    first = ranking(
-        found, {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
-    )
+    scores = {pair: float(rng.integers(0, 5)) for pair in by_place(found)}
     deep = ranking(dict(reversed(reranked(found, scores, 99).items())), scores)
-    cut = Cuts(deep, first).at(depth)
+    cut = Cuts(deep, in_order(found)).at(depth)
     for query, docs in reranked(found, scores, depth).items():
         assert cut.documents_of(query)[0] == docs
 
 
-@pytest.fixture
-def curve_parts():
+def labelled(found: dict[str, str]) -> pd.DataFrame:
+    """Of each query one relevant document."""
+    return pd.DataFrame(found.items(), columns=["query_id", "doc_id"]).assign(label=1.0)
+
+
+def by_place(found: dict[str, list[str]]) -> dict[tuple[str, str], float]:
+    return {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
+
+
+def cuts_of(
+    found: dict[str, list[str]], lifted: dict[tuple[str, str], float]
+) -> tuple[Cuts, Ranking]:
+    """A first stage and its reranking, by other scores of some documents."""
+    scores = by_place(found) | lifted
+    first = in_order(found)
+    return Cuts(ranking(reranked(found, scores, 99), scores), first), first
+
+
+def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough():
     """A reranker that lifts the relevant document when it is among the first 20 and errs below."""
     rng = np.random.default_rng(3)
-    found, scores, labels = {}, {}, []
-    for q in range(80):
-        docs = [f"d{d}" for d in rng.permutation(60)[:50]]
-        found[f"q{q}"] = docs
-        good = int(rng.integers(2, 20))
-        labels.append((f"q{q}", docs[good], 1.0))
-        for place, doc in enumerate(docs):
-            scores[f"q{q}", doc] = 2.0 * (place == good) + rng.normal(0, 0.4) + (place > 25) * 0.8
-    first = ranking(
-        found, {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
-    )
-    deep = ranking(reranked(found, scores, 50), scores)
-    return Cuts(deep, first), first, pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
-
-
-def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_parts):
-    cuts, first, qrels = curve_parts
+    found = {f"q{q}": [f"d{d}" for d in rng.permutation(60)[:50]] for q in range(80)}
+    good = {query: docs[rng.integers(2, 20)] for query, docs in found.items()}
+    scores = {
+        (query, doc): 2.0 * (doc == good[query]) + rng.normal(0, 0.4) + (place > 25) * 0.8
+        for query, docs in found.items()
+        for place, doc in enumerate(docs)
+    }
+    (cuts, first), qrels = cuts_of(found, scores), labelled(good)
     depths = (5, 10, 20, 30, 50)
     curve = depth_curve(cuts, first, qrels, "ndcg@10", Conventions(), depths, full_gain_proven=True)
     for row in curve.table.itertuples():
@@ -98,17 +98,11 @@ def test_the_curve_has_the_metric_of_each_depth_and_marks_what_is_enough(curve_p
 
 def test_a_depth_that_chance_may_have_put_behind_is_enough():
     """Five queries profit from more depth: their interval is above 0, and their p is 0.06."""
-    found = lists(np.random.default_rng(4), 60, 30)
-    found = {query: [f"d{d}" for d in range(30)] for query in found}
+    found = {f"q{place}": [f"d{d}" for d in range(30)] for place in range(60)}
     good = {query: f"d{7 if place < 5 else place % 4 + 1}" for place, query in enumerate(found)}
-    qrels = pd.DataFrame([(q, doc, 1.0) for q, doc in good.items()])
-    qrels.columns = ["query_id", "doc_id", "label"]
-    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
-    lifted = {**scores, **{(q, doc): 5.0 for q, doc in good.items() if q != "q30"}}
-    deep = ranking(reranked(found, lifted, 30), lifted)
-    cuts = Cuts(deep, ranking(found, scores))
+    cuts, first = cuts_of(found, {pair: 5.0 for pair in good.items() if pair[0] != "q30"})
     curve = depth_curve(
-        cuts, in_order(found), qrels, "mrr", Conventions(), (5, 10, 30), full_gain_proven=True
+        cuts, first, labelled(good), "mrr", Conventions(), (5, 10, 30), full_gain_proven=True
     )
     row = curve.table.set_index("depth").loc[5]
     assert row["behind"] > 0
@@ -122,12 +116,8 @@ def _lifting(count: int, deeper: int = 0, queries: int = 40) -> tuple[Cuts, Rank
     found = {f"q{place}": [f"d{d}" for d in range(20)] for place in range(queries)}
     deep_ones = range(count, count + deeper)
     good = {f"q{place}": f"d{7 if place in deep_ones else 1}" for place in range(queries)}
-    qrels = pd.DataFrame([(q, doc, 1.0) for q, doc in good.items()])
-    qrels.columns = ["query_id", "doc_id", "label"]
-    scores = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
     lifted = {(f"q{place}", good[f"q{place}"]): 5.0 for place in range(count + deeper)}
-    deep = ranking(reranked(found, scores | lifted, 20), scores | lifted)
-    return Cuts(deep, ranking(found, scores)), ranking(found, scores), qrels
+    return *cuts_of(found, lifted), labelled(good)
 
 
 def test_the_last_digits_of_a_sum_are_no_gain():
@@ -151,16 +141,11 @@ def test_a_loss_as_sure_as_the_gain_of_the_full_depth_is_no_gain():
     """Eight queries lose their first document at depth 5 and have another one from 10 on, where
     eight others gain."""
     found = {f"q{place}": [f"d{d}" for d in range(10)] for place in range(40)}
-    base = {(q, d): -float(i) for q, docs in found.items() for i, d in enumerate(docs)}
     lifted = {(f"q{place}", "d2"): 3.0 for place in range(8)}
-    lifted |= {(f"q{place}", "d7"): 5.0 for place in range(16)}
-    deep = Cuts(ranking(reranked(found, base | lifted, 10), base | lifted), ranking(found, base))
-    labels = [(f"q{place}", "d0", 1.0) for place in range(8)]
-    labels += [(query, "d7", 1.0) for query in found]
-    qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
-    curve = depth_curve(
-        deep, in_order(found), qrels, "hit@1", Conventions(), (5, 10), full_gain_proven=True
-    )
+    cuts, first = cuts_of(found, lifted | {(f"q{place}", "d7"): 5.0 for place in range(16)})
+    both = [dict.fromkeys(list(found)[:8], "d0"), dict.fromkeys(found, "d7")]
+    qrels = pd.concat(map(labelled, both), ignore_index=True)
+    curve = depth_curve(cuts, first, qrels, "hit@1", Conventions(), (5, 10), full_gain_proven=True)
     assert curve.table["gain"].tolist() == pytest.approx([0, -0.2, 0.2])
     assert curve.table["gain_proven"].tolist() == [False, False, True]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.ranks.ladder import ladder
@@ -18,20 +18,15 @@ from rankdash.analysis.ranks.transitions import (
 )
 from rankdash.metrics import Conventions, judge
 from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 from tests.results import results, shown
 
 QUERIES = ["a", "b", "c"]
 DOCS = [f"d{place}" for place in range(30)]
 
 
-def made(lists: dict[str, list[str]], ties: str = "stable") -> Ranking:
-    rows = [
-        (query, doc, float(-place))
-        for query, docs in lists.items()
-        for place, doc in enumerate(docs)
-    ]
-    columns = zip(*rows, strict=True) if rows else ((), (), ())
-    return Ranking.from_columns(*map(list, columns), ties=ties)
+def made(lists: dict[str, list[str]]) -> Ranking:
+    return ranking(**lists)
 
 
 def labels(relevant: dict[str, list[str]]) -> pd.DataFrame:
@@ -51,6 +46,7 @@ lists = st.dictionaries(
 )
 
 
+@settings(max_examples=50)
 @given(lists, lists, st.dictionaries(st.sampled_from(QUERIES), st.sets(st.sampled_from(DOCS))))
 def test_every_document_of_a_shared_query_is_there_once_with_its_ranks(one, other, relevant):
     before, after = made(one), made(other)
@@ -81,6 +77,7 @@ def test_every_document_of_a_shared_query_is_there_once_with_its_ranks(one, othe
     assert (way.entered, way.left) == (came, went_out)
 
 
+@settings(max_examples=40)
 @given(lists, lists, st.dictionaries(st.sampled_from(QUERIES), st.sets(st.sampled_from(DOCS))))
 def test_counts_add_up(one, other, relevant):
     qrels = labels({query: sorted(docs) for query, docs in relevant.items()})

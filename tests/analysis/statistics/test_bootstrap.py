@@ -14,8 +14,6 @@ from rankdash.analysis.statistics.bootstrap import (
 )
 from rankdash.analysis.statistics.significance import sign_flip_p
 
-SETS, QUERIES = 600, 60
-
 
 def bootstrap_means(values: np.ndarray, **settings: int) -> np.ndarray:
     return bootstrap.bootstrap_means(Columns.of(values), **settings)
@@ -25,28 +23,16 @@ def bca_interval(values: np.ndarray, means: np.ndarray, **settings: float):
     return bootstrap.bca_interval(Columns.of(values), means, **settings)
 
 
-def skewed_differences(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """As per-query NDCG differences look: a third zero, most gains small, a few large losses."""
-    size = rng.beta(1, 4, size=shape)
-    sign = np.where(rng.random(shape) < 0.25, -0.6, 1.0)
-    return np.where(rng.random(shape) < 0.3, 0.0, size * sign)
-
-
-TRUE_MEAN = 0.7 * 0.2 * (0.75 - 0.25 * 0.6)
-
-
-@pytest.fixture(scope="module")
-def simulated() -> np.ndarray:
-    return skewed_differences(np.random.default_rng(5), (QUERIES, SETS))
-
-
-@pytest.mark.parametrize("queries", [QUERIES, POISSON_FROM])
-def test_intervals_cover_the_true_mean_as_often_as_they_say(queries):
-    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %."""
-    sets = skewed_differences(np.random.default_rng(5), (queries, SETS))
+def test_intervals_cover_the_true_mean_as_often_as_they_say():
+    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %. As per-query NDCG
+    differences look: a third zero, most gains small, a few large losses."""
+    rng = np.random.default_rng(5)
+    sign = np.where(rng.random((60, 600)) < 0.25, -0.6, 1.0)
+    changed = rng.beta(1, 4, size=(60, 600)) * sign
+    sets, truth = np.where(rng.random((60, 600)) < 0.3, 0.0, changed), 0.7 * 0.2 * 0.6
     means = bootstrap_means(sets, resamples=1000)
     for low, high in (percentile_interval(means), bca_interval(sets, means)):
-        assert 0.928 <= np.mean((low <= TRUE_MEAN) & (high >= TRUE_MEAN)) <= 0.972
+        assert 0.928 <= np.mean((low <= truth) & (high >= truth)) <= 0.972
 
 
 def test_without_spread_or_values_nothing_is_made_up():
@@ -65,15 +51,6 @@ def test_without_spread_or_values_nothing_is_made_up():
     skewed = np.eye(6)[:, :1]
     low, high = bca_interval(skewed, bootstrap_means(skewed), level=0.9999)
     assert 0 <= low[0] <= skewed.mean() <= high[0] <= 1
-
-
-def test_the_randomisation_test_rejects_a_true_null_as_often_as_it_says():
-    rng = np.random.default_rng(6)
-    signs = rng.choice([-1.0, 1.0], size=(QUERIES, SETS))
-    differences = signs * np.abs(skewed_differences(rng, (QUERIES, SETS)))
-    rejected = np.mean(sign_flip_p(differences, flips=2000) <= 0.05)
-    # 600 sets: three standard errors around 5 % are 2.3 % to 7.7 %.
-    assert 0.023 <= rejected <= 0.077
 
 
 @pytest.mark.parametrize("changed", [1, 7, 10, 11])
@@ -95,20 +72,6 @@ def test_queries_without_a_value_change_no_flip():
     holed = np.full((70, 1), np.nan)
     holed[rng.choice(70, 40, replace=False), 0] = values
     assert sign_flip_p(holed)[0] == sign_flip_p(values[:, None])[0]
-
-
-def test_the_same_seed_gives_the_same_interval_and_another_seed_another(simulated):
-    one = bootstrap_means(simulated[:, :2], resamples=200, seed=1)
-    assert np.array_equal(one, bootstrap_means(simulated[:, :2], resamples=200, seed=1))
-    assert not np.array_equal(one, bootstrap_means(simulated[:, :2], resamples=200, seed=2))
-
-
-def test_bootstrap_means_centre_on_the_mean_and_spread_like_its_standard_error(simulated):
-    sample = simulated[:, :1]
-    means = bootstrap_means(sample)[:, 0]
-    error = sample.std() / np.sqrt(QUERIES)
-    assert means.mean() == pytest.approx(sample.mean(), abs=4 * error / np.sqrt(len(means)))
-    assert means.std() == pytest.approx(error, rel=0.05)
 
 
 @pytest.mark.parametrize("queries", [40, POISSON_FROM + 40])
@@ -152,14 +115,6 @@ def test_from_a_thousand_queries_on_the_number_in_a_resample_varies(queries, who
     assert np.allclose(weights, np.rint(weights)) == whole
 
 
-def test_a_column_without_a_gain_or_a_loss_is_left_as_it_is():
-    """Else the interval of no change would be that of a loss."""
-    columns = np.array([[0.5, -0.5, 0.4], [-0.25, 0.25, -0.3], [-0.25, 0.25, -0.2]])
-    turned, sign = Columns.oriented(columns)
-    assert sign.tolist() == [1.0, 1.0, -1.0]
-    assert turned.values.T.tolist() == [[-0.25, -0.25, 0.5], [-0.5, 0.25, 0.25], [-0.4, 0.2, 0.3]]
-
-
 def test_a_mean_of_rounding_errors_is_0_and_none_lies_beyond_its_values():
     """The largest value, of either sign, tells what an error of rounding is."""
     for values in ([-0.5, 1000.0], [-1000.0, 0.5]):
@@ -179,6 +134,14 @@ def test_columns_on_either_side_of_a_thousand_queries_get_what_they_get_alone():
     assert np.isfinite(together).all()
     assert np.array_equal(together[:, [0]], bootstrap_means(values[:, [0]], resamples=20))
     assert np.array_equal(together[:, [1]], bootstrap_means(values[:, [1]], resamples=20))
+
+
+def test_a_column_is_turned_to_a_gain_unless_it_has_neither_gain_nor_loss():
+    """Else the interval of no change would be that of a loss."""
     turned, signs = Columns.oriented(np.array([[-2.0, 1.0, 0.5], [1.0, -1.0, 2.0]]))
     assert signs.tolist() == [-1.0, 1.0, 1.0]
     assert turned.values.tolist() == [[-1.0, -1.0, 0.5], [2.0, 1.0, 2.0]]
+    columns = np.array([[0.5, -0.5, 0.4], [-0.25, 0.25, -0.3], [-0.25, 0.25, -0.2]])
+    turned, signs = Columns.oriented(columns)
+    assert signs.tolist() == [1.0, 1.0, -1.0]
+    assert turned.values.T.tolist() == [[-0.25, -0.25, 0.5], [-0.5, 0.25, 0.25], [-0.4, 0.2, 0.3]]

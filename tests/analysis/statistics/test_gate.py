@@ -16,27 +16,22 @@ from rankdash.analysis.statistics.gate import (
     settings_at,
 )
 from rankdash.metrics import evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 from tests.results import results, several
 
 
 def compared(base: list[int], up: list[int], left_out: dict[str, str] | None = None, **settings):
     """Each query has one relevant document, at the place given; mrr@10 is 1 over it."""
-    qrels = pd.DataFrame(
-        {"query_id": [f"q{i}" for i in range(len(base))], "doc_id": "good", "label": 1.0}
-    )
+    ids = [f"q{i}" for i in range(len(base))]
+    qrels = pd.DataFrame({"query_id": ids, "doc_id": "good", "label": 1.0})
 
     def evaluation(places: list[int], out: dict[str, str]):
-        ranking = Ranking.from_lists(
-            (
-                f"q{i}",
-                [*(f"bad{j}" for j in range(1, place)), "good"],
-                list(range(place, 0, -1)),
-            )
-            for i, place in enumerate(places)
-            if f"q{i}" not in out
-        )
-        return evaluate(judge(ranking, qrels), ["mrr@10"], None, out)
+        lists = {
+            query: [*(f"bad{j}" for j in range(1, place)), "good"]
+            for query, place in zip(ids, places, strict=True)
+            if query not in out
+        }
+        return evaluate(judge(ranking(**lists), qrels), ["mrr@10"], None, out)
 
     systems = {"base": evaluation(base, {}), "up": evaluation(up, left_out or {})}
     return compare(systems, "base", settings_at(settings.pop("confidence", 0.95), **settings))
@@ -48,27 +43,15 @@ def outcome(kind: str, limit: float, comparison, timings=None, subject: str = "m
 
 def timed(latencies: list[float], failed: int = 0) -> pd.DataFrame:
     states = ["done"] * len(latencies) + ["failed"] * failed
-    return pd.DataFrame(
-        {
-            "query_id": [f"q{i}" for i in range(len(states))],
-            "state": states,
-            "latency_ms": [*latencies, *[math.nan] * failed],
-        }
-    )
+    frame = pd.DataFrame({"state": states, "latency_ms": [*latencies, *[math.nan] * failed]})
+    return frame.assign(query_id=[f"q{i}" for i in range(len(states))])
 
 
 def drawn(state: str, difference: float, low: float, high: float) -> Estimate:
-    counts = {
-        "queries": 9,
-        "labels": 60,
-        "waiting": 0,
-        "known": 0,
-        "pairs": 100,
-        "needed": 10,
-        "saved": None,
-    }
-    ends = {"low": low, "high": high, "like_these_low": low, "like_these_high": high}
-    return Estimate("base", "up", "dcg@10", state, difference, level=0.95, **ends, **counts)
+    return Estimate(
+        "base", "up", "dcg@10", state, difference, low, high, low, high, level=0.95, queries=9,
+        labels=60, waiting=0, known=0, pairs=100, needed=10, saved=None,
+    )  # fmt: skip
 
 
 def parsed(*minima, gains=(), hurt=(), maxima=(), **more):

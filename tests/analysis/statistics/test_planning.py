@@ -36,12 +36,9 @@ def _normal(n, mean, spread):
 SHAPES = {
     "every query changes": _normal(60, 0.03, 0.2),
     "hit: nine gained, five lost of 60": _with_zeros(60, (1.0, 9), (-1.0, 5)),
-    "one query of 40 changed": _with_zeros(40, (0.4, 1)),
     "half of 100 changed, ndcg": _with_zeros(100, *((x, 1) for x in _normal(45, 0.05, 0.25))),
     "many small losses, few large gains": _with_zeros(80, (-0.02, 60), (0.5, 6)),
     "hit: 50 gained, 34 lost of 500": _with_zeros(500, (1.0, 50), (-1.0, 34)),
-    "precision@10": _with_zeros(60, (0.1, 14), (0.2, 6), (-0.1, 10), (-0.3, 2)),
-    "reciprocal ranks": _with_zeros(60, *((1 / 2 - 1 / x, 2) for x in (1, 1, 3, 4, 5)), (0.5, 4)),
 }
 
 
@@ -106,7 +103,7 @@ def test_each_number_proves_its_change_as_often_as_promised(shape, number):
     assert proven(present, change, int(0.8 * more)) <= POWER + 0.045
 
 
-@pytest.mark.parametrize(("n", "gained"), [(40, 5), (60, 4), (60, 5), (100, 5), (200, 5)])
+@pytest.mark.parametrize(("n", "gained"), [(60, 4), (60, 5), (200, 5)])
 @pytest.mark.parametrize("number", ["least", "likely", "most"])
 def test_hits_alone_need_the_numbers_of_the_binomial_distribution(n, gained, number):
     """Gains without a loss are proven from six of them on."""
@@ -139,14 +136,6 @@ def test_the_promise_is_that_of_the_chosen_test(test, present):
 def test_differences_that_add_up_to_0_are_not_planned_in_any_order(values, scale):
     differences = np.array(values) * scale
     assert plan(differences, (-0.1, 0.1)) is None
-
-
-def test_the_smallest_detectable_difference_is_found_at_the_stated_power():
-    rng = np.random.default_rng(2)
-    spread, n = 0.2, 60
-    reach = smallest_detectable(np.array([spread, -spread] * (n // 2)) * math.sqrt((n - 1) / n))
-    found = stats.ttest_1samp(rng.normal(reach, spread, (n, 4000)), 0).pvalue <= 0.05
-    assert found.mean() == pytest.approx(0.80, abs=0.03)
 
 
 @pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.9, 0.5)])
@@ -206,7 +195,7 @@ def test_where_nothing_is_promised(approved):
 CHANGES = st.lists(st.sampled_from([1.0, 1.0, 1.0, -1.0, 0.5, 1 / 3]), min_size=3, max_size=16)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(CHANGES, st.integers(20, 200))
 def test_a_larger_true_change_or_a_laxer_level_never_needs_more_queries(changes, n):
     """And a loss as many as a gain, in whole numbers of two digits."""

@@ -17,52 +17,21 @@ from rankdash.analysis.statistics.verdict import (
 )
 from tests.results import results, several
 
-
-def facts(**changes: object) -> Facts:
-    known: dict[str, object] = {
-        "baseline": "BM25",
-        "challenger": "MiniLM",
-        "metric": "NDCG@10",
-        "n": 60,
-        "in_common": 60,
-        "n_before": 60,
-        "n_after": 60,
-        "before": 0.5,
-        "after": 0.6,
-        "delta": 0.1,
-        "low": 0.05,
-        "high": 0.15,
-        "p": 0.001,
-        "identical": False,
-        "exact": False,
-        "comparisons": 1,
-        "corrected": False,
-        "level": 0.95,
-        "tie_band": 0.005,
-        "worthwhile": 0.15,
-        "quality": True,
-    }
-    return Facts(**(known | changes))
+USUAL = Facts(
+    "BM25", "MiniLM", "NDCG@10", n=60, in_common=60, n_before=60, n_after=60, before=0.5, after=0.6,
+    delta=0.1, low=0.05, high=0.15, p=0.001, identical=False, exact=False, comparisons=1,
+    corrected=False, level=0.95, tie_band=0.005, worthwhile=0.15, quality=True,
+)  # fmt: skip
 
 
 def verdict(**changes: object) -> Verdict:
-    return verdict_on(facts(**changes))
+    return verdict_on(replace(USUAL, **changes))
 
 
 NAN = math.nan
 PLAN = QueryPlan(likely=710, least=300, most=2_000, none_within=False)
-NOTHING = {
-    "n": 0,
-    "in_common": 0,
-    "before": NAN,
-    "after": NAN,
-    "delta": NAN,
-    "low": NAN,
-    "high": NAN,
-    "p": NAN,
-}
-
-
+NOTHING = {"n": 0, "in_common": 0}
+NOTHING |= dict.fromkeys(("before", "after", "delta", "low", "high", "p"), NAN)
 WORSE = {"delta": -0.1, "low": -0.15, "high": -0.05, "after": 0.4}
 UNSURE = {"low": -0.01, "high": 0.21, "p": 0.08}
 NONE_FIT = {"low": NAN, "high": NAN, "p": NAN}
@@ -148,7 +117,7 @@ PROVEN = (
 
 def told(changes: dict[str, object]) -> str:
     found = verdict(**changes)
-    assert found.kind == decide(facts(**changes))
+    assert found.kind == decide(replace(USUAL, **changes))
     ends = [found.params[name] for name in ("low", "high") if name in found.params]
     return f"{found.kind}, more: {found.more}, ends: {' '.join(map(str, ends))}\n{found.sentence}"
 
