@@ -109,6 +109,23 @@ class Visit:
         return self.page.url.partition("?")[2]
 
 
+def shop_rows(queries: int = 40, docs: int = 4) -> str:
+    """CSV of queries whose relevant documents are at ranks 1 to `docs`."""
+    return "query_id,query,doc_id,document,label,score\n" + "".join(
+        f"q{q},how to return {q},d{d},document {d},{int(d == q % docs)},{docs - d}\n"
+        for q in range(queries)
+        for d in range(docs)
+    )
+
+
+def shop_lists(queries: int = 40, step: int = 1) -> list[tuple[str, list[str], list[float]]]:
+    """Lists of a run of four documents. step: 1 puts the relevant document first."""
+    return [
+        (f"q{q}", [f"d{(q * step + d) % 4}" for d in range(4)], [4.0, 3.0, 2.0, 1.0])
+        for q in range(queries)
+    ]
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -230,10 +247,4 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture
 def visit(browser: Browser, app: App) -> Iterator[Visit]:
     with visiting(browser, app) as opened:
-        yield opened
-
-
-@pytest.fixture
-def dark_visit(browser: Browser, app: App) -> Iterator[Visit]:
-    with visiting(browser, app, color_scheme="dark") as opened:
         yield opened

@@ -1,13 +1,12 @@
 """What a new user does, done in a real browser against a real server, worker and model."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.sets import SETS
+from .conftest import visiting
 
 # A model run on two slow cores, loading included.
 RUN_MS = 900_000
@@ -41,6 +40,7 @@ def start_run(visit) -> None:
     visit.page.get_by_role("button", name="Start 1 run").click()
 
 
+@pytest.mark.thorough
 def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit, app):
     visit.open()
     visit.sees("Help centre")
@@ -80,165 +80,14 @@ def test_the_sample_is_open_and_a_model_run_changes_overview_and_queries(visit, 
     expect(visit.page).to_have_url(re.compile(r"[?&]q=q\d+(&|$)"))
 
 
-# Set → its size (of the sample, that it is there), its labels, how much of its first stage is
-# labelled, and what is said of BM25, the NDCG@10 of the first stage being that of trec_eval over
-# the queries with a relevant document.
-UPLOADED = {
-    "helpcentre": (
-        *("These files equal Help centre, which is in this workspace", "4,421 labels", "100%"),
-        *(r"score the same on every one of the 164 queries", r"^0\.666$"),
-    ),
-    "medquad": (
-        *("60 queries and 2,523 documents", "377 labels", "15%"),
-        *(r"NDCG@10 goes from 0\.312 to 0\.\d{3} over 60 queries", r"\d+ helped"),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", [name for name in SETS if name in UPLOADED])
 @pytest.mark.thorough
-def test_upload_a_set_read_the_check_report_and_run_bm25(visit, name):
-    size, labels, judged, *said = UPLOADED[name]
-    visit.open("data")
-    upload(visit, files_of(SETS[name]))
-    visit.sees(size)
-    visit.sees("Check report")
-    visit.sees(labels)
-    visit.sees(judged)
-    visit.go("Run")
-    visit.choose_reranker("BM25")
-    start_run(visit)
-    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
-        timeout=RUN_MS
-    )
-    visit.go("Overview")
-    visit.sees("BM25")
-    for each in said:
-        visit.sees(re.compile(each))
-    assert "base=first-stage" in visit.params
-
-
-HOSTILE = (
-    '<script>window.hacked = 1</script><img src=x onerror="window.hacked=2"> '
-    "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) **bold**"
-)
-
-
-def test_hostile_text_stays_inert_everywhere(visit):
-    rows = [
-        {
-            "query": f"q{q} {HOSTILE}",
-            "document": f"d{q}{d} {HOSTILE}",
-            "label": d % 2,
-            "kind": HOSTILE,
-        }
-        for q in range(6)
-        for d in range(4)
-    ]
-    body = "\n".join(json.dumps(row) for row in rows).encode()
-    visit.open("data")
-    name = "![x](http:evil.invalid)<b>.jsonl"
-    upload(visit, [{"name": name, "mimeType": "text/plain", "buffer": body}])
-    visit.sees("6 queries and 24 documents")
-    visit.go("Run")
-    visit.choose_reranker("BM25")
-    start_run(visit)
-    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
-        timeout=RUN_MS
-    )
-    for page in ("Overview", "Queries", "Data", "Run"):
-        visit.go(page)
-        assert visit.page.evaluate("window.hacked") is None
-        assert visit.page.locator("img[src*='evil']").count() == 0
-        assert visit.page.locator("a[href*='evil']").count() == 0
-
-
-@pytest.mark.thorough
-def test_a_cold_deep_link_shows_the_same_view_and_one_to_what_is_gone_falls_back(visit):
-    visit.open()
-    link = visit.page.url
-    assert "data=" in link
-    assert "k=10" in link
-    visit.open("queries?" + link.partition("?")[2].replace("k=10", "k=5"))
-    expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
-    visit.sees("Nothing to compare with yet")
-    # The frame is there too: navigation, the data set, the cutoff of the link.
-    visit.sees("NDCG@5")
-    assert "k=5" in visit.params
-    visit.open("?data=0123456789abcdef&metric=nonsense&k=999999&base=nobody&system=nobody")
-    visit.sees("Help centre · First stage · NDCG@10")
-
-
-@pytest.mark.thorough
-def test_dark_mode_draws_charts_in_light_ink(dark_visit):
-    dark_visit.open()
-    dark_visit.page.reload()
-    dark_visit.settle()
-    tick = dark_visit.page.locator(".xtick text").first
-    expect(tick).to_be_visible()
-    red, green, blue = (
-        int(part) for part in re.findall(r"\d+", tick.evaluate("e => getComputedStyle(e).fill"))[:3]
-    )
-    assert min(red, green, blue) > 150
-
-
-@pytest.mark.thorough
-def test_a_deleted_sample_stays_deleted_and_every_page_has_its_empty_state(visit):
-    visit.open("data")
-    visit.page.get_by_role("button", name="Delete").click()
-    visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    visit.sees("Open the sample")
-    for page in ("Overview", "Queries", "Run"):
-        visit.go(page)
-        visit.sees("No data set yet")
-    visit.page.get_by_role("button", name="Go to Data").click()
-    visit.page.get_by_role("button", name="Open the sample", exact=True).click()
-    visit.sees("168 queries and 435 documents")
-
-
-SLOW = """
-import time
-import numpy as np
-from rankdash.rerankers import Capabilities, RerankerKind, Scored
-
-class Slow:
-    name = "slow"
-    settings = {}
-    def __init__(self, settings):
-        pass
-    def prepare(self, corpus):
-        pass
-    def fingerprint(self):
-        return ""
-    def score(self, requests):
-        time.sleep(0.1)
-        return [Scored(np.arange(len(request.documents), dtype=float)) for request in requests]
-
-KIND = RerankerKind("slow", "Slow", "Takes its time.", (), Capabilities(), Slow)
-"""
-
-
-@pytest.fixture
-def slow_reranker(tmp_path_factory, monkeypatch):
-    """A reranker that is still at work when a person reaches for the button."""
-    # Not in the workspace: a folder that holds something else is refused.
-    plugin = tmp_path_factory.mktemp("plugin") / "slow.py"
-    plugin.write_text(SLOW)
-    monkeypatch.setenv("RANKDASH_PLUGINS", str(plugin))
-
-
-@pytest.mark.thorough
-def test_cancel_keeps_what_is_done_and_resume_goes_on(slow_reranker, visit):
-    visit.open("run")
-    visit.choose_reranker("Slow")
-    start_run(visit)
-    visit.sees(re.compile(r"[1-9]\d* of 168 queries"), timeout=RUN_MS)
-    visit.page.get_by_role("button", name="Cancel").click()
-    visit.sees(re.compile(r"quer(y is|ies are) done and saved"), timeout=RUN_MS)
-    visit.page.get_by_role("button", name="Resume").click()
-    expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
-        timeout=RUN_MS
-    )
+def test_dark_mode_draws_charts_in_light_ink(browser, app):
+    with visiting(browser, app, color_scheme="dark") as visit:
+        visit.open()
+        tick = visit.page.locator(".xtick text").first
+        expect(tick).to_be_visible()
+        ink = tick.evaluate("each => getComputedStyle(each).fill")
+        assert min(int(part) for part in re.findall(r"\d+", ink)[:3]) > 150
 
 
 def test_the_switch_of_the_language_changes_every_word_at_once(visit):

@@ -6,20 +6,15 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
-from tests.browser.test_journeys import RUN_MS
 from tests.stored import keep_rows
 
-QUERIES, DOCS = 80, 8
+from .conftest import shop_rows
+from .test_journeys import RUN_MS
 
 
 @pytest.fixture
 def shop(app) -> str:
-    rows = "query_id,query,doc_id,document,label\n" + "".join(
-        f"q{q},how to return item {q},d{d},return item {d} by post,{int(d == q % DOCS)}\n"
-        for q in range(QUERIES)
-        for d in range(DOCS)
-    )
-    return keep_rows(Workspace(app.home), rows, "Shop")
+    return keep_rows(Workspace(app.home), shop_rows(80, 8), "Shop")
 
 
 def test_measure_a_run_and_read_its_latency(visit, shop):

@@ -5,8 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import visiting
-from .test_sharing import fill
+from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
+
+from .conftest import shop_lists, shop_rows, visiting
 
 pytestmark = pytest.mark.thorough
 
@@ -14,7 +16,9 @@ pytestmark = pytest.mark.thorough
 @pytest.fixture(scope="module")
 def filled(app) -> tuple[str, str]:
     """The ids of a data set and of its run."""
-    return fill(app.home)
+    workspace = Workspace(app.home)
+    dataset_id = keep_rows(workspace, shop_rows(), "Shop")
+    return dataset_id, keep_lists(workspace, dataset_id, shop_lists(), "better").id
 
 
 def link(visit, name: str):

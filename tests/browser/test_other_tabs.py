@@ -9,25 +9,18 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import serving, visiting
+from .conftest import serving, shop_lists, shop_rows, visiting
 
 pytestmark = pytest.mark.thorough
-
-ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(
-    f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d}\n"
-    for q in range(40)
-    for d in range(4)
-)
-LISTS = [(f"q{q}", [f"d{(q + d) % 4}" for d in range(4)], [4.0, 3, 2, 1]) for q in range(40)]
 
 
 @pytest.fixture
 def app(tmp_path):
     home = tmp_path / "home"
     store = Workspace.open(home)
-    shop = keep_rows(store, ROWS, "Shop")
-    keep_lists(store, shop, LISTS, "second")
-    keep_rows(store, ROWS.replace("return", "repair"), "Workshop")
+    shop = keep_rows(store, shop_rows(), "Shop")
+    keep_lists(store, shop, shop_lists(), "second")
+    keep_rows(store, shop_rows().replace("return", "repair"), "Workshop")
     with serving(home) as started:
         yield started
 
@@ -68,23 +61,6 @@ def test_a_rename_shows_in_every_tab_and_what_is_typed_there_stays(browser, app,
         field.press_sequentially("turn 7")
         field.press("Enter")
         other.page.wait_for_url(re.compile(r"text=how\+to\+return\+7"))
-
-
-def test_a_run_a_data_set_and_a_deletion_of_another_process_show(app, visit):
-    store, shop = store_of(app), named(app, "Shop")
-    visit.open(f"?data={shop}")
-    [run] = store.runs(shop)
-    compared = visit.page.get_by_test_id("stSidebar").get_by_test_id("stMultiSelect")
-    expect(compared).to_contain_text("second")
-    store.rename_run(run.id, "of a colleague")
-    expect(compared).to_contain_text("of a colleague")
-    keep_rows(store, ROWS.replace("return", "send back"), "Post")
-    visit.settle()
-    chooser(visit.page).click()
-    expect(visit.page.get_by_role("option", name="Post")).to_be_visible()
-    visit.page.keyboard.press("Escape")
-    store.delete_dataset(shop)
-    visit.sees(re.compile("Shop.*deleted"))
 
 
 def test_a_dialog_stays_open_with_what_is_typed_in_it(app, visit):

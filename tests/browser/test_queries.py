@@ -6,17 +6,11 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
-from rankdash.store.notes.corrections import Corrections
 from tests.stored import keep_lists, keep_rows
 
-HOSTILE = (
-    '<img src=x onerror="window.hacked=1"><script>window.hacked=2</script> '
-    "![pic](http://evil.invalid/a.png) [link](http://evil.invalid/) "
-    "<svg onload=window.hacked=3> <a href='http://evil.invalid/'>x</a>"
-)
 # In the heading of the column of the queries, in pixels.
 QUERY_COLUMN = {"x": 120, "y": 16}
-TEXTS = (f"You return a gift in the shop. {HOSTILE}", "如何退货：退货需要小票。", "Opening hours")
+TEXTS = ("You return a gift in the shop.", "如何退货：退货需要小票。", "Opening hours")
 
 
 @pytest.fixture(scope="module")
@@ -104,38 +98,6 @@ def test_filter_open_step_by_key_and_come_back_by_the_address(visit, compared):
     visit.page.keyboard.press("j")
     visit.sees("2 of 8")
     assert opened(visit).startswith("how to return gift 6 ")
-
-
-@pytest.mark.thorough
-def test_the_next_query_shows_labels_that_were_corrected_in_another_window(visit, compared, app):
-    visit.open(f"queries?data={compared}")
-    visit.sees("1 of 8")
-    first = opened(visit)
-    Corrections(Workspace.open(app.home)).correct(compared, ("q5", "q5d0"), 1.0, "")
-    # No key: a page that has just been opened listens to none yet.
-    visit.page.get_by_role("button", name="Next").click()
-    visit.sees("2 of 8")
-    assert opened(visit) != first
-    visit.sees("1 label given or corrected")
-
-
-@pytest.mark.thorough
-def test_marked_words_of_hostile_documents_are_text_and_the_whole_text_unfolds(visit, compared):
-    visit.open(f"queries?data={compared}")
-    visit.sees("Documents in the order of")
-    marks = visit.page.locator("mark")
-    expect(marks.filter(has_text=re.compile("^return$")).first).to_be_visible()
-    expect(marks.filter(has_text=re.compile("^退货$")).first).to_be_visible()
-    card = visit.page.locator(".rd-card").filter(has_text="in the shop")
-    expect(card).to_contain_text("<img src=x onerror=")
-    expect(card).to_contain_text("![pic](http://evil.invalid/a.png)")
-    assert card.locator("img, script, svg, a").count() == 0
-    visit.page.get_by_text("all near the top").click()
-    visit.settle()
-    assert visit.page.evaluate("window.hacked") is None
-    assert visit.page.locator("[src*='evil'], [href*='evil']").count() == 0
-    # No request left for another host.
-    assert visit.strangers == []
 
 
 @pytest.mark.thorough

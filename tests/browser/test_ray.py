@@ -35,11 +35,6 @@ def hashing(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def no_address(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
-
-
-@pytest.fixture
 def silent_address(monkeypatch):
     monkeypatch.setenv(VARIABLE, f"ray://127.0.0.1:{free_port()}")
 
@@ -50,12 +45,6 @@ def this_machine(monkeypatch):
     monkeypatch.setenv(VARIABLE, LOCAL)
     # With a token, Ray would write one to the home folder.
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-
-
-def test_without_an_address_no_cluster_is_offered(no_address, visit):
-    visit.open("run")
-    expect(visit.page.get_by_role("button", name="Start 2 runs")).to_be_visible()
-    expect(visit.page.get_by_text(NAMED)).to_have_count(0)
 
 
 def test_a_cluster_that_cannot_be_had_is_said_with_a_remedy(silent_address, hashing, visit):
@@ -96,14 +85,3 @@ def test_a_run_with_ray_is_the_run_without(this_machine, hashing, app, visit):
     assert "ray_actors" not in alone.machine and on_ray.machine["ray_actors"] == 1
     assert len(on_ray.ranking) and on_ray.ranking.frame().equals(alone.ranking.frame())
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible()
-
-
-def test_gpus_that_are_not_there_are_said_with_a_remedy(this_machine, hashing, visit):
-    visit.open("run")
-    visit.choose_reranker("Hashing")
-    visit.sees(NAMED).click()
-    visit.settle()
-    visit.page.get_by_label("GPUs of an actor", exact=True).fill("0.5")
-    start_run(visit)
-    visit.sees("The Ray cluster has no GPU. Leave out the GPUs of an actor", timeout=RUN_MS)
-    expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()

@@ -12,7 +12,7 @@ from rankdash.store import Workspace
 from rankdash.store.notes.notes import Notes
 from tests.stored import keep_lists, keep_rows
 
-from .conftest import serving
+from .conftest import serving, shop_lists, shop_rows
 
 pytestmark = pytest.mark.thorough
 
@@ -61,19 +61,10 @@ class Line:
 def app(tmp_path_factory):
     """An app with a data set of 16 queries, and two runs."""
     home = tmp_path_factory.mktemp("home")
-    rows = "query_id,query,doc_id,document,label,score\n" + "".join(
-        f"q{q},how to return {q},d{d},document {d},{int(d == q % 4)},{4 - d}\n"
-        for q in range(16)
-        for d in range(4)
-    )
     store = Workspace.open(home)
-    dataset_id = keep_rows(store, rows, "Shop")
-    for name, first in (("better", 1), ("worse", 3)):
-        lists = [
-            (f"q{q}", [f"d{(q * first + d) % 4}" for d in range(4)], [4.0, 3, 2, 1])
-            for q in range(16)
-        ]
-        keep_lists(store, dataset_id, lists, name)
+    dataset_id = keep_rows(store, shop_rows(16), "Shop")
+    for name, step in (("better", 1), ("worse", 3)):
+        keep_lists(store, dataset_id, shop_lists(16, step), name)
     with serving(home) as started:
         yield started
 
@@ -208,3 +199,28 @@ def test_going_back_twice_at_once_is_two_steps(visit, line):
     visit.settle()
     expect(cutoff(visit)).to_have_attribute("aria-valuetext", "2")
     assert "k=2" in visit.params.split("&")
+
+
+def test_a_click_before_the_choices_are_ready_does_not_lose_them(visit):
+    """The page asks for the code of each kind of widget when it first meets one."""
+    late = []
+    visit.page.route(
+        re.compile(r"/(Multiselect|Slider|Selectbox|ButtonGroup)\.[^/]*\.js"),
+        lambda route: late.append(route),
+    )
+    visit.page.goto(visit.url + "queries?q=q1&k=3&outcome=helped")
+    visit.page.get_by_text("Tags, note and labels").click()
+    visit.sees("as uploaded: 1")
+    asked = visit.params
+    assert late, "nothing was held back"
+    for each in late:
+        each.continue_()
+    slider = visit.page.get_by_role("slider", name="Cutoff k")
+    expect(slider).to_have_attribute("aria-valuetext", "3")
+    visit.settle()
+    # The next click tells the server what the page holds.
+    visit.page.get_by_text("Tags, note and labels").click()
+    visit.settle()
+    visit.go("Overview")
+    assert {"k=3", "base=first-stage"} < set(visit.params.split("&"))
+    assert next(each for each in asked.split("&") if each.startswith("system=")) in visit.params

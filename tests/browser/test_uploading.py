@@ -28,47 +28,6 @@ def test_a_broken_file_and_a_bomb_are_refused_with_the_remedy_and_nothing_is_los
 
 
 @pytest.mark.thorough
-def test_two_data_sets_of_one_name_are_told_apart(visit):
-    visit.open("data")
-    for number in (1, 2):
-        rows = "".join(
-            f"{n},how to do {n} in {number},d{n},do it {n},1\n" for n in range(number + 1)
-        )
-        table = f"query_id,query,doc_id,document,label\n{rows}".encode()
-        upload(visit, [{"name": "same.csv", "mimeType": "text/csv", "buffer": table}])
-        visit.sees(f"{number + 1} queries and {number + 1} documents")
-    link = visit.page.url
-    visit.sees("Open: same (2)")
-    visit.page.get_by_role("button", name="Rename").click()
-    expect(visit.page.get_by_role("dialog").get_by_role("textbox")).to_have_value("same (2)")
-    assert visit.page.url == link
-
-
-@pytest.mark.thorough
-def test_columns_are_asked_for_and_a_text_is_not_offered_as_the_label(visit):
-    visit.open("data")
-    table = (
-        "wer,was,wie_gut\nhow to return,Send it back within 30 days,2\nhow to return,Our shops,0\n"
-        "where is my order,Track it in your account,2\nwhere is my order,Gift cards,0\n"
-    )
-    upload(visit, [{"name": "daten.csv", "mimeType": "text/csv", "buffer": table.encode()}])
-    visit.sees("Which column of daten.csv is which?")
-
-    def choose(field: str, column: str) -> None:
-        visit.page.get_by_role("combobox", name=field).click()
-        visit.page.get_by_role("option", name=column, exact=True).click()
-
-    choose("Query text", "wer")
-    choose("Document text", "was")
-    visit.page.get_by_role("combobox", name="Label").click()
-    expect(visit.page.get_by_role("option", name="wie_gut", exact=True)).to_be_visible()
-    expect(visit.page.get_by_role("option", name="was", exact=True)).to_have_count(0)
-    visit.page.get_by_role("option", name="wie_gut", exact=True).click()
-    visit.page.get_by_role("button", name="Read", exact=True).click()
-    visit.sees("2 queries and 4 documents")
-
-
-@pytest.mark.thorough
 def test_a_large_file_is_read_when_the_server_no_longer_holds_it_and_after_a_question(visit):
     visit.open("data")
     text = "word " * 400

@@ -1,4 +1,4 @@
-"""The report as a file: opened without a network, printed, and full of text that means harm."""
+"""A saved report and a saved query whose texts are hostile: opened without a network, printed."""
 
 import base64
 import io
@@ -7,14 +7,19 @@ import re
 import struct
 import unicodedata
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from rankdash.cli import main
+from rankdash.reporting.exports import query_file
 from rankdash.reporting.report import SECTIONS
+from rankdash.store.notes.notes import Note
+from tests.ui.parts import dataset_of, run_of, study_of
 
 from .conftest import PATIENCE_MS, new_page
 
@@ -101,37 +106,53 @@ class Opened:
         self.charts = places
 
 
-@pytest.fixture(params=["light", "dark"])
-def opened(browser, made, request):
-    found = Opened(browser, made, color_scheme=request.param)
-    yield found, request.param
-    found.page.context.close()
+@pytest.fixture(scope="module")
+def query(tmp_path_factory) -> Path:
+    """A saved query of a data set whose every text is hostile."""
+    rows = [
+        {
+            "query_id": "q", "query": HOSTILE, "doc_id": f"d{d}", "document": f"{d} {HOSTILE}",
+            "label": int(d == 4), "score": 9 - d,
+        }
+        for d in range(5)
+    ]  # fmt: skip
+    data = dataset_of(pd.DataFrame(rows).to_csv(index=False), HOSTILE)
+    run = replace(run_of(data, "run", {"q": ["d4", "d3", "d2", "d1", "d0"]}), name=HOSTILE)
+    note = Note("q", (HOSTILE[:40],), HOSTILE)
+    file = tmp_path_factory.mktemp("query") / "query.html"
+    file.write_bytes(query_file.html(replace(study_of(data, run), notes={"q": note}), "run", "q"))
+    return file
 
 
-def test_it_opens_offline_asks_for_nothing_and_runs_nothing(opened, made):
-    found, scheme = opened
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "charts", "bright"), [("made", 6, 100), ("query", 2, 150)])
+def test_a_file_opens_offline_asks_for_nothing_and_runs_nothing(
+    browser, request, name, charts, bright, scheme
+):
+    file = request.getfixturevalue(name)
+    found = Opened(browser, file, color_scheme=scheme)
     page = found.page
-    assert made.stat().st_size < LARGEST
-    assert found.charts >= 6
-    assert [url for url in found.asked if not url.startswith("data:")] == [made.as_uri()]
+    assert file.stat().st_size < LARGEST
+    assert found.charts >= charts
+    assert [url for url in found.asked if not url.startswith("data:")] == [file.as_uri()]
     assert found.complaints == []
-    assert page.evaluate("window.hacked") is None
-    [logo] = page.locator("img").all()
-    assert logo.evaluate("picture => picture.naturalWidth") == 40
     assert page.locator("iframe, object, link, svg[onload], a[href^='http']").count() == 0
-    expect(page.locator("h1")).to_have_text(f"Title {HOSTILE}")
-    expect(page.locator(".note")).to_have_text(f"Note {HOSTILE}")
+    pictures = page.locator("img").all()
+    assert [each.evaluate("each => each.naturalWidth") for each in pictures] == [40] * (
+        name == "made"
+    )
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     expect(page.get_by_text("</script><script>window.hacked=1").first).to_be_visible()
-    # Nothing runs wider than the window, and no chart wider than its place.
+    # Nothing is wider than the window, and no chart is wider than its place.
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
     for chart in page.locator(".chart").all():
         box = chart.bounding_box()
         drawn = chart.locator(".main-svg").first.bounding_box()
         assert box and drawn
         assert drawn["width"] <= box["width"] + 1
-    ink = page.locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
-    bright = min(int(part) for part in re.findall(r"\d+", ink)[:3]) > 100
-    assert bright == (scheme == "dark")
+    ink = page.locator(".xtick text, .ytick text").first.evaluate("e => getComputedStyle(e).fill")
+    least = min(int(part) for part in re.findall(r"\d+", ink)[:3])
+    assert (least > bright) == (scheme == "dark")
     # Even what slipped through could neither run nor ask.
     page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=http://evil.invalid/a.png>')"
@@ -141,6 +162,11 @@ def test_it_opens_offline_asks_for_nothing_and_runs_nothing(opened, made):
         "{textContent: 'window.hacked = 4'}))"
     )
     assert page.evaluate("window.hacked") is None
+    # On paper the charts have the width of the page.
+    page.emulate_media(media="print", color_scheme=scheme)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".chart .main-svg").first).to_have_attribute("width", "680")
+    page.context.close()
 
 
 def test_it_prints_every_section_with_its_charts_and_folded_tables(browser, made):
