@@ -4,11 +4,10 @@ import re
 
 from playwright.sync_api import Locator, expect
 
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
+from tests.stored import keep_lists
 
 from .conftest import visiting
 
@@ -21,22 +20,19 @@ def two_runs(home) -> tuple[str, str, str]:
     """The sample's id, and the ids of two runs of it: its lists turned round, and as they were."""
     workspace = Workspace.open(home)
     (row,) = workspace.datasets()
-    dataset = workspace.dataset(row.id)
-    given = dataset.candidates
-    lists = [
-        (query, [given.doc_ids[code] for code in given.docs[start:end]])
-        for query, start, end in zip(
-            given.query_ids, given.offsets[:-1], given.offsets[1:], strict=True
-        )
-    ]
-    ids = []
-    for name, step in (("Turned round", -1), ("As it was", 1)):
-        ranked = [
-            (query, docs[::step], [float(-n) for n in range(len(docs))]) for query, docs in lists
-        ]
-        run = run_from_ranking(name, dataset.id, Ranking.from_lists(ranked), f"{name}.trec")
-        ids.append(workspace.save_run(run))
-    return dataset.id, ids[0], ids[1]
+    given = workspace.dataset(row.id).candidates
+    lists = [(query, given.documents_of(query)[0]) for query in given.query_ids]
+    ids = [
+        keep_lists(
+            workspace,
+            row.id,
+            [(query, list(docs[::step]), [-float(n) for n in range(len(docs))])
+             for query, docs in lists],
+            name,
+        ).id
+        for name, step in (("Turned round", -1), ("As it was", 1))
+    ]  # fmt: skip
+    return row.id, *ids
 
 
 def choose(visit, place: int) -> None:

@@ -38,6 +38,10 @@ def store(workspace: Workspace) -> str:
 
 def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, app):
     visit.open(f"?data={store(Workspace.open(app.home))}")
+    # The verdict and the leaderboard are on the first screen.
+    expect(visit.sees(re.compile("^turned is |^Not proven"))).to_be_in_viewport()
+    rows = visit.page.get_by_role("table", name="Leaderboard").get_by_role("row")
+    expect(rows.nth(1)).to_be_in_viewport()
     heading = visit.page.get_by_role("heading", name="Why queries changed")
     heading.scroll_into_view_if_needed()
     reasons = visit.page.get_by_test_id("stDataFrame").filter(

@@ -112,14 +112,6 @@ def test_a_click_before_the_address_has_followed_the_choice_keeps_the_choice(vis
     assert "k=3" in visit.params.split("&")
 
 
-def test_sections_of_the_report_are_left_out_one_after_another(visit, line):
-    visit.open("report?k=3")
-    boxes = visit.page.get_by_test_id("stCheckbox").locator("label")
-    quickly(visit, line, *(boxes.nth(place).click for place in range(3)))
-    for place in range(3):
-        expect(visit.page.get_by_role("checkbox").nth(place)).not_to_be_checked()
-
-
 def test_tags_are_typed_one_after_another(visit, line, app):
     visit.open("queries?k=3")
     visit.page.get_by_text("Tags, note and labels").click()

@@ -120,8 +120,7 @@ PAGES = ("overview", "queries", "rank_shifts", "latency", "cost", "history", "re
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_choice_is_in_the_address(page, shop):
-    """Of the sidebar on the first page, of its own on the others. One choice after the other, so
-    that each is seen together with those before."""
+    """Of the sidebar on the first page, of its own on the others."""
     app = opened(page, shop)
     assert seen(opened(page, address_of(app))) == seen(app)
     keys = [
@@ -132,22 +131,18 @@ def test_each_choice_is_in_the_address(page, shop):
         value = None if moved is None or key == "address.data" else another(moved)
         if value is None:
             continue
+        before = address_of(app)
         moved.set_value(value)
         app.run()
         assert not app.exception
-        assert seen(opened(page, address_of(app))) == seen(app), f"{key} was set to {value!r}"
+        assert address_of(app) != before, f"{key} was set to {value!r}"
+    assert seen(opened(page, address_of(app))) == seen(app)
 
 
-@pytest.mark.parametrize("challengers", [2, 3, 6])
 @pytest.mark.parametrize("page", ["overview", "queries", "rank_shifts", "cost"])
-def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(
-    page, challengers, workspace, shop
-):
-    for place in range(3, challengers):
-        keep_lists(workspace, shop["data"], lists(2, 3), f"like low {place}")
+def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(page, workspace, shop):
     runs = {row.name: row.id for row in workspace.runs(shop["data"])}
-    compared = ["top", "both", *(name for name in runs if name not in ("top", "both"))]
-    address = {**shop, "system": [runs[name] for name in compared[:challengers]]}
+    address = {**shop, "system": list(runs.values())}
     app = opened(page, address)
     assert address_of(app)["vs"] in (runs["top"], [runs["top"]])
     # By NDCG@3 another system is the best, and the one that was looked at stays in focus.
@@ -157,28 +152,24 @@ def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(
     assert widget(opened(page, {**address, "k": "3"}), "address.vs").value == runs["both"]
 
 
-def test_one_challenger_needs_no_choice(shop, workspace):
-    runs = {row.name: row.id for row in workspace.runs(shop["data"])}
-    app = opened("overview", {**shop, "system": runs["low"]})
-    assert "vs" not in app.query_params
-
-
-def test_a_link_to_a_system_that_is_gone_shows_the_best_and_says_so(shop):
-    app = opened("overview", {**shop, "vs": "f" * 16})
-    assert "Systems to compare “ffffffffffffffff”" in str(app.warning[0].value)
-    assert app.query_params["vs"] != "f" * 16
-
-
-def test_no_system_compared_is_in_the_address(shop):
-    app = opened("overview", shop)
-    app.multiselect(key="address.system").set_value([]).run()
-    again = opened("overview", address_of(app))
-    assert again.multiselect(key="address.system").value == []
-    assert seen(again) == seen(app)
-
-
 def test_targets_that_were_looked_at_are_not_chosen(shop):
     app = opened("overview", shop)
     assert "Profile" in [each.label for each in app.selectbox]
     app.selectbox(key="address.metric").set_value("mrr").run()
     assert "profile" not in app.query_params
+
+
+def test_runs_that_are_not_shown_are_announced_until_they_are_added(shop, workspace):
+    def announced(app: AppTest) -> list[str]:
+        return [str(each.value) for each in app.caption if "not shown" in str(each.value)]
+
+    runs = {row.name: row.id for row in workspace.runs(shop["data"])}
+    assert announced(opened("overview", {**shop, "base": runs["low"], "system": runs["top"]})) == [
+        "1 run is not shown"
+    ]
+    app = opened("overview", {**shop, "system": runs["top"]})
+    assert announced(app) == ["2 runs are not shown"]
+    app.button(key="overview.add").click().run()
+    for each in (app, opened("overview", address_of(app))):
+        assert set(each.multiselect(key="address.system").value) == set(runs.values())
+        assert announced(each) == []

@@ -20,6 +20,7 @@ from rankdash.errors import StoreError
 from rankdash.reporting.exports import images
 from rankdash.ui.state import address, server
 from tests.marked import Markup, fill
+from tests.ui.conftest import opened_at
 from tests.ui.test_sharing import EVERY, go
 
 MARKUP = Markup("http://127.0.0.1:9")
@@ -46,12 +47,9 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture
-def workspace(home, tmp_path, monkeypatch):
-    monkeypatch.setenv("RANKDASH_HOME", str(shutil.copytree(home, tmp_path / "home")))
-    for each in (server.workspace, server.worker, st.cache_resource):
-        (each.clear if each is st.cache_resource else each.cache_clear)()
-    yield server.workspace()
-    server.workspace.cache_clear()
+def workspace(home, tmp_path):
+    with opened_at(shutil.copytree(home, tmp_path / "home")) as copied:
+        yield copied
 
 
 @pytest.fixture
@@ -97,8 +95,29 @@ def below(block):
         yield from below(each) if hasattr(each, "children") else ()
 
 
+@pytest.fixture
+def offered(monkeypatch):
+    """Name → content of the files that a page offers; a function makes it."""
+    files = {}
+
+    def noted(button):
+        def offer(*arguments, **settings):
+            place = [each for each in arguments if not isinstance(each, DeltaGenerator)]
+            given = dict(zip(("label", "data", "file_name"), place, strict=False)) | settings
+            if not given.get("disabled"):
+                files[given["file_name"]] = given["data"]
+            return button(*arguments, **settings)
+
+        return offer
+
+    for owner in (DeltaGenerator, st):
+        monkeypatch.setattr(owner, "download_button", noted(owner.download_button))
+    monkeypatch.setattr(images, "drawn", lambda _figures: {})
+    return files
+
+
 @pytest.mark.parametrize("page", EVERY)
-def test_a_page_renders_no_text(unfolded, workspace, page):
+def test_neither_a_page_nor_its_files_render_a_text(unfolded, workspace, offered, page):
     prices = json.loads(workspace.setting("prices"))["prices"]
     for name, chosen in {"judge_shown": "judge", "price": f"service={prices[0]['key']}"}.items():
         unfolded.query_params[name] = chosen
@@ -107,25 +126,6 @@ def test_a_page_renders_no_text(unfolded, workspace, page):
     assert rendered(unfolded) == []
     sent = json.dumps([text for node in nodes(unfolded) for _field, text in texts(node.proto)])
     assert MARKUP.url in sent
-
-
-@pytest.mark.parametrize("page", EVERY)
-def test_a_file_of_a_page_is_no_markup(unfolded, page, monkeypatch):
-    offered = {}
-
-    def offer(*arguments, **settings):
-        place = [each for each in arguments if not isinstance(each, DeltaGenerator)]
-        given = dict(zip(("label", "data", "file_name"), place, strict=False)) | settings
-        if not given.get("disabled"):
-            offered[given["file_name"]] = given["data"]
-        return False
-
-    monkeypatch.setattr(DeltaGenerator, "download_button", offer)
-    monkeypatch.setattr(st, "download_button", offer)
-    monkeypatch.setattr(images, "drawn", lambda _figures: {})
-    unfolded.query_params["judge_shown"] = "judge"
-    go(unfolded, page)
-    assert not unfolded.exception
     files = {name: data() if callable(data) else data for name, data in offered.items()}
     assert {name: found for name, data in files.items() if (found := live(name, data))} == {}
     assert files or page not in ("data", "report", "queries", "cost", "label")
@@ -182,3 +182,5 @@ def test_what_ends_a_page_is_said_without_markup(monkeypatch):
     (text,) = said
     assert "There is no" in text
     assert re.search(MARKDOWN, text) is None
+    assert server.on_script_error(ZeroDivisionError("secret"))
+    assert "secret" not in said[-1]

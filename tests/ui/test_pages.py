@@ -1,15 +1,13 @@
 """Every page, in every language: it draws, and it says what it should."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
 
-from rankdash.errors import StoreError
 from rankdash.ui.overview import overview_causes
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, samples, server
+from rankdash.ui.state import address
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
@@ -91,50 +89,6 @@ def test_a_chosen_reason_opens_the_queries_that_it_explains(app, stored, monkeyp
     monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
     open_page(app, "overview")
     assert {*went} == {("queries", "idle")}
-
-
-def test_queries_say_why_a_failed_query_has_no_comparison(app, stored):
-    told = texts(open_page(app, "queries", q="q15"))
-    assert {*told.splitlines()} >= {r"**NDCG@10: no comparison** · failed · no \*luck\*"}
-
-
-def test_a_choice_in_the_address_is_what_the_page_shows_and_is_written_into_it(app, stored):
-    open_page(app, "overview", metric="mrr", k="3")
-    assert "MRR@3" in texts(app)
-    app.selectbox(key="address.metric").select("map").run()
-    assert (in_address(app, "metric"), in_address(app, "data")) == (["map"], [stored])
-
-
-def test_the_best_challenger_is_in_focus_until_another_is_chosen(app, stored, workspace):
-    """The fixture's run is the best; this one leaves the order as it is."""
-    lists = [(f"q{q}", [f"d{d}" for d in range(4)], [4.0, 3.0, 2.0, 1.0]) for q in range(16)]
-    same = keep_lists(workspace, stored, lists, "<i>same</i> **as** before")
-    best = next(row.id for row in workspace.runs(stored) if row.id != same.id)
-    open_page(app, "overview")
-    assert in_address(app, "vs") == [best]
-    assert "&lt;i&gt;same&lt;/i&gt; **as** before" in leaderboard(app)
-    assert "<i>" not in "".join(htmls(app))
-    app.session_state["address.choices"]["vs"] = [same.id]
-    app.run()
-    assert any("are as good as the same" in line or "score the same" in line
-               for line in texts(app).splitlines())  # fmt: skip
-    assert "before" in re.search("<tr class='rd-focus'>.*?</tr>", leaderboard(app)).group()
-
-
-def test_the_chart_follows_the_choice_of_latency_or_price(app, workspace):
-    samples.open_sample(workspace, "en")
-    open_page(app, "overview")
-    assert app.button_group(key="address.trade").value == "p95"
-    app.button_group(key="address.trade").set_value("cost").run()
-    assert not app.exception and in_address(app, "trade") == ["cost"]
-
-
-def test_a_library_error_is_said_in_words_and_not_as_a_traceback(monkeypatch):
-    told = []
-    monkeypatch.setattr("streamlit.error", lambda text, **_: told.append(text))
-    assert server.on_script_error(StoreError("The disk {name!r} is full.", name="*x*"))
-    assert server.on_script_error(ZeroDivisionError("secret"))
-    assert told[0].startswith("The disk") and "secret" not in told[1]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,102 +1,224 @@
-"""The page on latency as a person uses it; what its parts say is in `test_latency_texts`."""
+"""The page Latency: each sentence of its parts from both sides of where it changes, and choices."""
 
 from dataclasses import replace
-from datetime import date
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from rankdash.analysis.latency import Fit
+from rankdash.charts.latency.latency_fit import Cloud
+from rankdash.i18n import speaking
 from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Ranking, Reading
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs import jobs
-from rankdash.runs.process import WorkerProcess
-from rankdash.runs.usage import MeasuredLoad
-from rankdash.study.pricing import Waiting, priced
-from rankdash.study.systems import Money
-from rankdash.value.billing import Load, Price
-from rankdash.value.price_list import ListedPrice
+from rankdash.ranking.ranking import Reading, Run
+from rankdash.runs.combining import KIND as FUSION
+from rankdash.study import latency
+from rankdash.study.pricing import CASCADE
+from rankdash.study.study import Study
+from rankdash.study.systems import FIRST_STAGE
+from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
+from tests.approved import table
+from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
 from tests.ui.test_pages import in_address, open_page, texts
 
-QUERIES, DOCS = 16, 4
-LEVELS = (
-    Level(1, 2.0, 100, 0, 9.0, 20.0, 50.0, 200.0, 1.0),
-    Level(4, 2.0, 160, 0, 40.0, 90.0, 80.0, 320.0, 2.0),
+QUERIES, DOCS = 80, 2
+DATA = dataset_of(
+    "query_id,query,doc_id,document,label,score\n"
+    + "".join(f"q{q},find,d{d},text,{d},{9 - d}\n" for q in range(QUERIES) for d in range(DOCS))
 )
+EVEN = np.full(QUERIES, 10.0)
+NONE = np.full(QUERIES, np.nan)
 
 
-@pytest.fixture
-def measured(app, workspace, stored):
-    """The app with a run whose queries took 10 to 25 ms."""
-    lists = [
-        (f"q{q}", [f"d{d}" for d in range(DOCS)], [4.0, 3.0, 2.0, 1.0]) for q in range(QUERIES)
-    ]
-    run = run_from_ranking("MiniLM", stored, Ranking.from_lists(lists), "MiniLM")
-    rows = run.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0, tokens=100.0)
-    read = np.full(QUERIES * DOCS, 25, dtype=np.int32)
+def timed(name: str, ms: np.ndarray, pairs: float | np.ndarray = 4.0, **fields: object) -> Run:
+    run = run_of(DATA, name, {f"q{q}": ["d1", "d0"] for q in range(QUERIES)})
+    rows = run.queries.assign(latency_ms=ms, pairs=pairs)
+    usual = {"reranker": "bm25", "measured": Measured(), "queries": rows}
+    return replace(run, **(usual | fields))
+
+
+def first(count: int, ms: np.ndarray = EVEN) -> np.ndarray:
+    """Of so many queries; the others were not timed."""
+    return np.where(np.arange(QUERIES) < count, ms, np.nan)
+
+
+def late(count: int, of: int = 60) -> np.ndarray:
+    """Over the target of 50 ms, the last of some queries."""
+    return first(of, np.where(np.arange(QUERIES) >= of - count, 51.0, 10.0))
+
+
+def calls(**changes: object) -> pd.DataFrame:
+    row = {"query_id": "q0", "start_s": 0.0, "ms": 30.0, "attempts": 1, "retry_wait_ms": 0.0,
+           "status": 200, "server_ms": np.nan, "queue_ms": np.nan, "billed": "{}", "error": "",
+           "note": ""}  # fmt: skip
+    return pd.DataFrame([row | changes])
+
+
+def level(clients: int, rate: float, p95: float) -> Level:
+    return Level(clients, 2.0, 100, 0, p95 / 2, p95, rate, 4 * rate, 1.0)
+
+
+BUSY = timed("a busy machine", first(5),
+             measured=Measured(pairs=64, seconds=2.0, cpu_seconds=0.4, threads=2))  # fmt: skip
+SYSTEMS = study_of(
+    DATA,
+    timed("59 in time prove it", first(59)),
+    timed("58 in time do not", first(58)),
+    timed("3 of 60 late are 5%", late(3)),
+    timed("4 of 60 late are more", late(4)),
+    timed("8 of 60 late prove that it misses", late(8)),
+    timed("4 queries have no p95", first(4)),
+    timed("1 query has no deviation", first(1)),
+    timed("an interval with two ends", EVEN + np.arange(QUERIES) / 10),
+    timed("1 document each", first(5), pairs=1.0),
+    timed("4 to 5 documents each", first(6), pairs=np.arange(QUERIES) % 2 + 4.0),
+    timed("a cold start and a rate", first(5), load_ms=2000.0,
+          measured=Measured(pairs=64, seconds=0.5)),
+    timed("preparation", first(5), measured=Measured(pairs=64, seconds=0.5, index_seconds=0.2)),
+    BUSY,
+    timed("a service that tells nothing", first(5), calls=calls()),
+    timed("a service that tells its time", first(5), calls=calls(server_ms=20.0)),
+    timed("a service that tells its queue", first(5), calls=calls(server_ms=20.0, queue_ms=3.5)),
+    timed("retried", first(5), calls=calls(attempts=3, retry_wait_ms=1500.0)),
+    timed("two stages", first(5), reranker=CASCADE),
+    timed("fused", NONE, reranker=FUSION),
+    timed("from a file", NONE, measured=None),
+    timed("from the cache", NONE, measured=Measured(cached_pairs=1)),
+    timed("in batches", NONE),
+    replace(timed("all failed", NONE), queries=timed("", NONE).queries.assign(state="failed")),
+)  # fmt: skip
+
+
+def readout() -> None:
+    found = latency.timed(SYSTEMS)
+    known = found[next(iter(found))]
+    p99 = replace(known, summary=replace(known.summary, p99=45.0))
+    latency_readout.draw(SYSTEMS, found, 50.0)
+    latency_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
+    latency_readout.not_timed(SYSTEMS, found)
+
+
+def of(*runs: Run, **fields: object) -> Study:
+    return study_of(DATA, *runs, **fields)
+
+
+def compared(*runs: Run):
+    study = of(*runs)
+    return lambda: latency_view.compared(study, latency.timed(study))
+
+
+def boxes(count: int):
+    study = of(timed("A", first(count)))
+    return lambda: latency_view.spread(study, latency.timed(study), 50.0)
+
+
+def grows(*runs: Run):
+    study = of(*runs)
+    return lambda: latency_view.growth(study, latency.timed(study))
+
+
+def throughput(*levels: Level, target: float = 500.0):
+    study = of(timed("A", EVEN, measured=Measured(throughput=levels)))
+    return lambda: throughput_view.draw(study, target)
+
+
+def lengths(cut: int | None):
+    read = np.full(QUERIES * DOCS, 3, dtype=np.int32)
+    full = np.where(np.arange(len(read)) < (cut or 0), 4, 3).astype(np.int32)
+    study = of(timed("A", EVEN, reading=None if cut is None else Reading(read, full)))
+    return lambda: tokens_view.draw(study)
+
+
+def machine(measured: Measured | None):
+    study = of(timed("A", EVEN, measured=measured, machine={"cpu": "x", "threads": 4}))
+    return lambda: latency_readout.machines(study, latency.timed(study))
+
+
+TWICE = timed("B", 2 * EVEN)
+LONGER = np.arange(QUERIES) % 5 + 1.0
+PARTS = {
+    "the others against the fastest": compared(TWICE, timed("A", EVEN), timed("C", 3 * EVEN)),
+    "one query in common has no interval": compared(timed("A", first(1)), TWICE),
+    "no query in common": compared(timed("A", first(1)), timed("B", np.roll(first(1), 1))),
+    "other numbers of documents": compared(timed("A", EVEN, np.arange(QUERIES) // 60 + 4), TWICE),
+    "one system is compared with none": compared(TWICE),
+    "4 queries have no box": boxes(4),
+    "5 queries have one": boxes(5),
+    "growth, its line and points": grows(timed("A", 10.0 * LONGER, LONGER), TWICE),
+    "no throughput": throughput(),
+    "over the target": throughput(level(1, 10.0, 501.0)),
+    "the most within the target": throughput(
+        level(1, 10.0, 100.0), level(4, 30.0, 500.0), level(8, 50.0, 501.0)
+    ),
+    "nothing is cut": lengths(0),
+    "0.6% are not nothing": lengths(1),
+    "9.4% with a digit": lengths(15),
+    "10% without": lengths(16),
+    "all are cut": lengths(QUERIES * DOCS),
+    "no tokens are counted": lengths(None),
+    "a machine without measurements": machine(None),
+    "a machine and its load": machine(
+        Measured(seconds=2.0, cpu_seconds=3.0, threads=2, load_start=0.5, load_end=2.0)
+    ),
+    "a busy machine is measured again": partial(latency_readout.measure_again, of(BUSY)),
+}  # fmt: skip
+
+OPEN = ("latency.length_table", "latency.levels", "latency.lines")
+
+
+def cloud(points: int, *slope: float) -> Cloud:
+    line = Fit(*slope, 0.0, points, 1.0, 9.0) if slope else None
+    return Cloud(FIRST_STAGE, "", pd.DataFrame({"x": [1.0] * points, "ms": 1.0}), line)
+
+
+GROWTH = {
+    "9 queries": (cloud(9), "documents"),
+    "10 alike queries": (cloud(10), "documents"),
+    "a document": (cloud(40, 2.0, 1.0, 3.0), "documents"),
+    "tokens by the thousand": (cloud(40, 0.002, 0.001, 0.003), "tokens"),
+    "an interval from 0 proves no growth": (cloud(40, 1.0, 0.0, 2.0), "documents"),
+    "an interval to 0 neither": (cloud(40, -1.0, -2.0, 0.0), "documents"),
+    "it falls": (cloud(40, -1.0, -2.0, -0.5), "documents"),
+    "two digits, whatever the size": (cloud(40, 12.34, 1.234, 123.4), "documents"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_the_page_says_of_latency(approved, language):
+    cases = {"each system": said(readout, language)}
+    cases |= {name: said(part, language, unfolded=OPEN) for name, part in PARTS.items()}
+    with speaking(language):
+        cases |= {
+            f"growth: {name}": latency_view.growth_sentence(SYSTEMS, *given)
+            for name, given in GROWTH.items()
+        }
+    approved(f"ui/latency.{language}", table(cases))
+
+
+@pytest.mark.parametrize(
+    ("typed", "target"),
+    [("1", "1"), ("250 ms", "250"), ("1,500 ms", "1500"), ("600000", "600000"), ("0100", "100"),
+     *((other, "500") for other in ("600001", "0", "-5", "1.5", "1e3", "x", "9" * 40, "٣", None))],
+)  # fmt: skip
+def test_a_target_is_whole_milliseconds_up_to_ten_minutes(typed, target):
+    assert latency_readout.whole_ms(typed) == target
+
+
+def test_the_target_and_the_axis_of_growth_are_in_the_address(app, workspace, stored):
+    """Growth is by tokens where documents do not differ, unless a person chooses."""
+    run = workspace.run(workspace.runs(stored)[0].id)
+    times = run.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0)
+    read = np.full(len(run.ranking), 25, dtype=np.int32)
     workspace.save_run(
-        replace(
-            run,
-            queries=rows,
-            measured=Measured(pairs=64, seconds=0.5, throughput=LEVELS),
-            reading=Reading(read, read + 5),
-        )
+        replace(run, id="timed", name="timed", queries=times, reading=Reading(read, read + 5))
     )
-    return app
-
-
-def test_the_target_is_in_the_address_and_decides(measured):
-    assert "misses 12 ms" in texts(open_page(measured, "latency", target="12"))
-    assert in_address(measured, "target") == ["12"]
-    measured.selectbox(key="address.target").select("2000").run()
-    assert in_address(measured, "target") == ["2000"]
-    assert "within 2,000 ms" in texts(measured)
-
-
-def test_a_strange_target_falls_back_to_the_usual(measured):
-    assert "16 of 16 within the target" in texts(open_page(measured, "latency", target="1e3"))
-    assert measured.selectbox(key="address.target").value == "500"
-
-
-def test_growth_is_by_tokens_where_documents_do_not_differ_unless_chosen(measured):
-    open_page(measured, "latency")
-    assert measured.button_group(key="address.against").value == "tokens"
-    open_page(measured, "latency", against="documents")
-    assert measured.button_group(key="address.against").value == "documents"
-
-
-@pytest.mark.parametrize("part", ["numbers", "machines", "levels", "lines", "length_table"])
-def test_every_folded_part_is_a_table_that_is_made_when_opened(measured, part):
-    open_page(measured, "latency")
-    closed = len(measured.dataframe)
-    measured.session_state[f"latency.{part}"] = True
-    measured.run()
-    assert not measured.exception
-    assert len(measured.dataframe) > closed
-
-
-def test_a_run_is_started_with_what_is_to_be_measured(app, workspace, stored, monkeypatch):
-    monkeypatch.setattr(WorkerProcess, "ensure", lambda self: None)
-    open_page(app, "run")
-    app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
-    app.number_input(key="run.repeats").set_value(3).run()
-    app.button_group(key="run.clients").set_value([4, 1]).run()
-    assert "The throughput adds about 10 s to each run." in texts(app)
-    next(each for each in app.button if each.label == "Start 1 run").click().run()
-    (job,) = jobs.list(workspace, stored)
-    timing = jobs.Timing.from_mapping(job.timing)
-    assert (timing.repeats, timing.concurrency, timing.latency) == (3, (1, 4), "auto")
-
-
-def test_a_price_by_the_hour_takes_no_throughput_with_failures():
-    price = Price(1.0, "hour", searches_per_second=3.0)
-    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    sent = MeasuredLoad(Load(10, 40, 90), estimated=False)
-    failing = replace(LEVELS[1], failed=1)
-
-    def served(*levels: Level) -> tuple[float, str]:
-        found = priced(listed, sent, Waiting(9.0, 20.0, levels), Money()).served
-        return found.per_second, found.way
-
-    assert served(LEVELS[0], failing) == (50.0, "concurrent")
-    assert served(failing) == (3.0, "listed")
+    open_page(app, "latency", target="1e3")
+    assert "16 of 16 within the target" in texts(app)
+    assert app.selectbox(key="address.target").value == "500"
+    assert app.button_group(key="address.against").value == "tokens"
+    app.selectbox(key="address.target").select("12").run()
+    assert "misses 12 ms" in texts(app)
+    open_page(app, "latency", against="documents")
+    assert app.button_group(key="address.against").value == "documents"
+    assert in_address(app, "target") == ["12"]

@@ -9,7 +9,6 @@ import pytest
 import streamlit as st
 from streamlit.proto.Metric_pb2 import Metric
 
-from rankdash.analysis.reasons.reasons import counted
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.study.study import Study
 from rankdash.ui.overview import overview_causes, overview_charts, verdict_strip
@@ -155,14 +154,3 @@ def test_the_excluded_queries_of_each_system_stand_beside_it():
     excluded = app.dataframe[-1].value.set_index("system")
     assert excluded["failed"].to_dict() == {"First stage": 0, "failed once": 1}
     assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
-
-
-def test_what_reasons_add_sums_to_the_mean_change():
-    codes = ["buried", "rescued", "rescued", "failed", "no_relevant_candidate"]
-    reason = pd.Series(codes, index=list("abcde"))
-    pairs = pd.DataFrame({"query_id": list("edcba"), "delta": [None, None, 0.2, 0.5, -0.4]})
-    found = counted(reason, pairs.astype({"delta": float}))
-    assert list(found.index) == ["buried", "rescued"], "the others are in no mean"
-    assert found["queries"].sum() == 3
-    assert found["adds"].sum() == pytest.approx(0.1)
-    assert found.loc["rescued"].tolist() == pytest.approx([2, 0.35, 0.7 / 3])

@@ -55,7 +55,7 @@ def test_a_profile_offers_its_metric_and_its_latency(measure, limit, offered):
         assert chosen[-1] == offered and app.button[0].disabled
 
 
-def test_a_limit_put_back_is_shown_put_back(workspace):
+def test_a_limit_is_saved_put_back_and_takes_along_what_is_excellent(workspace):
     app = AppTest.from_function(profile).run()
     usual = app.number_input[0].value
     app.number_input[0].set_value(usual + 1).run()
@@ -65,10 +65,6 @@ def test_a_limit_put_back_is_shown_put_back(workspace):
     assert app.number_input[0].value == usual
     app.button(key="targets.save").click().run()
     assert app.number_input[0].value == usual
-
-
-def test_a_limit_below_what_is_excellent_takes_that_along(workspace):
-    app = AppTest.from_function(profile).run()
     limit = next(each.limits[0] for each in shipped().profiles.values() if each.limits)
     app.number_input[0].set_value(limit.excellent / 2).run()
     app.button(key="targets.save").click().run()

@@ -14,7 +14,8 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.queries import query_filters, query_list, query_notes
 from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, stored
+from rankdash.ui.state import address
+from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache
 from tests.ui.page_text import page_text
 from tests.ui.parts import dataset_of, drawn, run_of, study_of
@@ -140,25 +141,21 @@ def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_i
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "lost"),
-    [("down", "down", None), ("gone", "up", "gone"), (None, "up", None)],
-)
-def test_the_query_of_the_address_is_opened_or_the_first(monkeypatch, wanted, found, lost):
+    ("wanted", "text", "found", "lost"),
+    [("down", "", "down", None), ("gone", "", "up", "gone"), (None, "", "up", None),
+     (None, "nothing like it", None, None)],
+)  # fmt: skip
+def test_the_query_of_the_address_is_opened_or_the_first(monkeypatch, wanted, text, found, lost):
     monkeypatch.setattr(address, "publish", lambda: None)
     made = []
     app = drawn(
-        lambda: made.append((query_list.opened(rows()), address.lost().get("q"))),
+        lambda: made.append((query_list.opened(rows(text=text)), address.lost().get("q"))),
         **{"q": wanted} if wanted else {},
     )
     assert made == [(found, lost)]
     assert (view.LANDING in app.session_state) is bool(wanted)
-
-
-def test_without_a_query_none_is_opened():
-    made = []
-    app = drawn(lambda: made.append(query_list.opened(rows(text="nothing like it"))))
-    assert made == [None]
-    assert [each.value for each in app.info] == ["No query matches these filters."]
+    none = ["No query matches these filters."] * (found is None)
+    assert [each.value for each in app.info] == none
 
 
 @pytest.mark.parametrize(
@@ -179,18 +176,17 @@ def test_the_query_before_and_the_one_after(opened, disabled, next_one, said):
 
 
 def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
+    data, systems = stored_sets.dataset(stored), stored_sets.systems(stored)
+
     def listed(wanted=None, order="hurt", marks=NO_MARKS, **changed) -> query_list.Rows:
         """Of a study that is a new one each time."""
-        systems = stored_systems
         study = Study(data, systems, FIRST_STAGE, (list(systems)[-1],), dataset_id=stored,
                       cache=cache, **changed)  # fmt: skip
         return query_list.rows(study, study.challengers[0], wanted or Filters(), order, marks)
 
-    data, stored_systems = from_store(stored)
     tagged = pd.DataFrame({"query_id": ["q3"], "tags": ["ask"], "note": [""]})
     first = listed()
     assert listed() is first
-    assert first.ids == first.frame["query_id"].tolist()
     assert sorted(first.ids) == sorted(f"q{place}" for place in range(16))
     others = [
         listed(order="helped"),
@@ -203,15 +199,10 @@ def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
     with i18n.speaking("zh"):
         others.append(listed())
     assert len({id(each) for each in [first, *others]}) == 8
-    assert others[1].ids != first.ids
     assert {each.key for each in others if each.ids == first.ids} <= {first.key}
-    assert others[4].ids == ["q3"]
+    assert others[1].ids != first.ids and others[4].ids == ["q3"]
     words = [each.shown.column("reason").to_pylist() for each in (first, others[-1])]
     assert words[0] != words[1]
-
-
-def from_store(dataset_id: str):
-    return stored.dataset(dataset_id), stored.systems(dataset_id)
 
 
 # The filters.

@@ -25,6 +25,7 @@ from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, drawn, said, unlike
+from tests.ui.sessions import button
 from tests.ui.test_pages import open_page, texts
 
 HOSTILE = "<script>alert(1)</script> a gift [x](http://evil.invalid) & more"
@@ -64,27 +65,6 @@ def shop(workspace) -> str:
     for name, changes in (RUNS | scored).items():
         workspace.save_run(replace(usual, id=name, name=name, **changes))
     return dataset_id
-
-
-class Hand:
-    """The worker as the pages see it, without a process. done: what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-
-    def ensure(self) -> None:
-        self.done.append("ensure")
-
-    def hand_over(self, _job: str, keys: dict[str, str]) -> None:
-        self.done.append(f"keys {[*keys.values()]}")
-
-
-@pytest.fixture
-def hand(monkeypatch) -> list[str]:
-    """What a worker, which there is none of, was asked to do."""
-    made = Hand()
-    monkeypatch.setattr(query_occlusion, "worker", lambda: made)
-    return made.done
 
 
 def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
@@ -171,11 +151,11 @@ def test_it_is_offered_priced_watched_or_refused_in_words(
     leave_off(workspace)
     for name, params in STATES.items():
         add(name, **params)
-    assert hand == ["ensure"] * 4
+    assert hand.asked == 4
     monkeypatch.setattr(query_occlusion, "read_only", lambda: True)
     for name in ("half done", "failed", "done"):
         add(f"read-only: {name}", **STATES[name])
-    assert len(hand) == 4
+    assert hand.asked == 4
     approved(f"ui/why_score.{language}", table(cases))
 
 
@@ -192,10 +172,6 @@ def test_ranked_documents_are_offered_by_rank_and_relevant_ones_however_deep(wor
     assert box.options[49:] == ["50 · Text 50 (0 of 1)", "55 · Text 55 (1 of 1)"]
 
 
-def button(app, label: str):
-    return next((each for each in app.button if each.label == label), None)
-
-
 def test_it_is_asked_of_a_service_with_its_key_once_that_is_confirmed(shop, workspace, hand):
     asked = Asked("by a service", "q0", "d0", "term")
     app = drawn(panel(shop, "by a service"), doc="d0")
@@ -203,10 +179,10 @@ def test_it_is_asked_of_a_service_with_its_key_once_that_is_confirmed(shop, work
     app.checkbox(key=f"occlusion.confirm.{asked.id}").check().run()
     button(app, LABEL).click().run()
     assert "No key yet" in page_text(app)
-    assert hand == [] and Explanations(workspace).find(asked) is None
+    assert not hand.asked and Explanations(workspace).find(asked) is None
     app.text_input(key=f"key.occlusion.{asked.id}.0").set_value("sk-own").run()
     button(app, LABEL).click().run()
-    assert hand[:2] == ["keys ['sk-own']", "ensure"]
+    assert [*hand.keys.values()] == [{"OWN_KEY": "sk-own"}] and hand.asked
     assert Explanations(workspace).find(asked).state == "queued"
 
 
@@ -243,4 +219,4 @@ def test_it_is_asked_made_shown_and_kept(app, shop, workspace):
     row = Explanations(workspace).find(Asked("words", "q0", "d0", "term"))
     assert (row.state, row.done) == ("done", 10)
     app.run()
-    assert opened() == shown and button(app, LABEL) is None
+    assert opened() == shown and LABEL not in [each.label for each in app.button]

@@ -16,14 +16,13 @@ from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.sidebar import (
     comparison_settings,
-    deleted_view,
     repair_view,
     sharing_link,
     sidebar,
     view,
 )
 from rankdash.ui.sidebar.view import LARGEST_CUTOFF, PAGES, cutoff_of
-from rankdash.ui.state import address, deleted, label_plan
+from rankdash.ui.state import address, label_plan
 from rankdash.ui.state import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
@@ -390,49 +389,6 @@ def test_a_link_that_changed_below_it_is_drawn_again(opened, changed, runs):
     assert len(ran) == runs
     # Programs that find links in a text stop at http://host?data=….
     assert len(app.code) == opened and all("/" in each.value for each in app.code)
-
-
-# What another window deleted, and what was repaired.
-
-
-@pytest.mark.parametrize(
-    ("gone", "system", "told"),
-    [
-        ([], ["a"], []),
-        (["Old"], ["a"], ["Old was", "a"]),
-        (["Old*", "Older"], ["a", "gone", "b"], [r"Old\*, Older were", "a, b"]),
-        (["Old"], ["gone"], ["Old was", "none"]),
-    ],
-)
-def test_runs_that_are_gone_are_named_with_what_is_compared_now(sets, gone, system, told):
-    def drawn():
-        address.choose("system", [*system, *gone])
-        deleted.note_runs(sets["shop"], {each: each for each in (*"abcde", *gone)})
-        deleted.note_runs(sets["shop"], {each: each for each in "abcde"})
-        address.choose("system", system)
-        deleted_view.runs()
-
-    app = part(drawn, chosen=chosen_in(sets))
-    text = "{} deleted in another window. Baseline now: First stage. Systems to compare: {}."
-    assert [each.value for each in app.warning] == [text.format(*told) for _ in told[:1]]
-    assert [each.label for each in app.button] == ["Dismiss"] * bool(told)
-
-
-def test_a_page_waits_for_another_data_set_where_there_is_one(workspace):
-    given = dict.fromkeys(address.OF_A_DATA_SET, "old") | {"metric": "map", "data": "gone"}
-    app = part(deleted_view.dataset, "Shop*", chosen=given)
-    # With nothing to wait for, the page is that of an empty workspace.
-    assert app.session_state["found"] is False and not app.button
-    assert "data" not in app.session_state["address.choices"]
-    other = keep_rows(workspace, ROWS, "B")
-    app = part(deleted_view.dataset, "Shop*", chosen=given)
-    assert app.session_state["found"] is True
-    assert [each.value for each in app.warning] == [r"Shop\* was deleted in another window."]
-    press(app, "Open")
-    chosen = app.session_state["address.choices"]
-    assert {name: values for name, values in chosen.items() if values} == {
-        "data": [other], "metric": ["map"]
-    }  # fmt: skip
 
 
 def test_what_a_repair_found_is_told(approved):

@@ -87,14 +87,6 @@ def test_a_snippet_begins_before_its_first_place_and_is_as_long_as_it_may(text, 
     assert text[start:end] == part
 
 
-def test_a_place_counts_up_to_three_quarters_of_the_snippet_after_another():
-    for gap, there in ((5, True), (6, False)):
-        text = "one" + " " * 17 + "gift" + " " * gap + "two" + " " * 40
-        start, end = snippet(text, spans(text, terms("gift one two")), 16)
-        # Two words within 12 signs, or the first of all.
-        assert ("gift" in text[start:end]) is there
-
-
 @given(st.lists(st.sampled_from(["gift", "GIFT", "one", "two", "x", "a" * 14])), st.integers(1, 40))
 def test_no_part_of_as_many_signs_after_a_place_has_more_of_the_words(words, length):
     text = " ".join(words)
