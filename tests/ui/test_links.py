@@ -87,7 +87,7 @@ def another(widget: Any) -> Any:
             options = list(widget.format_func.__self__)
             return next((each for each in reversed(options) if each != now), None)
         case "multiselect":
-            return list(now)[1:]
+            return list(now)[1:] if now else list(widget.format_func.__self__)[:1] or None
         case "slider" | "number_input":
             if isinstance(now, (tuple, list)):
                 return (now[0], (now[0] + now[1]) / 2)
@@ -149,7 +149,9 @@ def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(page, w
     app.select_slider(key="address.k").set_value("3").run()
     for again in (app, opened(page, address_of(app))):
         assert widget(again, "address.vs").value == runs["top"]
-    assert widget(opened(page, {**address, "k": "3"}), "address.vs").value == runs["both"]
+    gone = opened(page, {**address, "k": "3", "vs": "f" * 16})
+    assert widget(gone, "address.vs").value == runs["both"]
+    assert "“ffffffffffffffff”" in str(gone.warning[0].value)
 
 
 def test_targets_that_were_looked_at_are_not_chosen(shop):

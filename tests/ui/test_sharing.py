@@ -65,30 +65,32 @@ def test_an_unknown_data_set_is_said_once_and_its_runs_not_at_all(app, stored):
     assert warnings(app) == []
 
 
-# Escaped, and an address is broken by a word joiner.
-HOSTILE = "Metric “\\[x\\]\\(http\\:\u2060\\/\\/y\\.z\\) \\<b\\>”"
-
-
+# Page, link, warning. Text is escaped, and an address is broken by a word joiner.
 LINKS = [
     (
         "overview",
         {"base": "f" * 16, "system": "f" * 16, "metric": "magic", "k": "99999999", "level": "lots"},
-        "Metric “magic”, Cutoff k “99999999”, Baseline “ffffffffffffffff”, Systems to compare "
-        "“ffffffffffffffff”, Confidence “lots”",
+        "Baseline “ffffffffffffffff” · Systems to compare “ffffffffffffffff” · Metric “magic” · "
+        "Cutoff k “99999999” · Confidence “lots”",
     ),
     (
         "overview",
-        {"metric": "[x](http://y.z) <b>", "k": "-1", "vs": "f" * 16},
-        rf"{HOSTILE}, Cutoff k “\-1”, Systems to compare “ffffffffffffffff”",
+        {"metric": "[x](http://y.z) <b>", "k": "-1"},
+        "Metric “\\[x\\]\\(http\\:\u2060\\/\\/y\\.z\\) \\<b\\>” · Cutoff k “\\-1”",
     ),
-    ("queries", {"q": "q99", "delta": "x"}, "Change “x”, query “q99”"),
+    ("queries", {"q": "q99", "delta": "x"}, "Change “x” · query “q99”"),
     (
         "cost",
         {"price": "{run}=nothing", "elasticity": "nan", "traffic_share": "7", "setup_cost": "-1",
          "searches_per_day": "<script>"},
-        "",
+        r"Searches a day “\<script\>” · Share of the traffic that the test set represents “7” · "
+        r"Value gained for each 1% of quality “nan” · One-off cost “\-1” · Prices “nothing”",
     ),
-    ("cost", {"elasticity": "1e999", "currency": "XXX", "also": "nothing"}, ""),
+    (
+        "cost",
+        {"elasticity": "1e999", "currency": "XXX", "also": "nothing"},
+        "Currency “XXX” · Value gained for each 1% of quality “1e999” · Prices “nothing”",
+    ),
 ]  # fmt: skip
 
 

@@ -182,7 +182,7 @@ def test_it_is_asked_of_a_service_with_its_key_once_that_is_confirmed(shop, work
     assert not hand.asked and Explanations(workspace).find(asked) is None
     app.text_input(key=f"key.occlusion.{asked.id}.0").set_value("sk-own").run()
     button(app, LABEL).click().run()
-    assert [*hand.keys.values()] == [{"OWN_KEY": "sk-own"}] and hand.asked
+    assert [*hand.keys.values()] == [{"TEI_API_KEY": "sk-own"}] and hand.asked
     assert Explanations(workspace).find(asked).state == "queued"
 
 
