@@ -278,6 +278,7 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
     # Another data set starts with its own baseline.
     Pins(workspace).pin("again")
     other = keep_rows(workspace, ROWS.replace("how", "when"), "Other")
+    app.run()
     for dataset_id, base in ((other, FIRST_STAGE), (several, "again")):
         app.selectbox(key="address.data").set_value(dataset_id).run()
         assert app.selectbox(key="address.base").value == base
