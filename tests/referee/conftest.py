@@ -3,9 +3,7 @@ by the documented definitions."""
 
 import io
 import math
-import zipfile
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.reporting.exports.zip_file import bundle
-from rankdash.reporting.report import html
+from rankdash.reporting.exports.zip_file import tables
+from rankdash.reporting.report import ALL, Front, html
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
@@ -27,6 +25,8 @@ from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page
 
 Values = dict[str, float]
+# What "decision" says comes of the others.
+SECTIONS = tuple(section for section in ALL if section != "decision")
 
 
 @pytest.fixture(scope="session", params=SETS)
@@ -125,13 +125,12 @@ def said(case: Case, own: Own) -> Said:
         money=Money(prices=prices, given=frozenset({"value_per_search"})),
     )
     with without_charts():
-        page = Page(html(study).decode())
-    packed = bundle(study, datetime(2026, 1, 2, tzinfo=UTC), pictures=False)
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        comparison, queries = (
-            pd.read_csv(io.BytesIO(archive.read(name)), dtype={"query_id": str})
-            for name in ("comparison.csv", "queries.csv")
-        )
+        page = Page(html(study, Front(sections=SECTIONS)).decode())
+    written = {part.name: part.make for part in tables(study)}
+    comparison, queries = (
+        pd.read_csv(io.BytesIO(written[name]()), dtype={"query_id": str})
+        for name in ("comparison.csv", "queries.csv")
+    )
     return Said(study, page, comparison, queries)
 
 

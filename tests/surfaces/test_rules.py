@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.metrics import Conventions
-from rankdash.reporting.report import html
+from rankdash.reporting.report import Front, html
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped
@@ -49,6 +49,8 @@ MONEY = Money(
     ),
     given=frozenset({"value_per_search"}),
 )
+SECTIONS = ("verdict", "queries", "systems", "cutoffs", "segments", "reasons", "latency", "cost",
+            "rules")  # fmt: skip
 IN_FORCE = "rules: current value"
 
 
@@ -72,7 +74,7 @@ def figures(case: Case):
                 money=money,
             )
             with without_charts():
-                page = html(study).decode()
+                page = html(study, Front(sections=SECTIONS)).decode()
             found[key] = {}
             for name, text in _figures(page):
                 found[key].setdefault(name, []).append(text)
@@ -94,7 +96,7 @@ def _figures(page: str) -> Iterator[tuple[str, str]]:
     read = Page(page)
     for text in _TOLD.findall(read.texts["queries"]):
         yield f"queries: {'counts' if 'helped' in text else 'values'}", text
-    for section in ("systems", "cutoffs", "segments", "reasons", "latency", "cost", "rules"):
+    for section in SECTIONS[2:]:
         for head, *rows in read.tables[section]:
             for row in rows:
                 for title, cell in zip(head[1:], row[1:], strict=True):
