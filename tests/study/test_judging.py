@@ -29,7 +29,7 @@ from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.study.decision import decision
 from rankdash.study.drawn import with_draws
 from rankdash.study.gains import gain
-from rankdash.study.judging import agreed, agreement_groups, circularity, favours, verdicts
+from rankdash.study.judging import agreement_groups, circularity, favours, verdicts
 from rankdash.study.study import Study
 from tests.approved import table
 from tests.sets import SAMPLE
@@ -88,7 +88,7 @@ def by_pool(study: Study, challenger: str, pool: LabelPool, labels) -> np.ndarra
     return found.reindex(pool.query_ids).to_numpy()
 
 
-@pytest.mark.parametrize(("metric", "cutoff"), [("ndcg", 10), ("mrr", 5), ("map", None)])
+@pytest.mark.parametrize(("metric", "cutoff"), [("ndcg", 10), ("map", None)])
 def test_each_way_is_what_the_metric_gives_with_those_labels(few, metric, cutoff) -> None:
     study, judge = few
     study = replace(study, metric=metric, cutoff=cutoff)
@@ -268,40 +268,6 @@ def test_whole_queries_that_were_drawn_are_peoples(data, same: int) -> None:
     # NDCG divides by what is at the same rank in both, too.
     ndcg = verdicts(replace(study, metric="ndcg"), judge)[challenger]
     assert (ndcg.three.people.n > 0) == (not same)
-
-
-def test_agreement_is_on_the_pairs_that_both_graded(few) -> None:
-    study, judge = few
-    found = agreed(study, judge)
-    both = study.dataset.qrels.merge(judge.table, on=["query_id", "doc_id"])
-    assert len(found.pairs) == len(both)
-    assert found.overall["over"] == pytest.approx((both["grade"] > both["label"]).mean())
-    groups = agreement_groups(study, judge)
-    names = {"label", "grade", "language", "query_length", "type", "document_length"}
-    assert names | set(study.challengers) <= set(groups["by"])
-    lengths = groups[groups["by"] == "document_length"]
-    assert set(lengths["group"]) == {"short", "medium", "long"}
-    assert lengths["pairs"].sum() == len(both)
-    for challenger in study.challengers:
-        lifted = groups[groups["by"] == challenger]
-        assert set(lifted["group"]) == {challenger, study.baseline}
-        assert lifted["pairs"].sum() <= len(both)
-
-
-def test_a_judge_that_favours_a_system_is_found_out(few, data) -> None:
-    study, _ = few
-    even = judge_of(study, data.qrels, noise=0.0)
-    for found in favours(study, even).values():
-        assert (found.difference, found.proven) == (0, False)
-    (challenger, _) = study.challengers
-    pool = pool_of({side: study.ranking(side) for side in (study.baseline, challenger)}, 10)
-    higher = pool.ranks[1] < pool.ranks[0]
-    lifted = pd.MultiIndex.from_arrays([pool.query_ids[pool.query], pool.doc_ids])[higher]
-    own = pd.MultiIndex.from_frame(even.table[["query_id", "doc_id"]]).isin(lifted)
-    grade = np.where(own, np.minimum(even.table["grade"] + 1, 3), even.table["grade"])
-    found = favours(study, replace(even, table=even.table.assign(grade=grade)))[challenger]
-    assert found.difference > 0.5
-    assert found.low > 0 and found.proven
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import re
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -20,7 +19,6 @@ from rankdash.loading import load
 from rankdash.readers import Source, sources_at
 from rankdash.readers.formats import delimited
 from rankdash.readers.formats import trec as read_trec
-from rankdash.reporting.exports import queries_csv
 from rankdash.reporting.exports.tables import cells
 from rankdash.reporting.exports.zip_file import run_file
 from rankdash.study import costs, latency
@@ -40,7 +38,6 @@ from tests.surfaces.shown import (
     files_of,
     study_of,
     timings,
-    wanted,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -296,16 +293,6 @@ def test_every_query_has_its_change_outcome_reason_and_latency(case, files):
                 assert {each: counts.get(each, 0) for each in tally} == tally
 
 
-def test_the_manifest_keeps_its_word(case, files):
-    manifest = json.loads(files["manifest.json"])
-    assert manifest["left_out"] == []
-    assert sorted(manifest["query_columns"]) == sorted(queries_csv.frame(case.study).columns)
-    systems = {each["id"]: each for each in manifest["systems"]}
-    assert systems[case.flaky.id]["queries"] == {
-        "done": len(case.flaky.queries) - 2, "failed": 1, "skipped": 1
-    }  # fmt: skip
-
-
 def test_tables_for_a_text_and_for_a_paper_have_every_row(case, files):
     study, frame = case.study, case.study.comparison.frame
     rows = [
@@ -359,25 +346,3 @@ def test_rankings_and_labels_read_again_give_the_same_numbers(case, files):
             one = one.drop(list(study.excluded(system)))
             other = pd.Series(values.column(spec), index=values.query_ids)
             assert_same(other.reindex(one.index), one)
-
-
-def test_tables_of_a_study_of_ids_are_made_when_something_asks_for_them(case):
-    from rankdash.cli.evaluate import evaluate_files
-    from rankdash.cli.rankings import Rules
-    from rankdash.metrics import Conventions, parse_metrics
-
-    measures = parse_metrics([SPEC]).measures
-    study = evaluate_files(
-        str(case.qrels), [str(case.initial), str(case.file("turned"))], measures,
-        Rules(Conventions()),
-    ).study  # fmt: skip
-    whole = case.loaded.dataset
-    assert study.dataset.labelled_queries == whole.labelled_queries
-    for one, other in ((study.dataset.qrels, whole.qrels),):
-        columns = ["query_id", "doc_id", "label"]
-        pd.testing.assert_frame_equal(
-            *(each[columns].sort_values(columns, ignore_index=True).astype({"label": np.float64})
-              for each in (one, other)),
-            check_dtype=False,
-        )  # fmt: skip
-    assert wanted(study)[study.name(study.challengers[0]), SPEC, "paired"] > 0

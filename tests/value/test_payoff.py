@@ -105,6 +105,12 @@ CASES = {
     "what pays whatever the input has no interval": lambda: came(changed(0.2, 0.1), 0.0),
     "no traffic": lambda: outcome(option(), replace(PUBLISHED, searches_per_day=0)),
     "no traffic and a setup": lambda: came(EVEN, 0.0, setup_cost=1.0, searches_per_day=0.0),
+    **{
+        f"price set: {price}, value set: {value}": lambda price=price, value=value: only_from_set(
+            outcome(option(), PUBLISHED), price=price, value=value
+        )
+        for price in (True, False) for value in (True, False)
+    },
     "an unknown cost": lambda: came(EVEN, None, setup_cost=1.0),
     "an unknown gain": lambda: came(None),
     "a search is worth nothing": lambda: outcome(
@@ -249,6 +255,9 @@ CASES = {
         }.items()
         for end in ("low", "high")
     },
+    "the published example to the cent": lambda: simple_roi(
+        0.72, 0.87, searches_per_day=100_000, value_per_search=0.01, cost_per_search=0.001
+    ),
     **several(
         "published: {} → {} at {:g}",
         lambda before, after, cost: simple_roi(
@@ -286,16 +295,6 @@ BY_NAME = {each.name: each for each in ASSUMPTIONS}
 
 def test_what_an_option_comes_to_with_its_interval_or_the_reason_why_there_is_none(approved):
     approved("value/payoff", results(CASES, told))
-
-
-def test_the_published_example_to_the_cent():
-    found = simple_roi(
-        0.72, 0.87, searches_per_day=100_000, value_per_search=0.01, cost_per_search=0.001
-    )
-    assert round(found.improvement * 100, 4) == 20.8333
-    assert round(found.gain_per_day, 2) == 208.33
-    assert found.cost_per_day == 100
-    assert round(found.roi * 100, 2) == 108.33
 
 
 gains = st.floats(0.001, 2.0)
@@ -378,28 +377,6 @@ def test_at_the_break_even_worth_of_quality_it_nets_nothing(gain, cost, share):
     at = replace(scenario, value_per_search=worth / 10)
     spent = outcome(Option("x", cost, changed(gain)), at)
     assert spent.net_per_month.value == pytest.approx(0, abs=1e-9 * spent.cost_per_month.value)
-
-
-@pytest.mark.parametrize(
-    ("price", "value", "shown", "reason"),
-    [
-        (True, True, {"break_even_worth", "break_even_price"}, None),
-        (True, False, {"break_even_worth"}, "unset_value"),
-        (False, True, {"break_even_price"}, "unset_price"),
-        (False, False, set(), "unset_both"),
-    ],
-)
-def test_no_figure_rests_on_what_the_user_did_not_set(price, value, shown, reason):
-    came = only_from_set(outcome(option(), PUBLISHED), price=price, value=value)
-    figures = {each.name: getattr(came, each.name) for each in fields(came)}
-    found = {name for name, each in figures.items() if getattr(each, "reason", "") == reason}
-    money = {"value_per_month", "net_per_month", "roi", "payback_months",
-             "break_even_elasticity", "break_even_searches"}  # fmt: skip
-    if reason is not None:
-        assert found == money | ({"break_even_worth", "break_even_price"} - shown)
-        assert not came.pays and not came.pays_without_gain
-    assert all(figures[name].value is not None for name in shown)
-    assert figures["cost_per_month"].value is not None
 
 
 def test_assumptions_are_described_within_their_sliders_and_survive_being_written_down():

@@ -113,17 +113,19 @@ def test_a_price_is_stale_after_half_a_year():
     assert price.stale(price.as_of + timedelta(days=STALE_DAYS + 1))
 
 
-def test_a_price_is_an_example_until_one_of_its_cells_is_ones_own():
+def test_a_price_is_an_example_until_one_of_its_cells_is_ones_own(approved):
     example = shipped()[0]
-    assert example.example
     mine = replace(example, source="our contract")
-    assert mine.example, "all that is paid by is the example's"
-    assert replace(example, key="b").example, "its source is"
-    for changes in (
-        {"key": "b"},
-        {"as_of": example.as_of + timedelta(days=1)},
-        *({"price": replace(example.price, **each)} for each in (
-            {"amount": 3.0}, {"unit": "tokens"}, {"currency": "EUR"},
-        )),
-    ):  # fmt: skip
-        assert not replace(mine, **changes).example
+    changed = {
+        **{name: {"price": replace(example.price, **{name: value})}
+           for name, value in (("amount", 3.0), ("unit", "tokens"), ("currency", "EUR"))},
+        "key": {"key": "b"},
+        "as_of": {"as_of": example.as_of + timedelta(days=1)},
+    }  # fmt: skip
+    cases = {f"its own {name}": replace(mine, **change).example for name, change in changed.items()}
+    cases |= {
+        "shipped": example.example,
+        "its own source": mine.example,
+        "its own key, the source of the example": replace(example, key="b").example,
+    }
+    approved("value/examples", results(cases))

@@ -2,11 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
-
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option, outcome
+from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option
 from rankdash.value.sensitivity import (
     GAIN,
     INPUTS,
@@ -35,6 +32,9 @@ CASES = {
     "net": lambda: net_per_month(OPTION, SCENARIO),
     # What changes nothing has no bar: no LLM reads passages and no search becomes a ticket here.
     "all bars": lambda: tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, None)),
+    "the net of each pair": lambda: net_grid(
+        OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0])
+    ),
     "as wide whichever end is higher": lambda: tornado(OPTION, SCENARIO, BOTH),
     "ranges of a loss, from the larger to the smaller": lambda: usual_ranges(
         LOSS, Assumptions(), None
@@ -60,24 +60,3 @@ CASES = {
 
 def test_what_a_result_hangs_on(approved):
     approved("value/sensitivity", results(CASES))
-
-
-def test_the_widest_swing_comes_first_and_each_end_is_the_net_there():
-    swings = tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, (0.1, 0.3)))
-    assert [s.width for s in swings] == sorted((s.width for s in swings), reverse=True)
-    by_name = {swing.name: swing for swing in swings}
-    assert by_name[GAIN].low == 0.1
-    dearer = replace(OPTION, cost_per_search=0.0015)
-    assert by_name[PRICE].net_high == pytest.approx(outcome(dearer, SCENARIO).net_per_month.value)
-    busier = replace(SCENARIO, searches_per_day=150_000)
-    assert by_name["searches_per_day"].net_high == pytest.approx(net_per_month(OPTION, busier))
-    # A share of 0.8 cannot rise by half.
-    assert by_name["traffic_share"].high == 1.0
-
-
-def test_the_grid_holds_the_net_of_each_pair():
-    grid = net_grid(OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0]))
-    assert grid.shape == (3, 2)
-    assert grid[1, 1] == pytest.approx(net_per_month(OPTION, SCENARIO))
-    assert (np.diff(grid, axis=0) > 0).all()
-    assert (np.diff(grid, axis=1) < 0).all()
