@@ -1,6 +1,5 @@
 """Small comparisons, and what parts of a study contain as text."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -209,11 +208,6 @@ def content(value: Any) -> Any:
 def six(number: float) -> str:
     """A number in six digits; what is 0 but for rounding is 0."""
     return f"{round(number, 9) + 0.0:.6g}"
-
-
-def digits(text: str) -> str:
-    """The text with its numbers in six digits."""
-    return re.sub(r"-?\d+\.\d+(?:e[-+]\d+)?", lambda found: six(float(found[0])), text)
 
 
 def shown(value: Any) -> str:
