@@ -5,16 +5,25 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from rankdash.ranking.ranking import Ranking
 from rankdash.store import Workspace
 from rankdash.store.folders import DATABASE, SWEEP_AFTER_SECONDS
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
 
 HEAD = """
 import os, sys
@@ -44,6 +53,44 @@ def grade(pair: tuple[str, str], value: float | None = 2.0, error: str = "") -> 
     """What a judge said of a pair."""
     own = {"grade": value, "reason": "看" * (value is not None), "error": error, "kind": ""}
     return {"query_id": pair[0], "doc_id": pair[1], **own, "answers": "[]"}
+
+
+def plain(value: object) -> object:
+    """Return a ranking or a table as something that can be compared; anything else as it is."""
+    if isinstance(value, Ranking):
+        return plain(value.frame()), value.ties, np.array(value.given).tolist()
+    if isinstance(value, pd.DataFrame):
+        return value.dtypes.astype(str).to_dict(), value.to_json(double_precision=15)
+    return value
+
+
+def everything(workspace: Workspace, own: bool = True) -> dict[str, list[object]]:
+    """Return all that a workspace stores, comparable with ==. own: also what does not go along with
+    a file of it: settings, the machine, the count of corrections."""
+    found: dict[str, list[object]] = {"scenarios": [workspace.setting("scenarios")]}
+    for row in workspace.datasets():
+        data, judges = workspace.dataset(row.id), StoredJudges(workspace)
+        stopped = [each for each in judges.rows(row.id) if not each.live]
+        found[row.id] = [
+            *map(plain, (data.name, data.queries, data.documents, data.qrels, data.candidates)),
+            workspace.check_report(row.id),
+            *(kind(workspace).all(row.id) for kind in (Notes, Corrections, LabelNotes, RunNotes)),
+            Pins(workspace).of(row.id),
+            *((replace(each, settings={}), plain(judges.grades(each.id))) for each in stopped),
+        ]
+        if own:
+            found[row.id] += [row, Corrections(workspace).layer(row.id)]
+    for each in workspace.runs():
+        run = workspace.run(each.id)
+        read = run.reading and (run.reading.read.tolist(), run.reading.full.tolist())
+        found[each.id] = [
+            *(each.name, each.created, repr((each.p50_ms, each.p95_ms, run.load_ms)), run.depth),
+            *map(plain, (run.queries, run.ranking, run.calls)),
+            *(read, repr(run.measured)),
+        ]
+        if own:
+            found[each.id] += [str(each), dict(run.machine), workspace.recorded(each.id)[0]]
+    return found
 
 
 def content_of(root: Path) -> dict[Path, bytes]:

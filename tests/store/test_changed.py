@@ -7,7 +7,6 @@ import sqlite3
 import zipfile
 from contextlib import closing
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,24 +20,17 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_notes import LabelNotes
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.run_notes import RunNotes
-from tests.store.builders import OLD, ask, flip, folders_of, parquet_files, without_hash
+from tests.store.builders import (
+    OLD,
+    ask,
+    everything,
+    flip,
+    folders_of,
+    parquet_files,
+    without_hash,
+)  # fmt: skip
 
 DAMAGED = r"\.parquet is damaged: .*delete the data set or run"
-
-
-def state_of(workspace, dataset_id):
-    """All that is read of the stored tables, comparable with ==."""
-    data, run = workspace.dataset(dataset_id), workspace.run("run-1")
-    return [
-        *(getattr(data, name).to_json() for name in tables.DATASET_PARTS),
-        *(run.queries.to_json(), run.calls.to_json(), repr(run.measured), repr(run.settings)),
-        *(repr(workspace.recorded("run-1")), run.reading.read.tolist(), run.reading.full.tolist()),
-        *(
-            repr((r.query_ids.tolist(), r.documents.to_pylist(), r.docs.tolist(), r.ties))
-            + repr((r.offsets.tolist(), r.scores.tolist(), r.tied.tolist(), np.array(r.given)))
-            for r in (data.candidates, run.ranking)
-        ),
-    ]
 
 
 # Tables.
@@ -54,19 +46,19 @@ def test_of_300_flipped_bits_none_changes_a_number_or_is_a_raw_error(
     dataset = make_dataset()
     workspace.save_dataset(dataset)
     workspace.save_run(make_run(dataset))
-    before, files = state_of(workspace, dataset.id), parquet_files(workspace.root)
+    before, files = everything(workspace), parquet_files(workspace.root)
     chance, named, flips = random.Random(21), 0, 300
     for _flip in range(flips):
         file = chance.choice(files)
         content = file.read_bytes()
         flip(file, chance.randrange(len(content)), chance.randrange(8))
         try:
-            assert state_of(workspace, dataset.id) == before
+            assert everything(workspace) == before
         except StoreError as error:
             named += 1
             assert str(file) in str(error) or str(file.parent) in str(error)
         file.write_bytes(content)
-    assert state_of(workspace, dataset.id) == before
+    assert everything(workspace) == before
     # Where a file carries its hash, only a flip in the name of the hash can pass.
     assert named >= (flips - 20 if hashed else flips // 3)
 
@@ -157,14 +149,14 @@ def without_hashes(workspace, make_dataset, make_run, monkeypatch):
 
 
 def test_tables_of_a_version_that_wrote_no_hash_get_theirs(workspace, without_hashes):
-    before, files = state_of(workspace, without_hashes["datasets"]), parquet_files(workspace.root)
+    before, files = everything(workspace), parquet_files(workspace.root)
     schemas = {file: (file.read_bytes(), pq.read_schema(file)) for file in files}
     shown = Workspace(workspace.root, read_only=True)
     assert [shown.damage(*each) for each in without_hashes.items()] == [None, None]
     assert all(file.read_bytes() == content for file, (content, _schema) in schemas.items())
 
     assert [workspace.damage(*each) for each in without_hashes.items()] == [None, None]
-    assert state_of(workspace, without_hashes["datasets"]) == before
+    assert everything(workspace) == before
     for file, (_content, schema) in schemas.items():
         assert tables.refuse_changed(file)
         assert pq.read_schema(file).equals(schema, check_metadata=True)

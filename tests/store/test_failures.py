@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -197,7 +196,8 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, make_dataset, room, said):
 
 @pytest.fixture
 def no_bytes_free(monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=0))
 
 
 @pytest.mark.parametrize("how", ["open already", "opened then"])
@@ -240,7 +240,8 @@ def test_the_reserve_is_kept_where_there_is_room_for_it(workspace, monkeypatch):
     assert size == 2_000_000
     folders.release_reserve(workspace.root)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=10 * size))
+        usage = shutil.disk_usage("/")._replace(free=10 * size)
+        patch.setattr(shutil, "disk_usage", lambda _folder: usage)
         Workspace.open(workspace.root)
         assert not file.exists()
     Workspace.open(workspace.root)

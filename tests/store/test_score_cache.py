@@ -3,8 +3,8 @@
 import math
 import sqlite3
 import threading
+import time
 from contextlib import closing
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankdash.errors import StoreError
-from rankdash.store import database, score_cache
+from rankdash.store import database
 from rankdash.store.score_cache import KeptScores, ScoreCache
 from tests.store.builders import ask
 
@@ -136,6 +136,8 @@ def test_a_damaged_or_deleted_cache_starts_afresh(workspace):
     file.write_bytes(b"this is no database, and was none for long" * 100)
     names = fill(workspace.score_cache, 1)
     assert scores(workspace.score_cache, "m", "q0", names) == list(map(float, range(50)))
+    (moved,) = workspace.root.glob("trash/*/scores.sqlite")
+    assert moved.read_bytes().startswith(b"this is no database")
 
 
 def test_a_file_that_is_in_use_is_no_damaged_one(cache, file, monkeypatch):
@@ -229,11 +231,10 @@ def test_of_queries_used_at_the_same_moment_the_first_goes_first(cache, file):
 
 
 def test_writing_is_use(cache, file, monkeypatch):
-    clock = iter([1.0, 2.0, 3.0])
-    monkeypatch.setattr(score_cache, "time", SimpleNamespace(time=lambda: next(clock)))
-    for query in ("a", "b", "a"):
+    for moment, query in enumerate("aba"):
+        monkeypatch.setattr(time, "time", lambda moment=moment: float(moment))
         cache.write("model", [(query, ["text"], found([0.5]))])
-    assert ask(file, "SELECT used FROM asks ORDER BY id") == [3.0, 2.0]
+    assert ask(file, "SELECT used FROM asks ORDER BY id") == [2.0, 1.0]
 
 
 def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, file):

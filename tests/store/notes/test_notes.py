@@ -116,15 +116,11 @@ def test_a_note_is_kept_as_it_was_written_and_goes_when_emptied(notes, stored):
     assert notes.of(stored, "二") == Note("二")
 
 
-def test_notes_are_listed_by_query_and_each_is_of_its_data_set(notes, stored, other):
+def test_notes_are_listed_by_query(notes, stored):
     for query in ("二", "7", "007"):
         notes.keep(stored, query, [], f"on {query}")
-    notes.keep(other, "7", [], "elsewhere")
-    assert [note.query_id for note in notes.all(stored)] == ["007", "7", "二"]
-    assert (notes.of(stored, "7").text, notes.of(other, "7").text) == ("on 7", "elsewhere")
     notes.keep(stored, "7", [], "")
     assert [note.query_id for note in notes.all(stored)] == ["007", "二"]
-    assert notes.of(other, "7").text == "elsewhere"
 
 
 def test_tags_are_offered_once_in_alphabetical_order(notes, stored):
@@ -166,9 +162,8 @@ def test_too_much_is_refused_and_what_was_there_stays(notes, run_notes, stored, 
 
 def test_as_much_as_is_allowed_is_kept(notes, run_notes, stored):
     tags = [f"{n:<040}" for n in range(10, 30)]
-    notes.keep(stored, "7", tags, "x" * 4_000)
-    kept = notes.of(stored, "7")
-    assert (len(kept.tags), {len(tag) for tag in kept.tags}, len(kept.text)) == (20, {40}, 4_000)
+    kept = notes.keep(stored, "7", tags, "x" * 4_000)
+    assert notes.of(stored, "7") == kept and (len(kept.tags), len(kept.text)) == (20, 4_000)
     assert run_notes.keep("one", "x" * LONGEST_NOTE).text == "x" * LONGEST_NOTE
 
 
@@ -287,15 +282,6 @@ def test_corrections_come_the_latest_first_and_a_revision_holds_its_own_entry(co
     corrections.withdraw(stored, [("7", "02")])
     assert [each.doc_id for each in corrections.all(stored)] == ["03", "01"]
     assert corrections.layer(stored) == Layer(2, last + 1)
-
-
-def test_corrections_of_another_data_set_are_none_of_this_one(corrections, stored, other):
-    corrections.correct(stored, PAIR, 2.0, "")
-    mine = corrections.layer(stored)
-    for pair in (PAIR, OTHER):
-        corrections.correct(other, pair, 1.0, "")
-    assert corrections.layer(stored) == mine
-    assert in_force(corrections, stored) == {PAIR: 2.0}
 
 
 def test_the_log_has_every_entry_in_order_and_from_any_revision(corrections, stored):
