@@ -63,8 +63,11 @@ class Server(ThreadingHTTPServer):
         self.forget(key)
 
     def forget(self, key: str = "") -> None:
-        """Begin anew, with this key; what hangs ends."""
+        """Begin anew, with this key, once what hangs has ended."""
         self.let_go.set()
+        limit = time.monotonic() + 10
+        while self.at_once and time.monotonic() < limit:
+            time.sleep(0.005)
         self.let_go, self.key = threading.Event(), key
         self.seen: list[tuple[str, dict, dict]] = []
         self.faults: deque[dict] = deque()

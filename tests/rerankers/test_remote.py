@@ -4,9 +4,7 @@ import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +14,9 @@ from rankdash.rerankers.remote.call_settings import Budget, Policy, each
 from rankdash.rerankers.remote.client import Client, Gate, GoneError, Reply
 from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.rerankers.remote.keys import Place
+from tests.approved import masked, table
 from tests.rerankers.held_clock import HeldClock
+from tests.results import shown
 
 
 @pytest.fixture
@@ -32,6 +32,92 @@ def asking(server, hands):
         return lambda: made.post("/rerank", body, made.budget(), lambda answer: {})
 
     return made
+
+
+def said(ask: Callable[[], Reply]) -> str:
+    try:
+        reply = ask()
+    except UnavailableError as refused:
+        return f"{type(refused).__name__}: {refused}"
+    large = ", too large" if reply.too_large else ""
+    return f"{reply.error or shown(reply.answer)}{large} ({reply.call.attempts} attempts)"
+
+
+def silent(*statuses: int) -> dict[str, dict]:
+    return {str(status): {"status": status, "text": b""} for status in statuses}
+
+
+def saying(message: str, *statuses: int) -> dict[str, dict]:
+    text = {"error": {"message": message}}
+    return {f"{status} {message}": {"status": status, "text": text} for status in statuses}
+
+
+FAULTS = {
+    **silent(400, 408, 409, 413, 424, 425, 429, 499, 500, 599),
+    **{f"{status} with an answer": {"status": status, "text": [1]} for status in (201, 299)},
+    **{name: {name: 1} for name in ("html", "cut")},
+    "huge": {"huge": 33_000_000},
+    "redirect": {"redirect": "http://elsewhere.invalid/"},
+    **saying("no such *model*", 401, 403, 404),
+    **saying("query must not be empty", 400, 422),
+    **saying("maximum context length is 512 tokens", 400),
+    **saying("too many documents", 400, 500),
+    **saying("batch size 64 > 32", 422),
+}
+MESSAGES = [
+    *('{"message": "a  b"}', '{"error": {"message": "inner", "code": 3}}'),
+    *('{"detail": [{"msg": "first"}, {"msg": "second"}]}', '{"message": "", "errors": ["why"]}'),
+    *('["only this", "not that"]', '"quoted"', '{"code": 3}', "[]", "plain"),
+    "<h1>Bad</h1><style>b{}</style><script>x</script>\n gateway",
+]
+TIMES = [
+    {"x-tokenization-time": "3", "x-inference-time": "5", "openai-processing-ms": "90"},
+    {"x-inference-time": "5"},
+    {"x-inference-time": "long", "openai-processing-ms": "90"},
+    {"openai-processing-ms": "inf", "x-envoy-upstream-service-time": "7"},
+    {"x-envoy-upstream-service-time": "7"},
+    {"x-queue-time": "2"},
+]
+
+
+def test_answers_of_a_service_are_as_approved(asking, server, approved):
+    """Each twice to a first request; once after an answer; five times in a row after one."""
+    cases = {}
+    for name, fault in FAULTS.items():
+        server.forget()
+        lines = [said(asking(fault, fault, retries=1))]
+        server.forget()
+        ask = asking(retries=1)
+        ask()
+        asking(fault)
+        lines.append(said(ask))
+        server.forget()
+        ask = asking(retries=0)
+        ask()
+        asking(*[fault] * 5)
+        lines += [said(ask) for _ in range(5)][-1:]
+        assert len(server.seen) == 6, "none is asked again"
+        cases[name] = "\n".join(lines)
+    server.forget()
+    for text in MESSAGES:
+        cases[text] = said(asking({"status": 500, "text": text.encode()}, retries=0))
+    for headers in TIMES:
+        call = asking({"status": 200, "text": [], "headers": headers})().call
+        cases[shown(headers)] = f"{call.server_ms} ms, queued {call.queue_ms}"
+    cases["nobody"] = said(asking(url="http://127.0.0.1:9", retries=1))
+    unlike = {"port": r"(?<=127\.0\.0\.1:)\d{2,}", "reason": r"(?<=cut )\(.*?\)(?=[ .])"}
+    text = masked(table(cases), **unlike, errno=r"\[Errno.*?(?=\))")
+    approved("rerankers/services", text)
+
+
+def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
+    """Four times nobody, once an answer that is no JSON, four times nobody, and then once more."""
+    ask = asking(retries=0)
+    ask()
+    asking(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
+    assert all(ask().error for _ in range(9))
+    with pytest.raises(GoneError, match="keeps failing"):
+        ask()
 
 
 # Pauses.
@@ -58,8 +144,13 @@ def test_a_service_asks_for_seconds_milliseconds_or_a_date_which_all_wait_for(
     asking, hands, monkeypatch, headers, seconds
 ):
     """What it asks for holds up a request that is made meanwhile too."""
-    now = datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
-    monkeypatch.setattr(client, "datetime", SimpleNamespace(now=lambda zone: now))
+
+    class Then(datetime):
+        @classmethod
+        def now(cls, zone):
+            return datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
+
+    monkeypatch.setattr(client, "datetime", Then)
     hands.meanwhile = ask = asking({"status": 503, "headers": headers})
     call = ask().call
     assert call.retry_wait_s == (seconds or 0.25)
@@ -118,152 +209,6 @@ def test_a_budget_ends_and_may_be_extended(hands):
     assert budget.left == 2
     budget.extend(4)
     assert budget.left == 6
-
-
-# What answers mean.
-
-
-def silent(*statuses):
-    return [({"status": status, "text": b""}, f"the service said {status}") for status in statuses]
-
-
-PASSING = [*silent(408, 409, 424, 425), ({"html": 1}, "the answer is not JSON: Bad gateway")]
-LEAVING = [*silent(429, 500, 599), ({"cut": 1}, "the connection was cut (")]
-LASTING = silent(400, 413, 499)
-
-
-@pytest.mark.parametrize(("fault", "said"), PASSING + LEAVING, ids=str)
-def test_what_may_pass_is_asked_again_and_the_first_that_fails_says_nothing_of_others(
-    asking, fault, said
-):
-    reply = asking(fault, fault, retries=1)()
-    assert reply.error.startswith(said) and reply.error.endswith("(after 2 attempts)")
-    assert asking(fault, retries=1)().call.attempts == 2
-
-
-@pytest.mark.parametrize(("fault", "said"), PASSING + LEAVING + LASTING, ids=str)
-def test_a_service_that_leaves_five_requests_in_a_row_is_gone(asking, server, fault, said):
-    ask = asking(retries=0)
-    ask()
-    asking(*[fault] * 5)
-    assert all(ask().error.startswith(said) for _ in range(4))
-    gone = pytest.raises(GoneError, match=r"keeps failing|cannot be reached")
-    with gone if (fault, said) in LEAVING else nullcontext() as caught:
-        ask()
-    if caught:
-        quota = caught.value.remedy.startswith("Check your quota there")
-        assert quota == (fault.get("status") == 429)
-    assert len(server.seen) == 6, "none is asked again"
-
-
-@pytest.mark.parametrize("fault", silent(400, 413, 499))
-def test_what_lasts_is_not_asked_again(asking, fault):
-    ask = asking(retries=1)
-    ask()
-    asking(fault[0])
-    assert ask().call.attempts == 1
-
-
-def test_an_answer_without_end_is_not_read(asking):
-    reply = asking({"huge": 33_000_000}, retries=1)()
-    assert (reply.error, reply.call.attempts) == ("the answer is far too long", 1)
-
-
-def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
-    """Four times nobody, once an answer that is no JSON, four times nobody, and then once more."""
-    ask = asking(retries=0)
-    ask()
-    asking(*[{"status": 502}] * 4, {"html": 1}, *[{"status": 502}] * 5)
-    assert all(ask().error for _ in range(9))
-    with pytest.raises(GoneError, match="keeps failing"):
-        ask()
-
-
-def test_nobody_there_ends_it_at_once(asking):
-    with pytest.raises(GoneError, match=r"127\.0\.0\.1:9 cannot be reached: there is no"):
-        asking(url="http://127.0.0.1:9", retries=1)()
-
-
-@pytest.mark.parametrize("answered", [False, True])
-@pytest.mark.parametrize(
-    ("status", "said", "ends", "large"),
-    [
-        *((status, "no such *model*", True, False) for status in (401, 403, 404)),
-        *((status, "query must not be empty", None, False) for status in (400, 422)),
-        (400, "maximum context length is 512 tokens", False, False),
-        (400, "too many documents", False, True),
-        (422, "batch size 64 > 32", False, True),
-        (413, "no", False, True),
-    ],
-)
-def test_a_refusal_is_of_one_request_or_of_all(asking, server, answered, status, said, ends, large):
-    """None: of all where none was answered before. It is never tried again."""
-    ask = asking()
-    if answered:
-        ask()
-    asking({"status": status, "text": {"error": {"message": said}}})
-    if ends or (ends is None and not answered):
-        with pytest.raises(UnavailableError) as caught:
-            ask()
-        assert f"refused the request ({status}): {said}." in str(caught.value)
-    else:
-        reply = ask()
-        assert reply.error == f"the service answered {status}: {said}"
-        assert reply.too_large == large
-    assert len(server.seen) == 1 + answered
-
-
-def test_of_a_server_that_fails_too_many_documents_say_nothing(asking):
-    assert not asking({"status": 500, "text": "too many documents"}, retries=0)().too_large
-
-
-def test_a_redirect_is_not_followed(asking):
-    with pytest.raises(UnavailableError, match=r"sends on to http://elsewhere\.invalid/"):
-        asking({"redirect": "http://elsewhere.invalid/"})()
-
-
-@pytest.mark.parametrize("status", [200, 201, 299])
-def test_an_answer_is_read_whatever_kind_of_success_it_is(asking, status):
-    reply = asking({"status": status, "text": [1]})()
-    assert (reply.answer, reply.error, reply.call.attempts) == ([1], "", 1)
-
-
-@pytest.mark.parametrize(
-    ("headers", "taken"),
-    [
-        ({"x-tokenization-time": "3", "x-inference-time": "5", "openai-processing-ms": "90"}, 8.0),
-        ({"x-inference-time": "5"}, 5.0),
-        ({"x-inference-time": "long", "openai-processing-ms": "90"}, 90.0),
-        ({"openai-processing-ms": "inf", "x-envoy-upstream-service-time": "7"}, 7.0),
-        ({"x-envoy-upstream-service-time": "7"}, 7.0),
-        ({"x-queue-time": "2"}, math.nan),
-    ],
-)
-def test_the_first_of_the_headers_that_tell_a_time_holds(asking, headers, taken):
-    call = asking({"status": 200, "text": [], "headers": headers})().call
-    assert call.server_ms == pytest.approx(taken, nan_ok=True)
-    queued = 2.0 if "x-queue-time" in headers else math.nan
-    assert call.queue_ms == pytest.approx(queued, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"message": "a  b"}', "a b"),
-        ('{"error": {"message": "inner", "code": 3}}', "inner"),
-        ('{"detail": [{"msg": "first"}, {"msg": "second"}]}', "first"),
-        ('{"message": "", "errors": ["why"]}', "why"),
-        ('["only this", "not that"]', "only this"),
-        ('"quoted"', "quoted"),
-        ('{"code": 3}', '{"code": 3}'),
-        ("[]", "[]"),
-        ("<h1>Bad</h1><style>b{}</style><script>x</script>\n gateway", "Bad gateway"),
-        ("plain", "plain"),
-    ],
-)
-def test_an_error_is_the_message_in_it_or_its_text_without_marks(asking, text, said):
-    reply = asking({"status": 500, "text": text.encode()}, retries=0)()
-    assert reply.error == f"the service answered 500: {said}"
 
 
 # Time-outs.

@@ -14,7 +14,9 @@ from rankdash.rerankers.kinds.endpoint import Endpoint
 from rankdash.rerankers.remote import keys
 from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.rerankers.settings import parse_settings
+from tests.approved import table
 from tests.rerankers.loopback import score
+from tests.results import shown
 
 DOCUMENTS = ["refund for an item", "delivery time", "退货 需要 时间", "get a refund", "cat"]
 QUERY = "get a refund 退货"
@@ -53,147 +55,65 @@ def expected(documents=DOCUMENTS, query=QUERY):
     return [score(query, text) for text in documents]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_gets_the_scores_in_the_order_of_the_documents(make, dialect):
-    (scored,) = make(dialect).score([ask()])
-    assert scored.error == ""
-    np.testing.assert_allclose(scored.scores, expected())
-    (call,) = scored.calls
-    assert (call.status, call.attempts, call.error) == (200, 1, "")
-    assert call.start <= call.end
-    billed = {"cohere": {"search_units": 1}, "tei": {}}
-    tokens = sum(len(text.split()) + len(QUERY.split()) for text in DOCUMENTS)
-    assert call.billed == billed.get(dialect, {"tokens": tokens})
+def test_what_each_dialect_sends_and_reads_is_as_approved(make, server, approved):
+    cases = {}
+    for dialect in DIALECTS:
+        (scored,) = make(dialect).score([ask()])
+        assert scored.error == ""
+        np.testing.assert_allclose(scored.scores, expected())
+        (call,) = scored.calls
+        assert (call.status, call.attempts, call.error) == (200, 1, "")
+        assert call.start <= call.end
+        path, _, body = server.seen[-1]
+        cases[dialect] = f"{path} {body}\n{shown(dict(call.billed))}"
+    for base in ("http://x", "http://x/v1", "http://x/proxy", "http://x/v1/rerank"):
+        cases[f"the path after {base}"] = DIALECTS["jina"].path_after(base)
+    approved("rerankers/dialects", table(cases))
 
 
-def test_services_are_told_not_to_send_documents_back_and_where_to_cut(make, server):
-    for dialect in ("jina", "mixedbread", "nim", "tei", "voyage"):
-        make(dialect).score([ask()])
-    jina, mixedbread, nim, tei, voyage = (body for _, _, body in server.seen)
-    assert jina["return_documents"] is False
-    assert mixedbread["return_input"] is False
-    assert nim["query"] == {"text": QUERY}
-    assert nim["truncate"] == "END"
-    assert tei == {"query": QUERY, "texts": DOCUMENTS, "truncate": True, "raw_scores": True}
-    assert voyage["truncation"] is True
-    assert all("top_n" not in body and "top_k" not in body for _, _, body in server.seen)
+FAULTS = [
+    *(
+        {"short": 2},
+        {"duplicate": 1},
+        {"out_of_range": 1},
+        {"no_index": 1},
+        {"nan": 1},
+        {"null": 1},
+    ),
+    *({"digits": 400}, {"digits": 4000}, {"answer": {"results": "none"}}, {"answer": ["x"]}),
+    {"answer": {"results": [1, None, {"index": True, "relevance_score": 1}]}},
+]
+# (index, score) of each result, for two documents.
+RESULTS = [
+    *([(1, 0.5), (0, 2)], [(0, 0.5), (2, 1)], [(0, 0.5), (-1, 1)], [(0, 0.5)]),
+    *([(0, True), (1, 1)], [(0, 1), (1, 2), (1, 3)]),
+]
 
 
-@pytest.mark.parametrize(
-    ("base", "path"),
-    [
-        ("http://x", "/v1/rerank"),
-        ("http://x/v1", "/rerank"),
-        ("http://x/proxy", "/v1/rerank"),
-        ("http://x/v1/rerank", ""),
-    ],
-)
-def test_a_base_url_may_end_with_the_beginning_of_the_path(base, path):
-    assert DIALECTS["jina"].path_after(base) == path
-
-
-# Faults of an answer: the query fails in words, only the documents concerned have no score.
-
-
-@pytest.mark.parametrize(
-    ("fault", "says", "lost"),
-    [
-        ({"short": 2}, "too short", 2),
-        ({"duplicate": 1}, "comes twice", 2),
-        ({"out_of_range": 1}, "9999 is out of range", 1),
-        ({"no_index": 1}, "no index", 1),
-        ({"nan": 1}, "not a number", 1),
-        ({"null": 1}, "not a number", 1),
-        ({"digits": 400}, "not a number", 1),
-        ({"digits": 4000}, "not a number", 1),
-        ({"answer": {"results": "none"}}, "has no results", 5),
-        ({"answer": ["x"]}, "has no results", 5),
-        ({"answer": {"results": [1, None, {"index": True, "relevance_score": 1}]}}, "index", 5),
-    ],
-)
-def test_an_answer_with_a_fault_fails_its_query_alone_and_is_never_zero(
-    make, server, fault, says, lost
-):
-    server.fail(fault)
-    scored, *others = make(concurrency=1).score([ask(name=name) for name in "pqr"])
-    assert says in scored.error
-    missing = np.isnan(scored.scores)
-    assert missing.sum() == lost
-    np.testing.assert_allclose(scored.scores[~missing], np.array(expected())[~missing])
-    assert [each.error for each in others] == ["", ""]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "scores", "fault"),
-    [
-        ([(1, 0.5), (0, 2)], [2, 0.5], ""),
-        ([(0, 0.5), (2, 1)], [0.5, NAN], "index 2 is out of range"),
-        ([(0, 0.5), (-1, 1)], [0.5, NAN], "index -1 is out of range"),
-        ([(0, 0.5)], [0.5, NAN], "the answer is too short"),
-        ([(0, True), (1, 1)], [NAN, 1], "the score of index 0 is not a number"),
-        ([(0, 1), (1, 2), (1, 3)], [1, NAN], "index 1 comes twice"),
-    ],
-)
-def test_each_score_goes_to_its_document_or_to_none(pairs, scores, fault):
-    answer = {"results": [{"index": index, "relevance_score": value} for index, value in pairs]}
-    found, said = DIALECTS["cohere"].read_scores(answer, 2)
-    np.testing.assert_array_equal(found, scores)
-    known = 2 - int(np.isnan(found).sum())
-    assert said == (fault and f"documents with a score: {known} of 2: {fault}.")
+def test_an_answer_with_a_fault_fails_its_query_alone_and_is_never_zero(make, server, approved):
+    cases = {}
+    for fault in FAULTS:
+        server.fail(fault)
+        scored, *others = make(concurrency=1).score([ask(name=name) for name in "pqr"])
+        cases[str(fault)] = f"{scored.error} {shown(scored.scores)}"
+        assert [each.error for each in others] == ["", ""]
+    for pairs in RESULTS:
+        results = [{"index": index, "relevance_score": value} for index, value in pairs]
+        cases[str(pairs)] = shown(DIALECTS["cohere"].read_scores({"results": results}, 2))
+    cases["no fault"] = shown(expected())
+    approved("rerankers/answers_with_faults", table(cases))
 
 
 # What becomes of a query whose request fails.
 
 
-def test_what_does_not_pass_fails_the_query_with_the_reason(make, server, hands):
-    reranker = make(retries=2)
-    reranker.score([ask()])
-    server.fail(*[{"html": 1}] * 3)
-    (scored,) = reranker.score([ask()])
-    assert scored.error == "The answer is not JSON: Bad gateway (after 3 attempts)."
-    assert np.isnan(scored.scores).all()
-    assert scored.calls[0].error and scored.calls[0].attempts == 3
-    assert hands.slept == [0.25, 0.5]
-    server.fail({"html": 1})
-    (scored,) = reranker.score([ask()])
-    np.testing.assert_allclose(scored.scores, expected())
-
-
-@pytest.mark.parametrize("fault", [{"status": 500}, {"cut": True}])
-def test_a_first_query_that_fails_for_good_fails_alone(make, server, fault):
-    server.fail(fault, fault)
-    answers = make(retries=1, concurrency=1).score([ask(name="first"), ask(name="second")])
-    assert [bool(answer.error) for answer in answers] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("faults", "answered", "match"),
-    [
-        (
-            [{"status": 502}] * 5,
-            1,
-            r"keeps failing: the service answered 502.*\. Check that it runs",
-        ),
-        ([{"status": 429}] * 5, 0, r"answered 429.*\. Check your quota"),
-        ([{"status": 404}], 1, r"refused the request \(404\)"),
-        ([{"redirect": "http://elsewhere.invalid/"}], 0, "sends on to http"),
-    ],
-)
-def test_a_service_that_has_gone_ends_the_run_and_not_every_query(
-    make, server, faults, answered, match
-):
+def test_a_service_that_has_gone_ends_the_run_and_not_every_query(make, server):
     reranker = make(retries=0, concurrency=1)
-    assert reranker.score([ask()] * answered) == [] or server.seen
-    server.fail(*faults)
-    with pytest.raises(UnavailableError, match=match):
+    reranker.score([ask()])
+    server.fail(*[{"status": 502}] * 5)
+    with pytest.raises(UnavailableError, match=r"keeps failing: the service answered 502"):
         reranker.score([ask(name=str(number)) for number in range(20)])
-    assert len(server.seen) == answered + len(faults)
-
-
-def test_one_pair_that_is_too_long_fails_its_query_even_the_first(make, server):
-    server.fail({"status": 400, "text": {"message": "maximum context length is 512 tokens"}})
-    (scored,) = make("vllm").score([ask()])
-    assert scored.error == "The service answered 400: maximum context length is 512 tokens."
+    assert len(server.seen) == 1 + 5
 
 
 def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, hands):
@@ -382,16 +302,10 @@ def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
     assert ("k" in keys.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]) != hidden
 
 
-@pytest.mark.parametrize(
-    ("url", "allowed"),
-    [
-        ("https://api.cohere.com/v2", True),
-        ("http://api.cohere.com", False),
-        ("https://api.cohere.com:8443", False),
-    ],
-)
-def test_a_key_is_sent_to_the_scheme_host_and_port_of_its_service(url, allowed):
-    assert endpoint.key_place(create("endpoint", {"base_url": url}).settings).allowed == allowed
+def test_a_key_is_sent_to_the_scheme_host_and_port_of_its_service():
+    urls = ("https://api.cohere.com/v2", "http://api.cohere.com", "https://api.cohere.com:8443")
+    places = [endpoint.key_place(create("endpoint", {"base_url": url}).settings) for url in urls]
+    assert [place.allowed for place in places] == [True, False, False]
 
 
 # The estimate and the name of what is cached.

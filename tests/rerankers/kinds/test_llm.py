@@ -13,7 +13,9 @@ from rankdash.rerankers import Corpus, Request, create, get
 from rankdash.rerankers.kinds.llm_listwise import kendall, read_order, windows
 from rankdash.rerankers.remote import chat, keys, prompts
 from rankdash.rerankers.settings import parse_settings
+from tests.approved import table
 from tests.rerankers.loopback import judge, score
+from tests.results import shown
 
 DOCUMENTS = [f"{'refund ' * (n % 3)}item number {n} {'x' * n}" for n in range(25)]
 QUERY = "get a refund for an item"
@@ -46,13 +48,6 @@ def best_first(scores):
 
 def true_order(documents=DOCUMENTS):
     return best_first([score(QUERY, text) for text in documents])
-
-
-def prompts_seen(server):
-    return [body["messages"][-1]["content"] for _, _, body in server.seen]
-
-
-# All three.
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,16 +101,6 @@ def test_a_prompt_may_hold_braces_of_its_own_and_a_stride_be_as_long_as_the_wind
     assert create("llm-listwise", {"window": 5, "stride": 5}).settings["stride"] == 5
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_failed_request_fails_the_query_with_the_reason(make, server, kind):
-    reranker = make(kind)
-    reranker.score([ask(DOCUMENTS[:2])])
-    server.fail({"status": 500, "text": {"error": {"message": "out of memory"}}})
-    (scored,) = reranker.score([ask(DOCUMENTS[:3])])
-    assert "The service answered 500: out of memory".lower() in scored.error.lower()
-    assert np.isnan(scored.scores).any()
-
-
 def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
     key = "sk-typed-by-hand-4711"
     with keys.given({"OPENAI_API_KEY": key}):
@@ -124,15 +109,6 @@ def test_a_model_that_repeats_the_key_is_quoted_without_it(make, server):
     (scored,) = reranker.score([ask(DOCUMENTS[:1])])
     assert "the model said" in scored.error
     assert key[:4] not in scored.error
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_key_ends_the_run(make, server, kind):
-    server.key = "right"
-    with keys.given({"OPENAI_API_KEY": "wrong-key"}):
-        reranker = make(kind, key_variable="")
-    with pytest.raises(UnavailableError, match=r"\(401\): invalid api token: Bearer •••"):
-        reranker.score([ask()])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,58 +171,15 @@ def test_what_has_no_price_costs_nothing_that_is_known(kind):
     assert found.dollars == pytest.approx(7e-6 * found.calls)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_longer_than_a_megabyte_is_not_read(make, server, kind):
-    server.reply = lambda body: ("7 " * 1_000_001, {})
-    (scored,) = make(kind).score([ask(DOCUMENTS[:2])])
-    assert "the answer is far too long" in scored.error
-    assert scored.calls[0].billed["prompt_tokens"] > 0
-
-
-@pytest.mark.parametrize(
-    "changed", [{"system": "x"}, {"document_characters": 9}, {"model": "m"}, {"answer_tokens": 9}]
-)
-def test_whatever_a_model_is_told_is_in_the_fingerprint(changed):
+def test_whatever_a_model_is_told_is_in_the_fingerprint():
     usual = create("llm-pointwise", {}).fingerprint()
     assert usual == create("llm-pointwise", {"concurrency": 9}).fingerprint()
-    assert create("llm-pointwise", changed).fingerprint() != usual
+    changed = ({"system": "x"}, {"document_characters": 9}, {"model": "m"}, {"answer_tokens": 9})
+    assert usual not in [create("llm-pointwise", each).fingerprint() for each in changed]
 
 
 def test_a_text_is_cut_to_its_beginning_and_0_is_all_of_it():
     assert [prompts.cut("abc", size) for size in (0, 1, 3, 4)] == ["abc", "a", "abc", "abc"]
-
-
-# Pointwise.
-
-
-@pytest.mark.parametrize("answer", ["yes-no", "grade", "number"])
-def test_every_kind_of_answer_prefers_what_shares_words(make, server, answer):
-    documents = ["get a refund for an item", "the cat"]
-    (scored,) = make("llm-pointwise", answer=answer).score([ask(documents)])
-    assert scored.scores[0] > scored.scores[1]
-    assert all(body.get("logprobs") is (None if answer == "number" else True)
-               for _, _, body in server.seen)  # fmt: skip
-    assert (scored.tokens > 20).all()
-
-
-def test_answers_that_cannot_be_read_are_counted_and_quoted_and_not_zero(make, server):
-    server.reply = lambda body: (
-        ("Perhaps", {"Perhaps": -0.1})
-        if "number 1 " in body["messages"][1]["content"]
-        else ("Yes", {"Yes": -0.1, "No": -3.0})
-    )
-    (scored,) = make("llm-pointwise").score([ask(DOCUMENTS[:5])])
-    assert scored.error == "answers that could not be read: 1 of 5: the model said 'Perhaps'."
-    assert np.isnan(scored.scores).tolist() == [False, True, False, False, False]
-
-
-def test_an_endpoint_without_probabilities_is_told_of(make, server):
-    server.logprobs = False
-    (scored,) = make("llm-pointwise").score([ask(DOCUMENTS[:2])])
-    assert "2 of 2" in scored.error
-    assert "gave no probabilities" in scored.error
-    (scored,) = make("llm-pointwise", answer="number").score([ask(DOCUMENTS[:2])])
-    assert scored.error == ""
 
 
 def answer(*top, usage=None):
@@ -256,60 +189,111 @@ def answer(*top, usage=None):
     return {"status": 200, "text": {"choices": [choice], "usage": usage}}
 
 
-def test_of_a_token_that_comes_twice_the_likelier_counts(make, server):
-    likely, no, unlikely = ("yes", -0.5), ("no", -1.0), ("yes", -2.0)
-    server.fail(answer(likely, no), answer(likely, unlikely, no))
-    (scored,) = make("llm-pointwise", concurrency=1).score([ask(DOCUMENTS[:2])])
-    assert scored.scores[0] == scored.scores[1] > 0
+def perhaps(body):
+    return (
+        ("Perhaps", {"Perhaps": -0.1}) if "number 1 " in asked_of(body) else judge(asked_of(body))
+    )
 
 
-@pytest.mark.parametrize(("billed", "tokens"), [((3.0, 4.0), [3, 4]), ((3.0, None), None)])
-def test_tokens_are_known_where_each_call_tells_them(make, server, billed, tokens):
-    server.fail(*(answer(("yes", -0.5), usage=n and {"prompt_tokens": n}) for n in billed))
-    (found,) = make("llm-pointwise", concurrency=1).score([ask(DOCUMENTS[:2])])
-    assert (None if found.tokens is None else found.tokens.tolist()) == tokens
+def asked_of(body):
+    return body["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize(
-    ("usage", "billed"),
-    [
-        (
-            {"prompt_tokens": 7, "completion_tokens": 2},
-            {"prompt_tokens": 7, "completion_tokens": 2},
-        ),
-        ({"prompt_tokens": math.inf, "completion_tokens": 2}, {"completion_tokens": 2}),
-        ({"prompt_tokens": "7", "completion_tokens": math.nan}, {}),
-        (None, {}),
-    ],
-)
-def test_what_a_service_says_that_it_counted_is_kept_where_it_is_a_number(
-    make, server, usage, billed
-):
-    paid = billed.get("prompt_tokens", 0) / 2 + billed.get("completion_tokens", 0)
-    for prices, more in (
-        ({}, {}),
-        ({"price_in": 5e5, "price_out": 1e6}, {"dollars": paid} if paid else {}),
-    ):
-        server.fail(answer(("yes", -0.5), usage=usage))
-        (scored,) = make("llm-pointwise", **prices).score([ask(DOCUMENTS[:1])])
-        assert scored.calls[0].billed == billed | more
+def unlike(part):
+    """A model that gives an order but for one window."""
+    return lambda body: ("I like all.", {}) if part in asked_of(body) else judge(asked_of(body))
 
 
-# Listwise.
+def always(*texts):
+    """Texts in turn, the last one over and over."""
+    left = list(texts)
+    return lambda body: (left.pop(0) if len(left) > 1 else left[0], {})
 
 
-def test_the_window_moves_from_the_back_to_the_front(make, server):
+LIKELY, NO, UNLIKELY = ("yes", -0.5), ("no", -1.0), ("yes", -2.0)
+COUNTS = {"prompt_tokens": 7, "completion_tokens": 2}
+PRICES = {"price_in": 5e5, "price_out": 1e6}
+# What is asked of whom: kind, documents, settings, what the model answers, faults.
+POINTWISE = {
+    "yes or no": (2, {}),
+    "a grade": (2, {"answer": "grade"}),
+    "a number": (2, {"answer": "number"}),
+    "one answer cannot be read": (5, {}, perhaps),
+    "of a token that comes twice the likelier counts": (
+        2, {}, None, answer(LIKELY, NO), answer(LIKELY, UNLIKELY, NO)),
+    "a call that tells no tokens": (
+        2, {}, None, answer(LIKELY, usage={"prompt_tokens": 3.0}), answer(LIKELY)),
+    "what was counted is kept": (1, {}, None, answer(LIKELY, usage=COUNTS)),
+    "and priced": (1, PRICES, None, answer(LIKELY, usage=COUNTS)),
+    "no number": (
+        1, PRICES, None,
+        answer(LIKELY, usage={"prompt_tokens": math.inf, "completion_tokens": 2})),
+    "no numbers": (
+        1, PRICES, None,
+        answer(LIKELY, usage={"prompt_tokens": "7", "completion_tokens": math.nan})),
+}  # fmt: skip
+LISTWISE = {
+    "the window moves from the back": (25, {}),
+    "repairs are noted and thoughts are not orders": (
+        3, {}, always("<think>[3] > [2] is tempting</think>[2] > [2]")),
+    "never an order": (25, {}, always("As a helpful assistant I like all of them equally well.")),
+    "one window with an order is enough, the last": (25, {}, unlike("Order the 20 documents")),
+    "or the first": (25, {}, unlike("Order the 15 documents")),
+    "shuffles are averaged": (25, {"shuffles": 2, "window": 30}),
+    "a model that keeps to its order disagrees": (
+        25, {"shuffles": 2, "window": 30}, always("[1] > [2]")),
+}  # fmt: skip
+PAIRWISE = {
+    "all pairs of the top in both orders": (8, {"top": 4}),
+    "sliding in three passes": (12, {"top": 8, "sort": "sliding", "passes": 3}),
+    **{f"always {letter} {sort}": (7, {"top": 5, "sort": sort}, always(letter))
+       for letter in "AB" for sort in ("all", "sliding")},
+    "answers without a letter are draws": (3, {}, always("both are good", *"AB" * 20)),
+    "never a letter": (3, {}, always("Both.")),
+    # The second answer is of the two the other way around.
+    **{f"{first}, then {second}": (2, {}, always(first, second))
+       for first, second in ("AB", "BA", "AA", "A?", "B?", "?A", "?B")},
+    **{f"after a request that failed no other, {sort}": (
+        6, {"sort": sort}, None, {"status": 500, "text": "busy"}) for sort in ("all", "sliding")},
+}  # fmt: skip
+
+
+def test_what_models_make_of_documents_is_as_approved(make, server, approved):
+    """The best documents first, the scores, the notes of calls and what was asked."""
+    cases = {}
+    for kind, scenarios in zip(KINDS, (POINTWISE, LISTWISE, PAIRWISE), strict=True):
+        for name, (count, settings, *more) in scenarios.items():
+            server.forget()
+            server.reply, *faults = more or [None]
+            server.fail(*faults)
+            (scored,) = make(kind, concurrency=1, **settings).score([ask(DOCUMENTS[:count])])
+            notes = [call.note for call in scored.calls if call.note]
+            told = [scored.error or "no error", f"{len(server.seen)} requests"]
+            if not np.isnan(scored.scores).all():
+                told.append(f"{shown(best_first(scored.scores))} by {shown(scored.scores)}")
+            if notes:
+                told.append(f"{len(notes)} notes, the last: {notes[-1]}")
+            if count <= 2:
+                told.append(f"tokens {scored.tokens}, {shown(dict(scored.calls[0].billed))}")
+            cases[f"{kind}: {name}"] = "\n".join(told)
+    cases["by words alone"] = shown(true_order())
+    approved("rerankers/llm", table(cases))
+
+
+def test_an_endpoint_without_probabilities_is_told_of(make, server):
+    server.logprobs = False
+    (scored,) = make("llm-pointwise").score([ask(DOCUMENTS[:2])])
+    assert "2 of 2" in scored.error
+    assert "gave no probabilities" in scored.error
+    (scored,) = make("llm-pointwise", answer="number").score([ask(DOCUMENTS[:2])])
+    assert scored.error == ""
+    assert [body.get("logprobs") for _, _, body in server.seen] == [True, True, None, None]
+
+
+def test_the_windows_of_a_list():
     assert list(windows(25, 20, 10)) == [(5, 25), (0, 15)]
     assert list(windows(20, 20, 10)) == [(0, 20)]
     assert list(windows(3, 20, 10)) == [(0, 3)]
-    (scored,) = make("llm-listwise").score([ask()])
-    first, second = prompts_seen(server)
-    assert "Order the 20 documents" in first
-    assert DOCUMENTS[24] in first
-    assert DOCUMENTS[0] not in first
-    assert "Order the 15 documents" in second
-    assert best_first(scored.scores)[:10] == true_order()[:10]
-    assert sorted(scored.scores) == list(range(25))
 
 
 @given(st.text(alphabet="[]0123456789> ,a", max_size=60), st.integers(1, 12))
@@ -317,122 +301,11 @@ def test_whatever_is_answered_the_order_holds_every_document_once(text, count):
     assert sorted(read_order(text, count).places) == list(range(count))
 
 
-def test_repairs_are_noted_with_their_call_and_thoughts_are_not_orders(make, server):
-    server.reply = lambda body: ("<think>[3] > [2] is tempting</think>[2] > [2]", {})
-    (scored,) = make("llm-listwise").score([ask(DOCUMENTS[:3])])
-    assert best_first(scored.scores) == [1, 0, 2]
-    assert [call.note for call in scored.calls] == ["repaired: 2 missing, 1 repeated"]
-
-
-def test_a_model_that_never_gives_an_order_fails_the_query(make, server):
-    server.reply = lambda body: ("As a helpful assistant I like all of them equally well.", {})
-    (scored,) = make("llm-listwise").score([ask()])
-    assert scored.error.startswith("No answer held an order: the model said 'As a helpful")
-    assert np.isnan(scored.scores).all()
-
-
-@pytest.mark.parametrize("odd", ["Order the 20 documents", "Order the 15 documents"])
-def test_one_window_with_an_order_is_enough(make, server, odd):
-    def reply(body):
-        prompt = body["messages"][-1]["content"]
-        return ("I like all of them.", {}) if odd in prompt else judge(prompt)
-
-    server.reply = reply
-    (scored,) = make("llm-listwise").score([ask()])
-    assert not scored.error
-    assert sorted(scored.scores) == list(range(25))
-    assert best_first(scored.scores) != list(range(25))
-
-
-def test_shuffles_are_averaged_and_their_agreement_is_noted(make, server):
-    (scored,) = make("llm-listwise", shuffles=2, window=30).score([ask()])
-    assert len(server.seen) == 3
-    assert best_first(scored.scores) == true_order()
-    assert scored.calls[-1].note == "Kendall τ of the order after shuffles: 1.00"
-    # A model that keeps to the order it is given does not agree with itself.
-    server.reply = lambda body: ("[1] > [2]", {})
-    (scored,) = make("llm-listwise", shuffles=2, window=30).score([ask()])
-    assert float(scored.calls[-1].note.rpartition(" ")[2]) < 0.5
-
-
 def test_kendall_is_that_of_scipy():
     from scipy.stats import kendalltau
 
     one, other = (np.random.default_rng(seed).permutation(30).astype(float) for seed in (1, 2))
     assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic)
-
-
-# Pairwise.
-
-
-def test_all_pairs_are_asked_in_both_orders_and_only_of_the_top(make, server):
-    (scored,) = make("llm-pairwise", top=4).score([ask(DOCUMENTS[:8])])
-    assert len(server.seen) == len(scored.calls) == 4 * 3
-    assert best_first(scored.scores)[:4] == true_order(DOCUMENTS[:4])
-    assert best_first(scored.scores)[4:] == [4, 5, 6, 7]
-
-
-def test_the_sliding_sort_brings_the_best_to_the_front_in_as_many_passes(make, server):
-    (scored,) = make("llm-pairwise", top=8, sort="sliding", passes=3).score([ask(DOCUMENTS[:12])])
-    assert len(server.seen) == 2 * (7 + 6 + 5)
-    assert best_first(scored.scores)[:3] == true_order(DOCUMENTS[:8])[:3]
-    assert sorted(best_first(scored.scores)[:8]) == list(range(8))
-
-
-@pytest.mark.parametrize("letter", ["A", "B"])
-def test_a_model_that_prefers_a_place_and_no_document_changes_nothing(make, server, letter):
-    server.reply = lambda body: (letter, {})
-    for sort in ("all", "sliding"):
-        (scored,) = make("llm-pairwise", top=5, sort=sort).score([ask(DOCUMENTS[:7])])
-        assert best_first(scored.scores) == list(range(7))
-
-
-def test_answers_without_a_letter_are_draws_and_counted(make, server):
-    answers = iter(["both are good"] + ["A", "B"] * 20)
-    server.reply = lambda body: (next(answers), {})
-    (scored,) = make("llm-pairwise", top=3, concurrency=1).score([ask(DOCUMENTS[:3])])
-    assert scored.error == ""
-    notes = [call.note for call in scored.calls]
-    assert notes[0] == "unread: the model said 'both are good'"
-    assert sum(map(bool, notes)) == 1
-
-
-@pytest.mark.parametrize(
-    ("answers", "scores"),
-    [
-        ("AB", [2.0, 1.0]),
-        ("BA", [1.0, 2.0]),
-        ("AA", [1.5, 1.5]),
-        ("A?", [1.5, 1.5]),
-        ("B?", [1.5, 1.5]),
-        ("?A", [1.5, 1.5]),
-        ("?B", [1.5, 1.5]),
-    ],
-)
-def test_a_pair_is_won_only_in_both_orders(make, server, answers, scores):
-    """The second answer is of the two the other way around."""
-    said = iter(answers)
-    server.reply = lambda body: (next(said), {})
-    (scored,) = make("llm-pairwise", concurrency=1).score([ask(DOCUMENTS[:2])])
-    assert (scored.scores.tolist(), scored.error) == (scores, "")
-
-
-@pytest.mark.parametrize("sort", ["all", "sliding"])
-def test_after_a_request_that_failed_no_other_is_paid_for(make, server, sort):
-    reranker = make("llm-pairwise", concurrency=1, sort=sort)
-    reranker.score([ask(DOCUMENTS[:2])])
-    server.fail({"status": 500, "text": "busy"})
-    (scored,) = reranker.score([ask(DOCUMENTS[:6])])
-    # The first pair, in both orders.
-    assert scored.error.startswith("requests that failed: 1 of 2: ")
-    assert len(scored.calls) == 2
-
-
-def test_a_model_that_never_chooses_fails_the_query(make, server):
-    server.reply = lambda body: ("Both.", {})
-    (scored,) = make("llm-pairwise").score([ask(DOCUMENTS[:3])])
-    assert scored.error == "No answer could be read: the model said 'Both.'."
-    assert np.isnan(scored.scores).all()
 
 
 @pytest.mark.parametrize(("passes", "calls"), [(1, 4), (2, 6), (9, 6)])
