@@ -166,7 +166,13 @@ def test_a_graph_of_pytorch_has_its_weights_in_itself(cross_folder, tmp_path, mo
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("model", packaged.MODELS, ids=lambda model: model.id)
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(each, marks=pytest.mark.thorough if each.systems else [], id=each.id)
+        for each in packaged.MODELS
+    ],
+)
 def test_a_packaged_model_gives_the_scores_or_vectors_of_pytorch(model, tmp_path):
     purpose = "pair" if "ms-marco" in model.id else "text"
     agrees(purpose, packaged.folder_of(model), tmp_path)

