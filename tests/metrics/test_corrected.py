@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.dataset import Dataset
@@ -58,6 +58,7 @@ def assert_same(found: Judged, whole: Judged) -> None:
 
 
 @pytest.mark.parametrize("rules", RULES)
+@settings(max_examples=25)
 @given(labels=LABELS, changes=CHANGES, scores=SCORES)
 def test_the_join_is_that_of_all_labels(rules, labels, changes, scores):
     ranking = ranked(scores)

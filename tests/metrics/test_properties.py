@@ -17,7 +17,7 @@ QUALITY = tuple(name for name, metric in registry.items() if metric.measures_qua
 LABELS = st.lists(st.sampled_from([None, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=12)
 UNRANKED = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), max_size=6)
 CUTOFFS = st.one_of(st.none(), st.integers(1, 14))
-SPEEDY = settings(max_examples=60)
+SPEEDY = settings(max_examples=40)
 
 BINARY_TWIN = {"ndcg_exp": "ndcg", "map_graded": "map", "map_graded_norm": "map"}
 

@@ -101,42 +101,6 @@ def test_trap_04_means_are_of_unrounded_values(evaluation_of):
     assert evaluation_of(lists, ["mrr"]).mean("mrr") == (1 / 3 + 1 / 7) / 2
 
 
-def test_trap_08_a_sample_of_queries_is_not_averaged_over_all_labels(evaluation_of):
-    lists = {"asked": [1, 0], "also": [0, 1], "failed": []}
-    elsewhere = {f"not_asked_{n}": [1] for n in range(8)}
-    evaluation = evaluation_of(
-        lists, ["mrr"], unranked={**elsewhere, "failed": [1]}, only={"asked", "also", "failed"}
-    )
-    assert list(evaluation.query_ids) == ["asked", "also", "failed"]
-    assert evaluation.mean("mrr") == (1 + 0.5 + 0) / 3
-    assert evaluation.counts["queries"] == 3
-    both = evaluation_of(lists, ["mrr"], unranked=elsewhere, queries="both")
-    assert both.mean("mrr") == 0.75
-
-
-@pytest.mark.parametrize("state", ["failed", "skipped"])
-def test_trap_10_a_failed_query_is_not_0(evaluation_of, state):
-    evaluation = evaluation_of(
-        {"good": [1]}, ["ndcg@10", "mrr", "judged@5"], {"bad": [1]}, left_out={"bad": state}
-    )
-    wide = evaluation.wide()
-    assert wide.loc["bad", ["ndcg@10", "mrr", "judged@5"]].isna().all()
-    assert wide.loc["bad", "state"] == state
-    assert evaluation.mean("mrr") == 1.0
-    assert evaluation.counts[state] == 1
-    assert evaluation.counts["missing"] == 0
-
-
-def test_trap_23_labels_and_rankings_meet_by_id_not_by_place(tables):
-    run, qrels = tables({"a": [1, 0, 0], "b": [0, 0, 1]})
-    ranking = Ranking.from_columns(*run.iloc[::-1].to_numpy().T)
-    evaluation = evaluate(judge(ranking, qrels.sort_values("label")), ["mrr"])
-    assert dict(zip(evaluation.query_ids, evaluation.column("mrr"), strict=True)) == {
-        "a": 1.0,
-        "b": 1 / 3,
-    }
-
-
 def test_skewed_list_lengths(tables):
     rng = np.random.default_rng(0)
     lengths = [1, 2, 3, 5000, 7, 7, 8, 120, 1, 900]
@@ -153,11 +117,3 @@ def test_skewed_list_lengths(tables):
         np.testing.assert_allclose(
             together.loc[query, ["ndcg", "map"]].astype(float), alone.values[0], atol=1e-12
         )
-
-
-def test_graded_average_precision_goes_by_the_top_grade_of_the_whole_set(evaluation_of, value_of):
-    of_two_grades = evaluation_of({"q": [1, 0, 1], "other": [2]}, ["map_graded", "map_graded_norm"])
-    assert of_two_grades.values[0] == pytest.approx([5 / 12, 5 / 6])
-    assert value_of("map_graded", [1, 0, 1]) == pytest.approx(5 / 6)
-    assert value_of("map_graded", [1, 0, 1], err_top_label=2) == pytest.approx(5 / 12)
-    assert value_of("map_graded", [0, 0], no_relevant="count") == 0.0

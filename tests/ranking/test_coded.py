@@ -26,28 +26,21 @@ def text(*ids: str | None) -> pa.Array:
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_ids_become_codes_in_the_order_of_first_appearance(mixed, kind):
+@pytest.mark.parametrize("cuts", [None, [], [0, 6], [1, 1, 4]])
+def test_ids_become_codes_in_the_order_of_first_appearance_also_in_pieces(cuts, kind, mixed):
     times = MANY if mixed else 1
     ids = ["b", "b", None, None, "a", "b", "", "a", "a"] * times
-    found = Coded.of(pa.array(ids, type=kind))
+    given = pa.array(ids, type=kind)
+    if cuts is not None:
+        ends = zip([0, *cuts], [*cuts, len(ids)], strict=True)
+        given = pa.chunked_array([given.slice(start, end - start) for start, end in ends])
+    found = Coded.of(given)
     assert found.codes.tolist() == [0, 0, -1, -1, 1, 0, 2, 1, 1] * times
     assert found.codes.dtype == np.int32
     assert found.texts.equals(text("b", "a", ""))
     assert found.objects().tolist() == ids
     assert len(found) == 9 * times
-
-
-@pytest.mark.parametrize("mixed", [False, True], ids=["in runs", "mixed"])
-@pytest.mark.parametrize("cuts", [[], [0, 6], [1, 1, 4]])
-def test_ids_in_pieces_get_the_codes_of_ids_in_one_piece(mixed, cuts):
-    times = MANY if mixed else 1
-    ids = pa.array(["b", "b", "a", None, "b", "b"] * times)
-    ends = [*cuts, len(ids)]
-    pieces = [ids.slice(start, end - start) for start, end in zip([0, *cuts], ends, strict=True)]
-    found = Coded.of(pa.chunked_array(pieces))
-    assert found.codes.tolist() == [0, 0, 1, -1, 0, 0] * times
-    assert found.texts.to_pylist() == ["b", "a"]
-    assert Coded.of(pa.chunked_array([], pa.string())).objects().tolist() == []
+    assert Coded.of(pa.chunked_array([], kind)).objects().tolist() == []
 
 
 def test_some_rows_are_taken_by_place_and_by_flag():

@@ -5,7 +5,6 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankdash.analysis.judging.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
 from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.clusters import clustered_reach
 from tests.lists import ranking
@@ -32,7 +31,7 @@ def random_pairs(queries: int, each: int, seed: int = 1):
     return judged(rows), table, label.astype(int), grade.astype(int)
 
 
-@pytest.mark.parametrize(("queries", "each"), [(2, 6), (40, 1), (30, 20)])
+@pytest.mark.parametrize(("queries", "each"), [(2, 6), (30, 20)])
 def test_matrix_and_kappa_are_those_of_scikit_learn(queries: int, each: int) -> None:
     judge, labels, label, grade = random_pairs(queries, each)
     # The order of rows does not matter.
@@ -132,12 +131,8 @@ def told(found: object) -> object:
 
 
 def test_what_is_compared_and_where_they_disagree(approved) -> None:
-    assert (
-        small().by_group().shape[0]
-        and agreement(judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1)
-        .by_group()
-        .empty
-    )
+    nothing = agreement(judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1)
+    assert nothing.by_group().empty and not small().by_group().empty
     approved("analysis/judge_agreement", results(CASES, told))
 
 
@@ -181,24 +176,6 @@ def test_the_interval_of_a_clustered_mean() -> None:
     again, owners = np.repeat(values, 7), np.repeat(np.arange(30), 7)
     assert clustered_reach(again, owners, 0.95) == pytest.approx(alone, rel=1e-5)
     assert np.isnan(clustered_reach(values, np.zeros(30, dtype=int), 0.95))
-
-
-def test_kappa_over_queries_holds_that_of_many_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(9)
-
-    def drawn(queries: int, *, clustered: bool = True):
-        owners = np.repeat(np.arange(queries), 8)
-        # A judge that is right about whole queries or not.
-        good = (rng.random(queries) < 0.5)[owners]
-        label = rng.integers(0, 4, len(good)).astype(float)
-        grade = np.where(good | (rng.random(len(good)) < 0.2), label, rng.integers(0, 4, len(good)))
-        return cohen_kappa(label, grade, "quadratic", clusters=owners if clustered else None)
-
-    truth = drawn(30_000).kappa
-    found, apart = ([drawn(30, clustered=each) for _ in range(400)] for each in (True, False))
-    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in found]) <= 0.98
-    # As if pairs had been drawn one by one.
-    assert np.mean([each.low <= truth <= each.high for each in apart]) < 0.85
 
 
 def test_repeats_of_a_judge() -> None:

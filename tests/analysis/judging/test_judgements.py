@@ -45,17 +45,13 @@ def test_grades_are_taken_or_broken_promises_are_named(approved) -> None:
     approved("analysis/judgements", results(CASES, told))
 
 
-def test_what_is_changed_outside_changes_nothing_within() -> None:
+def test_the_id_is_that_of_the_content_which_nothing_outside_changes() -> None:
     table = pd.DataFrame(ROWS, columns=["query_id", "doc_id", "grade", "error"])
     found = Judgements("Judge A", (0, 3), table)
     table.loc[0, "grade"] = 1.0
     assert found.table["grade"].iloc[0] == 3.0
-
-
-def test_the_id_is_that_of_the_content() -> None:
-    found = made(ROWS)
-    assert made(ROWS[::-1]).id == found.id
-    assert made(ROWS, scale=(0, 4)).id != found.id
-    assert made([*ROWS[:2], ("q2", "d1", 1.0, "")]).id != found.id
-    assert Judgements("Judge B", (0, 3), found.table).id != found.id
-    assert replace(found, model="gpt-4o").id != found.id
+    assert found.id == made(ROWS).id == made(ROWS[::-1]).id
+    others = [replace(found, **{name: value}) for name, value in
+              {"name": "Judge B", "scale": (0, 4), "model": "gpt-4o"}.items()]  # fmt: skip
+    others.append(made([*ROWS[:2], ("q2", "d1", 1.0, "")]))
+    assert found.id not in [each.id for each in others]

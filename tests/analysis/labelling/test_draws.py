@@ -99,16 +99,15 @@ def test_several_systems_are_drawn_for_by_the_sum_of_what_they_weigh() -> None:
     assert every.weights[0] == pytest.approx(plan.weights[1] - plan.weights[0])
 
 
-def _wide_pool():
-    """Six queries of four documents each, the second ranking turned around."""
-    lists = {f"q{number}": "abcd" for number in range(6)}
-    turned = {query: docs[::-1] for query, docs in lists.items()}
-    return pool_of({"old": ranking(**lists), "new": ranking(**turned)}, 3)
+# Six queries of four documents each, the second ranking turned around.
+SIX = {f"q{number}": "abcd" for number in range(6)}
+WIDE = pool_of(
+    {"old": ranking(**SIX), "new": ranking(**{query: each[::-1] for query, each in SIX.items()})}, 3
+)
 
 
 def test_of_a_random_sample_every_pair_is_equally_likely() -> None:
-    pool = _wide_pool()
-    plans = [LabelPlan.make(pool, METRIC, seed=seed, mode="random") for seed in range(2_000)]
+    plans = [LabelPlan.make(WIDE, METRIC, seed=seed, mode="random") for seed in range(2_000)]
     size = len(plans[0].order)
     first = Counter(int(plan.order[0]) for plan in plans)
     assert set(first) == set(plans[0].order.tolist())
@@ -118,30 +117,27 @@ def test_of_a_random_sample_every_pair_is_equally_likely() -> None:
 
 
 def test_a_query_is_drawn_with_all_of_its_pairs() -> None:
-    pool = _wide_pool()
-    plans = [LabelPlan.make(pool, METRIC, seed=seed, mode="query") for seed in range(1_000)]
+    plans = [LabelPlan.make(WIDE, METRIC, seed=seed, mode="query") for seed in range(1_000)]
     for plan in plans[:20]:
-        owners = pool.query[plan.order]
+        owners = WIDE.query[plan.order]
         assert [len(set(owners[plan.draw == draw])) for draw in range(6)] == [1] * 6
         assert len(set(owners[np.flatnonzero(np.diff(plan.draw, prepend=-1))])) == 6
         # Drawn last, one of one.
         assert plan.probabilities[-1] == 1
         assert plan.probabilities[0] == pytest.approx(1 / 6)
-    first = Counter(int(pool.query[plan.order[0]]) for plan in plans)
+    first = Counter(int(WIDE.query[plan.order[0]]) for plan in plans)
     assert len(first) == 6
     assert all(count / 1_000 == pytest.approx(1 / 6, abs=0.05) for count in first.values())
     # Within a query in a random order too, so that it tells no rank.
-    documents = Counter(pool.doc_ids[plan.order[0]] for plan in plans)
+    documents = Counter(WIDE.doc_ids[plan.order[0]] for plan in plans)
     assert max(documents.values()) < 400
 
 
 @pytest.mark.parametrize("mode", ["random", "query"])
 def test_what_is_known_is_not_drawn_in_any_mode(mode) -> None:
-    pool = _wide_pool()
-    known = np.where(pool.query == 2, 1.0, np.nan)
-    known[np.flatnonzero(pool.query == 3)[0]] = 0.0
-    plan = LabelPlan.make(pool, METRIC, seed=1, known=known, mode=mode)
-    assert not (~np.isnan(known))[plan.order].any()
-    assert plan.probabilities.shape == plan.order.shape
-    complete = LabelPlan.make(pool, METRIC, seed=1, known=np.ones(len(pool)), mode=mode)
-    assert len(complete.order) == len(complete.probabilities) == len(complete.draw) == 0
+    known = np.where(WIDE.query == 2, 1.0, np.nan)
+    known[np.flatnonzero(WIDE.query == 3)[0]] = 0.0
+    for of in (known, np.ones(len(WIDE))):
+        plan = LabelPlan.make(WIDE, METRIC, seed=1, known=of, mode=mode)
+        assert not (~np.isnan(of))[plan.order].any()
+        assert len(plan.order) == len(plan.probabilities) == len(plan.draw)

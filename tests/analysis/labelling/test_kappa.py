@@ -7,17 +7,16 @@ from rankdash.analysis.labelling.kappa import cohen_kappa
 RNG = np.random.default_rng(4)
 
 
-@pytest.mark.parametrize("grades", [2, 4, 7])
-@pytest.mark.parametrize("n", [3, 40, 1_000])
+@pytest.mark.parametrize(("grades", "n"), [(2, 3), (4, 40), (7, 1_000)])
 def test_kappa_is_that_of_scikit_learn(grades: int, n: int) -> None:
     first = RNG.integers(0, grades, n).astype(float)
     second = np.where(RNG.random(n) < 0.6, first, RNG.integers(0, grades, n))
-    names = {"unweighted": None, "quadratic": "quadratic"}
-    for ours, theirs in names.items():
-        found = cohen_kappa(first, second, ours)
-        assert found.kappa == pytest.approx(
-            cohen_kappa_score(first.astype(int), second.astype(int), weights=theirs), abs=1e-12
-        )
+    for ours, theirs in (("unweighted", None), ("quadratic", "quadratic")):
+        expected = cohen_kappa_score(first.astype(int), second.astype(int), weights=theirs)
+        assert cohen_kappa(first, second, ours).kappa == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(cohen_kappa(np.zeros(0), np.zeros(0)).kappa)
+    same = cohen_kappa(np.ones(5), np.ones(5))
+    assert np.isnan(same.kappa) and same.agree == 1
 
 
 def test_the_interval_of_a_published_table() -> None:
@@ -29,26 +28,6 @@ def test_the_interval_of_a_published_table() -> None:
     assert (found.high - found.low) / (2 * 1.959964) == pytest.approx(0.002885**0.5, abs=5e-5)
     assert found.table.tolist() == table.tolist()
     assert found.agree == pytest.approx(0.70)
-
-
-@pytest.mark.parametrize("weighting", ["unweighted", "quadratic"])
-def test_the_interval_holds_the_kappa_of_many_as_often_as_it_says(weighting: str) -> None:
-    rng = np.random.default_rng(9)
-
-    def pairs(n: int):
-        first = rng.integers(0, 4, n).astype(float)
-        return first, np.where(rng.random(n) < 0.5, first, rng.integers(0, 4, n))
-
-    truth = cohen_kappa(*pairs(400_000), weighting).kappa
-    found = [cohen_kappa(*pairs(150), weighting) for _ in range(400)]
-    assert 0.92 <= np.mean([each.low <= truth <= each.high for each in found]) <= 0.98
-
-
-def test_no_pair_and_one_label_only_have_no_kappa() -> None:
-    assert np.isnan(cohen_kappa(np.zeros(0), np.zeros(0)).kappa)
-    same = cohen_kappa(np.ones(5), np.ones(5))
-    assert np.isnan(same.kappa)
-    assert same.agree == 1
 
 
 def test_no_interval_reaches_beyond_what_a_kappa_can_be() -> None:

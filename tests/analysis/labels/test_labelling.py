@@ -23,6 +23,7 @@ from rankdash.readers import Source, read
 from rankdash.spreadsheet import csv_bytes
 from tests.lists import ranking
 from tests.results import results, several
+from tests.sets import SETS, loaded
 
 # Ids and texts as they come from elsewhere: formulas, digits, separators, marks, Chinese.
 HOSTILE = ("=1+1", "'=1+1", "-5", "007", "@x", 'say "hi", twice', "+", "编号1", "it's")
@@ -140,6 +141,30 @@ def test_labels_come_back_to_the_pairs_they_were_given_to(write):
     # On its own it is a data set once labels are in it.
     alone = load([Source("to_label", data)]).dataset
     assert len(alone.qrels) == len(labels)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_labelling_what_comes_first_settles_the_sign_and_one_label_less_does_not(name):
+    data, lists = (
+        loaded(name).dataset,
+        (loaded(name).dataset.candidates, loaded(name).runs[-1].ranking),
+    )
+
+    def compared(qrels: pd.DataFrame) -> UnjudgedComparison:
+        return UnjudgedComparison(
+            *(RankedLabels(each, judge(each, qrels)) for each in lists), "ndcg@10"
+        )
+
+    open_ = compared(data.qrels)
+    enough = open_.labels_to_settle()
+    assert 0 < enough < len(open_.pool)
+    frame = to_label(data, open_, ("first", "other"), most=enough).assign(label=0.0)
+    labels = frame[["query_id", "doc_id", "label"]]
+    settled, before = (
+        compared(pd.concat([data.qrels, labels[:n]])).bounds() for n in (enough, enough - 1)
+    )
+    assert (settled.sign != "open", before.sign) == (True, "open")
+    assert settled.delta == pytest.approx(open_.bounds().delta)
 
 
 def test_no_cell_of_the_csv_runs_as_a_formula():

@@ -157,7 +157,7 @@ labels_of_a_query = st.dictionaries(
     judged_only=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=120)
+@settings(max_examples=50)
 def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling(
     first, labels, name, k, depth, judged_only, data
 ):
@@ -191,7 +191,7 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     k=st.sampled_from((None, 1, 2, 3, 10)),
     judged_only=st.booleans(),
 )
-@settings(max_examples=120)
+@settings(max_examples=50)
 def test_no_system_passes_the_ceiling_of_its_own_list(lists, labels, name, k, judged_only):
     spec = name if k is None or not registry[name].has_cutoff else f"{name}@{k}"
     rules = Conventions(judged_only=judged_only, no_relevant="count")

@@ -117,6 +117,10 @@ LONG = " ".join([*DULL[:7], "The refund is due.", *DULL[7:]])
 SIGNS = "'tis a-b 3.5. x--y don’t e,f 退-货"
 LETTERS = "甲乙丙丁戊己庚辛壬癸"
 CASES = {
+    **several(
+        "{} sentences go together", lambda n: len(sentences("One ends. " * n)),
+        (150, 151, 299, 300, 301),
+    ),
     "a word is one term with all its places": lambda: named(terms(TWICE, ""), TWICE),
     "without a term": lambda: [part.without(TWICE) for part in terms(TWICE, "")],
     "wide letters are the same word": lambda: terms("ＡＢＣ abc", ""),
@@ -203,16 +207,6 @@ CASES = {
 
 def test_texts_are_cut_and_their_parts_left_out(approved):
     approved("analysis/occlusion", results(CASES))
-
-
-@pytest.mark.parametrize(
-    ("count", "parts"), [(150, 150), (151, 76), (299, 150), (300, 150), (301, 101)]
-)
-def test_neighbouring_sentences_go_together_where_there_are_too_many(count, parts):
-    text = "".join(f"Sentence {number} ends. " for number in range(count))
-    found = sentences(text)
-    assert len(found) == parts
-    assert "".join(text[slice(*place)] for part in found for place in part.places) == text
 
 
 def test_what_is_kept_is_what_was_found():

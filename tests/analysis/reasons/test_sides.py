@@ -1,6 +1,6 @@
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.sides import Side, given_rows, joined
@@ -34,6 +34,7 @@ def side(lists: dict[str, list[str]], labels: pd.DataFrame) -> Side:
     )
 
 
+@settings(max_examples=40)
 @given(LISTS, LISTS, st.lists(st.integers(0, 2), min_size=18, max_size=18))
 def test_two_rankings_join_alike_whichever_was_joined_first(before, after, grades):
     pairs = [(query, doc) for query in "pqr" for doc in "abcdef"]

@@ -80,7 +80,7 @@ def system(docs, found, conventions: Conventions) -> RankedLabels:
     ap_norm=st.sampled_from(("R", "min(R,k)")),
     threshold=st.sampled_from((1.0, 2.0)),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm, threshold):
     rules = Conventions(no_relevant="count", ap_norm=ap_norm, threshold=threshold)
     spec = spelled(name, k)
@@ -111,7 +111,7 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
     ap_norm=st.sampled_from(("R", "min(R,k)")),
     threshold=st.sampled_from((1.0, 2.0)),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_no_labels_take_a_difference_beyond_its_bounds(
     before, after, found, name, k, ap_norm, threshold
 ):
@@ -139,36 +139,6 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     alone = (values(after, ones, spec, rules) - values(before, ones, spec, rules))[:-1]
     # Means are over two queries.
     assert comparison.effects * 2 == pytest.approx(alone[1:] - alone[0], abs=1e-9)
-
-
-@given(
-    cases=st.lists(st.tuples(lists, lists, labels), min_size=2, max_size=6),
-    name=st.sampled_from(EVERY),
-    k=st.sampled_from((None, 2)),
-)
-@settings(max_examples=25)
-def test_the_bounds_of_a_query_do_not_depend_on_the_others(cases, name, k):
-    rules, spec = Conventions(no_relevant="count"), spelled(name, k)
-
-    def bounds(chosen):
-        own = {f"q{number}": case for number, case in enumerate(chosen)}
-        labelled = qrels(**{query: case[2] for query, case in own.items()})
-        sides = []
-        for side in (0, 1):
-            every = ranking(**{query: case[side] for query, case in own.items()}, z="x")
-            sides.append(RankedLabels(every, judge(every, labelled, rules)))
-        found = UnjudgedComparison(sides[0], sides[1], spec, rules)
-        rows = found.bounds().queries.set_index("query_id")
-        effects = pd.Series(found.effects * len(rows)).groupby(found.query_ids[found.pool.query])
-        return rows, effects.apply(sorted)
-
-    together, effects = bounds(cases)
-    for number, case in enumerate(cases):
-        alone, effect = bounds([case])
-        row = together.loc[f"q{number}"]
-        assert row.to_numpy(float) == pytest.approx(alone.loc["q0"].to_numpy(float), abs=1e-9)
-        if "q0" in effect:
-            assert effects[f"q{number}"] == pytest.approx(effect["q0"], abs=1e-9)
 
 
 @pytest.mark.parametrize("rules", [Conventions(), Conventions.trec_eval()], ids=["own", "trec"])
