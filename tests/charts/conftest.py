@@ -13,6 +13,6 @@ def ink(request: pytest.FixtureRequest) -> style.Ink:
 
 
 @pytest.fixture(scope="session")
-def figures(ink: style.Ink) -> dict[str, go.Figure]:
-    """Every chart by name, in one ink; none may be changed."""
-    return figures_of(ink)
+def figures() -> dict[str, go.Figure]:
+    """Every chart by name, in the light ink; none may be changed."""
+    return figures_of(style.INKS["light"])

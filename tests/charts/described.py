@@ -10,16 +10,8 @@ import plotly.graph_objects as go
 # What every figure shares, or what looks the same whatever it is.
 COMMON = {"fillmode", "fgopacity", "solidity", "hovertemplate", "hoverinfo", "cliponaxis", "font"}
 COMMON |= {"automargin", "linecolor", "zerolinecolor", "gridcolor", "fixedrange", "template"}
-COMMON |= {
-    "tickfont",
-    "textfont",
-    "showarrow",
-    "paper_bgcolor",
-    "plot_bgcolor",
-    "margin",
-    "modebar",
-}
-COMMON |= {"hoverlabel", "legend"}
+COMMON |= {"tickfont", "textfont", "showarrow", "paper_bgcolor", "plot_bgcolor", "margin"}
+COMMON |= {"modebar", "hoverlabel", "legend"}
 WHOLE, ENDS = 12, 3
 """Of more values than this the first and the last are shown."""
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.charts.test_every_chart import USUAL
 
 # Widths of a phone, of half a page and of a whole one.
-WIDTHS = (400, 600, 1220)
+WIDTHS = (400, pytest.param(600, marks=pytest.mark.thorough), 1220)
 # Columns for four systems and more have no room beside their documents on a phone.
 FOR_A_PAGE = "ladder: "
 
@@ -74,11 +74,6 @@ def overlap(one: dict, other: dict) -> bool:
     )
 
 
-# Inks differ in colours alone, as another test holds.
-in_one_ink = pytest.mark.parametrize("ink", ["light"], indirect=True)
-
-
-@in_one_ink
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], width: int):
     for name, figure in figures.items():
@@ -96,7 +91,6 @@ def test_labels_are_whole_and_apart(page: Page, figures: dict[str, go.Figure], w
         assert not found["legend_scrolls"], (name, width)
 
 
-@in_one_ink
 def test_data_makes_no_links_even_on_hover(page: Page, figures: dict[str, go.Figure]):
     hovered = 0
     for name in filter(USUAL.search, figures):

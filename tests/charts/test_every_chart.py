@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 import plotly.graph_objects as go
-import pytest
 
 from rankdash.charts import style
 from tests.charts.examples import figures_of
@@ -57,7 +56,6 @@ def test_better_is_blue_and_worse_is_vermilion_and_they_differ_in_more(figures: 
     assert seen == {(chart, colour) for chart in COLOURED for colour in (BLUE, VERMILION)}
 
 
-@pytest.mark.parametrize("ink", ["light"], indirect=True)
 def test_plotly_knows_every_value_and_keeps_it(figures: Figures):
     for name in filter(USUAL.search, figures):
         figure = figures[name]
@@ -83,7 +81,8 @@ def test_no_tag_from_the_data_is_drawn(figures: Figures):
         assert not any("customdata" in (trace.hovertemplate or "") for trace in figure.data)
 
 
-def test_nothing_is_left_to_a_theme(figures: Figures, ink: style.Ink):
+def test_nothing_is_left_to_a_theme(figures: Figures):
+    ink = style.INKS["light"]
     for figure in figures.values():
         layout = figure.layout
         assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"

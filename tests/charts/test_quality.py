@@ -28,14 +28,6 @@ def test_many_queries_share_bars_of_one_direction_and_none_is_lost():
     assert helped.customdata[-1][0] == frame.loc[delta.idxmax(), "query_id"]
 
 
-def test_queries_run_from_the_worst_to_the_best():
-    frame = made_pairs(60)
-    traces = deltas.figure(frame, "M", INK).data[:3]
-    marks = sorted((x, y) for trace in traces for x, y in zip(trace.x, trace.y, strict=True))
-    assert [y for _, y in marks] == sorted(frame["delta"].dropna())
-    assert [x for x, _ in marks] == list(range(1, 59))
-
-
 KINDS = {
     "baseline": "baseline",
     "potential gain realised": "won",
@@ -137,12 +129,3 @@ def test_the_steps_lead_from_one_value_to_the_other_within_the_range(parts):
     assert max(values) <= max(before, after) + 1e-11
     assert len(steps) <= waterfall.MOST_BARS + 1
     assert sum(step.documents for step in steps) == (frame["delta"].abs() > 1e-12).sum()
-
-
-@pytest.mark.parametrize(("n", "shared"), [(9, 0), (14, 6)])
-def test_what_changed_least_shares_a_bar_and_one_alone_does_not(n, shared):
-    steps = waterfall.bars(shares(*((0.0, 0.01 * at) for at in range(1, n + 1))), 0.0)
-    assert [step.documents for step in steps if not step.doc_id] == ([shared] if shared else [])
-    assert [step.doc_id for step in steps if step.doc_id] == [
-        f"d{at}" for at in range(n - 1, shared - 1, -1)
-    ]

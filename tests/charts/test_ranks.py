@@ -43,31 +43,11 @@ def nodes(found: Ladder) -> list[tuple[str, int, float]]:
     ]
 
 
-def test_above_the_cut_equal_ranks_stand_at_equal_heights_and_better_ones_higher():
-    found = moves()
-    places = dict(zip(found.doc_ids, np.column_stack([found.ranks, found.ideal]), strict=True))
-    heights: dict[int, set[float]] = {}
-    for doc, column, height in nodes(found):
-        if places[doc][column] <= 5:
-            heights.setdefault(int(places[doc][column]), set()).add(height)
-    assert all(len(each) == 1 for each in heights.values())
-    ordered = [min(heights[rank]) for rank in sorted(heights)]
-    assert ordered == sorted(ordered)
-    low, high = ladder.figure(found, INK).layout.yaxis.range
-    assert low > high, "the axis runs downwards"
-
-
 @pytest.mark.parametrize("found", [moves(), wide(60, 10), wide(100, 50), wide(400, 400)])
 def test_no_two_nodes_of_a_column_share_a_place_and_it_can_be_read(found):
     places = [(column, height) for _, column, height in nodes(found)]
     assert len(places) == len(set(places))
     assert ladder.figure(found, INK).layout.height <= (900 if len(found) < 100 else 1500)
-
-
-def test_only_documents_that_are_relevant_cross_or_move_far_are_shown():
-    some, every = (set(ladder_places.shown(moves(), every=each).doc_ids) for each in (False, True))
-    assert {"up", "hold", "down", "gone", "bad", "new"} <= some
-    assert "rising" in every - some and "far" not in every
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,8 @@
 import re
 from html.parser import HTMLParser
 
-BLOCKS = {
-    "p",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "li",
-    "div",
-    "tr",
-    "caption",
-    "section",
-    "summary",
-    "dt",
-    "dd",
-}
+BLOCKS = {"p", "h1", "h2", "h3", "h4", "li", "div", "tr", "caption", "section", "summary"}
+BLOCKS |= {"dt", "dd"}
 HIDDEN = ("script", "style", "head")
 
 

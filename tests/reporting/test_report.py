@@ -8,7 +8,6 @@ import pytest
 
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.statistics.comparison import StatisticsSettings
-from rankdash.dataset import Dataset
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, registry
 from rankdash.ranking.measured import Measured
@@ -19,7 +18,6 @@ from rankdash.reporting.report import ALL, PRESETS, Front, html
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
-from rankdash.words.methods import cost
 from tests.approved import table
 from tests.reporting.builders import (
     OWN,
@@ -210,10 +208,6 @@ def test_a_subject_refuses_what_cannot_be_compared(better, changes, why):
         dataclasses.replace(better, **changes)
 
 
-def test_how_cost_makes_its_intervals_stands_under_how_these_numbers_are_made(report):
-    assert " ".join(cost().split()) in report.text("rules")
-
-
 @pytest.mark.parametrize(
     ("settings", "corrected"),
     [
@@ -237,15 +231,3 @@ def test_a_p_is_called_corrected_where_it_is(settings, corrected):
     }
     word = "corrected p" if "verdict" in corrected else "p"
     assert f"its interval excludes 0 and the {word} is at most 0.05." in page.text("rules")
-
-
-@pytest.mark.parametrize(("kept", "charts"), [(False, 0), (True, 1)])
-def test_the_chart_of_labels_is_drawn_only_where_there_are_any(better, kept, charts):
-    data = better.dataset
-    qrels = data.qrels if kept else data.qrels[:0]
-    cut = Dataset("Cut", data.queries, data.documents, qrels, data.candidates)
-    checked = dataclasses.replace(better, dataset=cut, check=check(cut, (), {}))
-    said = html(checked, Front(sections=("data",))).decode()
-    [part] = re.findall(r"<h3>Judgments \(relevance labels\)</h3>(.*?)</div>", said, flags=re.S)
-    assert ("No labels yet" in part) == (not charts)
-    assert part.count("class=chart") + part.count('class="chart') == charts

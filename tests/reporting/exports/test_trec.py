@@ -12,6 +12,7 @@ from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.exports import trec
 from rankdash.reporting.exports.trec import falling, qrels_bytes, run_bytes, write_run
+from tests.lists import ranking
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)
 
@@ -25,51 +26,26 @@ def test_scores_strictly_fall_in_single_precision(scores: list[float], unscored:
     assert (np.diff(written.astype(np.float64)) < 0).all()
 
 
-@pytest.mark.parametrize(
-    ("scores", "fallen"),
-    [
-        ([2.5, 0.25, -3.0], [2.5, 0.25, -3.0]),
-        # Beyond single precision they become places from the end.
-        ([1e300, 1.0, np.nan], [3.0, 2.0, 1.0]),
-    ],
-)
-def test_scores_that_fall_already_are_kept(scores, fallen):
-    assert falling(np.array(scores)).tolist() == fallen
-
-
-def test_scores_are_written_in_double_precision(tmp_path: Path):
-    scores = [2 / 3, 1 / 3 + 1e-12, 1e-300]
-    path = tmp_path / "x.trec"
-    write_run(Ranking.from_lists([("q", ["a", "b", "c"], scores)]), path, "fused")
-    assert [float(line.split()[4]) for line in path.read_text().splitlines()] == scores
-
-
-def test_ties_move_down_by_as_little_as_can_be():
+def test_scores_that_fall_are_kept_and_ties_move_down_by_as_little_as_can_be():
+    assert falling(np.array([2.5, 0.25, -3.0])).tolist() == [2.5, 0.25, -3.0]
+    # Beyond single precision they become places from the end.
+    assert falling(np.array([1e300, 1.0, np.nan])).tolist() == [3.0, 2.0, 1.0]
     fallen = falling(np.array([1.0, 1.0, 1.0, 0.5]))
     assert fallen[0] == 1.0 > fallen[1] > fallen[2] > 0.999
     assert fallen[3] == 0.5
 
 
-def test_a_run_has_the_order_of_the_ranking_and_its_name_in_one_word(tmp_path: Path):
-    ranking = Ranking.from_lists(
-        [("q2", ["b", "a", "c"], [1.0, 1.0, float("nan")]), ("q1", ["a"], [0.25])]
-    )
-    path = tmp_path / "x.trec"
-    write_run(ranking, path, "my model")
-    rows = [line.split() for line in path.read_text().splitlines()]
+def test_a_run_has_the_order_of_the_ranking_its_scores_and_its_name_in_one_word(tmp_path: Path):
+    scores = [2 / 3, 1 / 3 + 1e-12, 1e-300]
+    made = Ranking.from_lists([("q2", ["b", "a", "c"], scores), ("q1", ["a"], [0.25])])
+    write_run(made, tmp_path / "x.trec", " my\nmodel ")
+    rows = [line.split() for line in (tmp_path / "x.trec").read_text().splitlines()]
     assert [(row[0], row[2], row[3]) for row in rows] == [
-        ("q2", "b", "1"),
-        ("q2", "a", "2"),
-        ("q2", "c", "3"),
-        ("q1", "a", "1"),
-    ]
+        ("q2", "b", "1"), ("q2", "a", "2"), ("q2", "c", "3"), ("q1", "a", "1")
+    ]  # fmt: skip
+    assert [float(row[4]) for row in rows] == [*scores, 0.25]
     assert {row[5] for row in rows} == {"my-model"}
-
-
-def test_a_tag_is_one_word_and_there_always_is_one():
-    ranking = Ranking.from_lists([("q", ["d"], [0.5])])
-    assert run_bytes(ranking, " my\nmodel ") == b"q Q0 d 1 0.5 my-model\n"
-    assert run_bytes(ranking, " ") == b"q Q0 d 1 0.5 rankdash\n"
+    assert run_bytes(ranking(q="d"), " ").endswith(b" rankdash\n")
 
 
 def test_labels_are_whole_numbers_where_they_are_and_else_written_to_the_last_digit():

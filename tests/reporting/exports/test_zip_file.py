@@ -112,9 +112,7 @@ def test_a_part_that_cannot_be_made_is_left_out_with_its_reason_and_the_rest_is_
     assert not {"cost.csv", "trec/02-blank.run"} & set(files)
 
 
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "C:\\x", "con", "模型", "a\nb", "=1+1", "x" * 300, "", "-rf"]
-)
+@pytest.mark.parametrize("name", ["../../etc/passwd", "C:\\con", "模型\n=1+1", "-rf" * 99, ""])
 def test_no_name_in_it_is_taken_from_a_persons_text_unchanged(name):
     files, manifest = opened(study_of(name=name or " "))
     for each in files:
