@@ -134,36 +134,6 @@ def test_tags_are_typed_one_after_another(visit, line, app):
     visit.until(lambda: stored() == {"alpha", "beta", "gamma"})
 
 
-def test_a_slider_is_pressed_before_the_defaults_have_come_and_on_after_it(visit, line):
-    visit.open("cost?k=3&searches_per_day=2000&elasticity=0.5")
-    searches = visit.page.get_by_role("slider", name=re.compile("Searches"))
-    another = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
-    expect(searches).to_have_attribute("aria-valuetext", "2,000")
-    expect(another).to_have_attribute("aria-valuetext", "0.50")
-    line.hold("down")
-    visit.page.get_by_role("button", name="Restore the defaults").click()
-    line.answered("script_finished")
-    searches.press("ArrowRight")
-    line.release("down")
-    visit.settle()
-    # What the person sees is what counts: the press, and the default of the other one.
-    expect(searches).to_have_attribute("aria-valuetext", "3,000")
-    expect(another).to_have_attribute("aria-valuetext", "1.00")
-    assert "searches_per_day=3000" in visit.params.split("&")
-    assert "elasticity" not in visit.params
-
-    visit.open("cost?k=3&searches_per_day=2000")
-    expect(searches).to_have_attribute("aria-valuetext", "2,000")
-    visit.page.get_by_role("button", name="Restore the defaults").click()
-    expect(searches).to_have_attribute("aria-valuetext", "100,000")
-    visit.settle()
-    searches.press("ArrowRight")
-    visit.settle()
-    quickly(visit, line, *[partial(searches.press, "ArrowRight")] * 3)
-    expect(searches).to_have_attribute("aria-valuetext", "1,000,000")
-    assert "searches_per_day=1000000" in visit.params
-
-
 def test_going_back_twice_at_once_is_two_steps(visit, line):
     visit.open("?metric=ndcg&k=2")
     for k in ("3", "5"):

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash.ranking.ranking import Ranking, Run
+from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui.state import server
@@ -25,6 +26,16 @@ ROWS = "query_id,query,doc_id,document,label,score,kind\n" + "".join(
     for q in range(16)
     for d in range(4)
 )
+
+
+def lists_at(place: int, queries: int = 16) -> list[tuple[str, list[str], list[float]]]:
+    """The lists of a run of `ROWS` with the relevant document of each query at a place, from 0."""
+    found = []
+    for q in range(queries):
+        order = [f"d{d}" for d in range(4) if d != q % 4]
+        order.insert(place, f"d{q % 4}")
+        found.append((f"q{q}", order, [4.0, 3.0, 2.0, 1.0]))
+    return found
 
 
 @contextmanager
@@ -56,29 +67,11 @@ def stored(workspace: Workspace) -> str:
     """The id of a data set whose one run, "better", puts every relevant document first, and fails
     on q15."""
     dataset_id = keep_rows(workspace, ROWS, "Shop")
-    best = [
-        (f"q{q}", [f"d{q % 4}", *(f"d{d}" for d in range(4) if d != q % 4)], [4.0, 3.0, 2.0, 1.0])
-        for q in range(15)
-    ]
-    run = run_from_ranking("better", dataset_id, Ranking.from_lists(best), "better.trec")
-    failed = pd.DataFrame(
-        [
-            {
-                **run.queries.iloc[0].to_dict(),
-                "query_id": "q15",
-                "state": "failed",
-                "reason": "no *luck*",
-            }
-        ]
-    )
-    workspace.save_run(
-        Run(
-            **{
-                **{name: getattr(run, name) for name in Run.__dataclass_fields__},
-                "queries": pd.concat([run.queries, failed], ignore_index=True),
-            }
-        )
-    )
+    best = Ranking.from_lists(lists_at(0, 15))
+    run = run_from_ranking("better", dataset_id, best, "better.trec")
+    failed = run.queries.iloc[[0]].assign(query_id="q15", state="failed", reason="no *luck*")
+    queries = pd.concat([run.queries, failed], ignore_index=True)
+    workspace.save_run(replace(run, queries=queries))
     return dataset_id
 
 

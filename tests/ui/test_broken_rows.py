@@ -176,17 +176,3 @@ def test_each_page_draws_without_what_cannot_be_read(unfolded, workspace, wrong)
     for page in EVERY:
         go(unfolded, page)
         assert not unfolded.exception, page
-
-
-@pytest.mark.thorough
-def test_a_plan_that_cannot_be_is_over(unfolded, workspace):
-    with workspace.database.reading() as db:
-        text = json_columns(db)["label_plans", "settings"]
-    for wrong, bad in broken(text):
-        with workspace.database.writing() as db:
-            # Another plan: what was made of one is kept.
-            db.execute("DELETE FROM label_pauses")
-            db.execute("DELETE FROM label_cards")
-            db.execute("UPDATE label_plans SET id = ?, settings = ?", (wrong, bad))
-        go(unfolded, "label")
-        assert not unfolded.exception, wrong

@@ -114,37 +114,31 @@ def sentences(tree: ast.Module) -> Iterator[str]:
 
 
 def from_schemas() -> Iterator[str]:
-    for setting in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS):
-        yield from (setting.title, setting.meaning, *setting.choices.values())
-        if setting.unset:
-            yield setting.unset
-    for metric in registry.values():
-        yield from (metric.title, metric.meaning, metric.formula, metric.note)
-    for kind in kinds():
-        yield from (kind.title, kind.meaning)
-        for spec in kind.settings:
-            yield from (spec.title, spec.help)
-    for spec in JUDGE_SETTINGS:
-        yield from (spec.title, spec.help)
+    targets, settings = shipped(), (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+    of_kinds = (spec for kind in kinds() for spec in kind.settings)
+    for described, names in (
+        (settings, "title meaning unset"),
+        (registry.values(), "title meaning formula note"),
+        (kinds(), "title meaning"),
+        ((*of_kinds, *JUDGE_SETTINGS), "title help"),
+        (DERIVED_SEGMENTS, "title meaning note"),
+        (ASSUMPTIONS, "title unit meaning"),
+        (ARCHETYPES, "title meaning"),
+        (SECTIONS, "title"),
+        (known_models(), "purpose"),
+        (price_list.shipped(), "provider model source"),
+        ([targets], "source"),
+        (targets.profiles.values(), "title"),
+        ((grade for band in targets.bands for grade in band.grades), "name advice"),
+    ):
+        yield from (getattr(each, name) or "" for each in described for name in names.split())
+    for each in settings:
+        yield from each.choices.values()
     for segment in DERIVED_SEGMENTS:
-        yield from (segment.title, segment.meaning, segment.note, *segment.values)
-    yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values())
-    for assumption in ASSUMPTIONS:
-        yield from (assumption.title, assumption.unit, assumption.meaning)
-    yield from UNITS.values()
-    for way in ARCHETYPES:
-        yield from (way.title, way.meaning)
-    yield from (section.title for section in SECTIONS)
+        yield from segment.values
     for reason in (*REASONS.values(), OTHER_REASONS):
         yield from (reason.template(1), reason.template(2))
-    yield from (model.purpose for model in known_models())
-    for listed in price_list.shipped():
-        yield from (listed.provider, listed.model, listed.source)
-    yield shipped().source
-    yield from (profile.title for profile in shipped().profiles.values())
-    for band in shipped().bands:
-        for grade in band.grades:
-            yield from (grade.name, grade.advice)
+    yield from (OTHER, UNKNOWN, *TITLES.values(), *CONFLICTS.values(), *UNITS.values())
 
 
 def plurals() -> set[tuple[str, str]]:

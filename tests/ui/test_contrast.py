@@ -32,14 +32,6 @@ def contrast(ink: str, ground: str, share: float = 1.0) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_formula_is_that_of_wcag():
-    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
-    # As a browser draws the title of a group in the sidebar, and a tag, with the colours of before.
-    assert contrast("#1F2933", "#F4F6F8", CAPTION) == pytest.approx(3.96, abs=0.01)
-    assert contrast("#FFFFFF", "#3D9BD6") == pytest.approx(3.06, abs=0.01)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_captions_and_what_is_written_on_the_accent_can_be_read(scheme):
     colours = THEME[scheme]

@@ -2,7 +2,7 @@
 labels."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,10 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import server
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
-from tests.ui.conftest import ROOT, ROWS, opened_at
+from tests.ui.conftest import ROOT, ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, unlike
 
-QUERIES, DOCS = 16, 4
 # What differs from run to run and from machine to machine.
 CHANGING = {
     "moment": r"[A-Z][a-z]{2} \d+, \d{4}, [\d:]+\s[AP]M(?: UTC)?"
@@ -32,21 +31,12 @@ CHANGING = {
 }  # fmt: skip
 
 
-def lists(best: Callable[[int], int]) -> list[tuple[str, list[str], list[float]]]:
-    """best: of each query, the number of the document that comes first."""
-    return [
-        (f"q{q}", [f"d{best(q)}", *(f"d{d}" for d in range(DOCS) if d != best(q))],
-         [4.0, 3.0, 2.0, 1.0])
-        for q in range(QUERIES)
-    ]  # fmt: skip
-
-
 def with_runs(workspace: Workspace, rows: str, name: str) -> str:
     """A data set with two runs that are equally good, one of them timed, and one that lacks a
     query."""
     dataset_id = keep_rows(workspace, rows, name)
-    keep_lists(workspace, dataset_id, lists(lambda q: q % 4)[:-1], "better")
-    tied = keep_lists(workspace, dataset_id, lists(lambda q: q % 4), "as good")
+    keep_lists(workspace, dataset_id, lists_at(0, 15), "better")
+    tied = keep_lists(workspace, dataset_id, lists_at(0), "as good")
     times = tied.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0)
     measured = Measured(pairs=64, seconds=0.5)
     workspace.save_run(

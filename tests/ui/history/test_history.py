@@ -32,7 +32,7 @@ from rankdash.ui.state.cache import cache
 from tests.approved import table
 from tests.sets import ROOT
 from tests.stored import keep_rows
-from tests.ui.conftest import ROWS, opened_at
+from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.sessions import page, part, press, said
 from tests.ui.test_pages import in_address, open_page
@@ -44,11 +44,7 @@ SETTINGS = {"file": "x", "k": 1}
 def keep(workspace, dataset_id, name, shift, queries=range(16), state="skipped", ms=np.nan, **more):
     """A run whose relevant document stands at rank 1 + shift, as if asked for these queries. state:
     of the others."""
-    lists = []
-    for q in range(16):
-        order = [f"d{d}" for d in range(4) if d != q % 4]
-        order.insert(shift, f"d{q % 4}")
-        lists.append((f"q{q}", order, [4.0, 3.0, 2.0, 1.0]))
+    lists = lists_at(shift)
     run = run_from_ranking(name, dataset_id, Ranking.from_lists(lists), f"{name}.trec")
     states = ["done" if q in queries else state for q in range(16)]
     asked = Ranking.from_lists([each for q, each in enumerate(lists) if q in queries])

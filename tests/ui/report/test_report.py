@@ -7,7 +7,6 @@ import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,7 +20,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.sidebar.view import PAGES
 from tests.approved import table
 from tests.stored import keep_rows
-from tests.ui.conftest import ROWS, opened_at
+from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.parts import unlike
 from tests.ui.sessions import page, part, said
@@ -49,12 +48,7 @@ def sets(tmp_path_factory):
         keep("turned", "blank", [("a b", ["c", "d"], [2.0, 1.0])])
         keep("few", "few", [("q1", ["d1", "d0"], [2.0, 1.0])])
         for shift, name in enumerate(("better", "timed", "worse")):
-            lists = []
-            for q in range(16):
-                order = [f"d{d}" for d in range(4) if d != q % 4]
-                order.insert(shift, f"d{q % 4}")
-                lists.append((f"q{q}", order, np.arange(4.0, 0, -1)))
-            keep(name, "shop", lists, 12.0 if name == "timed" else math.nan)
+            keep(name, "shop", lists_at(shift), 12.0 if name == "timed" else math.nan)
         yield found
 
 

@@ -26,7 +26,7 @@ from rankdash.ui.state import address, label_plan
 from rankdash.ui.state import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
-from tests.ui.conftest import ROWS, opened_at
+from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.sessions import page, part, press, said
 from tests.ui.test_pages import open_page
@@ -42,19 +42,11 @@ def sets(tmp_path_factory):
     with opened_at(tmp_path_factory.mktemp("home")) as workspace:
         found = {name: keep_rows(workspace, ROWS.replace("how", name), name) for name in NAMES}
         for place, name in enumerate("abcde"):
-            ranking = Ranking.from_lists(lists(int(name != "b")))
+            ranking = Ranking.from_lists(lists_at(int(name != "b")))
             run = run_from_ranking(name, found["shop"], ranking, name)
             when = f"2026-11-0{place + 1}T10:00:00+00:00"
             workspace.save_run(replace(run, id=name, created=when))
         yield found
-
-
-def lists(shift):
-    """The relevant document of each query at rank 1 + shift."""
-    for q in range(16):
-        order = [f"d{d}" for d in range(4) if d != q % 4]
-        order.insert(shift, f"d{q % 4}")
-        yield f"q{q}", order, [4.0, 3.0, 2.0, 1.0]
 
 
 def chosen_in(sets, of="shop", **more):

@@ -157,38 +157,6 @@ def test_an_empty_field_is_empty_and_not_at_its_least_value(session, lag, value,
     assert seen == {"value": value}
 
 
-@pytest.mark.parametrize(("value", "start"), [("a", 0), ("b", 1), (None, None)])
-def test_a_list_starts_at_the_place_of_its_value(session, lag, value, start):
-    seen = {}
-
-    def choice(options=(), index=None, key="", on_select=None):
-        seen.update(index=index, heard=on_select is not None)
-
-    pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
-    assert seen == {"index": None, "heard": True}
-    if value:
-        pickers.shown()
-        pickers.show(choice, "w", value, lambda: None, ["a", "b"])()
-        assert seen["index"] == start
-
-
-@pytest.mark.parametrize(
-    ("changed", "stored", "sent"), [(True, "a", ["a"]), (False, "a", []), (True, None, [])]
-)
-def test_a_list_is_sent_in_the_words_of_another_language(monkeypatch, changed, stored, sent):
-    sets = []
-
-    class Session(dict):
-        def __setitem__(self, key, value):
-            sets.append(value)
-            super().__setitem__(key, value)
-
-    monkeypatch.setattr(pickers.st, "session_state", Session({"w": stored} if stored else {}))
-    monkeypatch.setattr(pickers.language, "changed", lambda: changed)
-    assert pickers.in_words("w") == "w"
-    assert sets == sent
-
-
 # The address that comes with a run.
 
 NOW, BEFORE, NEW = {"k": ["5"]}, {"k": ["3"]}, {"k": ["9"]}
