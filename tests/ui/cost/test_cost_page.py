@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking
+from rankdash.rerankers.fusion import Fusion
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.sharing import MOST_SCENARIOS, write_scenarios
 from rankdash.study import costs
 from rankdash.ui.cost import (
@@ -260,6 +263,44 @@ def test_a_machine_is_cheaper_only_from_a_traffic_that_it_can_serve(own, approve
     save(workspace, MACHINE)
     found["a share of a machine, and no price by length"] = page_text(part(drawn, chosen=chosen))
     approved("pages/cost_units.en", table(found))
+
+
+def test_the_price_that_a_run_recorded_is_of_whole_machines_or_of_a_share(own):
+    """Two documents a search at 400 pairs a second: 200 searches a second."""
+    workspace, of = own
+    run = workspace.run("better")
+    fast = replace(
+        run, id="fast", name="fast", reranker="cross-encoder",
+        queries=run.queries.assign(latency_ms=10.0),
+        machine={"cpu": "AMD EPYC", "threads": 2, "device": "cpu"},
+        measured=Measured(pairs=80, seconds=0.2, together=20),
+    )  # fmt: skip
+    data = workspace.dataset(of)
+    slow = replace(fast, id="slow", name="slow")
+    parts = [CombinedRun(each.name, each.ranking, each) for each in (fast, slow)]
+    fused = replace(fuse(data, parts, Fusion(), "fused"), id="fused")
+    for each in (fast, slow, fused):
+        workspace.save_run(each)
+    usual = {"of": of, "price": "", "value_per_search": ""}
+    for system, option, thousand in (
+        # $0.20 an hour, never switched off, for 100,000 searches a day.
+        ("fast", "As recorded: ", "$0.048"),
+        ("fused", "As recorded: sum of its parts", "$0.048"),
+        ("better", "no price given", "–"),
+    ):
+        drawn, chosen = drawing(choose_price, systems=(system,), **usual)
+        app = part(drawn, chosen=chosen)
+        assert app.selectbox(key=f"cost.price.{system}").options[0].startswith(option)
+        field = app.number_input(key=f"cost.thousand.{system}.USD")
+        assert (field.value, field.placeholder) == (None, thousand)
+    month = 0.2 / (200 * 3600 * 0.3) * 100_000 * 365 / 12
+    for machines, cost in (("", "$146.00"), ("share", f"${month:.2f}")):
+        drawn, chosen = drawing(
+            answer, PARTS["units"], systems=("fast",), machines=machines, **usual
+        )
+        text = page_text(part(drawn, chosen=chosen)).replace("\\", "")
+        assert re.findall(r"cost a month \|.* \| (.*)", text) == [cost]
+        assert ("1 machine at 200.0 searches per second" in text) is not bool(machines)
 
 
 def test_prices_with_hostile_names_stay_text(own):

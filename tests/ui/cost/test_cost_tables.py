@@ -106,13 +106,3 @@ def test_lengths_go_to_twice_ones_own_and_stand_on_both_sides_of_a_chunk():
     plain = lengths(300, listed("token", 1.0, "tokens", chunk_tokens=520))
     assert not any(500 < each < 500.1 for each in plain)
     assert len(lengths(300, listed("full", 1.0, chunk_tokens=20))) == 41
-
-
-def test_prices_that_cost_the_same_everywhere_are_one_line():
-    one, same, other = listed("one", 1.0), listed("same", 1.0), listed("other", 1.0, "tokens")
-    costs, names = cost_units.costs_drawn(Load(20, 10, 300), [one, other, same], [100.0, 200.0])
-    # Ten documents of 100 or 200 tokens and the query of 20 with each, for $1 a million.
-    assert list(costs) == ["one", "other"]
-    assert costs["one"] == pytest.approx([1.0, 1.0])
-    assert costs["other"] == pytest.approx([1.2, 2.2])
-    assert names["one"].startswith("one = same") and " = " not in names["other"]

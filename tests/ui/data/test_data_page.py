@@ -92,12 +92,7 @@ def test_the_check_report(sets, approved, lang):
     approved(f"pages/check.{lang}", table(told))
 
 
-def test_what_blocks_reranking_is_not_said_twice_and_systems_are_compared(sets):
-    blocked = sets["no text: nothing can be reranked"]
-    boxes = [
-        len(part(check_view.draw, blocked, blocking_said=each).warning) for each in (False, True)
-    ]
-    assert boxes[0] == boxes[1] + 1
+def test_the_systems_that_came_with_files_are_compared(sets):
     app = part(check_view.draw, sets["usual"], blocking_said=False, chosen={"data": sets["usual"]})
     (link,) = [each for each in app.get("page_link") if each.proto.label.startswith("Compare them")]
     assert (

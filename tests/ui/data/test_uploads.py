@@ -13,17 +13,21 @@ from rankdash.intake.reading import Progress
 from rankdash.loading import load
 from rankdash.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
 from rankdash.readers.parse.annotators import words_in
-from rankdash.ui.data import check_view, column_choices, reading_panel, uploads
+from rankdash.ui.data import check_view, column_choices, open_by_name, reading_panel, uploads
 from rankdash.ui.state import address
 from tests.approved import table
 from tests.sets import ROOT
 from tests.ui.page_text import page_text
-from tests.ui.sessions import button, part, press, said
+from tests.ui.sessions import button, page, part, press, said
 
 ROWS = "query,document,{names}\n" + "".join(
     f"query {q},text {q} {d},{{{(q + d) % 3}}}\n" for q in range(3) for d in range(3)
 )
 LETOR = "".join(f"{d % 2} qid:{q} 1:0.{d} 2:{9 - d} # doc{d}\n" for q in range(3) for d in range(4))
+
+UNRANKED = "query_id,doc_id,label\n" + "".join(
+    f"{q},d{d},{int(d == q)}\n" for q in range(3) for d in range(3)
+)
 
 
 def rows(labels: tuple[str, str, str], names: str = "label") -> bytes:
@@ -101,31 +105,36 @@ def test_an_answer_that_leaves_nothing_is_refused_and_can_be_mended(panel, works
 
 
 @pytest.mark.parametrize(
-    ("content", "label", "chosen", "found"),
+    ("file", "asked_first", "label", "chosen", "found"),
     [
-        (rows(("1,2", "0,0", "2,2"), names="label_1,label_2"), "Several annotators", "mean",
-         [0, 1.5, 2]),
-        (rows(("2,0,a", "1,1,b", "0,2,c"), names="relevance,second,why"), "Label", "second",
-         [0, 1, 2]),
+        (("a.csv", rows(("1,2", "0,0", "2,2"), names="label_1,label_2")), False,
+         "Several annotators", "mean", [0, 1.5, 2]),
+        (("a.csv", rows(("2,0,a", "1,1,b", "0,2,c"), names="relevance,second,why")), False,
+         "Label", "second", [0, 1, 2]),
+        # What is asked after the first reading: which feature is the score, or that the order of
+        # the rows is the first stage.
+        (("fold.txt", LETOR.encode()), True, "First-stage score", "feature 2",
+         ["doc0", "doc1", "doc2", "doc3"]),
+        (("labels.csv", UNRANKED.encode()), True, "First-stage ranking", ("", "rows"),
+         ["d0", "d1", "d2"]),
     ],
 )  # fmt: skip
-def test_what_is_chosen_of_the_labels_counts(panel, workspace, content, label, chosen, found):
-    drop(panel, "shop.csv", content)
+def test_what_is_chosen_of_the_files_counts(
+    panel, workspace, file, asked_first, label, chosen, found
+):
+    drop(panel, *file)
+    if asked_first:
+        read(panel)
+        assert not workspace.datasets()
     box(panel, label).set_value(chosen)
     read(panel)
-    assert labels(workspace) == found
-    if label == "Label":
-        assert f"label = {chosen}" in workspace.check_report(workspace.datasets()[0].id)
-
-
-def test_which_feature_is_the_score_is_asked_for(panel, workspace):
-    drop(panel, "fold.txt", LETOR.encode())
-    read(panel)
-    box(panel, "First-stage score").set_value("feature 2")
-    read(panel)
     [row] = workspace.datasets()
-    dataset = workspace.dataset(row.id)
-    assert dataset.candidates.documents_of("0")[0] == ["doc0", "doc1", "doc2", "doc3"]
+    if asked_first:
+        assert workspace.dataset(row.id).candidates.documents_of("1")[0] == found
+        assert (row.first_stage == "rows") is (label == "First-stage ranking")
+    else:
+        assert labels(workspace) == found
+        assert (f"label = {chosen}" in workspace.check_report(row.id)) is (label == "Label")
 
 
 def test_a_wrong_column_of_words_can_be_taken_back(panel, workspace):
@@ -166,20 +175,6 @@ def test_files_of_scores_are_named_systems_and_a_new_one_is_added_to_a_stored_se
     told = f"These files equal {row.name}, which is in this workspace. New in it: "
     assert panel.info[0].value.startswith(told) and "minilm" in panel.info[0].value
     assert "3 systems came with the files: " in said(panel)
-
-
-def test_the_order_of_the_rows_is_the_first_stage_once_a_person_says_so(panel, workspace):
-    body = "".join(f"q{q},d{d},{int(d == q)}\n" for q in range(3) for d in range(3))
-    drop(panel, "labels.csv", f"query_id,doc_id,label\n{body}".encode())
-    read(panel)
-    assert "neither a first" in said(panel) and not workspace.datasets()
-    chosen = box(panel, "First-stage ranking")
-    assert chosen.options[:2] == ["Detect automatically", "labels.csv"]
-    chosen.set_value(("", "rows"))
-    read(panel)
-    [row] = workspace.datasets()
-    assert row.first_stage == "rows"
-    assert workspace.dataset(row.id).candidates.documents_of("q1")[0] == ["d0", "d1", "d2"]
 
 
 def test_what_blocks_reranking_is_said_first_and_once(panel):
@@ -253,20 +248,22 @@ class Held:
         return self.ended()
 
 
-@pytest.fixture(params=["large", "slow"])
+@pytest.fixture
 def large(panel, monkeypatch, request):
     """The page while a large file is being read, or a small one that takes long."""
-    monkeypatch.setattr(uploads, "is_large", lambda sources: request.param == "large")
+    is_large = getattr(request, "param", True)
+    monkeypatch.setattr(uploads, "is_large", lambda sources: is_large)
     monkeypatch.setattr(uploads, "Reading", Held)
     drop(panel, "shop.csv", rows(("2", "1", "0")))
     panel.text_input[0].set_value("Autumn")
     return read(panel)
 
 
-def under_way(page):
-    return page.session_state["upload.reading"][1]
+def under_way(app):
+    return app.session_state["upload.reading"][1]
 
 
+@pytest.mark.parametrize("large", [True, False], indirect=True)
 def test_a_large_file_shows_how_far_it_is_and_is_stored_at_its_end(large, workspace):
     assert r"**Reading shop\.csv**" in [each.value for each in large.markdown]
     assert button(large, "Read 1 file").disabled and workspace.datasets() == []
@@ -545,3 +542,54 @@ def test_how_far_the_reading_is(approved, lang):
         held.progress = progress
         told[why] = page_text(part(reading_panel.draw, held, ["a.csv", "b*.csv"], lang=lang))
     approved(f"pages/reading.{lang}", table(told))
+
+
+# Data sets of collections, by name.
+
+
+@pytest.fixture
+def open_names(workspace, monkeypatch):
+    """Types names on the page, for which a source is fetched or an error is raised."""
+    monkeypatch.setattr(uploads, "AT_ONCE_SECONDS", float("inf"))
+
+    def opened(outcome):
+        asked = []
+
+        def fetched(names, *, waiting):
+            asked.extend(names)
+            waiting()
+            if isinstance(outcome, Exception):
+                raise outcome
+            return [outcome]
+
+        monkeypatch.setattr(open_by_name, "sources_by_name", fetched)
+        app = page("data", state={"data.by_name": True})
+        [field] = names_field(app)
+        field.set_value(" hf:me/it  hf:me/it-qrels ")
+        press(app, "Open")
+        assert asked == ["hf:me/it", "hf:me/it-qrels"]
+        return app
+
+    return opened
+
+
+def names_field(app):
+    return [field for field in app.text_input if field.label == "Names"]
+
+
+def test_what_is_named_is_fetched_read_and_chosen(open_names, workspace):
+    app = open_names(Source("it/rows.csv", b"query,document,label\na,b,1\na,c,0\n", "it"))
+    (row,) = workspace.datasets()
+    assert row.name == "it" and "it is ready" in app.success[0].value
+
+
+def test_what_cannot_be_fetched_is_said_and_the_names_stay(open_names, workspace):
+    app = open_names(DataError("The hub at {hub} fails.", remedy="Check it.", hub="*x*"))
+    assert r"The hub at \*x\* fails\. Check it\." in app.error[0].value
+    assert names_field(app)[0].value.strip() and not workspace.datasets()
+
+
+def test_a_question_about_what_was_fetched_is_asked_in_place_of_the_field(open_names):
+    app = open_names(Source("x.csv", b"eins,zwei,drei\na x,b y,1\na x,c z,0\n"))
+    assert r"Which column of x\.csv is which?" in app.warning[0].value
+    assert not names_field(app)

@@ -10,15 +10,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rankdash.runs import jobs
-from rankdash.store.jobs.queue import Owner, Queue
+from rankdash.store.jobs.queue import Queue
 from rankdash.ui.run import job_list
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.widgets import dialogs
 from tests.stored import keep_rows
 from tests.ui.page_text import page_text
-from tests.ui.sessions import button, part, press, said
-from tests.ui.test_pages import open_page
+from tests.ui.sessions import part, press, said
 
 
 @pytest.fixture(autouse=True)
@@ -276,65 +275,3 @@ def test_a_run_that_ended_is_said_on_its_page_with_the_way_to_what_it_changed(
     press(run_form, "Compare")
     assert [each.value for each in run_form.title] == ["Overview"]
     assert run_form.query_params["system"] == list(job.runs)
-
-
-def test_a_job_whose_reranker_is_gone_hides_nothing_of_the_page(app, add, stored):
-    add("a", "failed", reranker="of-a-plugin")
-    open_page(app, "run", data=stored)
-    assert any("There is no reranker" in each.value for each in app.error)
-    shown = [each.label for each in app.button]
-    assert "Resume" not in shown and "Compare on Overview" in shown
-
-
-def vary(app, **values):
-    app.multiselect(key="variants.bm25.names").set_value(list(values)).run()
-    for name, value in values.items():
-        fields = app.multiselect if isinstance(value, list) else app.text_input
-        fields(key=f"variants.bm25.{name}").set_value(value)
-    app.run()
-    assert not app.exception
-    return app
-
-
-def test_a_grid_is_queued_as_runs_that_belong_together(run_form, workspace, stored):
-    vary(run_form, depth="2, 3", method=["lucene", "atire"])
-    assert "about 160 pairs in all" in said(run_form)
-    press(run_form, "Start 4 runs")
-    found = jobs.list(workspace, stored)
-    assert [(job.depth, job.settings["method"]) for job in found] == [
-        *((2, "lucene"), (2, "atire"), (3, "lucene"), (3, "atire")),
-    ]
-    assert len({job.grid for job in found}) == 1 and found[0].grid
-    assert {job.timing["latency"] for job in found} == {"always"}, "or shared scores tell no speed"
-    assert [job.name for job in found] == [
-        f"BM25 · top {depth} · Variant {method}"
-        for depth in (2, 3)
-        for method in ("lucene", "atire")
-    ]
-    assert "4 variants" in said(run_form)
-
-
-@pytest.mark.parametrize(
-    ("values", "starts", "jobs_of"),
-    [({"depth": "3"}, "Start 1 run", [(3, None, "auto")]), ({"b": "0.5, 7"}, "Start 0 runs", [])],
-)
-def test_one_value_is_one_run_and_one_that_cannot_be_is_none(
-    run_form, workspace, values, starts, jobs_of
-):
-    vary(run_form, **values)
-    assert button(run_form, starts).disabled is not bool(jobs_of)
-    assert any("7" in str(error.value) for error in run_form.error) is not bool(jobs_of)
-    if jobs_of:
-        press(run_form, starts)
-    assert [(job.depth, job.grid, job.timing["latency"]) for job in jobs.list(workspace)] == jobs_of
-
-
-def test_a_run_that_a_worker_takes_says_so_and_is_cancelled_once(run_form, workspace):
-    press(run_form, "Start 1 run")
-    Queue(workspace).claim(Owner())
-    run_form.run()
-    assert "loading the model · " in said(run_form)
-    button(run_form, "Cancel").click().run()
-    run_form.run()
-    assert "cancelling after the current batch" in said(run_form)
-    assert button(run_form, "Cancel").disabled
