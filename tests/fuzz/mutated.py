@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.readers import Source
-from tests.readers.samples import arrow, excel, parquet, shape
+from tests.readers.samples import RANX_RUN, arrow, excel, parquet, shape
+from tests.readers.shapes import SHAPES
 
 ROWS = [
     (f"q{query}", f"how to return {query}", f"d{at}", f'text, "{at}" 退货', at % 3, 9.5 - at)
@@ -47,43 +48,6 @@ _NESTED = [
     }
     for each in _BY_QUERY
 ]
-_RANKED = [(each["doc_id"], each["doc_id"][:2]) for each in _BY_QUERY]
-# The layouts in which tutorials write small examples.
-_TUTORIAL = {
-    "parallel lists": {
-        "query": [each["query"] for each in _BY_QUERY],
-        "documents": [each["document"] for each in _BY_QUERY],
-        "labels": [each["label"] for each in _BY_QUERY],
-        "scores": [each["score"] for each in _BY_QUERY],
-    },
-    "retrieved and relevant": [
-        {"query": f"how to return {at}", "retrieved": docs, "relevant": relevant}
-        for at, (docs, relevant) in enumerate(_RANKED)
-    ],
-    "by query": {
-        f"q{at}": {"retrieved": docs, "relevant": {docs[0]: 2}}
-        for at, (docs, _) in enumerate(_RANKED)
-    },
-    "pairs by query": {f"q{at}": pair for at, pair in enumerate(_RANKED)},
-    "labels by rank": [each["label"] for each in _BY_QUERY],
-    "grades beside scores": [
-        {
-            "ground_truth": each["label"],
-            "initial_scores": each["score"],
-            "rerank_scores": each["score"][::-1],
-        }
-        for each in _BY_QUERY
-    ],
-    "a whole data set": {
-        "queries": {f"q{at}": f"how to return {at}" for at in range(4)},
-        "corpus": {doc: f"text {doc}" for doc in dict.fromkeys(FRAME["doc_id"])},
-        "relevant_docs": {f"q{at}": relevant for at, (_, relevant) in enumerate(_RANKED)},
-    },
-    "ranx": {
-        f"q{at}": dict(zip(each["doc_id"], map(float, each["label"]), strict=True))
-        for at, each in enumerate(_BY_QUERY)
-    },
-}
 
 
 def _table() -> pa.Table:
@@ -130,7 +94,8 @@ FORMATS: dict[str, bytes] = {
         4,
     ),
     "xml topics": _each('<topic number="{at}">\n<query>how to return {at}</query>\n</topic>\n', 4),
-    **{name: shape(content) for name, content in _TUTORIAL.items()},
+    **dict(list(SHAPES.items())[::5]),
+    "ranx": shape(RANX_RUN),
     "parquet": parquet(_table()),
     "parquet, plain": parquet(_table(), compression="none", use_dictionary=False),
     "parquet, zstd": parquet(_table(), compression="zstd", data_page_version="2.0"),
