@@ -3,6 +3,8 @@ and a remedy, whatever was changed: some of them here, ten times as many with `-
 
 import json
 import re
+import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from tests.fuzz.mutated import FORMATS, mutated, sources
 from tests.fuzz.side_files import SIDE_FILES
 
 thorough = pytest.mark.thorough
+# Of a file at most: of the processor, and of memory.
+SECONDS, KILOBYTES = 5.0, 1_000_000
 # What stands in the place of a text or a number.
 HOSTILE = {
     "deep lists": b"[" * 100_000,
@@ -42,8 +46,9 @@ def test_changed_files_of_a_format_are_read_rightly_or_refused(name, seeds):
     loaded = examine(sources(name, FORMATS[name]))
     assert loaded.dataset.documents is not None
     assert silently_wrong(name, FORMATS[name], loaded) == ""
-    refused = 0
+    refused, before = 0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in seeds:
+        began = time.process_time()
         try:
             loaded = examine(sources(name, mutated(name, seed)))
         except DataError as error:
@@ -52,7 +57,9 @@ def test_changed_files_of_a_format_are_read_rightly_or_refused(name, seeds):
             error_text(error).encode()
         else:
             assert silently_wrong(name, mutated(name, seed), loaded) == "", seed
+        assert time.process_time() - began < SECONDS, seed
     assert refused > 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < KILOBYTES
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 100), marks=thorough)])

@@ -1,15 +1,181 @@
-"""A flipped bit in any file of a workspace is named, or changes no value."""
+"""Flipped bits in every file of a workspace: each is named before a value is read, or harmless."""
 
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
-from tests.fuzz.flipped import trial
+from rankdash.errors import RankdashError
+from rankdash.store import Workspace, backups
+from rankdash.store.folders import DATABASE, RECORD
+from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.queue import Queue
+from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
+from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.pins import Pins
+from rankdash.store.notes.run_notes import RunNotes
+from rankdash.store.score_cache import KeptScores, ScoreCache
+from tests.broken import Words
+from tests.marked import written
 
-FLIPS = 120
+_CACHE, _LOG = "scores.sqlite", f"{DATABASE}-wal"
+_TEXTS = [f"text {n}" for n in range(5)]
+
+
+def made(root: Path) -> None:
+    """Make a workspace that has a row of every kind that holds a value."""
+    workspace = written(Workspace.open(root), Words())
+    scores = KeptScores.nothing(len(_TEXTS))
+    scores.scores[:] = np.arange(len(_TEXTS))
+    workspace.score_cache.write("model", [("question", _TEXTS, scores)])
+    workspace.score_cache.write_answers("judge", [("question", "text", "an answer")])
+    backups.make(root / DATABASE)
+
+
+def change_and_die(root: Path) -> None:
+    """Change a row in each of many transactions and kill this process, which leaves their log."""
+    workspace = Workspace.open(root)
+    (data,) = workspace.datasets()
+    labels = Corrections(workspace)
+    pairs = [each.pair for each in labels.all(data.id)]
+    # A connection that stays open keeps the log.
+    with workspace.database.reading():
+        for n in range(20):
+            labels.correct(data.id, pairs[n % len(pairs)], float((n + 1) % 4), "ann")
+            workspace.set_setting("prices", f'{{"per_1000_searches": {n}}}')
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killed(root: Path, copy: Path) -> dict[Path, bytes]:
+    """Copy a workspace and let a process that writes to it be killed. Return the content of its log
+    and of the index of the log."""
+    shutil.copytree(root, copy)
+    code = "import sys; from pathlib import Path; from tests.fuzz import test_flipped as flipped; "
+    command = [sys.executable, "-c", f"{code}flipped.change_and_die(Path(sys.argv[1]))", str(copy)]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    return {each: each.read_bytes() for each in (copy / _LOG, copy / f"{DATABASE}-shm")}
+
+
+def values(root: Path, spare: Path) -> dict[str, Any]:
+    """All that is read of a workspace, by what it is. spare: a folder for a copy of the cache."""
+    workspace = Workspace(root, read_only=True)
+    if workspace.trouble is not None:
+        raise workspace.trouble
+    (data,), runs = workspace.datasets(), workspace.runs()
+    for kind, row in (("datasets", data), *(("runs", run) for run in runs)):
+        if (damage := workspace.damage(kind, row.id)) is not None:
+            raise damage
+    stored, whole = workspace.dataset(data.id), [workspace.run(run.id) for run in runs]
+    (judge,) = StoredJudges(workspace).rows(data.id)
+    found = {
+        "rows": repr((data, runs, judge, Queue(workspace).rows())),
+        "data": [getattr(stored, name).to_json() for name in ("queries", "documents", "qrels")],
+        "candidates": stored.candidates and stored.candidates.frame().to_json(double_precision=15),
+        "report": workspace.check_report(data.id),
+        "rankings": [run.ranking.frame().to_json(double_precision=15) for run in whole],
+        "results": [run.queries.to_json(double_precision=15) for run in whole],
+        "calls": [None if run.calls is None else run.calls.to_json() for run in whole],
+        "runs": [repr((run.settings, run.machine, run.measured, run.load_ms)) for run in whole],
+        "labels": Corrections(workspace).all(data.id),
+        "log": Corrections(workspace).log(data.id),
+        "layer": Corrections(workspace).layer(data.id),
+        "grades": StoredJudges(workspace).grades(judge.id).to_json(),
+        "notes": [Notes(workspace).all(data.id), RunNotes(workspace).all(data.id)],
+        "remarks": LabelNotes(workspace).all(data.id),
+        "plan": LabelPlans(workspace).newest(data.id),
+        "pin": Pins(workspace).of(data.id),
+        "prices": workspace.setting("prices"),
+    }
+    shutil.copyfile(root / _CACHE, spare / _CACHE)
+    cache = ScoreCache(spare / _CACHE)
+    (kept,) = cache.read("model", [("question", _TEXTS)])
+    found["scores"] = [None if np.isnan(each) else each for each in kept.scores.tolist()]
+    found["answers"] = cache.read_answers("judge", [("question", "text")])
+    return found
+
+
+def _without_cache(found: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether all is as before but for cached scores and answers that are missing."""
+    missing = [
+        each is None or each == was
+        for each, was in zip(found["scores"], before["scores"], strict=True)
+    ]
+    same = all(found[name] == before[name] for name in found.keys() - {"scores", "answers"})
+    return same and all(missing) and found["answers"] in (before["answers"], [""])
+
+
+def trial(place: Path, flips: int, seed: int) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Flip bits, one at a time, in files drawn at random. Returns kind of file → how many were
+    named, harmless or wrong, and a line for each that was wrong."""
+    root, spare, chance = place / "home", place / "spare", random.Random(seed)
+    made(root)
+    spare.mkdir()
+    left = _killed(root, place / "killed")
+    before = {each: values(each, spare) for each in (root, place / "killed")}
+    # Not files without content of a workspace: locks, and room on the disk.
+    files = [
+        each
+        for each in sorted(root.rglob("*"))
+        if each.is_file() and not each.name.endswith(("-reserve", "-repair", "-wal", "-shm"))
+    ]
+    # As often in a database as in all tables: most bytes of it are empty, and are spared.
+    files += [root / DATABASE, root / _CACHE, place / "killed" / _LOG] * (len(files) // 3)
+    found: dict[str, Counter[str]] = {}
+    wrong = []
+    for _flip in range(flips):
+        file = chance.choice(files)
+        home = place / file.relative_to(place).parts[0]
+        content = file.read_bytes()
+        at, bit = (
+            chance.choice([at for at, byte in enumerate(content) if byte]),
+            1 << chance.randrange(8),
+        )
+        file.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+        try:
+            now = values(home, spare)
+            outcome = "harmless" if now == before[home] else "wrong"
+            if outcome == "wrong" and _without_cache(now, before[home]):
+                outcome = "named"
+        except RankdashError:
+            outcome, now = "named", before[home]
+        except Exception as error:  # noqa: BLE001 - what is looked for
+            outcome, now = "wrong", {"error": repr(error)}
+        if outcome == "wrong":
+            what = [name for name in now if now[name] != before[home].get(name)]
+            wrong.append(
+                f"{file.relative_to(place)}, byte {at}, bit {bit}: {what} {now.get('error')}"
+            )
+        file.write_bytes(content)
+        for each, kept in left.items() if home != root else ():
+            each.write_bytes(kept)
+        for each in spare.iterdir():
+            with suppress(OSError):
+                each.unlink() if each.is_file() else shutil.rmtree(each)
+        kind = file.suffix if file.name != RECORD else RECORD
+        kind = file.name if file.name in (DATABASE, _CACHE, _LOG) else kind
+        kind = "copy of the database" if file.parent.name == "backups" else kind
+        found.setdefault(kind, Counter())[outcome] += 1
+    assert {each: values(each, spare) for each in before} == before
+    return found, wrong
 
 
 @pytest.mark.thorough
 def test_of_120_flipped_bits_none_changes_a_value_or_is_a_raw_error(tmp_path):
-    found, wrong = trial(tmp_path, FLIPS, 3)
+    found, wrong = trial(tmp_path, 120, 3)
     assert wrong == []
     assert found["rankdash.sqlite"]["named"] > 10
     assert found["rankdash.sqlite-wal"]["named"] > 10

@@ -192,55 +192,58 @@ def test_questions_and_errors_come_back_as_they_were():
     assert (phrase.template, phrase.params) == ("rows of {n}", {"n": 2})
 
 
-def test_the_process_reads_stores_and_leaves_no_folder(workspace):
+def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
+    workspace, monkeypatch, started
+):
     reading = Reading(workspace, shop(), name="Shop")
     assert len(requests()) == 1
     assert reading.result() == Kept(workspace.datasets()[0].id)
     assert workspace.datasets()[0].name == "Shop"
     assert not reading.running and requests() == []
-
-
-def test_cancelling_ends_the_process_and_leaves_nothing(workspace):
-    reading = Reading(workspace, shop())
-    reading.cancel()
-    assert reading.cancelled and not reading.running
-    assert requests() == []
-    assert workspace.datasets() == []
-    assert list((workspace.root / "datasets").glob("*")) == []
-
-
-def test_who_no_longer_waits_ends_the_process(workspace, started):
-    reading = Reading(workspace, shop())
-    assert [each.running for each in started] == [True]
-    del reading
-    assert [each.running for each in started] == [False] and requests() == []
-
-
-def test_a_process_that_dies_is_an_error_in_words(workspace, started):
-    reading = Reading(workspace, shop())
-    started[0].stop()
-    with pytest.raises(DataError, match="maybe for lack of memory"):
-        reading.result()
-    assert workspace.datasets() == []
-
-
-def test_a_small_file_leaves_its_process_for_the_next_and_a_large_one_does_not(
-    workspace, monkeypatch, started
-):
-    Reading(workspace, shop()).result()
     assert Reading(workspace, shop()).result().was_here
+    tried(shop())
+    for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
+        with pytest.raises(FormatError, match="damaged or cut short") as refused:
+            tried([source])
+        assert refused.value.file == source.name
+    with monkeypatch.context() as limited:
+        # Limits are those of the server.
+        limited.setenv("RANKDASH_MAX_ROWS", "3")
+        for read in (lambda: Reading(workspace, shop()).result(), lambda: tried(shop())):
+            with pytest.raises(LimitError, match="more than 3 rows"):
+                read()
+        limited.setenv("RANKDASH_MAX_ROWS", "many")
+        assert guessed(shop(), 1_000_000) == []
+    sources = [*shop(), Source("broken.gz", b"\x1f\x8b\x08")]
+    [guess], [here] = guessed(sources, 1_000_000), guesses(sources, 1_000_000)
+    for name in ("file", "columns", "fields", "labels"):
+        assert getattr(guess, name) == getattr(here, name)
+    assert guess.rows.equals(here.rows)
     assert [each.running for each in started] == [True]
     monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
     Reading(workspace, shop()).result()
     assert [each.running for each in started] == [False]
-
-
-def test_after_a_look_at_large_files_a_process_waits_for_them(monkeypatch, started):
-    monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
+    # After a look at large files a process waits for them.
     assert len(guessed(shop(), 1_000_000)) == 1
-    assert [each.fresh for each in started] == [False, True]
-    assert process.take() is started[1]
-    started[1].kill()
+    assert [each.fresh for each in started] == [False, False, True]
+    assert process.take() is started[2]
+    started[2].kill()
+
+
+def test_what_is_cancelled_left_or_dies_ends_the_process_and_stores_nothing(workspace, started):
+    reading = Reading(workspace, shop())
+    reading.cancel()
+    assert reading.cancelled and not reading.running
+    left = Reading(workspace, shop())
+    assert [each.running for each in started] == [False, True]
+    del left
+    assert [each.running for each in started] == [False, False] and requests() == []
+    reading = Reading(workspace, shop())
+    started[2].stop()
+    with pytest.raises(DataError, match="maybe for lack of memory"):
+        reading.result()
+    assert requests() == [] and workspace.datasets() == []
+    assert list((workspace.root / "datasets").glob("*")) == []
 
 
 def test_one_process_waits_however_often_it_is_asked_for():
@@ -254,54 +257,26 @@ def test_one_process_waits_however_often_it_is_asked_for():
     assert waiting.running and not other.running
 
 
-def test_a_process_that_waited_long_is_not_asked(monkeypatch, started):
-    process.warm()
-    now = time.monotonic
-    monkeypatch.setattr(time, "monotonic", lambda: now() + process.IDLE_SECONDS)
-    other = process.take()
-    assert started[1] is other and not started[0].running
-    other.kill()
-
-
-def test_columns_are_guessed_in_the_process_as_here_and_not_where_it_dies_or_takes_too_long(
+def test_a_process_that_waited_long_or_died_is_not_asked_and_no_guess_waits_for_long(
     monkeypatch, started
 ):
-    sources = [*shop(), Source("broken.gz", b"\x1f\x8b\x08")]
     process.warm()
-    started[0].stop()
-    # A dead one is not asked.
-    [guess], [here] = guessed(sources, 1_000_000), guesses(sources, 1_000_000)
-    for name in ("file", "columns", "fields", "labels"):
-        assert getattr(guess, name) == getattr(here, name)
-    assert guess.rows.equals(here.rows)
-    with monkeypatch.context() as slow:
-        seconds = itertools.count(time.monotonic(), 100)
-        slow.setattr(time, "monotonic", lambda: next(seconds))
-        assert guessed(sources, 1_000_000) == []
-    monkeypatch.setenv("RANKDASH_MAX_ROWS", "many")
-    assert guessed(sources, 1_000_000) == []
-
-
-def test_what_is_tried_in_the_process_raises_what_reading_raises():
-    tried(shop())
-    for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
-        with pytest.raises(FormatError, match="damaged or cut short") as refused:
-            tried([source])
-        assert refused.value.file == source.name
-
-
-def test_limits_are_those_of_the_server(workspace, monkeypatch):
-    process.warm()
-    monkeypatch.setenv("RANKDASH_MAX_ROWS", "3")
-    for read in (lambda: Reading(workspace, shop()).result(), lambda: tried(shop())):
-        with pytest.raises(LimitError, match="more than 3 rows"):
-            read()
+    now = time.monotonic
+    with monkeypatch.context() as later:
+        later.setattr(time, "monotonic", lambda: now() + process.IDLE_SECONDS)
+        process.give_back(process.take())
+        assert [each.running for each in started] == [False, True]
+    started[1].stop()
+    seconds = itertools.count(now(), 100)
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    assert guessed(shop(), 1_000_000) == []
+    assert not started[2].running
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 @pytest.mark.parametrize("megabytes", [100, 1])
 def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
-    workspace, monkeypatch, megabytes
+    workspace, tmp_path, monkeypatch, megabytes
 ):
     """Also where so little is left that the process dies."""
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", str(megabytes * 1_000_000))
@@ -309,6 +284,14 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
     sources = [Source("shop.csv", many(200_000))]
     refused_of_memory("shop.csv", lambda: Reading(workspace, sources).result())
     assert workspace.datasets() == []
+    if megabytes == 100:
+        keep(workspace, load([Source("mine.csv", ROWS.encode())]))
+        source, other = Source("w.zip", bomb(workspace)), Workspace.open(tmp_path / "other")
+        assert source.size < 1_000_000
+        monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
+        process.take().kill()
+        refused_of_memory("w.zip", lambda: imported(other, source, lambda *_of: None))
+        assert other.datasets() == []
     # The server reads the next.
     monkeypatch.delenv("RANKDASH_MAX_MEMORY_BYTES")
     process.take().kill()
@@ -318,7 +301,7 @@ def test_more_memory_than_is_allowed_is_an_error_that_says_how_to_allow_more(
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeypatch, started):
     monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "800_000_000")
-    sources = [Source("shop.csv", many(500_000))]
+    sources = [Source("shop.csv", many(200_000))]
     refused_of_memory("shop.csv", lambda: tried(sources))
     # What it reads next has all of the memory.
     [guess] = guessed(sources, sources[0].size)
@@ -385,18 +368,3 @@ def bomb(workspace: Workspace) -> bytes:
         for each, content in {**parts, "manifest.json": json.dumps(manifest)}.items():
             new.writestr(each, content)
     return out.getvalue()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
-def test_a_workspace_file_that_takes_too_much_memory_ends_the_process_and_adds_nothing(
-    workspace, tmp_path, monkeypatch
-):
-    keep(workspace, load([Source("mine.csv", ROWS.encode())]))
-    source = Source("w.zip", bomb(workspace))
-    assert source.size < 1_000_000
-    monkeypatch.setenv("RANKDASH_MAX_MEMORY_BYTES", "400_000_000")
-    process.take().kill()
-    other = Workspace.open(tmp_path / "other")
-    refused_of_memory("w.zip", lambda: imported(other, source, lambda *_of: None))
-    assert other.datasets() == []
-    process.take().kill()

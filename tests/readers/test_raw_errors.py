@@ -69,32 +69,17 @@ def accepted_or_told(parse, name: str, content: bytes | str) -> DataError | None
 
 
 # Parquet has no such values.
-NO_PARQUET = ("seconds", "seconds in lists", "interval")
+NO_PARQUET = {"seconds", "seconds in lists", "interval"}
 
 
 @pytest.mark.parametrize("field", ["extra", "query", "document", "label"])
-@pytest.mark.parametrize(
-    ("write", "odd"),
-    [(arrow, odd) for odd in ODD] + [(parquet, odd) for odd in ODD if odd not in NO_PARQUET],
-)
-def test_odd_columns_are_read_or_refused_by_name(parse, odd, write, field):
-    content = write(pa.table({**COLUMNS, field: ODD[odd]}))
-    error = accepted_or_told(parse, "odd.bin", content)
-    if error is not None:
-        assert error.params.get("column", field) == field
-
-
-@pytest.mark.parametrize("kind", [parquet, arrow])
-def test_a_value_that_cannot_be_read_is_told_with_its_column(parse, kind):
-    with pytest.raises(FormatError, match=r"^odd: The column 'when' .*\(.*out of range\)") as told:
-        parse({"odd": kind(pa.table({**COLUMNS, "when": ODD["microseconds"]}))})
-    assert "leave it out" in told.value.remedy
-
-
-@pytest.mark.parametrize("content", ['{"a":' * 100_000, "[" * 100_000])
-def test_lists_that_never_end(parse, content):
-    with pytest.raises(LimitError, match="deep inside each other"):
-        parse({"odd": content})
+@pytest.mark.parametrize(("write", "lacks"), [(arrow, set()), (parquet, NO_PARQUET)])
+def test_odd_columns_are_read_or_refused_by_name(parse, write, lacks, field):
+    for odd in ODD.keys() - lacks:
+        error = accepted_or_told(parse, "odd.bin", write(pa.table({**COLUMNS, field: ODD[odd]})))
+        assert error is None or error.params.get("column", field) == field, odd
+        if odd == "microseconds":
+            assert "out of range" in str(error) and "leave it out" in error.remedy
 
 
 def archive(*places: tuple[int, int, bytes], name: str = "a.csv") -> bytes:
@@ -115,31 +100,21 @@ def number(value: int) -> bytes:
     return struct.pack("<H", value)
 
 
-@pytest.mark.parametrize("version", [20, 45, 63, 64, 100, 255])
-def test_versions_of_zip(parse, version):
-    error = accepted_or_told(parse, "odd.zip", archive((6, 4, number(version))))
-    assert (error is None) == (version <= 63)
-
-
 METHODS = (1, 6, 9, 12, 14, 93, 97, 99, 65535)
 NAMES = (b"\0\0\0\0\0", b"\xff\xfe\xfd.c", b"\xc3(\xa0\xa1.", b"\xed\xa0\x80\xed\xb0")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(
-            archive((*at, number(method)))
-            for method in METHODS
-            for at in ((10, 8), (10, -1), (-1, 8))
-        ),
+def test_versions_methods_flags_and_names_of_zip(parse):
+    for version in (20, 45, 63, 64, 100, 255):
+        error = accepted_or_told(parse, "odd.zip", archive((6, 4, number(version))))
+        assert (error is None) == (version <= 63)
+    for content in (
+        *(archive((*at, number(way))) for way in METHODS for at in ((10, 8), (10, -1), (-1, 8))),
         *(archive((8, 6, number(1 << bit))) for bit in range(16)),
         *(archive((46, 30, name), (8, 6, number(flag))) for name in NAMES for flag in (0, 0x800)),
         *(archive(name=name) for name in ("a\0.csv", "\x1b[31m.csv", "a" * 5000, "a//b")),
-    ],
-)
-def test_methods_flags_and_names_of_zip(parse, content):
-    accepted_or_told(parse, "odd.zip", content)
+    ):
+        accepted_or_told(parse, "odd.zip", content)
 
 
 @pytest.mark.parametrize(

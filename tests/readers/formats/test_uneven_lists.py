@@ -9,6 +9,7 @@ import pytest
 from rankdash.cli import main
 from rankdash.errors import FormatError
 from tests.readers.reading import shown
+from tests.readers.samples import lines
 
 QUERIES = ["how to return", "track my parcel", "gift cards"]
 IDS = [["d1", "d2"], ["d3", "d4"], ["d5", "d6"]]
@@ -56,45 +57,37 @@ def refusal(parse, content):
     return str(refused.value)
 
 
-def wrapped(lists):
-    return {"version": 3, "data": lists}
-
-
-def inputs(lists):
-    return {"run_name": "hybrid", "inputs": lists, "results": {}}
-
-
-@pytest.mark.parametrize("around", [dict, wrapped, inputs])
 @pytest.mark.parametrize("fields", LAYOUTS, ids=", ".join)
-def test_lists_of_a_whole_file_are_refused_with_their_lengths(parse, fields, around):
+def test_lists_of_a_whole_file_are_refused_with_their_lengths(parse, fields):
     whole = {field: LISTS[field] for field in fields}
-    expected = {"query", "questions"} & set(fields)
-    parsed = parse({"x.json": json.dumps(around(whole))})
-    assert len(parsed.queries) == 3
-    assert parsed.queries["text"].dropna().tolist() == (QUERIES if expected else [])
+    asked = not {"query", "questions"}.isdisjoint(fields)
+    ways = (dict, lambda lists: {"version": 3, "data": lists}, lambda lists: {"inputs": lists})
+    for at, around in enumerate(ways):
+        parsed = parse({"x.json": json.dumps(around(whole))})
+        assert len(parsed.queries) == 3
+        assert parsed.queries["text"].dropna().tolist() == (QUERIES if asked else [])
+        # One way of wrapping is enough for each choice of lengths.
+        for lengths in uneven(fields)[at :: 7 if at else 1]:
+            # One query and nothing else is an entry that is empty.
+            if sorted(lengths.values())[-2:] != [0, 1]:
+                lists = {field: whole[field][:length] for field, length in lengths.items()}
+                assert named(lengths) in refusal(parse, json.dumps(around(lists))), lengths
 
-    # One way of wrapping is enough for each choice of lengths.
-    for lengths in uneven(fields)[:: 1 if around is dict else 7]:
-        lists = {field: whole[field][:length] for field, length in lengths.items()}
-        said = ", ".join(f"{field} {length}" for field, length in lengths.items())
-        refused = refusal(parse, json.dumps(around(lists)))
-        # One query and nothing else is an entry that is empty.
-        empty = sorted(lengths.values())[-2:] == [0, 1]
-        assert empty or f"differ in length: {said}." in refused, lengths
+
+def named(lengths):
+    return f"differ in length: {', '.join(f'{field} {n}' for field, n in lengths.items())}."
 
 
 ROWS = {"query_id": ["a7", "a7", "b8"], "doc_id": ["d1", "d2", "d3"], "label": [1, 0, 1]}
 
 
-@pytest.mark.parametrize("rank", [{}, {"rank": [1, 2, 1]}])
-def test_lists_of_rows_are_refused_with_their_lengths(parse, rank):
-    rows = {**ROWS, **rank}
-    assert len(parse({"x.json": json.dumps(rows)}).qrels) == 3
-    for lengths in uneven(rows):
-        if lengths["query_id"] > 1:
-            lists = {field: rows[field][:length] for field, length in lengths.items()}
-            said = ", ".join(f"{field} {length}" for field, length in lengths.items())
-            assert f"differ in length: {said}." in refusal(parse, json.dumps(lists)), lengths
+def test_lists_of_rows_are_refused_with_their_lengths(parse):
+    for rows in (ROWS, {**ROWS, "rank": [1, 2, 1]}):
+        assert len(parse({"x.json": json.dumps(rows)}).qrels) == 3
+        for lengths in uneven(rows):
+            if lengths["query_id"] > 1:
+                lists = {field: rows[field][:length] for field, length in lengths.items()}
+                assert named(lengths) in refusal(parse, json.dumps(lists)), lengths
 
 
 ENTRIES = [
@@ -126,32 +119,25 @@ def entry(query, lengths):
     return {"query": query, **lists, **rest}
 
 
-def lines(entries):
-    return "\n".join(map(json.dumps, entries))
+@pytest.mark.parametrize("fields", ENTRIES, ids=", ".join)
+def test_lists_of_an_entry_are_refused_with_their_lengths(parse, found, fields):
+    good = [entry(f"good {at}", dict.fromkeys(fields, 3)) for at in range(2)]
+    # A list without a value is none.
+    choices = uneven(fields, least=len(fields) // 2, most=3)
+    for lengths in choices[:: len(choices) // 12 or 1]:
+        for written in (json.dumps, lines, by_query)[: 3 if lengths == choices[0] else 1]:
+            parsed = parse({"x.json": written([*good, entry("other", lengths)])})
+            refused = found(parsed, "not_paired")
+            assert (refused.count, refused.severity) == (1, "warning"), lengths
+            (example,) = refused.examples
+            said = dict(each.split() for each in example.split(":")[0].split(", "))
+            assert said.items() <= {field: str(n) for field, n in lengths.items()}.items()
+            assert len(set(said.values())) > 1, lengths
+            assert parsed.queries["text"].tolist() == ["good 0", "good 1"]
 
 
 def by_query(entries):
     return json.dumps({f"a{at}": each for at, each in enumerate(entries)})
-
-
-@pytest.mark.parametrize("written", [json.dumps, lines, by_query])
-@pytest.mark.parametrize("fields", ENTRIES, ids=", ".join)
-def test_lists_of_an_entry_are_refused_with_their_lengths(parse, found, fields, written):
-    even = dict.fromkeys(fields, 3)
-    good = [entry(f"good {at}", even) for at in range(2)]
-    assert parse({"x.json": written(good)}).queries["text"].tolist() == ["good 0", "good 1"]
-
-    # A list without a value is none.
-    choices = uneven(fields, least=len(fields) // 2, most=3)
-    for lengths in choices[:: 1 if written is json.dumps else 5]:
-        parsed = parse({"x.json": written([*good, entry("other", lengths)])})
-        refused = found(parsed, "not_paired")
-        assert (refused.count, refused.severity) == (1, "warning"), lengths
-        (example,) = refused.examples
-        said = dict(each.split() for each in example.split(":")[0].split(", "))
-        assert said.items() <= {field: str(length) for field, length in lengths.items()}.items()
-        assert len(set(said.values())) > 1, lengths
-        assert parsed.queries["text"].tolist() == ["good 0", "good 1"]
 
 
 def test_which_lists_belong_together(approved):
