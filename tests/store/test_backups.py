@@ -6,14 +6,6 @@ from rankdash.store import Workspace, backups, database, migrations
 from rankdash.store.folders import DATABASE
 from tests.store.builders import ask
 
-OPEN = """
-import sys
-from pathlib import Path
-from rankdash.store import Workspace, backups, database
-backups.today = database.today = lambda: "2998-01-01"
-Workspace.open(Path(sys.argv[1])).set_setting(sys.argv[2], "here")
-"""
-
 
 @pytest.fixture
 def filled(workspace, make_dataset):
@@ -114,14 +106,6 @@ def test_the_database_is_copied_before_it_is_migrated(filled, monkeypatch):
     assert ask(copy, "PRAGMA user_version") == [len(steps) - 1]
     assert ask(copy, "SELECT count(*) FROM datasets") == [1]
     assert ask(filled.database.file, "SELECT count(*) FROM fresh") == [0]
-
-
-@pytest.mark.thorough
-def test_several_processes_copy_once(filled, all_pass):
-    for copy in backups.listed(filled.root):
-        copy.unlink()
-    all_pass(OPEN, filled.root)
-    assert len(backups.listed(filled.root)) == 1
 
 
 def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monkeypatch, on):

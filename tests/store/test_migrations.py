@@ -51,19 +51,21 @@ def test_a_note_of_an_older_version_has_no_author(of_version, make_dataset):
     assert RunNotes(workspace).of("run-1") == RunNote("run-1", "why", "2026-01-02", "")
 
 
-def test_every_kind_of_server_of_ones_own_needed_no_key():
-    given = [{"dialect": each} for each in ("tei", "vllm", "infinity", "nim", "cohere")]
+def test_servers_of_ones_own_that_were_asked_without_a_key_still_are():
+    given = [{"dialect": each} for each in ("tei", "vllm", "infinity", "nim")]
+    own = [{"dialect": "cohere"}, {"dialect": "cohere", "key_variable": ""}]
+    own += [{"dialect": "vllm", "key_variable": "RACK_API_KEY"}]
     with closing(sqlite3.connect(":memory:")) as db:
         for table in ("runs", "jobs"):
             db.execute(f"CREATE TABLE {table} (id INTEGER, reranker TEXT, settings TEXT)")
             db.executemany(
                 f"INSERT INTO {table} VALUES (?, 'endpoint', ?)",
-                [(place, json.dumps(each)) for place, each in enumerate(given)],
+                [(place, json.dumps(each)) for place, each in enumerate([*given, *own])],
             )
         migrations.services_that_were_asked_without_a_key(db)
         for table in ("runs", "jobs"):
             kept = [json.loads(row[0]) for row in db.execute(f"SELECT settings FROM {table}")]
-            assert kept == [*(each | {"key_variable": "none"} for each in given[:-1]), given[-1]]
+            assert kept == [*(each | {"key_variable": "none"} for each in given), *own]
 
 
 def test_a_workspace_of_a_newer_version_is_left_alone(workspace):

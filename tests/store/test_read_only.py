@@ -134,15 +134,6 @@ def lock(root, open_=False):
         place.chmod(0o755 if open_ else 0o555 if place.is_dir() else 0o444)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_can_be_shown(shown, stored):
-    lock(shown.root)
-    try:
-        assert Workspace(shown.root, read_only=True).dataset(stored.id) == stored
-    finally:
-        lock(shown.root, open_=True)
-
-
 LEFT_WITH_A_LOG = f"""{HEAD}
 import sqlite3
 hold = sqlite3.connect(workspace.database.file)

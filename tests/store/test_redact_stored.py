@@ -15,7 +15,7 @@ from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.leases import problem_to_json
 from rankdash.store.redact_stored import clean
 from rankdash.store.tables import read_frame, write_frame
-from tests.store.builders import ask, content_of, version
+from tests.store.builders import ask, version
 
 BEFORE = migrations.MIGRATIONS.index(migrations.answers_without_credentials)
 HEAD = "Zq7rack"
@@ -134,9 +134,12 @@ def test_what_is_left_of_keys_leaves_every_file_and_row_and_nothing_else_does(ol
     assert kept[1] == refusal("no such model")
 
 
-@pytest.mark.parametrize("reason", [*HARMLESS, *map(clean, REASONS)])
-def test_what_is_clean_stays(reason):
-    assert clean(reason) == reason
+def test_what_is_clean_stays_and_what_follows_a_cut_tells_where_it_was():
+    for reason in (*HARMLESS, *map(clean, REASONS)):
+        assert clean(reason) == reason
+    said = "The service answered 500: " + "v" * 292 + " "
+    for end in (".", " (after 5 attempts).", ""):
+        assert clean(f"{said}{HEAD}{end}") == f"{said}•••{end}"
 
 
 def test_a_damaged_file_keeps_no_one_out(old):
@@ -160,29 +163,6 @@ def test_what_was_interrupted_is_done_again(old, monkeypatch):
     assert holding(old, HEAD) == []
 
 
-def test_a_workspace_open_for_reading_only_is_refused_and_not_touched(old):
-    before = content_of(old)
-    with pytest.raises(StoreError, match="older version"):
-        Workspace(old, read_only=True)
-    assert content_of(old) == before
-
-
-def test_servers_of_ones_own_that_were_asked_without_a_key_still_are(old):
-    given = {
-        "job0": {"dialect": "tei", "model": "m"},
-        "job1": {"dialect": "vllm", "key_variable": "RACK_API_KEY"},
-    }
-    for job, settings in given.items():
-        ask(old / DATABASE, "UPDATE jobs SET settings = ? WHERE id = ?", json.dumps(settings), job)
-    own = {"dialect": "cohere", "key_variable": ""}
-    update = "UPDATE runs SET reranker = 'endpoint', settings = ? WHERE id = 'one'"
-    ask(old / DATABASE, update, json.dumps(own))
-    workspace = Workspace.open(old)
-    kept = ask(old / DATABASE, "SELECT settings FROM jobs ORDER BY id")
-    assert [*map(json.loads, kept)] == [given["job0"] | {"key_variable": "none"}, given["job1"]]
-    assert workspace.run("one").settings == own
-
-
 @pytest.mark.parametrize(("length", "hidden"), [(299, False), (300, True), (301, False)])
 def test_a_head_is_hidden_where_a_text_was_cut_and_nowhere_else(length, hidden):
     said = "v" * (length - 8) + " " + HEAD
@@ -194,12 +174,6 @@ def test_a_head_is_hidden_where_a_text_was_cut_and_nowhere_else(length, hidden):
         (problem,) = db.execute("SELECT problem FROM jobs").fetchone()
     shown = said.removesuffix(HEAD) + "•••" if hidden else said
     assert json.loads(problem)["params"]["said"] == shown
-
-
-@pytest.mark.parametrize("end", [".", " (after 5 attempts).", ""])
-def test_what_follows_a_cut_tells_where_it_was(end):
-    said = "The service answered 500: " + "v" * 292 + " "
-    assert clean(f"{said}{HEAD}{end}") == f"{said}•••{end}"
 
 
 def test_every_log_of_the_worker_is_cleaned_and_keeps_its_bytes(old):

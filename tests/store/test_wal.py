@@ -10,32 +10,8 @@ import pytest
 
 from rankdash.store import Workspace, trash
 from rankdash.store.folders import DATABASE
-from tests.store.builders import HEAD, KILLED, flip
+from tests.store.builders import HEAD, flip
 
-WRITE = """
-    for number in range(20):
-        workspace.set_setting("newest", str(number))
-"""
-DIE = "    os.kill(os.getpid(), 9)\n"
-# A connection that stays open keeps the log: the last one to be closed deletes it.
-OPEN = f"{HEAD}with workspace.database.reading() as db:"
-WRITE_AND_DIE = f"{OPEN}{WRITE}{DIE}"
-# More than the cache holds, so that frames reach the log before a commit that does not come.
-DIE_BEFORE_THE_COMMIT = """
-    with workspace.database.writing() as db:
-        db.execute("PRAGMA cache_size = 5")
-        for number in range(50):
-            db.execute("INSERT INTO settings (key, value) VALUES (?, ?)", (str(number), "x" * 4000))
-        os.kill(os.getpid(), 9)
-"""
-DIE_WITHOUT_COMMIT = f"{OPEN}{WRITE}{DIE_BEFORE_THE_COMMIT}"
-# A log that begins anew, with older frames behind it.
-RESTART = """
-    assert db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0] == 0
-"""
-ONE_MORE = '    workspace.set_setting("newest", "19")\n'
-DIE_AFTER_RESTART = f"{OPEN}{WRITE}{RESTART}{ONE_MORE}{DIE}"
-DIE_BEFORE_THE_FIRST_COMMIT = f"{OPEN}{WRITE}{RESTART}{DIE_BEFORE_THE_COMMIT}"
 # Commits of all sizes, rollbacks and checkpoints, until it is killed.
 WRITE_UNTIL_KILLED = f"""{HEAD}
 import random
@@ -56,20 +32,6 @@ with workspace.database.reading() as kept:
         if chance.random() < 0.05:
             kept.execute(f"PRAGMA wal_checkpoint({{chance.choice(['PASSIVE', 'RESTART'])}})")
 """
-
-
-@pytest.fixture
-def killed(workspace, make_dataset, python):
-    """Run code that is killed, in a workspace; returns its log."""
-    workspace.save_dataset(make_dataset())
-    log = workspace.root / f"{DATABASE}-wal"
-
-    def run(code):
-        assert python(code, workspace.root).wait() == KILLED
-        assert log.stat().st_size > 0
-        return log
-
-    return run
 
 
 @pytest.fixture
@@ -150,25 +112,6 @@ def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
     if not index:
         left_over.with_name(f"{DATABASE}-shm").unlink(missing_ok=True)
     again = Workspace.open(left_over.parent)
-    assert again.trouble is None
-    assert again.setting("newest") == "19"
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("code", "flipped"),
-    [
-        *((WRITE_AND_DIE, False), (DIE_BEFORE_THE_FIRST_COMMIT, False)),
-        # Also with a bit that flipped behind the newest change.
-        *((DIE_WITHOUT_COMMIT, each) for each in (False, True)),
-        *((DIE_AFTER_RESTART, each) for each in (False, True)),
-    ],
-)  # fmt: skip
-def test_what_a_kill_leaves_is_no_damage(workspace, killed, code, flipped):
-    log = killed(code)
-    if flipped:
-        flip(log, log.stat().st_size - 2000, 3)
-    again = Workspace.open(workspace.root)
     assert again.trouble is None
     assert again.setting("newest") == "19"
 
