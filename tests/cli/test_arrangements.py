@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import rankdash as rd
-from rankdash.cli.rankings import names_of
 
 LABELS = "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq2 0 d4 0\n"
 FIRST = "q1 Q0 d3 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\nq2 Q0 d4 1 2 x\nq2 Q0 d1 2 1 x\n"
@@ -27,23 +26,6 @@ def write(tmp_path):
         return path
 
     return written
-
-
-def test_rankings_are_called_after_their_files_with_what_tells_them_apart(tmp_path):
-    def names(*files: str) -> list[str]:
-        found = names_of([str(tmp_path / file) for file in files])
-        assert [*found.values()] == [tmp_path / file for file in files]
-        return list(found)
-
-    assert names("a/run.trec", "a/other.trec.gz") == ["run", "other"]
-    assert names("a/run.trec", "b/run.trec", "b/c.trec") == ["a/run", "b/run", "c"]
-    assert names("a/run.trec", "a/run.csv") == ["run.trec", "run.csv"]
-    four = ("a/x.trec", "a/x.csv", "b/x.trec", "b/x.csv")
-    assert names(*four) == list(four)
-    # A stem that is the whole name of another file hides neither.
-    assert len(names("a/x.trec", "a/x.csv", "a/x.trec.trec")) == 3
-    with pytest.raises(rd.RankdashError, match="given twice"):
-        names_of([str(tmp_path / "a/run.trec"), str(tmp_path / "a/../a/run.trec")])
 
 
 @pytest.mark.parametrize("order", [TEXTS, TEXTS[::-1], TEXTS[1:]])
