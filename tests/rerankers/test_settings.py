@@ -4,6 +4,7 @@ import pytest
 
 from rankdash.rerankers import get, kinds
 from rankdash.rerankers.settings import SettingSpec, nearest, parse_settings
+from tests.results import results, several
 
 SPECS = (
     SettingSpec("batch_size", 32, "Batch size", "", within=(1, 512)),
@@ -16,39 +17,26 @@ SPECS = (
 USUAL = {spec.name: spec.default for spec in SPECS}
 
 
-@pytest.mark.parametrize(
-    ("given", "parsed"),
-    [
-        ({}, {}),
-        ({"scale": 2}, {"scale": 2.0}),
-        ({"batch_size": "16", "scale": "1e-1"}, {"batch_size": 16, "scale": 0.1}),
-        # A free text keeps its blanks and a name loses them.
-        ({"dtype": " bfloat16 ", "model": " tiny "}, {"dtype": "bfloat16", "model": "tiny"}),
-        ({"prompt": "query: "}, {"prompt": "query: "}),
-        *(({"fast": text}, {"fast": True}) for text in ("yes", "TRUE", "on", "1")),
-        *(({"fast": text}, {"fast": False}) for text in (" No ", "off", "0")),
-    ],
-)
-def test_defaults_fill_what_is_not_given_and_texts_become_typed_values(given, parsed):
-    found = parse_settings(SPECS, given)
-    assert found == USUAL | parsed
-    assert all(type(found[spec.name]) is spec.type for spec in SPECS)
+def test_settings_and_ranges_are_as_approved(approved):
+    """Defaults fill what is not given, and texts become typed values. What is refused:
+    `test_refused.py`."""
 
+    def parsed(given):
+        found = parse_settings(SPECS, given)
+        assert all(type(found[spec.name]) is spec.type for spec in SPECS)
+        return {name: value for name, value in found.items() if value != USUAL[name]}
 
-@pytest.mark.parametrize(
-    ("within", "ends", "said"),
-    [
-        ((1, 512), (1, 512), "1 to 512"),
-        ((0, math.inf), (0, None), "at least 0"),
-        (None, (None, None), ""),
-    ],
-)
-def test_a_range_holds_both_its_ends(within, ends, said):
-    """What is beyond them: `test_refused.py`."""
-    spec = SettingSpec("n", 1, "N", "", within=within)
-    assert (spec.minimum, spec.maximum, spec.range) == (*ends, said)
-    for value in ends:
-        assert value is None or spec.parse(value) == value
+    # A free text keeps its blanks and a name loses them.
+    given = [{}, {"scale": 2}, {"batch_size": "16", "scale": "1e-1"}, {"prompt": "query: "}]
+    given += [{"dtype": " bfloat16 ", "model": " tiny "}]
+    given += [{"fast": text} for text in ("yes", "TRUE", "on", "1", " No ", "off", "0")]
+    cases = several("{0}", parsed, given)
+    for within in ((1, 512), (0, math.inf), None):
+        spec = SettingSpec("n", 1, "N", "", within=within)
+        ends = [value for value in (spec.minimum, spec.maximum) if value is not None]
+        assert [spec.parse(value) for value in ends] == ends
+        cases[f"within {within}"] = (spec.minimum, spec.maximum, spec.range)
+    approved("rerankers/settings", results(cases))
 
 
 def test_the_nearest_name_is_looked_for_in_any_case_and_there_may_be_none():

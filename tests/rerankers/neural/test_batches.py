@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from rankdash.rerankers.neural.shared import (
     readable,
     unit,
 )
+from tests.results import results
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
 
@@ -85,128 +88,54 @@ def test_a_model_of_tokens_has_an_answer_for_each_that_is_no_padding():
     assert compute_each([], [], doubled, how) == []
 
 
-@pytest.mark.parametrize(
-    ("length", "rounding", "limit", "width"),
-    [(5, 1, None, 5), (5, 4, None, 8), (8, 4, None, 8), (5, 4, 6, 6), (7, 4, 6, 7), (5, 4, 9, 8)],
-)
-def test_rows_are_as_wide_as_a_multiple_and_no_wider_than_a_model_reads(
-    length, rounding, limit, width
-):
-    assert plan(np.array([length]), 100, rounding, limit).widths == (width,)
+def test_plans_frames_and_prompts_are_as_approved(approved):
+    """Rows are as wide as a multiple and no wider than a model reads; a batch ends before it wastes
+    a fiftieth on padding; a prompt stands before a text or around it."""
+
+    def planned(lengths, budget, *how):
+        found = plan(np.array(lengths), budget, *how)
+        return [batch.tolist() for batch in found.batches], found.widths, found.slots
+
+    def framed(frame, *texts):
+        return frame.around([np.array(text) for text in texts]), frame.size
+
+    def around_text(prompt):
+        return prompted(prompt, "text"), list(around(prompt))
+
+    one_row = [([length], 100, *how) for length, *how in (
+        (5, 1, None), (5, 4, None), (8, 4, None), (5, 4, 6), (7, 4, 6), (5, 4, 9))]  # fmt: skip
+    rows = [*one_row, ([3, 3, 9, 3, 3], 6), ([100, 100, 97, 97], 400), ([100, 100, 96, 96], 400)]
+    one, two = Frame((1,), (), (3, 4), (0, 1, 2)), Frame((1,), (2, 2), (3,), (0, 0, 0, 1, 1))
+    errors = ValueError("\n \nwhy\nmore"), ValueError(" \n"), KeyError()
+    cases = {f"plan {row}": partial(planned, *row) for row in rows}
+    cases |= {"a text": partial(framed, one, [7, 8]), "a pair": partial(framed, two, [7, 8], [9])}
+    for prompt in ("", "query: ", "<{text}>", "{text} of {text}"):
+        cases[f"prompt {prompt!r}"] = partial(around_text, prompt)
+    cases["half of a character"] = prompted("\ud800 ", "\udfffx")
+    cases["vectors of length 1"] = unit(np.array([[[3.0, 4.0]], [[0.0, 0.0]]]))
+    cases |= {f"said of {error!r}": partial(first_line, error) for error in errors}
+    tokens, full = np.array([3, 4]), np.array([3, 9])
+    cases["finite"] = partial(checked, np.array([1.0, -2.0]), tokens, full, 0.5)
+    cases["one is not"] = partial(checked, np.array([1.0, np.inf, 2.0]), None, None, 0.5)
+    approved("rerankers/batches", results(cases))
 
 
-def test_a_batch_is_filled_to_its_budget_and_a_longer_row_stands_alone():
-    found = plan(np.array([3, 3, 9, 3, 3]), 6)
-    assert [batch.tolist() for batch in found.batches] == [[2], [0, 1], [3, 4]]
-    assert (found.widths, found.slots) == ((9, 3, 3), 21)
-
-
-@pytest.mark.parametrize(
-    ("frame", "texts", "ids", "types"),
-    [
-        (Frame((1,), (), (3, 4), (0, 1, 2)), [[7, 8]], [1, 7, 8, 3, 4], [0, 1, 1, 2, 2]),
-        (Frame((1,), (2, 2), (3,), (0, 0, 0, 1, 1)), [[7, 8], [9]], [1, 7, 8, 2, 2, 9, 3],
-         [0, 0, 0, 0, 0, 1, 1]),
-    ],
-)  # fmt: skip
-def test_a_frame_puts_special_tokens_and_types_around_texts(frame, texts, ids, types):
-    found = frame.around([np.array(text) for text in texts])
-    assert [each.tolist() for each in found] == [ids, types]
-    assert frame.size == len(ids) - sum(map(len, texts))
-
-
-@pytest.mark.parametrize(("shorter", "batches"), [(97, 1), (96, 2)])
-def test_a_batch_ends_before_it_wastes_a_fiftieth_on_padding(shorter, batches):
-    """Two rows of 100 and two shorter ones, in a budget for all of them."""
-    lengths = np.array([100, 100, shorter, shorter])
-    found = plan(lengths, 400)
-    assert len(found.batches) == batches
-
-
-# What the neural kinds share.
-
-
-def requests(*names):
-    return [Request(name, name, ["d"], ["text"]) for name in names]
-
-
-def test_only_the_query_that_breaks_the_model_fails():
+def answered(error, bad):
     def together(asked):
-        if any(request.query == "bad" for request in asked):
-            raise RuntimeError("\nout of memory\nand a long trace")
+        if bad in [request.query for request in asked]:
+            raise error("\nno memory\nand a long trace")
         return [Scored(np.ones(1)) for _ in asked]
 
-    first, bad, last = answer_each(requests("one", "bad", "two"), together)
-    assert first.error == last.error == ""
-    assert bad.error == "out of memory"
-    assert np.isnan(bad.scores).all()
+    requests = [Request(name, name, ["d"], ["text"]) for name in ("one", "bad", "two")]
+    return [answer.error for answer in answer_each(requests, together)]
 
 
-def test_one_score_that_is_not_finite_fails_the_query_and_is_never_zero():
-    scored = checked(np.array([1.0, np.inf, 2.0]), None, None, 0.5)
-    assert "1 of 3" in scored.error
-    assert np.isnan(scored.scores).all()
-
-
-def test_an_answer_that_is_finite_is_kept_as_it_is():
-    tokens, full = np.array([3, 4]), np.array([3, 9])
-    scored = checked(np.array([1.0, -2.0]), tokens, full, 0.5)
-    assert (scored.error, scored.scores.tolist()) == ("", [1.0, -2.0])
-    assert (scored.tokens, scored.full, scored.index_seconds) == (tokens, full, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "told"),
-    [
-        ("", "text"),
-        ("query: ", "query: text"),
-        ("<{text}>", "<text>"),
-        ("{text} of {text}", "text of {text}"),
-    ],
-)
-def test_a_prompt_stands_before_a_text_or_around_it(prompt, told):
-    assert prompted(prompt, "text") == told
-    assert "".join(around(prompt)) == told.replace("text", "", 1)
-
-
-def test_half_of_a_character_becomes_a_question_mark_in_a_text_and_in_its_prompt():
-    assert prompted("\ud800 ", "\udfffx") == "? ?x"
-
-
-def test_vectors_get_length_1_and_nothing_stays_nothing():
-    found = unit(np.array([[[3.0, 4.0]], [[0.0, 0.0]]]))
-    assert found.tolist() == [[[0.6, 0.8]], [[0.0, 0.0]]]
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (ValueError("\n \nwhy\nmore"), "why"),
-        (ValueError(" \n"), "ValueError"),
-        (KeyError(), "KeyError"),
-    ],
-)
-def test_the_first_line_that_says_anything_is_told_or_the_kind_of_error(error, said):
-    assert first_line(error) == said
-
-
-@pytest.mark.parametrize(
-    ("error", "fails"),
-    [
-        *((each, True) for each in (RuntimeError, ValueError, TypeError, LookupError, MemoryError)),
-        *((each, False) for each in (UnavailableError, KeyboardInterrupt)),
-    ],
-)
-def test_errors_of_models_fail_a_query_and_ours_and_what_ends_a_program_do_not(error, fails):
-    def together(asked):
-        raise error("no")
-
-    if fails:
-        found = answer_each(requests("one", "two"), together)
-        assert [answer.error for answer in found] == ["no", "no"]
-    else:
+def test_only_the_query_that_breaks_the_model_fails_and_no_error_of_ours():
+    for error in (RuntimeError, ValueError, TypeError, LookupError, MemoryError):
+        assert answered(error, "bad") == ["", "no memory", ""]
+    for error in (UnavailableError, KeyboardInterrupt):
         with pytest.raises(error):
-            answer_each(requests("one", "two"), together)
+            answered(error, "bad")
 
 
 @given(st.text(st.characters(blacklist_categories=())))

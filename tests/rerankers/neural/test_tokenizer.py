@@ -11,6 +11,7 @@ from rankdash.rerankers.neural.tokenizer import (
     Subwords,
     default_tokens,
 )
+from tests.results import results
 
 TEXTS = ["How long does a refund to my card take?", "退款需要多长时间？", ""]
 
@@ -126,20 +127,16 @@ def test_of_what_was_seen_the_oldest_is_forgotten_where_there_is_no_room():
     assert source.asked == [a, b, "e", a]
 
 
-@pytest.mark.parametrize(
-    ("source", "pairs", "frame"),
-    [
-        (Letters(), False, ((101,), (), (102,), (0, 0, 0))),
-        (Letters(), True, ((101,), (102,), (102,), (0, 0, 0, 1, 1))),
-        (Letters((1, 2), (3, 3), ()), True, ((1, 2), (3, 3), (), (0, 0, 0, 1, 1))),
-        (Letters((), (), (9,), (0, 0)), True, ((), (), (9,), (0, 0, 0, 0, 0))),
-        # It knows no letters of the first probes.
-        (Letters(silent="refund"), False, ((101,), (), (102,), (0, 0, 0))),
-    ],
-)
-def test_special_tokens_are_what_stands_around_a_probe(source, pairs, frame):
-    found = Subwords(source, pairs=pairs).frame
-    assert (found.before, found.between, found.after, found.types) == frame
+def test_special_tokens_are_what_stands_around_a_probe(approved):
+    sources = {
+        "a text": (Letters(), False),
+        "a pair": (Letters(), True),
+        "two marks": (Letters((1, 2), (3, 3), ()), True),
+        "one at the end": (Letters((), (), (9,), (0, 0)), True),
+        "it knows no letters of the first probes": (Letters(silent="refund"), False),
+    }
+    frames = {name: Subwords(made, pairs=pairs).frame for name, (made, pairs) in sources.items()}
+    approved("rerankers/frames", results(frames))
 
 
 def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused():
