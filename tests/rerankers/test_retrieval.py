@@ -1,7 +1,7 @@
 """What is retrieved from a whole corpus, by words, by meaning and by both."""
 
 import json
-from types import SimpleNamespace
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def found(monkeypatch):
     """Retrieve in this process, where a model finds what `Encoder` says."""
 
     def run(command, **how):
-        return SimpleNamespace(returncode=retrieval.main(command[3:]))
+        return subprocess.CompletedProcess(command, retrieval.main(command[3:]))
 
     monkeypatch.setattr(retrieval, "require_packages", lambda: None)
     monkeypatch.setattr(retrieval.bi_encoder, "BiEncoder", Encoder)
@@ -119,7 +119,7 @@ def test_why_a_model_could_not_retrieve_is_the_last_that_its_process_said(
     monkeypatch, said, reason
 ):
     monkeypatch.setattr(retrieval, "require_packages", lambda: None)
-    ended = SimpleNamespace(returncode=3, stderr=said)
+    ended = subprocess.CompletedProcess([], 3, stderr=said)
     monkeypatch.setattr(retrieval.subprocess, "run", lambda *of, **how: ended)
     with pytest.raises(UnavailableError) as refused:
         retrieval.retrieve("bi-encoder", QUERIES[:1], DOCUMENTS, 2)

@@ -5,13 +5,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.rerankers import Capabilities, Corpus, Request, Scored, create, get
 from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
 from rankdash.rerankers.remote.keys import Place
+from tests.approved import table
+from tests.results import shown
 
 
 class Fixed:
@@ -59,13 +60,31 @@ FIRST = {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.2}
 SECOND = {"a": 9.0, "b": -50.0, "c": -40.0, "d": 9.0}
 
 
-def test_the_second_reads_the_best_of_the_first_and_the_rest_stay_below_in_their_order():
-    first, second = Fixed(FIRST), Fixed(SECOND)
-    (found,) = cascade(first, second).score([request()])
-    assert second.asked == [["b", "c"]]
-    assert order(found) == "cbda"
-    # Raw scores of the second; those of the first would stand above them on one scale.
-    assert found.scores.tolist() == [-52.0, -50.0, -40.0, -51.0]
+def test_what_two_stages_make_of_documents_is_as_approved(approved):
+    """Raw scores of the second; those of the first would stand above them on one scale."""
+
+    def ranked(first, second, top=2, queries="q"):
+        found = cascade(first, second, top).score([request(query=name) for name in queries])
+        lines = [f"the second is asked {shown(second.asked)}"]
+        for each in found:
+            lines += [each.error or order(each), shown(each), shown(each.tokens_computed)]
+        return "\n".join(lines)
+
+    counting = [(one, two) for one in (True, False) for two in (True, False)]
+    cases = {
+        "the second reads the best of the first": ranked(Fixed(FIRST), Fixed(SECOND)),
+        "a query that fails in a stage fails, the others do not": ranked(
+            Fixed(FIRST, fail=["p"]), Fixed(SECOND, fail=["r"]), queries="pqr"
+        ),
+        "a document that is not scored": ranked(Fixed(FIRST | {"d": np.nan}), Fixed(SECOND)),
+        **{
+            f"counting tokens {one}, {two}": ranked(
+                Fixed(FIRST, tokens=one), Fixed(SECOND, tokens=two)
+            )
+            for one, two in counting
+        },
+    }
+    approved("rerankers/cascade", table(cases))
 
 
 @given(
@@ -88,43 +107,6 @@ def test_stages_never_mix_whatever_the_scores(first, second, top):
     assert [step < 0 for step in steps] == [not same for same in equal[: len(steps)]]
 
 
-def test_a_query_that_fails_in_a_stage_fails_and_the_others_do_not():
-    docs = [request(query=name) for name in ("p", "q", "r")]
-    second = Fixed(SECOND, fail=["r"])
-    found = cascade(Fixed(FIRST, fail=["p"]), second).score(docs)
-    assert second.asked == [["b", "c"]] * 2, "nothing is asked of a query that failed before"
-    assert [answer.error for answer in found] == [
-        "first stage: no luck",
-        "",
-        "second stage: no luck",
-    ]
-    assert np.isnan(found[0].scores).all() and np.isnan(found[2].scores).all()
-
-
-def test_documents_that_a_stage_did_not_score_make_the_query_fail():
-    (found,) = cascade(Fixed(FIRST | {"d": np.nan}), Fixed(SECOND)).score([request()])
-    assert found.error == "first stage: not every document was scored"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "tokens", "computed"),
-    [
-        (True, True, [10, 20, 20, 10], 60),
-        (False, True, [0, 10, 10, 0], 20),
-        (True, False, [10, 10, 10, 10], 40),
-        (False, False, None, math.nan),
-    ],
-)
-def test_tokens_and_index_time_of_the_stages_are_added_up(first, second, tokens, computed):
-    stages = Fixed(FIRST, tokens=first), Fixed(SECOND, tokens=second)
-    (found,) = cascade(*stages).score([request()])
-    assert (None if found.tokens is None else found.tokens.tolist()) == tokens
-    if first and second:
-        assert found.full.tolist() == [11, 22, 22, 11]
-    assert found.tokens_computed == pytest.approx(computed, nan_ok=True)
-    assert found.index_seconds == 0.5
-
-
 def test_both_are_prepared_and_tell_what_they_did():
     first, second = Fixed(FIRST, details={"runtime": "x"}), Fixed(SECOND)
     both = cascade(first, second)
@@ -132,19 +114,12 @@ def test_both_are_prepared_and_tell_what_they_did():
     assert first.prepared and second.prepared
     assert both.details() == {"first_runtime": "x"}
     assert both.fingerprint() == ""
-
-
-def test_what_the_stage_knows_that_knows_less_is_told():
-    def knowing(share):
-        made = Fixed(FIRST)
-        if share is not None:
-            made.unknown_share = lambda texts: share
-        return made
-
-    for shares, told in (((0.1, 0.3), 0.3), ((math.nan, 0.2), 0.2), ((None, 0.4), 0.4)):
-        for first, second in (shares, shares[::-1]):
-            assert cascade(knowing(first), knowing(second)).unknown_share(["x"]) == told
-    assert math.isnan(cascade(knowing(None), knowing(math.nan)).unknown_share(["x"]))
+    assert math.isnan(both.unknown_share(["x"]))
+    first.unknown_share = lambda texts: 0.4
+    assert both.unknown_share(["x"]) == 0.4
+    for share, told in ((0.3, 0.4), (0.5, 0.5), (math.nan, 0.4)):
+        second.unknown_share = lambda texts, share=share: share
+        assert both.unknown_share(["x"]) == cascade(second, first).unknown_share(["x"]) == told
 
 
 def test_one_stage_is_enough_to_need_something_and_both_have_to_promise_it():

@@ -43,20 +43,11 @@ def test_a_run_of_a_file_has_every_ranked_query_done_and_nothing_invented():
 
 
 def test_the_id_of_a_run_names_data_set_name_and_content():
-    run = run_from_ranking("mine", "data1", RANKING, "mine.trec")
-    same = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.0, 7.0])
-    other = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.5, 7.0])
-    assert run.id == run_from_ranking("mine", "data1", same, "copy.trec").id
-    ids = {
-        run.id,
-        run_from_ranking("theirs", "data1", RANKING, "mine.trec").id,
-        run_from_ranking("mine", "data2", RANKING, "mine.trec").id,
-        run_from_ranking("mine", "data1", other, "mine.trec").id,
-    }
-    assert len(ids) == 4
+    def of(name="x", data="d", docs=("ab", "c"), scores=(2.0, 1.0), file="f"):
+        ranking = Ranking.from_columns(["q", "q"], list(docs), list(scores))
+        return run_from_ranking(name, data, ranking, file).id
 
-
-def test_ids_that_run_together_differently_are_different_content():
-    one = Ranking.from_columns(["q", "q"], ["ab", "c"], [2.0, 1.0])
-    two = Ranking.from_columns(["q", "q"], ["a", "bc"], [2.0, 1.0])
-    assert run_from_ranking("x", "d", one, "f").id != run_from_ranking("x", "d", two, "f").id
+    assert of() == of(file="copy.trec")
+    # Ids that run together differently are different content.
+    others = [of("y"), of(data="e"), of(scores=(2.0, 1.5)), of(docs=("a", "bc"))]
+    assert len({of(), *others}) == 5

@@ -1,7 +1,6 @@
 """Every runtime on the same pairs; how a model gets there; what is chosen where and why."""
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
 from tests.rerankers.models import ask, prepared, score
+from tests.results import results, several
 from tests.sets import ROOT
 
 WORDS = ["return", "refund", "item", "delivery", "payment", "card", "order", "cat", "dog", "sofa"]
@@ -146,9 +146,11 @@ print(float(scored.scores[0]), asked, [name for name in heavy if name in sys.mod
     ("kind", "runtime"),
     [
         ("bi-encoder", "onnx"),
-        *(("cross-encoder", name) for name in runtimes.KINDS if name.startswith("o")),
+        ("cross-encoder", "openvino"),
+        *(pytest.param("cross-encoder", name, marks=pytest.mark.thorough)
+          for name in runtimes.KINDS if name.startswith("o") and name != "openvino"),
     ],
-)
+)  # fmt: skip
 def test_an_exported_model_is_scored_without_pytorch_and_tells_its_maker_nothing(
     kind, runtime, cross_folder, bi_folder, tmp_path
 ):
@@ -212,33 +214,29 @@ def test_a_graph_that_computes_something_else_is_not_used(
     assert list((tmp_path / "models").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("runtime", "once"), [("auto", ["exporting", "choosing"]), ("onnx", ["exporting"])]
-)
-def test_a_model_is_exported_and_its_runtime_chosen_once(
-    cross_folder, tmp_path, monkeypatch, runtime, once
-):
+def test_a_model_is_exported_and_its_runtime_measured_once(cross_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
     steps = []
     with preparing.telling(steps.append):
-        prepared("cross-encoder", cross_folder, runtime=runtime)
-        prepared("cross-encoder", cross_folder, runtime=runtime)
-    assert steps == once
+        first = prepared("cross-encoder", cross_folder).details()
+        assert runtimes.KINDS[first["runtime"]].exact
+        monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("measured again"))
+        again = prepared("cross-encoder", cross_folder).details()
+    assert steps == ["exporting", "choosing"]
+    assert again["runtime"] == first["runtime"]
+    assert again["calibration"] == first["calibration"]
 
 
-@pytest.mark.parametrize("direct", [True, False])
-def test_a_broken_export_is_made_again(cross_folder, reference, tmp_path, monkeypatch, direct):
+def test_a_broken_export_of_pytorch_is_made_again(cross_folder, reference, tmp_path, monkeypatch):
+    """One that is made without PyTorch: `test_bert_graph.py`."""
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
-    if not direct:
-        monkeypatch.setattr(BertGraph, "read", lambda purpose, folder: None)
+    monkeypatch.setattr(BertGraph, "read", lambda purpose, folder: None)
     prepared("cross-encoder", cross_folder, runtime="onnx")
     (folder,) = (tmp_path / "models").iterdir()
     (folder / "card.json").write_text("{")
-    np.testing.assert_allclose(
-        scores(prepared("cross-encoder", cross_folder, runtime="onnx")), reference, atol=1e-5
-    )
-    difference = json.loads((folder / "card.json").read_text())["difference"]
-    assert math.isnan(difference) if direct else difference < 1e-5
+    again = prepared("cross-encoder", cross_folder, runtime="onnx")
+    np.testing.assert_allclose(scores(again), reference, atol=1e-5)
+    assert json.loads((folder / "card.json").read_text())["difference"] < 1e-5
 
 
 @pytest.mark.model
@@ -260,16 +258,6 @@ def test_a_tokenizer_written_in_python_falls_back_to_pytorch_with_a_note(tmp_pat
     assert told["runtime"] == "torch" and "could not be exported" in told["note"]
     answers = reranker.score(REQUESTS)
     assert [answer.error for answer in answers] == [""] * len(REQUESTS)
-
-
-def test_the_default_measures_once_and_keeps_its_choice(cross_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
-    first = prepared("cross-encoder", cross_folder).details()
-    assert runtimes.KINDS[first["runtime"]].exact
-    monkeypatch.setattr(calibration, "calibrate", lambda *_: pytest.fail("measured again"))
-    again = prepared("cross-encoder", cross_folder).details()
-    assert again["runtime"] == first["runtime"]
-    assert again["calibration"] == first["calibration"]
 
 
 def test_a_runtime_that_is_not_installed_or_not_for_the_device_says_what_to_do(
@@ -308,26 +296,23 @@ def test_known_models_are_named_once_and_their_prompts_are_used_unless_others_ar
     assert with_prompts(unknown) == unknown
 
 
-@pytest.mark.parametrize(
-    ("model", "language", "fits"),
-    [
-        ("cross-encoder/ms-marco-MiniLM-L6-v2", "latin", "cross-encoder/ms-marco-MiniLM-L6-v2"),
-        ("cross-encoder/ms-marco-MiniLM-L6-v2", "zh", "BAAI/bge-reranker-v2-m3"),
-        ("cross-encoder/ms-marco-MiniLM-L6-v2", "other", "BAAI/bge-reranker-v2-m3"),
-        ("BAAI/bge-reranker-base", "zh", "BAAI/bge-reranker-base"),
-        ("BAAI/bge-reranker-base", "ko", "BAAI/bge-reranker-v2-m3"),
-        ("all-MiniLM-L6-v2", "zh", "packaged/multilingual-e5-small"),
-        ("sentence-transformers/all-MiniLM-L6-v2", "zh", "packaged/multilingual-e5-small"),
-        ("someone/else", "zh", "someone/else"),
-    ],
-)
-def test_a_model_that_does_not_read_the_language_is_warned_of_with_one_that_does(
-    model, language, fits
-):
-    assert fitting(model, language) == fits
-    found = misfit({"model": model}, language)
-    assert [each.params["better"] for each in found] == ([] if fits == model else [fits])
-    assert misfit({}, language) == []
+MODELS = [
+    *(("cross-encoder/ms-marco-MiniLM-L6-v2", language) for language in ("latin", "zh", "other")),
+    *(("BAAI/bge-reranker-base", language) for language in ("zh", "ko")),
+    *((model, "zh")
+      for model in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "someone/else")),
+]  # fmt: skip
+
+
+def test_a_model_that_does_not_read_the_language_is_warned_of_with_one_that_does(approved):
+    def better(model, language):
+        fits = fitting(model, language)
+        found = misfit({"model": model}, language)
+        assert [each.params["better"] for each in found] == ([] if fits == model else [fits])
+        return fits
+
+    assert misfit({}, "zh") == []
+    approved("rerankers/fitting", results(several("{0} for {1}", better, MODELS)))
 
 
 def test_the_activation_of_a_model_is_named_and_never_applied(cross_folder, tmp_path, reference):
@@ -340,10 +325,8 @@ def test_the_activation_of_a_model_is_named_and_never_applied(cross_folder, tmp_
     assert activation(tmp_path) == "Identity"
 
 
-@pytest.mark.parametrize(
-    ("limit", "threads"), [("", 4), ("1", 1), ("3", 3), ("16", 4), ("0", 4), ("x", 4), ("2,1", 4)]
-)
-def test_no_more_threads_than_the_environment_allows(monkeypatch, limit, threads):
+def test_no_more_threads_than_the_environment_allows(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", limit)
-    assert runtimes.threads() == threads
+    for limit, threads in {"": 4, "1": 1, "3": 3, "16": 4, "0": 4, "x": 4, "2,1": 4}.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", limit)
+        assert runtimes.threads() == threads, limit
