@@ -1,6 +1,7 @@
 """Work that waits, is claimed, beats and ends: jobs, explanations and judges alike."""
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,211 +13,176 @@ from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner, lost
 from rankdash.store.jobs.queue import STALE_SECONDS, Progress, Queue
+from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
 
 LACK = UnavailableError("No model {model!r}.", remedy="Give a folder, not {model!r}.", model="x")
+LEVELS = ("term", "sentence", "a", "b")
+# What happens → why it is there. `claim` is by me or another, `gone` is a worker whose process is
+# gone and `far` one of another machine; `late` is a look after the time in which a worker beats.
+STOPPED = "add a; claim me; cancel a; finish a me {}; again a; claim me; beat a me"
+LIVES = {
+    "Work waits, runs and ends": "add a; waits; claim me; claim other; waits; beat a me; "
+    "progress a me; finish a me done",
+    "The longest wait comes first": "add a; add b; add c; cancel a; again a"
+    + "; claim me" * 4,
+    "What waits is cancelled at once and what runs is asked to stop": "add a; add b; claim me; "
+    "beat a me; cancel a; cancel b; cancel a; cancel b; beat a me; finish a me cancelled; claim me",
+    **{
+        f"What is {state} can be queued again": STOPPED.format(state)
+        for state in ("failed", "cancelled", "interrupted")
+    },
+    "A cancel counts that the worker did not live to see; one that was only suspended goes on": (
+        "add a; add b; claim me; claim me; cancel a; interrupt me; beat a me; beat b me; again a; "
+        "claim me; beat a me"
+    ),
+    "What is under way or done is not run again": "add a; claim me; progress a me; again a; "
+    "finish a me done; again a; cancel a; claim me",
+    "A worker that was written off and replaced changes nothing any more": "add a; claim me; late; "
+    "again a; beat a me; claim other; progress a me; finish a me failed; beat a me; beat a other",
+    "A silent worker is written off and a live one is not": "add a; claim me; late; beat a me",
+    "So is one of another machine": "add a; claim far; late; beat a far",
+    "And one whose process is gone": "add a; claim gone; beat a gone",
+    "If no worker can be had what waits fails": "add a; add b; claim me; unavailable",
+    "It goes with what it is of": "add a; claim me; delete; beat a me; finish a me done; add b",
+}  # fmt: skip
 
 
-class Jobs:
+class Work:
+    """Jobs; ids: of work by its name here."""
+
     def __init__(self, workspace, dataset):
-        self.leases, self.workspace, self.dataset = Queue(workspace), workspace, dataset
-        self.again = self.leases.resume
+        self.workspace, self.dataset, self.ids = workspace, dataset, {}
+        self.leases = self.store()
+        me = Owner()
+        gone = replace(me, pid=2**22 + 1)
+        far = replace(gone, host="another-machine")
+        self.owners = {"me": me, "other": Owner(), "gone": gone, "far": far}
+
+    def store(self):
+        return Queue(self.workspace)
 
     def row(self, row_id):
         # A list writes off whom it finds dead.
-        return next(row for row in self.leases.rows() if row.id == row_id)
+        return next((row for row in self.leases.rows() if row.id == row_id), None)
 
-    def add(self):
+    def add(self, name):
+        self.ids[name] = self.submit(name)
+
+    def submit(self, _name):
         return submit(self.workspace, self.dataset.id)
 
-    def progress(self, row_id, owner):
-        self.leases.progress(row_id, owner, Progress("scoring", done=3))
+    def again(self, name):
+        # So that times differ.
+        time.sleep(0.002)
+        self.leases.resume(self.ids[name])
 
-    def progressed(self, row_id):
-        return self.row(row_id).done == 3
+    def progress(self, name, who):
+        self.leases.progress(self.ids[name], self.owners[who], Progress("scoring", done=3))
+
+    def claim(self, who):
+        claimed = self.leases.claim(self.owners[who])
+        return "nothing" if claimed is None else self.name(claimed.id)
+
+    def name(self, row_id):
+        return next(name for name, each in self.ids.items() if each == row_id)
+
+    def beat(self, name, who):
+        return self.leases.beat(self.ids[name], self.owners[who])
+
+    def cancel(self, name):
+        self.leases.cancel(self.ids[name])
+
+    def finish(self, name, who, state):
+        return self.leases.finish(
+            self.ids[name], self.owners[who], state, None if state == "done" else LACK
+        )
+
+    def interrupt(self, who):
+        Queue(self.workspace).interrupt(self.owners[who].token, LACK)
+        Queue(self.workspace).interrupt(self.owners[who].token)
+
+    def waits(self):
+        return self.leases.any_waits()
+
+    def unavailable(self):
+        Queue(self.workspace).fail_waiting(UnavailableError("No worker."))
+
+    def delete(self):
+        self.workspace.delete_dataset(self.dataset.id)
+
+    def shown(self):
+        return [f"{name} {self.state(self.row(each))}" for name, each in self.ids.items()]
+
+    def state(self, row):
+        if row is None:
+            return "is gone"
+        done = f", {row.done} done" if getattr(row, "done", 0) else ""
+        why = f" ({row.error})" if row.error else ""
+        return f"{row.state}{', cancelling' * row.cancelling}{done}{why}"
 
 
-class Questions(Jobs):
-    def __init__(self, workspace, dataset):
-        self.leases, self.asked = Explanations(workspace), {}
+class Questions(Work):
+    def store(self):
+        return Explanations(self.workspace)
 
-    def add(self):
-        asked = Asked("run-1", "007", "01", ("term", "sentence", "a", "b")[len(self.asked)])
-        self.asked[asked.id] = asked
-        return self.leases.ask(asked)
-
-    def again(self, row_id):
-        self.leases.ask(self.asked[row_id])
+    def asked(self, name):
+        return Asked("run-1", "007", "01", LEVELS["abcd".index(name)])
 
     def row(self, row_id):
-        return self.leases.find(self.asked[row_id])
+        return self.leases.find(self.asked(self.name(row_id)))
 
-    def progress(self, row_id, owner):
-        self.leases.progress(row_id, owner, 3, 10)
+    def submit(self, name):
+        return self.leases.ask(self.asked(name))
 
-    def progressed(self, row_id):
-        row = self.row(row_id)
-        return (row.done, row.total) == (3, 10)
+    def again(self, name):
+        time.sleep(0.002)
+        self.leases.ask(self.asked(name))
+
+    def progress(self, name, who):
+        self.leases.progress(self.ids[name], self.owners[who], 3, 10)
 
 
-class Grading(Jobs):
-    def __init__(self, workspace, dataset):
-        self.leases, self.workspace, self.dataset = StoredJudges(workspace), workspace, dataset
-        self.again = self.leases.resume
+class Grading(Work):
+    def store(self):
+        return StoredJudges(self.workspace)
 
-    def add(self):
-        name, pairs = f"judge-{len(self.leases.rows())}", [("007", "1"), ("7", "01")]
-        submit_judge(self.workspace, self.dataset.id, name, pairs=pairs)
+    def submit(self, name):
+        submit_judge(self.workspace, self.dataset.id, name, pairs=[("007", "1"), ("7", "01")])
         return name
 
-    progress = progressed = None
+    def progress(self, _name, _who):
+        """What it has graded says how far it is."""
 
 
-@pytest.fixture(params=[Jobs, Questions, Grading])
-def work(request, workspace, stored):
-    return request.param(workspace, stored)
+@pytest.mark.parametrize("kind", [Work, Questions, Grading])
+def test_how_work_lives(kind, workspace, make_dataset, make_run, monkeypatch, approved):
+    said = []
+    for life, steps in LIVES.items():
+        dataset = make_dataset()
+        workspace.save_dataset(dataset)
+        workspace.save_run(make_run(dataset))
+        work, lines = kind(workspace, dataset), []
+        for step in steps.split("; "):
+            verb, *words = step.split()
+            late = STALE_SECONDS + 1 if verb == "late" else 0.0
+            told = None
+            with clock_moved(monkeypatch, late):
+                try:
+                    told = None if late else getattr(work, verb)(*words)
+                except StoreError as refused:
+                    told = f"refused: {refused}"
+                shown = ", ".join(work.shown())
+            lines.append(f"{step}{'' if told is None else f' → {told}'}: {shown}")
+        said.append((life, "\n".join(lines)))
+        with suppress(StoreError):
+            workspace.delete_dataset(dataset.id)
+    approved(f"store/{kind.__name__.lower()}", table(said))
 
 
 @pytest.fixture
 def me():
     return Owner()
-
-
-def test_work_waits_runs_and_ends(work, me):
-    row_id = work.add()
-    assert work.row(row_id).state == "queued"
-    assert work.leases.any_waits()
-    claimed = work.leases.claim(me)
-    assert (claimed.id, claimed.state) == (row_id, "running")
-    assert work.leases.claim(Owner()) is None and not work.leases.any_waits()
-    assert work.leases.beat(row_id, me)
-    if work.progress:
-        work.progress(row_id, me)
-        assert work.progressed(row_id)
-    assert work.leases.finish(row_id, me, "done")
-    assert (work.row(row_id).state, work.row(row_id).error) == ("done", None)
-
-
-def test_the_longest_wait_comes_first(work):
-    ids = [work.add() for _ in range(3)]
-    work.leases.cancel(ids[0])
-    time.sleep(0.002)
-    work.again(ids[0])
-    assert [work.leases.claim(Owner()).id for _ in ids] == [ids[1], ids[2], ids[0]]
-    assert work.leases.claim(Owner()) is None
-
-
-def test_what_waits_is_cancelled_at_once_and_what_runs_is_asked_to_stop(work, me):
-    runs, waits = work.add(), work.add()
-    work.leases.claim(me)
-    assert work.leases.beat(runs, me)
-    for _again in range(2):
-        work.leases.cancel(runs)
-        work.leases.cancel(waits)
-    assert (work.row(waits).state, work.row(waits).cancelling) == ("cancelled", False)
-    assert (work.row(runs).state, work.row(runs).cancelling) == ("running", True)
-    assert not work.leases.beat(runs, me)
-    work.leases.finish(runs, me, "cancelled")
-    assert (work.row(runs).state, work.row(runs).cancelling) == ("cancelled", False)
-    assert work.leases.claim(me) is None
-
-
-@pytest.mark.parametrize("state", ["failed", "cancelled", "interrupted"])
-def test_what_stopped_can_be_queued_again(work, me, state):
-    row_id = work.add()
-    work.leases.claim(me)
-    work.leases.cancel(row_id)
-    work.leases.finish(row_id, me, state, LACK)
-    error = work.row(row_id).error
-    assert (error.template, error.remedy, error.params) == (LACK.template, LACK.remedy, LACK.params)
-    assert str(error) == "No model 'x'. Give a folder, not 'x'."
-    work.again(row_id)
-    row = work.row(row_id)
-    assert (row.state, row.error, row.cancelling) == ("queued", None, False)
-    assert work.leases.beat(work.leases.claim(me).id, me), "nobody asked it to stop since"
-
-
-def test_a_cancel_that_the_worker_did_not_live_to_see_still_counts(work, workspace, me):
-    row_id, other = work.add(), work.add()
-    for each in (row_id, other):
-        assert work.leases.claim(me).id == each
-    work.leases.cancel(row_id)
-    Queue(workspace).interrupt(me.token, LACK)
-    Queue(workspace).interrupt(me.token)
-    assert [(work.row(each).state, work.row(each).cancelling) for each in (row_id, other)] == [
-        ("cancelled", False), ("interrupted", False)
-    ]  # fmt: skip
-    assert work.row(other).error.template == LACK.template, "written off for a reason"
-    assert not work.leases.beat(row_id, me)
-    assert work.row(row_id).state == "cancelled"
-    # It was only suspended: it goes on where it was.
-    assert work.leases.beat(other, me)
-    assert (work.row(other).state, work.row(other).error) == ("running", None)
-    # The cancel was for the run that ended: what is resumed goes on.
-    work.again(row_id)
-    assert work.leases.beat(work.leases.claim(me).id, me)
-
-
-def test_what_is_done_or_under_way_is_not_run_again(work, me):
-    row_id = work.add()
-    work.leases.claim(me)
-    if work.progress:
-        work.progress(row_id, me)
-        work.again(row_id)
-        assert work.row(row_id).state == "running" and work.progressed(row_id)
-    work.leases.finish(row_id, me, "done")
-    if not isinstance(work, Grading):
-        work.again(row_id)
-    work.leases.cancel(row_id)
-    assert work.row(row_id).state == "done"
-    assert work.leases.claim(me) is None
-
-
-def test_a_worker_that_was_written_off_and_replaced_changes_nothing_any_more(work, monkeypatch, me):
-    row_id, took_over = work.add(), Owner()
-    work.leases.claim(me)
-    with clock_moved(monkeypatch, STALE_SECONDS + 1):
-        assert work.row(row_id).state == "interrupted"
-    work.again(row_id)
-    assert not work.leases.beat(row_id, me)
-    work.leases.claim(took_over)
-    if work.progress:
-        work.progress(row_id, me)
-        assert not work.progressed(row_id)
-    assert not work.leases.finish(row_id, me, "failed")
-    assert not work.leases.beat(row_id, me)
-    assert work.row(row_id).state == "running"
-    assert work.leases.beat(row_id, took_over)
-
-
-@pytest.mark.parametrize("host", [None, "another-machine"])
-def test_a_silent_worker_is_written_off_and_a_live_one_is_not(work, monkeypatch, me, host):
-    row_id = work.add()
-    owner = me if host is None else replace(me, host=host, pid=2**22 + 1)
-    work.leases.claim(owner)
-    assert work.row(row_id).state == "running"
-    with clock_moved(monkeypatch, STALE_SECONDS + 1):
-        assert work.row(row_id).state == "interrupted"
-    assert work.leases.beat(row_id, owner)
-    assert work.row(row_id).state == "running"
-
-
-def test_when_no_worker_can_be_had_what_waits_fails(work, workspace):
-    runs, waits = work.add(), work.add()
-    work.leases.claim(Owner())
-    Queue(workspace).fail_waiting(UnavailableError("No worker."))
-    assert work.row(runs).state == "running"
-    assert (work.row(waits).state, str(work.row(waits).error)) == ("failed", "No worker.")
-
-
-def test_it_goes_with_what_it_is_of(work, workspace, stored, me):
-    row_id = work.add()
-    work.leases.claim(me)
-    workspace.delete_dataset(stored.id)
-    assert not work.leases.beat(row_id, me)
-    assert not work.leases.finish(row_id, me, "done")
-    with pytest.raises(StoreError, match=f"no data set '{stored.id}'|no run 'run-1'"):
-        work.add()
 
 
 # Who lives.
