@@ -1,8 +1,8 @@
 """What a person is asked, what was refused, and what is drawn once it is opened."""
 
-from unittest.mock import Mock
-
 import pytest
+import streamlit as st
+from streamlit.runtime.context import StreamlitTheme
 
 from rankdash.charts.style import INKS
 from rankdash.errors import DataError
@@ -56,7 +56,7 @@ def test_a_folded_part_is_made_once_it_is_opened(paper, opened):
 
 @pytest.mark.parametrize(("theme", "ink"), [("dark", "dark"), ("light", "light"), (None, "light")])
 def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
-    monkeypatch.setattr(plotly_chart, "st", Mock(**{"context.theme.type": theme}))
+    monkeypatch.setattr(type(st.context), "theme", StreamlitTheme({"type": theme}))
     assert plotly_chart.ink() is INKS[ink]
 
 

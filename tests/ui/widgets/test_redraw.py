@@ -1,6 +1,6 @@
 """Whose script is asked to run again when somebody else changed a name."""
 
-from unittest.mock import Mock
+from dataclasses import dataclass
 
 import pytest
 
@@ -27,13 +27,24 @@ class Session:
         self.asked.append(state)
 
 
+class Tabs(dict):
+    """Streamlit's runtime: id → session, of those with a tab."""
+
+    get_app_session = dict.get
+
+    def get_instance(self):
+        return self
+
+
+@dataclass
+class Context:
+    session_id: str
+
+
 @pytest.fixture
 def sessions(monkeypatch):
-    """Id → session, of those with a tab."""
-    tabs = {}
-    monkeypatch.setattr(
-        redraw, "runtime", Mock(**{"get_instance.return_value.get_app_session": tabs.get})
-    )
+    tabs = Tabs()
+    monkeypatch.setattr(redraw, "runtime", tabs)
     # What other tests left is forgotten, as it has no tab.
     redraw.draw_again({}, set())
     return tabs
@@ -44,7 +55,7 @@ def opened(sessions, monkeypatch):
     """Opens a tab that shows a data set; returns its session."""
 
     def tab(key, dataset_id, names=BEFORE):
-        monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: Mock(session_id=key))
+        monkeypatch.setattr(redraw, "get_script_run_ctx", lambda: Context(key))
         redraw.shows(dataset_id, names)
         return sessions.setdefault(key, Session())
 
