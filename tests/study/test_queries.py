@@ -106,3 +106,12 @@ def test_what_a_system_says_of_documents_is_of_their_rows_in_its_list():
     assert queries.Text("A title", None).whole == "A title"
     assert queries.Text("A title", "words").whole == "A title words"
     assert queries.depth_shown(of) == 20
+
+
+@pytest.mark.parametrize(("metric", "unlabelled"), [("ndcg", 1), ("mrr", 0)])
+def test_a_document_without_a_label_is_above_one_that_counts_for_the_metric(metric, unlabelled):
+    """Below the threshold a label counts for a graded metric, and for no other."""
+    rules = Conventions(threshold=2.0)
+    of = alone("ahb", "bha", labels={"a": 1.0, "b": 2.0}, metric=metric, conventions=rules)
+    _said, _lacking, blame = why(of, of.challengers[0], "q")
+    assert blame.unlabelled == unlabelled

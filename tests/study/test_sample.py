@@ -2,6 +2,7 @@
 numbers."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from rankdash.study.systems import FIRST_STAGE, Money
 from tests.approved import table
 from tests.sets import SAMPLE
 from tests.study.builders import changed, ranking, study_on, timed, together, without
-from tests.study.parts import QUERIES, all_of, study
+from tests.study.parts import QUERIES, all_of, brief, result, study, why
 
 SAMPLES = {"en": SAMPLE, "zh": SAMPLE.with_name("helpcentre_zh")}
 
@@ -89,4 +90,7 @@ def made_up() -> dict[str, Study]:
 def test_numbers_of_made_up_lists_are_as_approved(approved):
     approved("study/made_up", table(all_of(study(), every=True, query_id=QUERIES)))
     for metric, of in made_up().items():
-        approved(f"study/made_up.{metric}", table(all_of(of)))
+        changed = {f"why {each}": partial(why, challenger=of.challengers[0], query_id=each)
+                   for each in QUERIES}  # fmt: skip
+        said = {name: result(part, of, brief) for name, part in changed.items() if of.has_reasons}
+        approved(f"study/made_up.{metric}", table(all_of(of) | said))
