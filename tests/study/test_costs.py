@@ -19,7 +19,7 @@ from rankdash.study.costs import choices, equal_recall, listwise, system_of
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Price, Searches
 from rankdash.value.price_list import ListedPrice, shipped
@@ -262,35 +262,30 @@ def test_bills_are_as_approved(approved):
     approved("study/bills", table(cases))
 
 
-def lists_of(rows: list[tuple[str, float, float]]) -> Run:
-    """A run with (state, pairs, tokens) of each query, over lists of ten documents."""
-    ids, docs = [f"q{place}" for place in range(len(rows))], [f"d{place}" for place in range(10)]
-    rows_ = pd.DataFrame(rows, columns=["state", "pairs", "tokens"]).assign(query_id=ids)
-    return Run("r", "run", "d", ranking(dict.fromkeys(ids, docs)), "bm25", rows_)
+def loads() -> dict[str, str]:
+    """What the mean search of a run sends: a query has 10 tokens by its text, a document 50."""
+    nan, each = math.nan, Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
+    found = {}
+    for name, rows in {
+        "40 tokens for each pair": [("done", 2, 80), ("done", 4, 160)],
+        "a query that failed sends nothing that counts": [("done", 2, 80), ("failed", nan, nan)],
+        "tokens that nobody counted": [("done", 2, 80), ("done", 8, nan)],
+        "a pair has no fewer tokens than its query": [("done", 2, 12)],
+        "no tokens": [("done", 2, nan)],
+        "no pairs": [("done", nan, nan)],
+        "all failed": [("failed", nan, nan)],
+        "the first stage sends its whole lists": None,
+    }.items():
+        frame = pd.DataFrame(rows or [("done", 2, 80)], columns=["state", "pairs", "tokens"])
+        ids = [f"q{place}" for place in range(len(frame))]
+        lists = ranking(dict.fromkeys(ids, "0123456789"))
+        run = Run("r", "run", "d", lists, "bm25", frame.assign(query_id=ids))
+        found[name] = sent(load_of(lists, rows and run, each))
+    return found
 
 
-@pytest.mark.parametrize(
-    ("rows", "load", "estimated"),
-    [
-        # 40 tokens for each pair: 10 of the query, as the texts say, and 30 of the document.
-        ([("done", 2, 80), ("done", 4, 160)], Load(10, 3, 30), False),
-        # A query that failed sends nothing that counts.
-        ([("done", 2, 80), ("failed", math.nan, math.nan)], Load(10, 2, 30), False),
-        # One whose tokens nobody counted says nothing of how many a pair has.
-        ([("done", 2, 80), ("done", 8, math.nan)], Load(10, 5, 30), False),
-        # A pair never has fewer tokens than its query.
-        ([("done", 2, 12)], Load(6, 2, 0), False),
-        ([("done", 2, math.nan)], Load(10, 2, 50), True),
-        ([("done", math.nan, math.nan)], Load(10, 10, 50), True),
-        ([("failed", math.nan, math.nan)], Load(10, 10, 50), True),
-        # The first stage would send its whole lists.
-        (None, Load(10, 10, 50), True),
-    ],
-)
-def test_what_the_mean_search_of_a_run_sends(rows, load, estimated):
-    each = Searches(np.full(3, 10.0), np.full(30, 50.0), np.full(3, 10))
-    run = lists_of(rows or [("done", 2, 80)])
-    assert load_of(run.ranking, rows and run, each) == MeasuredLoad(load, estimated)
+def test_loads_are_as_approved(approved):
+    approved("study/loads", table(loads()))
 
 
 @pytest.mark.parametrize(
@@ -404,24 +399,13 @@ def test_options_are_as_approved(approved):
     approved("study/options", table(cases))
 
 
-def test_what_was_not_timed_is_unknown_and_the_first_stage_adds_no_latency():
+def test_scores_of_lists_depend_on_which_documents_were_scored_together():
+    kinds = {"llm-listwise": True, "cascade": True, combining.KIND: True, "bm25": False}
+    assert {kind: listwise(two(Money(), reranker=kind), "small") for kind in kinds} == kinds
     levels = (served(50.0, 500.0),)
     study = two(Money(), levels=levels)
-    assert waiting(study, FIRST_STAGE) == Waiting(0.0, 0.0)
-    assert waiting(study, "small").levels == levels
     untimed = study_on(study.dataset, timed(study.run("small"), math.nan))
     assert waiting(untimed, "small") == Waiting(None, None, levels)
-    assert bill(study, FIRST_STAGE) is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "together"),
-    [("llm-listwise", True), ("cascade", True), (combining.KIND, True), ("bm25", False)],
-)
-def test_scores_of_lists_depend_on_which_documents_were_scored_together(kind, together):
-    study = two(Money(), reranker=kind)
-    assert listwise(study, "small") is together
-    assert listwise(study, FIRST_STAGE) is False
 
 
 def test_every_way_of_pricing_says_one_amount_on_every_surface():
