@@ -171,9 +171,19 @@ def reversed_(loaded: Loaded) -> Run:
     return run_from_ranking("new", loaded.dataset.id, ranking(lists), "new.trec")
 
 
+# What is checked here does not depend on the last digit of an interval.
+FEW = StatisticsSettings(resamples=1000)
+
+
 def compared(loaded: Loaded, *runs: Run, **given: object) -> Study:
-    usual = {"metric": "mrr", "others": (), "check": loaded.report}
+    usual = {"metric": "mrr", "others": (), "check": loaded.report, "statistics": FEW}
     return study_on(loaded.dataset, *runs, **(usual | given))
+
+
+def on(before: Sequence[int], after: Sequence[int], kinds: Sequence[str] = (), **given) -> Study:
+    """Ranks of the one relevant document of each query."""
+    loaded = rows(before, kinds=kinds)
+    return compared(loaded, moved(loaded, after), **given)
 
 
 # What is found, as text.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rankdash.analysis.statistics.settings import RULE_OF_THUMB, StatisticsSettings
+from rankdash.analysis.statistics.settings import RULE_OF_THUMB
 from rankdash.findings import Finding
 from rankdash.metrics import Conventions
 from rankdash.ranking.measured import Measured
@@ -20,11 +20,13 @@ from rankdash.words.caveats import line, lines
 from tests.approved import table
 from tests.study.builders import (
     DOCS,
+    FEW,
     FLAT,
     TOP,
     changed,
     compared,
     moved,
+    on,
     ranking,
     reversed_,
     rows,
@@ -34,8 +36,7 @@ from tests.study.builders import (
     together,
 )  # fmt: skip
 
-RULE = StatisticsSettings(worthwhile=RULE_OF_THUMB)
-FEW = StatisticsSettings(resamples=1000)
+RULE = replace(FEW, worthwhile=RULE_OF_THUMB)
 
 
 def told(of: Study, *codes: str) -> str:
@@ -50,12 +51,6 @@ def told(of: Study, *codes: str) -> str:
     for system, known in of.systems.items():
         text = text.replace(system, known.name) if system != FIRST_STAGE else text
     return text
-
-
-def on(before: Sequence[int], after: Sequence[int], kinds: Sequence[str] = (), **given) -> Study:
-    """Ranks of the one relevant document of each query."""
-    loaded = rows(before, kinds=kinds)
-    return compared(loaded, moved(loaded, after), **given)
 
 
 def unlabelled(lacking: int, queries: int = 10, **given: object) -> Study:
@@ -131,7 +126,7 @@ def falling(queries: int) -> Study:
     lists = {query: run.ranking.documents_of(query)[0] for query in run.ranking.query_ids}
     lists = {query: docs[:-1] if query in gone else docs for query, docs in lists.items()}
     return compared(loaded, replace(run, ranking=ranking(lists)),
-                    statistics=StatisticsSettings(tie_band=0.01))  # fmt: skip
+                    statistics=replace(FEW, tie_band=0.01))  # fmt: skip
 
 
 def turning(*groups: tuple[int, int, int], whole: int = 60) -> Study:
@@ -140,7 +135,7 @@ def turning(*groups: tuple[int, int, int], whole: int = 60) -> Study:
     for place, (size, was, now) in enumerate(groups):
         before, after = before + [was] * size, after + [now] * size
         kinds += [f"kind {place}"] * size
-    return on(before, after, kinds, statistics=FEW)
+    return on(before, after, kinds)
 
 
 def difficult(named: bool) -> Study:

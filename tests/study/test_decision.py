@@ -1,17 +1,13 @@
 """What a decision rests on and the next step, each rule from both sides of where it turns."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
 
 import pytest
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.findings import Finding
-from rankdash.loading import Loaded
-from rankdash.ranking.ranking import Run
 from rankdash.study.decision import Decision, decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
@@ -23,12 +19,14 @@ from rankdash.words.decision import gaps, next_step
 from rankdash.words.money import month
 from tests.approved import table
 from tests.study.builders import (
+    FEW,
     FLAT,
     TOP,
     changed,
     compared,
     keeping,
     moved,
+    on,
     ranking,
     reversed_,
     rows,
@@ -38,12 +36,6 @@ from tests.study.builders import (
 )
 
 VALUE = Assumptions(value_per_search=1.0)
-# No rule here depends on the last digit of an interval.
-FEW = StatisticsSettings(resamples=1000)
-
-
-def study(loaded: Loaded, *runs: Run, **given: object) -> Study:
-    return compared(loaded, *runs, **({"statistics": FEW} | given))
 
 
 def decided(of: Study) -> Decision:
@@ -55,16 +47,10 @@ def listed(amount: float = 0.001, currency: str = "USD") -> ListedPrice:
     return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
 
 
-def on(before: Sequence[int], after: Sequence[int], kinds: Sequence[str] = (), **given) -> Study:
-    """Ranks of the one relevant document of each query."""
-    loaded = rows(before, kinds=kinds)
-    return study(loaded, moved(loaded, after), **given)
-
-
 @cache
 def _gaining(ms: float) -> Study:
     loaded = rows(FLAT)
-    return study(loaded, timed(moved(loaded, TOP), ms), cache=keeping())
+    return compared(loaded, timed(moved(loaded, TOP), ms), cache=keeping())
 
 
 def gaining(money: Money | None = None, ms: float = 40.0) -> Study:
@@ -83,25 +69,25 @@ def suspect(warned: bool) -> Study:
     loaded = rows(FLAT)
     finding = Finding("warning", "label_direction", "Labels look reversed.")
     report = replace(loaded.report, findings=(*loaded.report.findings, *[finding] * warned))
-    return study(loaded, moved(loaded, TOP), check=report)
+    return compared(loaded, moved(loaded, TOP), check=report)
 
 
 def made_here(dear: bool) -> Study:
     loaded = rows(FLAT, scores=False)
-    of = study(loaded, moved(loaded, TOP))
+    of = compared(loaded, moved(loaded, TOP))
     return replace(of, money=priced(listed(1e6), of=of.challengers[0])) if dear else of
 
 
 def failed_first() -> Study:
     loaded = rows([1] * 3 + [4] * 9)
-    return study(loaded, without(moved(loaded, [1, 2, 3] + [1] * 9), ["q0"]))
+    return compared(loaded, without(moved(loaded, [1, 2, 3] + [1] * 9), ["q0"]))
 
 
 def lone_kind(failed: bool) -> Study:
     """The one query of the second kind is all that makes two kinds."""
     loaded = rows([3] * 11, kinds=["a"] * 10 + ["b"])
     run = moved(loaded, [3] * 11)
-    return study(loaded, without(run, ["q10"]) if failed else run)
+    return compared(loaded, without(run, ["q10"]) if failed else run)
 
 
 def own_column(name: str) -> Study:
@@ -109,7 +95,7 @@ def own_column(name: str) -> Study:
     data = loaded.dataset
     queries = data.queries.rename(columns={"kind": name})
     loaded = replace(loaded, dataset=changed(data, queries=queries))
-    return study(loaded, moved(loaded, [1] * 20 + [2] * 10))
+    return compared(loaded, moved(loaded, [1] * 20 + [2] * 10))
 
 
 def half_labelled(lacking: int) -> Study:
@@ -119,20 +105,20 @@ def half_labelled(lacking: int) -> Study:
     docs = {query: list(first.documents_of(query)[0]) for query in first.query_ids}
     run = moved(loaded, [1] * 10)
     lists = {query: [each[1], each[0], *each[2:]] for query, each in docs.items()}
-    return study(loaded, replace(run, ranking=ranking(lists)))
+    return compared(loaded, replace(run, ranking=ranking(lists)))
 
 
 def one_side_labelled(swapped: bool) -> Study:
     """In its first four the first stage is all labelled, and the challenger not at all."""
     loaded = rows([1] * 10, labelled=dict.fromkeys(range(10), 4))
     run = reversed_(loaded)
-    of = study(loaded, run, cutoff=4)
+    of = compared(loaded, run, cutoff=4)
     return replace(of, baseline=run.id, challengers=(FIRST_STAGE,)) if swapped else of
 
 
 def few_labelled(labelled: int) -> Study:
     loaded = rows(FLAT, labelled=dict.fromkeys(range(labelled, 10), 0))
-    return study(loaded, reversed_(loaded))
+    return compared(loaded, reversed_(loaded))
 
 
 def nothing_in_common() -> Study:
@@ -141,26 +127,26 @@ def nothing_in_common() -> Study:
         without(moved(loaded, [1] * 12, name), [f"q{q}" for q in range(12) if q not in kept])
         for name, kept in (("one", range(6)), ("other", range(6, 12)))
     )
-    return study(loaded, other, one, baseline=one.id, challengers=(other.id,))
+    return compared(loaded, other, one, baseline=one.id, challengers=(other.id,))
 
 
 def not_run(labelled: int) -> Study:
     """Of 60 queries 20 were run."""
     loaded = rows([3] * 60, labelled=dict.fromkeys(range(labelled, 60), 0))
     run = moved(rows([3] * 60), [1] * 4 + [3] * 56)
-    return study(loaded, without(run, [f"q{q}" for q in range(20, 60)], "skipped"))
+    return compared(loaded, without(run, [f"q{q}" for q in range(20, 60)], "skipped"))
 
 
 def partly_labelled(**given: object) -> Study:
     """Of ten queries, two have no label at all and one has none of its relevant document."""
     loaded = rows([1] * 9 + [6], labelled={0: 0, 1: 0, 9: 5})
-    return study(loaded, reversed_(loaded), **given)
+    return compared(loaded, reversed_(loaded), **given)
 
 
 def unlabelled_first(metric: str) -> Study:
     """Of the first query both rank the same five documents without a label."""
     loaded = rows(FLAT, labelled={0: 5})
-    return study(loaded, moved(loaded, TOP), metric=metric)
+    return compared(loaded, moved(loaded, TOP), metric=metric)
 
 
 # From rank 2 to 1 in four queries and to 10 in five: -5 % of the mean.

@@ -12,7 +12,7 @@ from rankdash.ranking.ranking import Run
 from rankdash.reporting.leaderboard import lines, notes
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study import leaderboard as board_of
-from rankdash.study.leaderboard import standings, usual_axis
+from rankdash.study.leaderboard import best_challenger, standings, usual_axis
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.billing import Price
@@ -130,6 +130,7 @@ def test_the_table_is_made_once_and_each_system_billed_once(monkeypatch):
     of = study(run("fast", 2), run("slow", 3))
     assert standings(of) is standings(of)
     assert sorted(billed) == sorted(of.chosen)
+    assert (best_challenger(of), best_challenger(study())) == ("fast", None)
     # Other prices make another study.
     assert standings(replace(of, money=Money())) is not standings(of)
 
