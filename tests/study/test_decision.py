@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 
-import pytest
-
 from rankdash.findings import Finding
 from rankdash.study.decision import Decision, decision
 from rankdash.study.study import Study
@@ -14,9 +12,7 @@ from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Price
 from rankdash.value.price_list import ListedPrice, shipped
-from rankdash.words.costs import MoneyContext, headline
 from rankdash.words.decision import gaps, next_step
-from rankdash.words.money import month
 from tests.approved import table
 from tests.study.builders import (
     FEW,
@@ -236,35 +232,3 @@ def told(of: Study) -> str:
 
 def test_decisions_are_as_approved(approved):
     approved("study/decision", table((name, told(of)) for name, of in cases().items()))
-
-
-def test_an_assumption_is_left_at_its_default_only_where_it_counts():
-    def names(**given: float) -> set[str]:
-        of = gaining(Money.of(given, prices={"run": listed()}))
-        return {each.name for each in decided(of).defaults}
-
-    always = {
-        *("searches_per_day", "traffic_share", "value_per_search", "elasticity"),
-        *("setup_cost", "monthly_cost", "latency_target_ms"),
-    }
-    assert names() == always
-    assert names(value_per_search=1.0) == always - {"value_per_search"}
-    assert names(passages=5.0) == always | {"passage_tokens", "llm_price"}
-    assert names(passages=5.0, llm_price=1.0) == always | {"passage_tokens"}
-    assert names(ticket_share=0.1) == always | {"ticket_cost"}
-    assert names(seconds_saved=5.0) == always | {"hourly_wage"}
-    assert names(loss_per_100_ms=0.01) == always
-
-
-@pytest.mark.parametrize(("upkeep", "said"), [(0.0, "it brings nothing"), (9.0, "its upkeep")])
-def test_why_no_price_is_low_enough_names_an_upkeep_only_if_there_is_one(upkeep, said):
-    """Without upkeep the change falls; with it, the gain is less than the upkeep."""
-    of = on(*EVEN) if not upkeep else on([3] * 40, [1] * 3 + [3] * 37)
-    given = frozenset({"value_per_search"})
-    money = Money(Assumptions(value_per_search=1e-6, monthly_cost=upkeep), given=given)
-    choice = decided(replace(of, money=money)).choice
-    context = MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "first", month(), str)
-    text = headline(context, choice, money.assumptions)
-    assert text.startswith("**Not proven that")
-    [sentence] = [each for each in text.split(". ") if "o price" in each]
-    assert said in sentence and ("upkeep" in sentence) is (upkeep > 0)

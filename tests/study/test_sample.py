@@ -22,7 +22,7 @@ from rankdash.study.systems import FIRST_STAGE, Money
 from tests.approved import table
 from tests.sets import SAMPLE
 from tests.study.builders import changed, ranking, study_on, timed, together, without
-from tests.study.parts import QUERIES, all_of, brief, result, study, why
+from tests.study.parts import QUERIES, all_of, brief, judge, result, study, why
 
 SAMPLES = {"en": SAMPLE, "zh": SAMPLE.with_name("helpcentre_zh")}
 
@@ -64,10 +64,10 @@ def sample(language: str) -> tuple[Study, Judgements]:
 
 @pytest.mark.parametrize("language", SAMPLES)
 def test_numbers_of_the_sample_are_as_approved(approved, language):
-    of, judge = sample(language)
+    of, judged = sample(language)
     queries = of.dataset.candidates.query_ids[[1, 4]].tolist()
     docs = list(of.dataset.candidates.documents_of(queries[0])[0][:2])
-    found = all_of(of, query_id=queries, doc_ids=[docs], judge=[judge])
+    found = all_of(of, query_id=queries, doc_ids=[docs], judge=[judged])
     approved(f"study/sample.{language}", table(found))
 
 
@@ -81,6 +81,7 @@ def made_up() -> dict[str, Study]:
     return {
         "err": replace(of, metric="err", conventions=Conventions.trec_eval(), **back),
         "mrr": replace(of, metric="mrr", conventions=strict, statistics=rules, money=None),
+        "judge": replace(of, judge=judge(1), challengers=(one,)),
         "judged": replace(of, metric="judged", cutoff=2),
         "precision": replace(of, metric="precision", challengers=(one,), others=()),
         "map": replace(of, metric="map", baseline=one, challengers=(FIRST_STAGE, both)),

@@ -1,8 +1,6 @@
 """Rule × surface: whatever says a number of a comparison says that of the study, to the last digit
 or as it rounds it, under names that are markup, formulas and separators."""
 
-import csv
-import io
 import json
 import random
 import re
@@ -16,17 +14,15 @@ import rankdash as rd
 from rankdash.analysis.statistics.gate import settings_at
 from rankdash.cli import main
 from rankdash.loading import load
-from rankdash.readers import Source, sources_at
+from rankdash.readers import sources_at
 from rankdash.readers.formats import delimited
 from rankdash.readers.formats import trec as read_trec
-from rankdash.reporting.exports.tables import cells
-from rankdash.reporting.exports.zip_file import run_file
-from rankdash.study import costs, latency
+from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
 from tests.surfaces.case import SPEC
 from tests.surfaces.conftest import without_charts
-from tests.surfaces.reading import Page, assert_same
+from tests.surfaces.reading import Page
 from tests.surfaces.shown import (
     RULES,
     SURFACES,
@@ -35,8 +31,6 @@ from tests.surfaces.shown import (
     evaluate,
     existing,
     expected,
-    files_of,
-    study_of,
     timings,
 )
 
@@ -259,90 +253,3 @@ def test_with_many_queries_every_surface_takes_as_many_resamples(tmp_path):
     ):
         for name in ("mean", "delta", "delta_low", "delta_high", "p"):
             assert row[name] == told["comparisons"][1][name]
-
-
-# --- exports --------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def files(case) -> dict[str, bytes]:
-    return files_of(study_of(case, RULES[0], case.runs))
-
-
-def test_every_query_has_its_change_outcome_reason_and_latency(case, files):
-    study = case.study
-    rows = pd.DataFrame(json.loads(files["queries.json"])["rows"])
-    for system in study.chosen:
-        own, run = rows[rows["system_id"] == system].set_index("query_id"), study.run(system)
-        if run is not None:
-            timed = run.queries.set_index("query_id")["latency_ms"].reindex(own.index)
-            assert_same(own["latency_ms"].astype(float), timed)
-        if system == study.baseline:
-            continue
-        assert list(own["reason"]) == list(study.reasons(system)["reason"].reindex(own.index))
-        for spec in study.specs:
-            pairs = study.pairs(system, spec).set_index("query_id").reindex(own.index)
-            assert_same(own[f"{spec}.delta"].astype(float), pairs["delta"])
-            if f"{spec}.outcome" in own:
-                row, counts = (
-                    study.comparison.row(system, spec),
-                    own[f"{spec}.outcome"].value_counts(),
-                )
-                out = study.comparison.left_out(system, spec)
-                tally = {each: row[each] for each in ("helped", "same", "hurt")} | dict(out)
-                assert {each: counts.get(each, 0) for each in tally} == tally
-
-
-def test_tables_for_a_text_and_for_a_paper_have_every_row(case, files):
-    study, frame = case.study, case.study.comparison.frame
-    rows = [
-        re.split(r" (?<!\\)\| ", line[2:-2])
-        for line in files["summary.md"].decode().splitlines()
-        if line.startswith("| ")
-    ]
-    plain = [[re.sub(r"\\(.)", r"\1", cell) for cell in row] for row in rows]
-    for _at, row in frame.iterrows():
-        assert [study.name(row["system"]), *cells(row, study.comparison)] in plain
-    tex = files["summary.tex"].decode().replace(r"\textbar{}", "|")
-    # Commands, and mathematics for what is none.
-    tex = re.sub(r"\\(.)", r"\1", re.sub(r"\$([<>])\$|\$\^\{(\*)\}\$", r"\1\2", tex))
-    for system in study.chosen:
-        (line,) = (each for each in tex.splitlines() if each.startswith(f"{study.name(system)} &"))
-        means = [float(each) for each in re.findall(r"(\d\.\d{4})", line)]
-        assert_same(
-            means, [float(f"{mean:.4f}") for mean in frame[frame["system"] == system]["mean"]]
-        )
-
-
-def test_the_calculation_has_every_figure(case, files):
-    rows = list(csv.reader(io.StringIO(files["cost.csv"].decode("utf-8-sig"))))
-    for choice in costs.choices(case.study):
-        own = [row[2:5] for row in rows if len(row) == 6 and row[0].lstrip("'") == choice.name]
-        came = choice.came
-        months = (came.cost_per_month, came.value_per_month, came.net_per_month)
-        wanted = [
-            [
-                "" if each is None else f"{each:.10g}"
-                for each in (found.value, found.low, found.high)
-            ]
-            for found in (came.cost_per_thousand, *months)
-        ]
-        assert own and own[: len(wanted)] == wanted[: len(own)]
-
-
-def test_rankings_and_labels_read_again_give_the_same_numbers(case, files):
-    """Also where scores are tied: the file has the order that the numbers were made with."""
-    study = case.study
-    for system in study.chosen:
-        again = load([Source("qrels.txt", files["trec/qrels.txt"]),
-                      Source("again.run", files[run_file(study, system)])])  # fmt: skip
-        read = Study.on(
-            study.spec, dataset=again.dataset, systems=systems_of(again.dataset, ()),
-            baseline=FIRST_STAGE, challengers=(),
-        )  # fmt: skip
-        found, values = study.evaluations[system], read.evaluations[FIRST_STAGE]
-        for spec in study.specs:
-            one = pd.Series(found.column(spec), index=found.query_ids)
-            one = one.drop(list(study.excluded(system)))
-            other = pd.Series(values.column(spec), index=values.query_ids)
-            assert_same(other.reindex(one.index), one)
