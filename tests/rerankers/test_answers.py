@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from rankdash.errors import SettingError
 from rankdash.rerankers.judging.addressed import addresses_judge
 from rankdash.rerankers.judging.judge import Judge
@@ -14,6 +12,7 @@ from rankdash.rerankers.remote.call_settings import check_url
 from rankdash.rerankers.remote.estimates import text_tokens
 from tests.approved import table
 from tests.rerankers.models import ask, prepared
+from tests.results import results, several
 
 # A megabyte is read like anything else, and in no more time.
 NUMBERS = [
@@ -120,20 +119,10 @@ def test_what_a_model_writes_is_read_or_quoted_and_never_taken_for_a_zero(server
     approved("rerankers/answers", table(texts))
 
 
-@pytest.mark.parametrize(
-    ("read", "given", "value"),
-    [
-        (log_odds, {"Yes": -0.5, " yes": -2, "▁YES": -4, "No": -1.5, "no.": -3, "M": 0}, 1.0244),
-        *zip([log_odds] * 5, YES_OR_NO, [2.3, 4.9, -4.9, math.nan, math.nan], strict=True),
-        (expected_grade, {"4": math.log(0.5), " 2": math.log(0.25), "x": -1.0}, 10 / 3),
-        (expected_grade, {"5": -0.1, "no": -1}, math.nan),
-        *zip(
-            [text_tokens] * 4,
-            ["", "abcdefgh", "退货单号", "ab cd退货单号"],
-            [0, 2, 3, 4.25],
-            strict=True,
-        ),
-    ],
-)
-def test_numbers_of_probabilities_and_texts(read, given, value):
-    assert read(given) == pytest.approx(value, rel=1e-3, nan_ok=True)
+def test_numbers_of_probabilities_and_texts(approved):
+    counts = {"Yes": -0.5, " yes": -2, "▁YES": -4, "No": -1.5, "no.": -3, "M": 0}
+    grades = [{"4": math.log(0.5), " 2": math.log(0.25), "x": -1.0}, {"5": -0.1, "no": -1}]
+    cases = several("log odds of {0}", log_odds, [counts, *YES_OR_NO])
+    cases |= several("the grade expected of {0}", expected_grade, grades)
+    texts = ["", "abcdefgh", "退货单号", "ab cd退货单号"]
+    approved("rerankers/numbers", results(cases | several("tokens of {0!r}", text_tokens, texts)))

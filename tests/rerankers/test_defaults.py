@@ -42,26 +42,20 @@ def knows_all(_model: str) -> float:
 BOTH, ENCODER, LEXICAL = ("bi-encoder", "cross-encoder"), ("bi-encoder",), ("bm25",)
 
 
-@pytest.mark.parametrize(
-    ("query", "document", "unknown", "rerankers", "fused"),
-    [
-        ("return an item", "how to return", lambda model: 0.0, BOTH, False),
-        ("如何退货", "退货说明", lambda model: 0.0, ENCODER, True),
-        # English queries over Chinese documents, and a script that no packaged model knows.
-        (
-            "return an item",
-            "退货说明运费",
-            lambda model: 0.0 if model == E5 else 0.62,
-            ENCODER,
-            True,
-        ),
-        ("return an item", "退货说明运费", lambda model: 0.1001, LEXICAL, False),
-        ("return an item", "退货说明运费", lambda model: 0.1, BOTH, False),
-    ],
-)
-def test_models_that_know_the_tokens_are_preselected(query, document, unknown, rerankers, fused):
-    found = preselection(data_of(query, document), unknown)
-    assert found == Preselection(rerankers, fused, 3)
+def test_models_that_know_the_tokens_are_preselected():
+    english, chinese, across = (
+        data_of(*texts)
+        for texts in (("return an item", "how to return"), ("如何退货", "退货说明"),
+                      ("return an item", "退货说明运费"))
+    )  # fmt: skip
+    assert preselection(english, knows_all) == Preselection(BOTH, False, 3)
+    assert preselection(chinese, knows_all) == Preselection(ENCODER, True, 3)
+    # English queries over Chinese documents, and a script that no packaged model knows.
+    e5 = lambda model: 0.0 if model == E5 else 0.62  # noqa: E731
+    assert preselection(across, e5) == Preselection(ENCODER, True, 3)
+    for unknown, rerankers in ((0.1001, LEXICAL), (0.1, BOTH)):
+        found = preselection(across, lambda model, unknown=unknown: unknown)
+        assert found == Preselection(rerankers, False, 3)
 
 
 def test_a_model_whose_package_is_not_installed_is_not_preselected(monkeypatch):
@@ -96,7 +90,7 @@ def test_the_sample_of_texts_is_spread_over_the_data_set():
     assert texts[0] == "ask 0" and texts[99] == "ask 249"
 
 
-def test_texts_that_take_long_are_sampled():
+def test_texts_that_take_long_are_sampled_but_for_a_few_queries():
     data = data_of("return an item", " ".join(["parcel"] * 400), queries=400, documents=10)
     queries = preselection(data, knows_all).queries
     work = Workload.of(data)
@@ -107,11 +101,8 @@ def test_texts_that_take_long_are_sampled():
     assert seconds(400) > ALL_SECONDS
     assert LEAST_QUERIES <= queries < 400 and queries % 10 == 0
     assert seconds(queries) <= SAMPLE_SECONDS < seconds(queries + 11)
-
-
-def test_a_few_queries_are_reranked_however_long_they_take():
-    data = data_of("return an item", " ".join(["parcel"] * 500), queries=40, documents=200)
-    assert preselection(data, knows_all).queries == LEAST_QUERIES
+    few = data_of("return an item", " ".join(["parcel"] * 500), queries=40, documents=200)
+    assert preselection(few, knows_all).queries == LEAST_QUERIES
 
 
 @pytest.mark.parametrize(("kind", "tokens"), [("cross-encoder", 40 * 45), ("bi-encoder", 8 * 40)])

@@ -48,30 +48,6 @@ def test_sums_are_told_apart_by_what_they_differ_in_relative_to_their_size():
     assert list(of(fuse(flat, Fusion("minmax", (0.3, 0.1, 0.2)))))[:2] == ["b", "a"]
 
 
-@pytest.mark.parametrize("method", ["minmax", "z"])
-def test_documents_below_the_depth_count_as_the_worst_and_do_not_spoil_the_scale(method):
-    deep = Ranking.from_lists([("q", ["a", "b", "c"], [3.0, 1.0, nan])])
-    found = of(fuse([deep, B], Fusion(method)))
-    alone = of(fuse([Ranking.from_lists([("q", ["a", "b"], [3.0, 1.0])]), B], Fusion(method)))
-    assert found == pytest.approx(alone)
-    assert all(math.isfinite(score) for score in found.values())
-
-
-def test_a_list_without_differences_adds_nothing():
-    flat = Ranking.from_lists([("q", ["b", "c"], [7.0, 7.0])])
-    for method in ("minmax", "z"):
-        assert of(fuse([flat, A], Fusion(method)))["a"] == max(
-            of(fuse([flat, A], Fusion(method))).values()
-        )
-        assert of(fuse([flat, A], Fusion(method)))["c"] == 0
-
-
-def test_only_queries_that_every_ranking_has():
-    more = Ranking.from_lists([("p", ["a"], [1.0]), ("q", ["b"], [1.0])])
-    assert list(fuse([more, A], Fusion()).query_ids) == ["q"]
-    assert not len(fuse([A, Ranking.from_lists([("p", ["a"], [1.0])])], Fusion()))
-
-
 # --- the same by a plain implementation -----------------------------------------------------------
 
 

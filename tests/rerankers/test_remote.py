@@ -123,71 +123,50 @@ def test_failures_count_as_a_service_that_has_gone_only_in_a_row(asking):
 # Pauses.
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
-        ({"retry-after": " 2.5 "}, 2.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "0"}, 0.0),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 30.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 30.0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:20:00 GMT"}, 0.0),
-        ({}, None),
-    ],
-)
-def test_a_service_asks_for_seconds_milliseconds_or_a_date_which_all_wait_for(
-    asking, hands, monkeypatch, headers, seconds
-):
-    """What it asks for holds up a request that is made meanwhile too."""
+DATE = "Wed, 21 Oct 2015 07:28:00"
+HEADERS = [
+    {"retry-after-ms": "1500", "retry-after": "9"},
+    {"retry-after-ms": "soon", "retry-after": "9"},
+    *({"retry-after": value} for value in (" 2.5 ", "-3", "0", "inf", "nan", "soon")),
+    *({"retry-after": value} for value in (f"{DATE} GMT", f"{DATE} -0000")),
+    {"retry-after": "Wed, 21 Oct 2015 07:20:00 GMT"},
+    {},
+]
 
-    class Then(datetime):
-        @classmethod
-        def now(cls, zone):
-            return datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
 
+class Then(datetime):
+    """Half a minute before the date."""
+
+    @classmethod
+    def now(cls, zone: object = None) -> datetime:
+        return datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
+
+
+def test_pauses_are_as_approved(asking, server, monkeypatch, approved):
+    """What a service asks for holds up a request that is made meanwhile too."""
     monkeypatch.setattr(client, "datetime", Then)
-    hands.meanwhile = ask = asking({"status": 503, "headers": headers})
-    call = ask().call
-    assert call.retry_wait_s == (seconds or 0.25)
-    assert call.end - call.start == sum(hands.slept)
-    assert (call.attempts, len(hands.slept)) == (2, 1 if seconds is None else 2)
-
-
-def test_all_wait_where_there_is_no_quota(asking, hands):
-    hands.meanwhile = ask = asking({"status": 429})
-    ask()
-    assert hands.slept == [0.25, 0.25]
-
-
-@pytest.mark.parametrize(
-    ("asked", "jitter", "pauses"),
-    [
-        (None, 0.0, [0.25, 0.5, 1, 2, 4, 8, 10, 10]),
-        (None, 1.0, [0.5, 1, 2, 4, 8, 16, 20, 20]),
-        (7.0, 0.0, [7, 7]),
-        (7.0, 1.0, [7.7, 7.7]),
-        (60.0, 0.0, [60]),
-        (3600.0, 1.0, [66]),
-    ],
-)
-def test_pauses_are_those_asked_for_or_twice_as_long_each_time(asking, asked, jitter, pauses):
-    time = HeldClock(jitter)
-    headers = {} if asked is None else {"retry-after": str(asked)}
-    faults = [{"status": 503, "headers": headers}] * len(pauses)
-    assert asking(*faults, time=time, retries=9)().error == ""
-    assert time.slept == pytest.approx(pauses)
-
-
-@pytest.mark.parametrize(("asked", "begun"), [(29, True), (30, False), (40, False)])
-def test_a_pause_as_long_as_what_is_left_is_not_begun(asking, hands, asked, begun):
-    reply = asking({"status": 429, "headers": {"Retry-After": str(asked)}}, total_s=30)()
-    assert (reply.error == "") == begun
-    assert hands.slept == ([29] if begun else [])
+    cases = {}
+    for status, headers in [*((503, headers) for headers in HEADERS), (429, {})]:
+        time = HeldClock()
+        time.meanwhile = ask = asking({"status": status, "headers": headers}, time=time)
+        call = ask().call
+        assert call.end - call.start == sum(time.slept)
+        slept = f"waited {call.retry_wait_s}, slept {time.slept}, {call.attempts} attempts"
+        cases[f"{status} {headers}"] = slept
+    for asked, jitter, tries in ((None, 0.0, 8), (None, 1.0, 8), (7.0, 0.0, 2), (7.0, 1.0, 2),
+                                 (60.0, 0.0, 1), (3600.0, 1.0, 1)):  # fmt: skip
+        time = HeldClock(jitter)
+        headers = {} if asked is None else {"retry-after": str(asked)}
+        faults = [{"status": 503, "headers": headers}] * tries
+        assert asking(*faults, time=time, retries=9)().error == ""
+        cases[f"{asked} s asked for, jitter {jitter}"] = shown(time.slept)
+    for asked in (29, 30, 40):
+        server.forget()
+        time = HeldClock()
+        faulty = {"status": 429, "headers": {"Retry-After": str(asked)}}
+        reply = asking(faulty, time=time, total_s=30)()
+        cases[f"{asked} of 30 s"] = f"{reply.error or 'answered'}, slept {time.slept}"
+    approved("rerankers/pauses", table(cases))
 
 
 def test_a_gate_spreads_what_it_lets_out_and_stays_closed_for_the_longest_wait(hands):

@@ -13,6 +13,8 @@ from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs.combining import CombinedRun, fuse, part_ids, unknown_tokens, with_times_of
 from rankdash.store import Workspace
+from tests.approved import table
+from tests.results import shown
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]
 
@@ -52,29 +54,29 @@ def parts(dataset):
     return [CombinedRun("First stage", dataset.candidates), *as_parts(whole, broken)]
 
 
-def test_a_query_that_failed_in_a_part_fails_and_is_never_half_a_result(dataset):
-    run = fuse(dataset, parts(dataset), Fusion("minmax", (1, 2, 0.5)), "both")
-    rows = run.queries.set_index("query_id")
-    assert rows["state"].tolist() == ["done", "failed", "skipped", "done", "skipped"]
-    assert rows["reason"].tolist()[:4] == ["", "broken: why failed", "broken: why skipped", ""]
-    assert list(run.ranking.query_ids) == ["q1", "q4"]
-    assert run.ranking.documents_of("q1")[0] == ["c", "b", "a"]
-    # It names its parts, and claims no time: nothing was scored.
-    assert run.settings == {
-        "method": "minmax",
-        "parts": "First stage + whole + broken",
-        "weights": "1, 2, 0.5",
-        "part_ids": "first stage, id-whole, id-broken",
-    }
-    assert rows["pairs"].tolist() == pytest.approx([0, *[math.nan] * 2, 0, math.nan], nan_ok=True)
-    assert rows[["latency_ms", "index_ms", "tokens", "truncated"]].isna().all(axis=None)
-    assert run.machine == {}
-    # What failed in one has failed also where another skipped it.
+def told(run):
+    lines = [f"{shown(dict(run.settings))}, machine {shown(dict(run.machine))}"]
+    for row in run.queries.to_dict("records"):
+        done = row["state"] == "done"
+        lines.append(f"{shown(row)}{shown(run.ranking.documents_of(row['query_id'])) * done}")
+    return "\n".join(lines)
+
+
+def test_fused_runs_are_as_approved(dataset, approved):
+    """They name their parts and claim no time: nothing was scored. What failed in one has failed,
+    also where another skipped it; it is never half a result."""
     first = a_run(dataset, "first", {"q1": "done", "q2": "skipped"})
     second = a_run(dataset, "second", {"q1": "done", "q2": "failed"})
-    both = fuse(dataset, as_parts(first, second), Fusion(), "both").queries.set_index("query_id")
-    assert both.loc["q2", ["state", "reason"]].tolist() == ["failed", "second: why failed"]
-    assert both.loc["q3", ["state", "reason"]].tolist() == ["skipped", "not in first, second"]
+    runs = {
+        "by minmax": fuse(dataset, parts(dataset), Fusion("minmax", (1, 2, 0.5)), "both"),
+        "by reciprocal ranks": fuse(dataset, parts(dataset), Fusion("rrf", k=10), "both"),
+        "failed and skipped": fuse(dataset, as_parts(first, second), Fusion(), "both"),
+    }
+    approved("runs/fused", table((name, told(run)) for name, run in runs.items()))
+    wishes = [("rrf", 60, "both"), ("rrf", 10, "both"), ("rrf", 60, "other"), ("z", 60, "both")]
+    made = parts(dataset)
+    ids = [fuse(dataset, made, Fusion(how, k=k), name).id for how, k, name in wishes * 2]
+    assert len(set(ids)) == 4 and ids[:4] == ids[4:]
 
 
 def test_its_times_are_those_of_its_parts_in_sum(dataset):
@@ -134,13 +136,3 @@ def test_a_fused_run_knows_as_few_tokens_as_the_part_that_knows_least(dataset):
     nested = {"id-whole": replace(fused, id="id-whole", settings={"part_ids": "id-broken"}),
               "id-broken": replace(made[1], measured=Measured(unknown_tokens=0.7))}  # fmt: skip
     assert unknown_tokens(fused, nested.get) == 0.7
-
-
-def test_the_constant_of_reciprocal_ranks_is_told_where_it_counts_and_tells_wishes_apart(dataset):
-    made = parts(dataset)
-    runs = [fuse(dataset, made, Fusion("rrf", k=k), "both") for k in (60, 10, 60)]
-    assert [run.settings["k"] for run in runs] == [60, 10, 60]
-    assert [run.settings["weights"] for run in runs] == ["1, 1, 1"] * 3
-    assert runs[0].id == runs[2].id != runs[1].id
-    assert fuse(dataset, made, Fusion("rrf", k=60), "other").id != runs[0].id
-    assert "k" not in fuse(dataset, made, Fusion("minmax"), "both").settings

@@ -168,17 +168,13 @@ def test_the_time_of_embedding_is_in_no_latency(fresh):
     assert found.queries == (25 if "q0" in fresh else 10)
 
 
-LEVELS = {
-    name: Level(clients, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
-    for name, (clients, rate, p95, failed) in {
-        "one": (1, 2.0, 300.0, 0),
-        "two": (2, 3.5, 450.0, 0),
-        "four": (4, 4.0, 900.0, 0),
-        "wider": (4, 3.0, 500.0, 0),
-        "failing": (8, 9.0, 100.0, 3),
-        "unknown": (1, 0.0, math.nan, 0),
-    }.items()
-}
+def level(clients, rate, p95, failed=0):
+    return Level(clients, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
+
+
+LEVELS = {"one": level(1, 2.0, 300.0), "two": level(2, 3.5, 450.0), "four": level(4, 4.0, 900.0)}
+LEVELS |= {"wider": level(4, 3.0, 500.0), "failing": level(8, 9.0, 100.0, 3)}
+LEVELS |= {"unknown": level(1, 0.0, math.nan)}
 
 
 @pytest.mark.parametrize(

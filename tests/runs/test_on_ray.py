@@ -189,20 +189,6 @@ def test_a_model_that_is_not_on_a_machine_of_the_cluster_is_said(make_dataset, a
         rerank(make_dataset(), ready, capabilities=kind.capabilities)
 
 
-@pytest.mark.model
-def test_the_packaged_cross_encoder_ranks_on_a_cluster_as_in_this_process(make_dataset, address):
-    dataset, kind = make_dataset(queries=4, depth=3), get("cross-encoder")
-    made = create(kind.name, {"runtime": "onnx"})
-    frames = []
-    for context in (nullcontext(made), on_ray(made, kind, address, TWO)):
-        with context as ready:
-            run = rerank(dataset, ready, capabilities=kind.capabilities, timing=NEVER)
-            frames.append(run.ranking.frame())
-    here, there = frames
-    assert here["doc_id"].equals(there["doc_id"])
-    assert (here["score"] - there["score"]).abs().max() < 1e-5
-
-
 def test_another_version_of_ray_is_said(address):
     code = f"""
 import ray

