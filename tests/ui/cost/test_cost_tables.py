@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from datetime import date
 
 import pytest
@@ -11,62 +10,35 @@ from rankdash.ui.cost import cost_cards, cost_inputs, cost_units
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.billing import Load, Price
 from rankdash.value.price_list import ListedPrice
+from tests.approved import table
+
+SENTENCE = "每提升 1 个百分点的价值还不知道"
+# Why → headings, rows of (title, cells), and settings.
+TABLES = {
+    "one column is set off, and one row is strong": (
+        "ab", [("net", [("1", "x"), ("2", "")]), ("cost", [("3", "")] * 2)],
+        {"in_focus": 1, "strong": ("net",)},
+    ),
+    "a number is never broken over two lines, and a sentence is": (
+        "a", [("", [(each, "")]) for each in ("1 … 2", "never", "1" * 22, "1" * 23, SENTENCE)], {},
+    ),
+    "intervals and prices stay whole in four columns": (
+        "abcd", [("", [("$1 / 1,000", "1 … 2")] * 4)], {},
+    ),
+    "they wrap in five": ("abcde", [("", [("$1 / 1,000", "1 … 2")] * 5)], {}),
+    "a long number widens the table, which scrolls": ("ab", [("", [("1" * 20, "")] * 2)], {}),
+    "nothing is markup": (["<i>"], [("<u>", [("<p>", "<q>")])], {}),
+}  # fmt: skip
 
 
-def side_by_side(*rows, heads=("a",), corner="", **settings):
-    """The table without its style."""
-    drawn = cost_cards.side_by_side(corner, heads, rows, **settings)
-    return drawn.rpartition("</style>")[2]
-
-
-def test_one_column_is_set_off_and_some_rows_are_strong():
-    table = side_by_side(
-        (("net", ""), [("1", "x"), ("2", "")]), (("cost", ""), [("3", "")] * 2),
-        heads=("a", "b"), in_focus=1, strong=("net",),
-    )  # fmt: skip
-    rows = table.split("<tr>")[1:]
-    assert ["rd-focus" in cell for cell in rows[0].split("<th")[1:]] == [False, False, True]
-    first, second = (row.split("<td")[1:] for row in rows[1:])
-    assert ["rd-focus" in cell for cell in first] == [False, False, True]
-    assert ["rd-strong" in cell for cell in first] == [False, True, True]
-    assert "rd-strong" not in str(second) and table.count("<small") == 1
-    assert "rd-focus'" not in side_by_side((("net", ""), [("1", "")]))
-
-
-@pytest.mark.parametrize(
-    ("value", "whole"),
-    [("1 … 2", True), ("never", False), ("1" * 22, True), ("1" * 23, False),
-     ("每提升 1 个百分点的价值还不知道", False)],
-)  # fmt: skip
-def test_a_number_is_never_broken_over_two_lines_and_a_sentence_is(value, whole):
-    assert ("class='rd-whole'" in side_by_side((("net", ""), [(value, "")]))) is whole
-
-
-@pytest.mark.parametrize(("columns", "whole"), [(4, True), (5, False)])
-def test_intervals_and_prices_wrap_where_there_are_many_columns(columns, whole):
-    row = (("", ""), [("$1 / 1,000", "1 … 2")] * columns)
-    cells = side_by_side(row, heads=[*map(str, range(columns))]).split("<td")[2:]
-    assert all(("<span class='rd-whole'>" in cell) is whole for cell in cells)
-    assert all(("<small class='rd-whole'>" in cell) is whole for cell in cells)
-
-
-@pytest.mark.parametrize(
-    ("columns", "said", "least"), [(2, "1", 17.4), (6, "1", 38.6), (2, "1" * 20, 26.2)]
-)
-def test_a_table_that_is_wider_than_its_place_says_that_it_scrolls(columns, said, least):
-    heads = [*map(str, range(columns))]
-    table = cost_cards.side_by_side("", heads, [(("", ""), [(said, "")] * columns)])
-    [(limit, named)] = re.findall(
-        r"@container \(max-width: ([\d.]+)rem\) \{ \.rd-figures p\.(\S+) ", table
-    )
-    assert float(limit) == pytest.approx(least, abs=0.11)
-    assert f"<p class='{named}'>Scroll sideways to see all columns →</p>" in table
-    assert f"<table style='min-width: {limit}rem'>" in table
-
-
-def test_nothing_in_a_table_is_markup():
-    table = side_by_side((("<u>", "<s>"), [("<p>", "<q>")]), corner="<b>", heads=["<i>"])
-    assert not set(re.findall(r"<(b|i|u|s|p|q)>", table))
+def test_the_markup_of_tables(approved):
+    found = {}
+    for why, (heads, rows, settings) in TABLES.items():
+        named = [((name, f"{name}<s>"), cells) for name, cells in rows]
+        drawn = cost_cards.side_by_side("<b>", heads, named, **settings)
+        # Without the style that all share.
+        found[why] = drawn[drawn.rindex("<style>") :].replace("<t", "\n<t")
+    approved("ui/cost_tables", table(found))
 
 
 def test_a_slider_has_the_decimals_of_its_step():
@@ -89,20 +61,17 @@ def test_empty_cells_of_the_price_table_are_left_out_and_dates_are_dates():
     }  # fmt: skip
 
 
-def listed(key, amount, unit="search", **more):
-    return ListedPrice(key, key, "", Price(amount, unit, **more), "a test", date(2026, 11, 1))
-
-
 def test_lengths_go_to_twice_ones_own_and_stand_on_both_sides_of_a_chunk():
-    def lengths(own, *prices):
-        return cost_units.lengths_drawn(Load(20, 10, own), prices)
+    def lengths(own, unit="search", chunk=0):
+        price = Price(1.0, unit, chunk_tokens=chunk)
+        listed = ListedPrice("key", "key", "", price, "a test", date(2026, 11, 1))
+        return cost_units.lengths_drawn(Load(20, 10, own), [listed])
 
-    found = lengths(300, listed("chunk", 1.0, chunk_tokens=520))
+    found = lengths(300, chunk=520)
     assert found == sorted(found)
     assert 300.0 in found and 10.0 in found and max(found) == 1000.0
     # A chunk of 520 has room for 500 tokens beside the query.
     assert {500.0, 500.0 + 1e-6} <= set(found)
     assert max(lengths(600)) == 1200.0
-    plain = lengths(300, listed("token", 1.0, "tokens", chunk_tokens=520))
-    assert not any(500 < each < 500.1 for each in plain)
-    assert len(lengths(300, listed("full", 1.0, chunk_tokens=20))) == 41
+    assert not any(500 < each < 500.1 for each in lengths(300, "tokens", 520))
+    assert len(lengths(300, chunk=20)) == 41

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from rankdash.i18n import speaking
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import SHIPPED_WITH
 from rankdash.rerankers import Capabilities, RerankerKind, SettingSpec, get
@@ -45,15 +44,8 @@ def widget(app, key):
 @pytest.fixture
 def form(stored):
     def opened(*kinds, data=stored, lang="en", **settings):
-        app = part(run_form.draw, data, lang=lang)
-        # The browser tells choices by their words.
-        with speaking(lang):
-            app.multiselect(key="run.rerankers").set_value(list(kinds)).run()
-        for name, value in settings.items():
-            widget(app, f"setting.{kinds[0]}.{name}").set_value(value)
-        app.run()
-        assert not app.exception
-        return app
+        chosen = {f"setting.{kinds[0]}.{name}": value for name, value in settings.items()}
+        return part(run_form.draw, data, lang=lang, state={"run.rerankers": [*kinds]} | chosen)
 
     return opened
 

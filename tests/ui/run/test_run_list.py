@@ -67,16 +67,28 @@ RUNS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def runs(workspace, stored, hand):
-    """ "better", which failed on q15, and `RUNS`; the id of the newest begins with z."""
-    run = workspace.run(workspace.runs(stored)[0].id)
-    for place, (name, (machine, measured, more)) in enumerate(RUNS.items()):
+def keep(workspace, dataset_id, names):
+    """Runs of these names; the newest has the largest number."""
+    run = workspace.run(workspace.runs(dataset_id)[0].id)
+    for place, name in enumerate(names):
+        machine, measured, more = RUNS[name]
         times = run.queries.assign(latency_ms=np.arange(16.0), state="done", reason="")
         made = {"reranker": "bm25", "created": f"2026-12-{place + 1:02}T10:00:00+00:00"} | more
         made = {"settings": {}, "queries": times, "machine": machine, "measured": measured} | made
         workspace.save_run(replace(run, id=f"r{place}", name=name, **made))
-    return stored
+    return dataset_id
+
+
+@pytest.fixture
+def runs(workspace, stored, hand):
+    """ "better", which failed on q15, and `RUNS`; the id of the newest begins with z."""
+    return keep(workspace, stored, RUNS)
+
+
+@pytest.fixture
+def few(workspace, stored, hand):
+    """ "better" and the first two of `RUNS`."""
+    return keep(workspace, stored, [*RUNS][:2])
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -95,12 +107,12 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
     approved(f"pages/runs.{lang}", f"{shown}\n\n{page_text(part(every, lang=lang))}")
 
 
-def test_a_list_without_pin_and_notes_has_no_room_for_them(runs, workspace):
-    (listed,) = part(run_list.draw, runs).dataframe
+def test_a_list_without_pin_and_notes_has_no_room_for_them(few, workspace):
+    (listed,) = part(run_list.draw, few).dataframe
     assert not {"baseline", "note"} & set(listed.value)
     Pins(workspace).pin("r1")
     workspace.delete_run("r1")
-    assert "baseline" not in part(run_list.draw, runs).dataframe[0].value
+    assert "baseline" not in part(run_list.draw, few).dataframe[0].value
 
 
 @pytest.mark.parametrize(
@@ -141,9 +153,9 @@ def test_without_a_run_the_list_says_what_to_do_where_something_can_be_done(
         ([2, 99], "Compare on Overview, Rename, Delete", 1),
     ],
 )
-def test_what_can_be_done_with_the_chosen_runs(runs, monkeypatch, chosen, enabled, opened):
+def test_what_can_be_done_with_the_chosen_runs(few, monkeypatch, chosen, enabled, opened):
     selects(monkeypatch, "runs.list", *chosen)
-    app = part(run_list.draw, runs)
+    app = part(run_list.draw, few)
     able = [each.label for each in app.button if not each.disabled and "note" not in each.label]
     assert ", ".join(able) == enabled
     assert len([each for each in app.expander if each.label == "Settings and machine"]) == opened
