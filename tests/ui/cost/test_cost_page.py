@@ -303,6 +303,17 @@ def test_the_price_that_a_run_recorded_is_of_whole_machines_or_of_a_share(own):
         assert ("1 machine at 200.0 searches per second" in text) is not bool(machines)
 
 
+def test_a_run_of_a_service_that_has_ended_opens(own):
+    workspace, of = own
+    old = {"dialect": "zeroentropy", "base_url": "", "model": "zerank-2", "key_variable": ""}
+    run = replace(workspace.run("better"), id="old", reranker="endpoint", settings=old)
+    workspace.save_run(run)
+    chosen = {"data": of, "base": "first-stage", "metric": "ndcg", "k": "10"}
+    chosen |= dict.fromkeys(("system", "vs", "runs"), "old")
+    for name in ("overview", "queries", "latency", "cost", "run", "report"):
+        assert not page_of(name, chosen=chosen).error, name
+
+
 def test_prices_with_hostile_names_stay_text(own):
     workspace, of = own
     name = "=1+1 <img src=x onerror=alert(1)> [a](http://x.y) **b** $1$"

@@ -31,11 +31,13 @@ def worker(hand, monkeypatch):
 def add(workspace, stored):
     """Queues a job and puts it into a state."""
 
-    def added(name, state="queued", *, reranker="bm25", grid=None, data=stored, **columns):
+    def added(
+        name, state="queued", *, reranker="bm25", grid=None, data=stored, fused=None, **columns
+    ):
         settings = {"base_url": "http://127.0.0.1:9"} if reranker == "endpoint" else {}
         job_id = Queue(workspace).submit(
             dataset_id=data, name=name, reranker=reranker, settings=settings, depth=None,
-            sample=None, seed=0, grid=grid, job_id=name,
+            sample=None, seed=0, grid=grid, job_id=name, fused=fused,
         )  # fmt: skip
         lives = {"worker": "w", "host": "elsewhere", "pid": 1, "heartbeat": time.time()}
         change(workspace, job_id, state=state, **(lives if state == "running" else {}), **columns)
@@ -161,7 +163,7 @@ def test_a_stopped_job_of_a_service_goes_on_with_its_key(add, workspace, stored,
     [
         # It ended before anyone watched.
         (["a=done"], [""]),
-        (["a=running b=queued", "a=done b=running", "a=done b=done c=failed"],
+        (["a=running b=queued", "a=done b=running", "a=done b=done d=failed"],
          ["", "", "Done: a, b."]),
         # Those that ended before the next ones began were told of.
         (["a=running", "a=done", "a=done b=running", "a=done b=done"],
@@ -170,23 +172,25 @@ def test_a_stopped_job_of_a_service_goes_on_with_its_key(add, workspace, stored,
         (["y=running", "y=done"], ["", ""]),
         (["a=running", "a=done!"], ["", "Done: a. 5 queries failed: select the run in the list to "
          "retry them."]),
+        # One with its fusion with the first stage.
+        (["c=running", "c=done"], ["", "Done: c, c fused."]),
         (["g:a=running g:b=done", "g:a=done g:b=done"], ["", "2 variants are done."]),
         (["g:a=running g:y=done", "g:a=done g:y=done"], ["", ""]),
         (["g:a=done g:b=done"], [""]),
         # One that ended waits for the one that began after it.
-        (["g:a=running g:b=running", "g:a=done g:b=done h:c=running h:d=done",
-          "g:a=done g:b=done h:c=done h:d=done"], ["", "", "2 variants are done."]),
+        (["g:a=running g:b=running", "g:a=done g:b=done h:e=running h:d=done",
+          "g:a=done g:b=done h:e=done h:d=done"], ["", "", "2 variants are done."]),
     ],
 )  # fmt: skip
 def test_what_ended_is_told_to_those_who_watched(add, workspace, stored, steps, told):
-    keep(workspace, stored, "abcd")
+    keep(workspace, stored, ["a", "b", "c", "c-fused", "d", "e"])
     app, found = None, []
     for step in steps:
         for each in step.split():
             grid, _, rest = each.rpartition(":")
             name, state = rest.rstrip("!").split("=")
             if name not in states(workspace):
-                add(name, "running", grid=grid or None)
+                add(name, "running", grid=grid or None, fused="c fused" if name == "c" else None)
             change(workspace, name, state=state, failed=5 if each.endswith("!") else 0)
         app = app.run() if app else part(job_list.draw, stored)
         found.append(" ".join(str(each.value) for each in (*app.success, *app.warning)))
@@ -257,21 +261,3 @@ def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_en
     part(shown)
     assert found[0] == every and ({"scope": "app"} in found) is again
     assert bool(worker.asked) is (now == "running")
-
-
-def test_a_run_that_ended_is_said_on_its_page_with_the_way_to_what_it_changed(
-    run_form, workspace, stored
-):
-    run_form.checkbox(key="run.fused.False").set_value(True).run()
-    press(run_form, "Start 2 runs")
-    (job,) = jobs.list(workspace, stored)
-    assert (job.name, job.fused) == ("BM25", "BM25 + first stage (RRF)")
-    (run,) = workspace.runs(stored)
-    for run_id in job.runs:
-        workspace.save_run(replace(workspace.run(run.id), id=run_id))
-    change(workspace, job.id, state="done")
-    run_form.run()
-    assert "Done: BM25, BM25 + first stage (RRF)." in said(run_form)
-    press(run_form, "Compare")
-    assert [each.value for each in run_form.title] == ["Overview"]
-    assert run_form.query_params["system"] == list(job.runs)

@@ -376,6 +376,14 @@ def test_each_combination_of_values_is_a_run(form, workspace, values, count, nam
     assert all(bool(job.grid) is (len(found) > 1) for job in found)
 
 
+def test_a_run_is_also_fused_with_the_first_stage(form, workspace):
+    app = form("bm25")
+    app.checkbox(key="run.fused.False").set_value(True).run()
+    press(app, "Start 2 runs")
+    (job,) = jobs.list(workspace)
+    assert (job.name, job.fused) == ("BM25", "BM25 + first stage (RRF)")
+
+
 def test_where_one_run_is_refused_none_is_queued(form, workspace):
     """A second start would make the other one twice."""
     app = form("late-interaction", "bm25", model="/no/such/model")
