@@ -2,13 +2,10 @@
 
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from rankdash.errors import DataError
 from rankdash.readers import Source, read, sources_from_path
-from rankdash.readers.join.parsed_file import Pairs
 from tests.readers.reading import shown
 
 CORPUS = (
@@ -173,6 +170,13 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
             f"different labels, {rule}": (labels, {"conflict": rule})
             for rule in ("highest", "lowest", "mean")
         },
+        **{
+            f"labels {labels} of a pair, {rule}": (
+                {"a": "".join(f"1 0 d1 {label}\n" for label in labels.split())}, {"conflict": rule}
+            )
+            for labels in ("1 2", "2 1", "1 2 1", "2 1 1", "1 1 2")
+            for rule in ("highest", "refuse")
+        },
         "different labels in two files, refused": (twice, {"conflict": "refuse"}),
         "equal labels are no conflict": ({"a": "1 0 d1 1\n1 0 d1 1\n"}, {"conflict": "refuse"}),
         "an unknown rule": ({"a": "1 0 d1 1\n"}, {"conflict": "newest"}),
@@ -183,6 +187,7 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
             "qrels": "q1 0 d1 1\nq1 0 d2 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\n",
             "run.trec": RANKING,
         },
+        "a repeat changes no other pair": {"a": "q 0 a 1\nq 0 b 1\nq 0 c 1\nr 0 a 0\nq 0 a 1\n"},
         "an id with three texts": {
             "x": "query_id,query,document,label\n1,red,a b,1\n1,blue,b c,0\n1,green,c d,0\n"
         },
@@ -248,65 +253,15 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
     approved("readers/settled.en", shown(cases))
 
 
-@pytest.mark.parametrize("labels", [(1, 2), (2, 1), (1, 2, 1), (2, 1, 1), (1, 1, 2)])
-def test_labels_that_disagree_are_found_in_whatever_order_they_stand(parse, labels):
-    qrels = "".join(f"1 0 d1 {label}\n" for label in labels)
-    assert parse({"a": qrels}, conflict="highest").qrels["label"].tolist() == [2.0]
-    with pytest.raises(DataError, match="labelled more than once"):
-        parse({"a": qrels}, conflict="refuse")
-
-
-@pytest.mark.parametrize(
-    ("names", "first", "severity", "called"),
-    [
-        ("initial rerank_bm25_title", "initial", "note", ""),
-        ("rerank_minilm run_bm25", "run_bm25", "note", "run_bm25"),
-        ("a_rerank first_stage", "first_stage", "note", ""),
-        ("monot5 baseline", "baseline", "note", "baseline"),
-        ("b a", "b", "warning", "b"),
-        # The surest name wins.
-        ("first_stage initial", "initial", "note", ""),
-        ("candidates first_stage", "first_stage", "note", ""),
-        ("baseline candidates", "candidates", "note", ""),
-        ("retrieved baseline", "baseline", "note", "baseline"),
-        ("bm25 retrieved", "retrieved", "note", "retrieved"),
-        ("dense bm25", "bm25", "note", "bm25"),
-        ("bm25 dense", "bm25", "note", "bm25"),
-        ("bm25 bm25_title", "bm25", "warning", "bm25"),
-        ("dense splade", "dense", "warning", "dense"),
-        # What was reranked is none, whatever it was made from.
-        ("bm25_reranked bm25", "bm25", "note", "bm25"),
-        ("bm25_reranked dense", "dense", "note", "dense"),
-        ("bm25_re-ranked minilm_rerank", "bm25_re-ranked", "note", "bm25_re-ranked"),
-        ("初排_重排 dense", "dense", "note", "dense"),
-        # One alone. These names only say that it is the first stage.
-        ("bm25", "bm25", "note", "bm25"),
-        ("today", "today", "note", "today"),
-        ("first_stage", "first_stage", "note", ""),
-    ],
+# The surest name wins, and what was reranked is none, whatever it was made from. One alone: these
+# names only say that it is the first stage.
+NAMES = (
+    *("initial rerank_bm25_title", "rerank_minilm run_bm25", "a_rerank first_stage"),
+    *("monot5 baseline", "b a", "first_stage initial", "candidates first_stage"),
+    *("baseline candidates", "retrieved baseline", "bm25 retrieved", "dense bm25", "bm25 dense"),
+    *("bm25 bm25_title", "dense splade", "bm25_reranked bm25", "bm25_reranked dense"),
+    *("bm25_re-ranked minilm_rerank", "初排_重排 dense", "bm25", "today", "first_stage"),
 )
-def test_which_run_is_the_first_stage(parse, found, names, first, severity, called):
-    runs = [f"{name}.trec" for name in names.split()]
-    parsed = parse({**BEIR, **dict(zip(runs, [RUN, RERANKED], strict=False))})
-    finding = found(parsed, "first_stage")
-    assert (finding.params["name"], finding.severity) == (first, severity)
-    assert parsed.candidates_name == called
-    assert [*parsed.rankings] == [name for name in names.split() if name != first]
-    expected = ["d2", "d1"] if names.split()[0] == first else ["d1", "d2"]
-    assert parsed.candidates.documents_of("1")[0] == expected
-    # Where there is one ranking nobody is told how to choose another.
-    assert bool(finding.remedy) == (len(runs) > 1)
-
-
-@pytest.mark.parametrize(
-    "names", ["system_a system_b system_c system_d", "system_a system_b", "bm25 bm25_title"]
-)
-def test_where_no_name_says_which_run_is_the_search_of_today_any_may_be_chosen(parse, names):
-    files = {**BEIR, **dict.fromkeys([f"{name}.trec" for name in names.split()], RUN)}
-    for chosen in names.split():
-        parsed = parse(files, ask=True, first_stage=chosen)
-        assert parsed.candidates_name == chosen
-        assert {*parsed.rankings, chosen} == set(names.split())
 
 
 def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
@@ -329,6 +284,19 @@ def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
     beside = "query_id,query,doc_id,label,first_stage_score\nq1,text,d1,1,1.5\nq1,text,d2,0,1.2\n"
     texts = ",label,pred_scores_a\nsome words,a text,1,2.5\nsome words,b c,0,1.5\n"
     cases = {
+        **{
+            f"runs called {names}": {
+                "x.csv": TEXT_ROWS + "1,gift,d1,a,1\n1,gift,d2,b,0\n",
+                **{f"{name}.trec": (RUN, RERANKED)[at] for at, name in enumerate(names.split())},
+            }
+            for names in NAMES
+        },
+        **{
+            f"{chosen} is chosen where no name says which": runs(
+                "bm25 system_b bm25_title", first_stage=chosen
+            )
+            for chosen in ("system_b", "bm25_title")
+        },
         "four names that say nothing": runs("system_a system_b system_c system_d"),
         "two names that say the same": runs("bm25 bm25_title"),
         "a name that says it": runs("bm25 dense"),
@@ -410,49 +378,14 @@ def test_of_several_archives_none_is_the_data_set(parse, zipped):
     assert parse({"clinic.zip": texts, "b.zip": zipped({"qrels": labels})}).name == "clinic"
 
 
-def test_no_files_and_two_files_of_one_name_are_refused():
+def test_no_files_two_of_one_name_and_paths_that_lead_nowhere_are_refused(tmp_path):
     with pytest.raises(DataError, match="No files were given"):
         read([])
     with pytest.raises(DataError, match="Two files are called 'a'"):
         read([Source("a", b"1 0 d1 1\n"), Source("a", b"1 0 d2 1\n")])
-
-
-def test_paths_that_lead_nowhere_are_refused_in_words(tmp_path):
     with pytest.raises(DataError, match="There is no file or folder"):
         sources_from_path(tmp_path / "nothing")
     with pytest.raises(DataError, match="holds no files"):
         sources_from_path(tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
         Source.from_path(tmp_path)
-
-
-def pairs(*rows: tuple[str, str, float]) -> Pairs:
-    """The first row stands in line 2."""
-    ids = pd.DataFrame([row[:2] for row in rows], columns=["query_id", "doc_id"], dtype=object)
-    values = np.array([row[2] for row in rows], dtype=np.float64)
-    return Pairs.of(ids, values, np.arange(2, 2 + len(rows)))
-
-
-def test_pairs_are_numbered_alike_and_a_repeat_is_found():
-    found = pairs(("q", "a", 1.0), ("r", "a", 2.0), ("q", "b", 3.0), ("q", "a", 4.0))
-    keys = found.keys().tolist()
-    assert keys[0] == keys[3] and len(set(keys)) == 3
-    assert found.repeat()
-    kept = found.taken(np.array([False, True, True, True]))
-    assert not kept.repeat()
-    assert kept.frame("score").to_numpy().tolist() == [
-        ["r", "a", 2.0, 3], ["q", "b", 3.0, 4], ["q", "a", 4.0, 5]
-    ]  # fmt: skip
-    assert not Pairs.none().repeat()
-
-
-def test_pairs_of_several_files_come_one_after_the_other():
-    one, other = pairs(("q", "a", 1.0)), pairs(("r", "b", 2.0), ("q", "a", 3.0))
-    found = Pairs.joined([one, other])
-    assert found.frame("label").to_numpy().tolist() == [
-        ["q", "a", 1.0, 2], ["r", "b", 2.0, 2], ["q", "a", 3.0, 3]
-    ]  # fmt: skip
-    assert found.repeat()
-    assert Pairs.joined([one]) is one
-    assert found.ids("query_id").objects().tolist() == ["q", "r", "q"]
-    assert found.ids("doc_id").objects().tolist() == ["a", "b", "a"]
