@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parents[1]
@@ -75,9 +74,8 @@ def test_no_text_holds_a_phrase_that_a_term_of_the_field_replaced():
     assert wrong == set()
 
 
-@pytest.mark.parametrize("phrase", REPLACED_IN_CHINESE)
-def test_no_chinese_text_holds_a_replaced_word(phrase):
+def test_no_chinese_text_holds_a_replaced_word():
     with (PACKAGE / "locale" / "zh.po").open("rb") as stream:
         said = [str(message.string) for message in read_po(stream) if message.id]
     said.append((ROOT / "README.zh-CN.md").read_text())
-    assert [text for text in said if phrase in text] == []
+    assert [(text, word) for text in said for word in REPLACED_IN_CHINESE if word in text] == []

@@ -274,14 +274,14 @@ def test_the_notice_makes_the_scores_of_the_models(sample, tmp_path, shipped, pl
     folder = tmp_path / sample.folder.name
     shutil.copytree(sample.folder, folder)
     lines = (folder / "initial.trec").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "initial.trec").write_text("".join(lines[:200]), encoding="utf-8")
+    (folder / "initial.trec").write_text("".join(lines[:60]), encoding="utf-8")
     command = [
         word.replace(str(sample.folder), str(folder)) for word in sample.commands(tmp_path)[place]
     ]
     assert main(command) == 0
     made = read_run(Path(command[-1])).set_index(["query_id", "doc_id"])["score"]
     kept = shipped[name].ranking.frame().set_index(["query_id", "doc_id"])["score"]
-    assert made.index.get_level_values("query_id").nunique() >= 4
+    assert made.index.get_level_values("query_id").nunique() >= 2
     assert np.abs(made - kept[made.index]).max() < 1e-4
 
 

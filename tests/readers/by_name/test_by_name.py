@@ -14,7 +14,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -26,7 +26,7 @@ from rankdash.errors import DataError, LimitError
 from rankdash.loading import load
 from rankdash.readers import sources_at, sources_by_name
 from rankdash.readers.by_name import __main__ as fetching
-from rankdash.readers.by_name import irds, start, thinning
+from rankdash.readers.by_name import irds, thinning
 from rankdash.readers.by_name.fetching import Fetched
 from rankdash.readers.by_name.start import is_name
 from rankdash.readers.parse.limits import ReadLimits
@@ -36,6 +36,7 @@ from tests.readers.samples import lines, parquet
 from tests.sets import ROOT
 
 NOWHERE = "http://127.0.0.1:9"
+POPEN = subprocess.Popen
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([fetching.__name__])
 
@@ -94,16 +95,10 @@ class Forked:
         return self.poll()
 
 
-# In place of the module `subprocess` in `start`, and there alone.
-FORKING = SimpleNamespace(
-    Popen=Forked, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired
-)
-
-
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch) -> None:
     """Caches of its own, and no server outside this machine."""
-    monkeypatch.setattr(start, "subprocess", FORKING)
+    monkeypatch.setattr(subprocess, "Popen", Forked)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
@@ -133,10 +128,8 @@ def test_a_data_set_of_the_hub_is_read_from_its_data_files_alone(monkeypatch):
     ("shared", "listed", "sent"),
     [
         ("", "", "Bearer hf_operators"),
-        ("1", "", None),
         ("1", "COHERE_API_KEY", None),
         ("1", "HF_TOKEN", "Bearer hf_operators"),
-        ("1", "*", "Bearer hf_operators"),
     ],
 )
 def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
@@ -307,40 +300,27 @@ def registered(tmp_path) -> Iterator[str]:
     del ir_datasets.registry._registered["mine/test"]
 
 
-def frames(fetched: list[Fetched]) -> dict[str, pd.DataFrame]:
-    return {file.path.stem: pd.read_parquet(file.path) for file in fetched}
-
-
-@pytest.mark.parametrize("most", [5, 6])
-def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, registered, most):
-    monkeypatch.setattr(irds, "MOST_DOCUMENTS", most)
-    (tmp_path / "made").mkdir()
-
-    fetched = irds.fetch(registered, tmp_path / "made")
-
-    found = frames(fetched)
-    assert found["qrels"].to_numpy().tolist() == [["q1", "d1", 2.0], ["q2", "d2", -1.0]]
-    assert found["first stage"].to_numpy().tolist() == [["q1", "d4", 9.5], ["q1", "d1", 8.0]]
-    assert list(found["queries"]["query"]) == ["one", "two"]
-    notes = {note.code for file in fetched for note in file.notes}
-    if most == 6:
-        assert len(found["documents"]) == 6 and "partly_read" not in notes
-    else:
-        assert sorted(found["documents"]["doc_id"]) == ["d1", "d2", "d4"]
-        assert "partly_read" in notes
+def test_labels_ranking_and_documents_of_ir_datasets(tmp_path, monkeypatch, registered):
+    for most, read in ((5, ["d1", "d2", "d4"]), (6, [f"d{n}" for n in range(6)])):
+        monkeypatch.setattr(irds, "MOST_DOCUMENTS", most)
+        (tmp_path / f"made {most}").mkdir()
+        fetched = irds.fetch(registered, tmp_path / f"made {most}")
+        found = {file.path.stem: pd.read_parquet(file.path) for file in fetched}
+        assert found["qrels"].to_numpy().tolist() == [["q1", "d1", 2.0], ["q2", "d2", -1.0]]
+        assert found["first stage"].to_numpy().tolist() == [["q1", "d4", 9.5], ["q1", "d1", 8.0]]
+        assert list(found["queries"]["query"]) == ["one", "two"]
+        notes = {note.code for file in fetched for note in file.notes}
+        assert (sorted(found["documents"]["doc_id"]), "partly_read" in notes) == (read, most == 5)
+    # More rows than are read are refused while they come.
+    with monkeypatch.context() as limited, pytest.raises(LimitError, match="more than 1 rows of q"):
+        limited.setattr(irds, "ReadLimits", lambda: ReadLimits(rows=1))
+        irds.fetch(registered, tmp_path / "made 6")
 
 
 def test_a_file_that_must_be_asked_for_is_named(tmp_path, registered):
     (tmp_path / "docs.tsv").unlink()
     (tmp_path / "made").mkdir()
     with pytest.raises(DataError, match=r"without asking for it: .*docs\.tsv"):
-        irds.fetch(registered, tmp_path / "made")
-
-
-def test_more_rows_than_are_read_are_refused_while_they_come(tmp_path, monkeypatch, registered):
-    monkeypatch.setattr(irds, "ReadLimits", lambda: ReadLimits(rows=1))
-    (tmp_path / "made").mkdir()
-    with pytest.raises(LimitError, match="more than 1 rows of qrels"):
         irds.fetch(registered, tmp_path / "made")
 
 
@@ -358,7 +338,8 @@ def test_a_package_that_is_missing_is_named_with_how_to_get_it(
     assert f"needs the package {package}" in said and f"pip install {package}" in said
 
 
-def test_the_process_that_asks_imports_none_of_it(tmp_path):
+def test_the_process_that_asks_imports_none_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", POPEN)
     pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
     beir_zip(tmp_path / "irds")
     program = (
@@ -376,13 +357,11 @@ def test_the_process_that_asks_imports_none_of_it(tmp_path):
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("written", [".parquet", ".jsonl"])
-def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch, written):
+def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 5)
     # Ids that are numbers are found too.
-    corpus = [{"_id": n, "text": f"text {n}"} for n in range(6)]
     contents = {
-        f"corpus{written}": (parquet if written == ".parquet" else lines)(corpus),
+        "corpus.jsonl": lines([{"_id": n, "text": f"text {n}"} for n in range(6)]),
         "queries.jsonl": lines(QUERIES),
         "qrels.tsv": b"query-id\tcorpus-id\tscore\nq1\t1\t1\nq2\t2\t1\n",
         "bm25.trec": b"q1 Q0 1 1 9 x\nq1 Q0 4 2 8 x\n",
@@ -393,9 +372,7 @@ def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypa
     (note,) = found.notes
     assert note.text.startswith("set has 6 texts. Only the 3 that have a label or a rank were read")
     assert others == files[1:]
-    assert (tmp_path / f"corpus{written}").read_bytes() == contents[f"corpus{written}"]
-    monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 6)
-    assert thinning.thinned(files, tmp_path) == files, "a small corpus is read whole"
+    assert (tmp_path / "corpus.jsonl").read_bytes() == contents["corpus.jsonl"]
 
 
 def fetched(folder: Path, contents: dict[str, bytes]) -> list[Fetched]:
@@ -436,7 +413,8 @@ def test_a_corpus_is_thinned_above_a_number_of_texts_and_by_what_mentions_them(
     assert len([note for each in tables for note in each.notes]) == (sum(read) < 6)
 
 
-def test_fetching_ends_with_the_process_that_asked_and_leaves_no_files(tmp_path):
+def test_fetching_ends_with_the_process_that_asked_and_leaves_no_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", POPEN)
     environment = {**os.environ, "HF_HUB_ETAG_TIMEOUT": "600", "TMPDIR": str(tmp_path)}
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
