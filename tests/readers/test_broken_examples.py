@@ -3,13 +3,15 @@ do about it. No format may be missing from the table.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import pytest
 
 import rankdash as rd
 from rankdash.cli import main
 from rankdash.errors import DataError, FormatError, Phrase, RefusedFilesError
+from rankdash.findings import Finding
 from rankdash.i18n import error_text, finding_text, gettext, speaking, where_text
 from rankdash.loading import examine
 from rankdash.readers import FORMATS, MappingNeeded
@@ -306,26 +308,38 @@ SAID: dict[str, Case] = {
 _OF_NO_FILE, _USUAL = ("texts_differ", "queries_alike"), ("columns", "format", "no_first_stage")
 
 
-def told(case: Case, said: set[str]) -> str:
+@cache
+def examined() -> dict[str, DataError | Sequence[Finding]]:
+    """What becomes of the files of each case."""
+    cases = {
+        f"{of}: {fault}": files for of, each in BROKEN.items() for fault, files in each.items()
+    }
+    found: dict[str, DataError | Sequence[Finding]] = {}
+    for name, case in (cases | SAID).items():
+        files, chosen = case if isinstance(case, tuple) else (case, {})
+        try:
+            found[name] = examine(sources(files), **chosen).report.findings
+        except DataError as problem:
+            found[name] = problem
+    return found
+
+
+def told(found: DataError | Sequence[Finding], said: set[str]) -> str:
     """What is said of files by their readers: each error, warning and note of what is not usual,
     where, and what to do; a long remedy once."""
-    files, chosen = case if isinstance(case, tuple) else (case, {})
-    try:
-        findings = examine(sources(files), **chosen).report.findings
-    except DataError as problem:
-        for each in getattr(problem, "errors", [problem]):
+    if isinstance(found, DataError):
+        for each in getattr(found, "errors", [found]):
             # What a library says of a fault differs by its version.
             if not isinstance(each.params.get("problem", Phrase("")), Phrase):
                 each.params["problem"] = "<reason>"
-        lines = [f"error: {_once(error_text(problem), said)}"]
-    else:
-        lines = [
-            f"{found.severity}: {where_text(found) or 'all files'}: {finding_text(found)} "
-            + _once(gettext(found.remedy, **found.params) if found.remedy else "", said)
-            for found in findings
-            if found.file or found.severity == "error" or found.code in _OF_NO_FILE
-            if found.code not in _USUAL
-        ]
+        return f"error: {_once(error_text(found), said)}\n"
+    lines = [
+        f"{each.severity}: {where_text(each) or 'all files'}: {finding_text(each)} "
+        + _once(gettext(each.remedy, **each.params) if each.remedy else "", said)
+        for each in found
+        if each.file or each.severity == "error" or each.code in _OF_NO_FILE
+        if each.code not in _USUAL
+    ]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -346,13 +360,9 @@ def test_no_format_and_no_fault_is_missing_from_the_table():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_broken_file_is_answered_with_file_line_and_remedy(approved, language):
-    cases = {
-        **{f"{of}: {fault}": files for of, each in BROKEN.items() for fault, files in each.items()},
-        **SAID,
-    }
     said: set[str] = set()
     with speaking(language):
-        lines = {name: told(case, said) for name, case in cases.items()}
+        lines = {name: told(found, said) for name, found in examined().items()}
     approved(f"readers/broken.{language}", table(lines))
 
 

@@ -12,6 +12,7 @@ from rankdash.readers import ReadLimits, Source, read
 from rankdash.readers.formats import delimited
 from rankdash.readers.formats.delimited import sniff
 from tests.readers.reading import limits, shown
+from tests.results import results
 
 HEAD = "query,document,label\n"
 
@@ -166,50 +167,28 @@ def test_any_bytes_are_read_or_refused_in_words(data):
         assert str(refused).startswith("x")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("one,two", None),
-        ("query,label", ","),
-        ("one;two\nthree;four", ";"),
-        ("one two\nthree four", None),
-        ("query label\nthree four", " "),
-        # Names first, then rows of the same width, then the wider.
-        ("query|label,x,y\na|b,1,2\nc|d,3,4", "|"),
-        ("a|b,c\nd|e,f\ng|h", "|"),
-        ("a|b,c,d\ne|f,g,h", ","),
-        ("\n\r\none;two\nthree;four", ";"),
-        ("a_b-c.d\na_b-c.d", None),
-        # Without names seven tenths of the rows have as many fields; two names are enough.
-        ("one thing,another\n" * 7 + "nothing\n" * 3, ","),
-        ("one thing,another\n" * 6 + "nothing\n" * 4, None),
-        ("query;label\n" + "nothing\n" * 9, ";"),
-        ("query;words\n" + "nothing\n" * 9, None),
-        # Of a sample that was cut whole rows only count.
-        ("one;two\nthree;four\n" + "x" * 300_000 + ";five\n", ";"),
-        ("one;two\nthree;four\nfive\n", None),
-    ],
-)
-def test_which_character_separates(text, found):
-    assert sniff(text) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "lines", "names"),
-    [
-        ("query,label\na,1\nb,2\n", [2, 3], True),
-        ("query,label\na,1\n\nb,2\n", [2, 4], True),
-        ('query,label\n"a\nb",1\nb,2\n', [2, 4], True),
-        ("q1,d1,1\nq1,d2,0\nq2,d3,1\n", [1, 2, 3], False),
-        ("sep=,\nquery,label\na,1\n", [3], True),
+def test_which_character_separates_and_by_which_line_a_row_is_called(approved):
+    tables = (
+        *("query,label\na,1\nb,2\n", "query,label\na,1\n\nb,2\n", 'query,label\n"a\nb",1\nb,2\n'),
+        *("q1,d1,1\nq1,d2,0\nq2,d3,1\n", "sep=,\nquery,label\na,1\n"),
         # A first row like the others is no header: numbers below a number, an id of its own.
-        ("a,2024\nb,2023\n", [1, 2], False),
-        ("a,2024\n", [], True),
-        ("d1,some text\nd2,x y\nd3,z\n", [1, 2, 3], False),
-        ("d1,some text\nd1,x y\nd3,z\n", [2, 3], True),
-        ('q1,"d1",1\nq1,d2,0\nq2\n', [1, 2], False),
-    ],
-)
-def test_a_row_is_called_by_its_line(text, lines, names):
-    table = delimited.read(text, ",", "x", ReadLimits())
-    assert (table.lines.tolist(), table.names) == (lines, names)
+        *("a,2024\nb,2023\n", "a,2024\n", "d1,some text\nd2,x y\nd3,z\n"),
+        *("d1,some text\nd1,x y\nd3,z\n", 'q1,"d1",1\nq1,d2,0\nq2\n'),
+    )
+    texts = (
+        *("one,two", "query,label", "one;two\nthree;four", "one two\nthree four"),
+        *("query label\nthree four", "\n\r\none;two\nthree;four", "a_b-c.d\na_b-c.d"),
+        # Names first, then rows of the same width, then the wider.
+        *("query|label,x,y\na|b,1,2\nc|d,3,4", "a|b,c\nd|e,f\ng|h", "a|b,c,d\ne|f,g,h"),
+        # Without names seven tenths of the rows have as many fields; two names are enough.
+        *("one thing,another\n" * n + "nothing\n" * (10 - n) for n in (7, 6)),
+        *(f"query;{name}\n" + "nothing\n" * 9 for name in ("label", "words")),
+        # Of a sample that was cut whole rows only count.
+        "one;two\nthree;four\n" + "x" * 300_000 + ";five\n",
+        "one;two\nthree;four\nfive\n",
+    )
+    cases = {repr(text)[:200]: repr(sniff(text)) for text in texts}
+    for text in tables:
+        table = delimited.read(text, ",", "x", ReadLimits())
+        cases[f"rows of {text!r}"] = f"lines {table.lines.tolist()}, names {table.names}"
+    approved("readers/separators", results(cases))

@@ -11,6 +11,7 @@ from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
 from rankdash.readers.parse.encoding import Decoded
 from tests.readers.reading import limits, shown
+from tests.results import results
 
 RUN = "q1 Q0 d1 1 9.5 bm25\nq1 Q0 d2 2 8 bm25\nq2 Q0 d3 1 1e-3 bm25\n"
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
@@ -145,76 +146,46 @@ def test_even_and_uneven_files_are_read_alike(parse):
     pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
 
 
-@pytest.mark.parametrize(("tabbed", "whole"), [(8, True), (7, False)])
-def test_ids_hold_blanks_where_four_fifths_of_the_lines_have_tabs(parse, tabbed, whole):
-    lines = [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
-    lines += [f"q 0 d{at} 1" for at in range(tabbed, 10)]
-    table = trec.read(Decoded("\n".join(lines), "utf-8"), "qrels", "x", ReadLimits())
-
-    found = set(table.frame["doc_id"])
-    assert found == ({f"doc {at}" for at in range(8)} if whole else {"d7", "d8", "d9"})
-
-
-@pytest.mark.parametrize(
-    ("text", "queries"),
-    [
-        ("q\t0\td1\t1\nq \t 0 \t d2 \t 1\n", ["q", "q"]),
-        ("q a\t0\td1\t1\n\n", ["q a"]),
-    ],
-)
-def test_one_padded_line_makes_blanks_separate(text, queries):
-    table = trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits())
-
-    assert table.frame["query_id"].tolist() == queries
-
-
 RUN_LINE, QRELS_LINE, PLAIN, OTHER = "q1 Q0 d1 1 2.5 x", "q1 0 d1 1", "q1 d1 1", "of another form"
 
 
-@pytest.mark.parametrize(
-    ("lines", "shape"),
-    [
-        ([RUN_LINE], "run"),
-        (["q1 any d1 1 2.5 x"], "run"),
-        (["q1 Q0 d1 one 2.5 x"], None),
-        (["q1 Q0 d1 1 high x"], None),
-        (["q1 Q0 d1 1 2.5"], "run"),
-        (["q1 q0 d1 one 2.5"], "run"),
-        (["q1 0 d1 1 2.5"], "run"),
-        (["q1 1 d1 1 2.5"], None),
-        (["q1 Q0 d1 1 high"], None),
-        (["q1 Q0 d1 1 2.5 x y"], "run"),
+def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(approved):
+    one = [
+        # Runs: the fourth is a rank, the fifth a score, and behind it comes a name or nothing.
+        *(RUN_LINE, "q1 any d1 1 2.5 x", "q1 Q0 d1 one 2.5 x", "q1 Q0 d1 1 high x"),
+        *("q1 Q0 d1 1 2.5", "q1 q0 d1 one 2.5", "q1 0 d1 1 2.5", "q1 1 d1 1 2.5"),
+        *("q1 Q0 d1 1 high", "q1 Q0 d1 1 2.5 x y"),
         # Two short ids and a number are plain labels.
-        ([PLAIN], "plain"),
-        ([f"{'q' * 100} d1 1"], "plain"),
-        ([f"{'q' * 101} d1 1"], None),
-        ([f"q1 {'d' * 101} 1"], None),
-        (["q1\td 1\t1"], None),
-        (["文 d1 1"], None),
-        (["q1 d1 one"], None),
-        (["q1 d1 1 2"], None),
+        *(PLAIN, f"{'q' * 100} d1 1", f"{'q' * 101} d1 1", f"q1 {'d' * 101} 1", "q1\td 1\t1"),
+        *("文 d1 1", "q1 d1 one", "q1 d1 1 2"),
         # A label of qrels stands behind an iteration.
-        ([QRELS_LINE], "qrels"),
-        (["q1 12 d1 1"], "qrels"),
-        (["q1 q1 d1 2.5"], "qrels"),
-        (["q1 q1 d1 superb"], None),
-        (["q1 0 d1 superb"], "qrels"),
-        (["q1 7 d1 relevant"], "qrels"),
-        (["q1 x d1 1"], None),
-        (["q1 0 d1"], None),
-        # Half of the lines of runs and qrels are enough, four fifths of three fields.
-        ([RUN_LINE, OTHER], "run"),
-        ([RUN_LINE, OTHER, OTHER], None),
-        ([QRELS_LINE, OTHER], "qrels"),
-        ([QRELS_LINE, OTHER, OTHER], None),
-        (["q1 0 d1 superb", OTHER], "qrels"),
-        (["q1 7 d1 superb", OTHER], None),
-        ([PLAIN] * 8 + [OTHER] * 2, "plain"),
-        ([PLAIN] * 7 + [OTHER] * 2, None),
-        # Two names make a header.
-        (["qid d0 1", *[PLAIN] * 9], "plain"),
-        (["qid docid 1", *[PLAIN] * 9], None),
-    ],
-)
-def test_a_file_is_a_run_qrels_or_plain_labels_by_its_lines(lines, shape):
-    assert shape_of("\n".join(lines)) == shape
+        *(QRELS_LINE, "q1 12 d1 1", "q1 q1 d1 2.5", "q1 q1 d1 superb", "q1 0 d1 superb"),
+        *("q1 7 d1 relevant", "q1 x d1 1", "q1 0 d1"),
+    ]
+    # Half of the lines of runs and qrels are enough, four fifths of three fields; two names make a
+    # header.
+    shares = [
+        *([each, *[OTHER] * n] for each in (RUN_LINE, QRELS_LINE) for n in (1, 2)),
+        *([f"q1 {n} d1 superb", OTHER] for n in (0, 7)),
+        *([PLAIN] * n + [OTHER] * (10 - n) for n in (8, 7)),
+        *([f"qid {name} 1", *[PLAIN] * 9] for name in ("d0", "docid")),
+    ]
+    listed = [*([line] for line in one), *shares]
+    cases = {" | ".join(lines): shape_of("\n".join(lines)) for lines in listed}
+    # Ids hold blanks where four fifths of the lines have tabs; a padded line makes blanks separate.
+    texts = {
+        **{
+            f"{tabbed} of 10 lines have tabs": "\n".join(
+                [f"q\t0\tdoc {at}\t1" for at in range(tabbed)]
+                + [f"q 0 d{at} 1" for at in range(tabbed, 10)]
+            )
+            for tabbed in (8, 7)
+        },
+        "a padded line": "q\t0\td1\t1\nq \t 0 \t d2 \t 1\n",
+        "none": "q a\t0\td1\t1\n\n",
+    }
+    read = {
+        name: trec.read(Decoded(text, "utf-8"), "qrels", "x", ReadLimits()).frame
+        for name, text in texts.items()
+    }
+    approved("readers/trec_shapes", results({**cases, **read}))

@@ -17,6 +17,7 @@ from rankdash.readers.parse.columns import (
     systems_in,
 )
 from tests.readers.reading import shown
+from tests.results import results
 
 TEXT_HEADS = (
     *("query,document,label", "Query,Passage,Relevance", "QUERY TEXT,Doc_Text,grade"),
@@ -164,82 +165,56 @@ def cells(**columns: str) -> pd.DataFrame:
 TEXT = "a|gift another|gift"
 
 
-@pytest.mark.parametrize(
-    ("frame", "guessed"),
-    [
-        # More than half of the cells of a label can be read.
-        (cells(query="gift gift", document="text text", relevance_note="2 long|words"),
-         {"query": "query", "document": "document"}),
-        (cells(query="g g g", document="t t t", relevance_note="2 0 long|words"),
-         {"query": "query", "document": "document", "label": "relevance_note"}),
-        # A column of more than nine tenths of numbers is no text.
-        (cells(a=" ".join(["1.5"] * 18 + ["words"] * 2)), {"document": "a"}),
-        (cells(a=" ".join(["1.5"] * 19 + ["words"])), {}),
-        # Where a side has its ids, a column of words is no text of it.
-        (cells(query_id="q r", doc_id="d e", label="1 0", note=TEXT),
-         {"query_id": "query_id", "doc_id": "doc_id", "label": "label"}),
-        (cells(query_id="q r", label="1 0", note=TEXT),
-         {"query_id": "query_id", "document": "note", "label": "label"}),
-        (cells(doc_id="d e", label="1 0", note=TEXT),
-         {"query": "note", "doc_id": "doc_id", "label": "label"}),
-    ],
-)  # fmt: skip
-def test_what_a_column_is_guessed_to_be(frame, guessed):
-    assert {field: column for field, column in guess(frame).items() if column} == guessed
-
-
-@pytest.mark.parametrize(
-    ("ids", "queries", "of_the_query"),
-    [
-        (["1", "1", "2"], ["gift", "gift", "parcel"], True),
-        (["1", "2", "3"], ["gift", "gift", "parcel"], False),
-        (["1", "1", "2"], ["gift", "parcel", "parcel"], False),
-        (["1", "1", None], ["gift", "gift", "parcel"], False),
-    ],
-    ids=["shared", "one a row", "beside two queries", "missing"],
-)
-def test_an_id_that_rows_of_one_query_share_is_that_of_the_query(ids, queries, of_the_query):
-    frame = pd.DataFrame({"id": ids, "query": queries, "document": "text", "label": "1"})
-    assert ("query_id" in fields_of(frame)) == of_the_query
-
-
-@pytest.mark.parametrize(
-    ("frame", "fields"),
-    [
-        (cells(query=TEXT, text=TEXT), {"query": "query", "document": "text"}),
-        (cells(query_id="q r", text=TEXT), {"query_id": "query_id", "query": "text"}),
-        (cells(doc_id="a b", text=TEXT), {"doc_id": "doc_id", "document": "text"}),
-        (cells(query_id="q r", doc_id="a b", text=TEXT),
-         {"query_id": "query_id", "doc_id": "doc_id", "document": "text"}),
-        (cells(query=TEXT, document=TEXT, text=TEXT), {"query": "query", "document": "document"}),
-        (cells(id="7 8", query=TEXT), {"query_id": "id", "query": "query"}),
-        (cells(id="7 8", document=TEXT), {"doc_id": "id", "document": "document"}),
-        (cells(id="7 8", title=TEXT), {"doc_id": "id", "title": "title"}),
-        (cells(id="7 8", query=TEXT, document=TEXT), {"query": "query", "document": "document"}),
-        (cells(id="7 8", query=TEXT, text=TEXT), {"query": "query", "document": "text"}),
-        (cells(id="7 8", text=TEXT), {}),
-        (cells(title=TEXT), {"document": "title"}),
-        (cells(query_id="q r", title=TEXT), {"query_id": "query_id", "query": "title"}),
-        (cells(query=TEXT, title=TEXT), {"query": "query", "document": "title"}),
-        (cells(query_id="q r", query=TEXT, title=TEXT),
-         {"query_id": "query_id", "query": "query", "document": "title"}),
+def test_what_a_column_is_by_its_name_and_its_cells(approved):
+    ids, queries, docs = {"id": "7 8"}, {"query_id": "q r"}, {"doc_id": "d e"}
+    texts = {name: {name: TEXT} for name in ("query", "document", "text", "title", "note")}
+    query, document, text, title, note = texts.values()
+    pairs, label, sides = {"query_id": "q q", "doc_id": "a b"}, {"label": "1 0"}, queries | docs
+    tokens = {"query": "q1 q2", "document": "d1 d2"}
+    frames = [
+        # Of the side that is spoken of.
+        *(query | text, queries | text, docs | text, sides | text, query | document | text),
+        *(ids | query, ids | document, ids | title, ids | query | document, ids | query | text),
+        *(ids | text, title, queries | title, query | title, queries | query | title),
         # Ids alone, of both sides: a table of queries alone holds their texts, however short.
-        (cells(query="q1 q2", document="d1 d2"), {"query_id": "query", "doc_id": "document"}),
-        (cells(query="q1 q2"), {"query": "query"}),
-        (cells(query_id="q r", query="q1 q2", doc_id="d e", document="d1 d2"),
-         {"query_id": "query_id", "query": "query", "doc_id": "doc_id", "document": "document"}),
+        *(tokens, {"query": "q1 q2"}, sides | tokens, tokens | label),
         # A score beside a rank or a label is a system's, beside such a score it is a label.
-        (cells(query_id="q q", doc_id="a b", rank="1 2", score="1 0"), "rank score"),
-        (cells(query_id="q q", doc_id="a b", label="1 0", score="1 0"), "label score"),
-        (cells(query_id="q q", doc_id="a b", bm25="2.5 2", score="0.5 0.25"), "score label"),
-        (cells(query_id="q q", corpus_id="a b", score="0.5 0.25"), "label"),
-        (cells(query_id="q q", doc_id="a b", score="0.5 0.25"), "score"),
-        (cells(query_id="q q", doc_id="a b", score="1 0"), "label"),
-    ],
-)  # fmt: skip
-def test_a_column_is_of_the_side_that_is_spoken_of_and_a_score_what_stands_beside_it(frame, fields):
-    found = fields_of(frame)
-    assert found == fields if isinstance(fields, dict) else list(found)[2:] == fields.split()
+        *(pairs | {"rank": "1 2", "score": "1 0"}, pairs | label | {"score": "1 0"}),
+        pairs | {"bm25": "2.5 2", "score": "0.5 0.25"},
+        {"query_id": "q q", "corpus_id": "a b", "score": "0.5 0.25"},
+        {"query_id": "q q", "corpus_id": "a b", "score": "1 0"},
+        *(pairs | {"score": score} for score in ("0.5 0.25", "1 0")),
+        # What values and not names decided is doubted.
+        *({"query_id": "q q"} | document | {"score": score} for score in ("1 0", "0.5 1")),
+        {"query_id": "q q"} | document | {"grade": "1 0"},
+        # An id that rows of one query share is that of the query.
+        *(
+            {"id": own, "query": of, "document": "t t t", "label": "1 1 1"}
+            for own, of in (("1 1 2", "g g p"), ("1 2 3", "g g p"), ("1 1 2", "g p p"))
+        ),
+        # More than half of the cells of a label can be read.
+        {"query": "gift gift", "document": "text text", "relevance_note": "2 long|words"},
+        {"query": "g g g", "document": "t t t", "relevance_note": "2 0 long|words"},
+        # A column of more than nine tenths of numbers is no text.
+        *({"a": " ".join(["1.5"] * n + ["words"] * (20 - n))} for n in (18, 19)),
+        # Where a side has its ids, a column of words is no text of it.
+        *(sides | label | note, queries | label | note, docs | label | note),
+        # Tables of ids and texts.
+        *({"ID": "1", "Text": "a", "url": "u"}, {"id": "1", "ID": "1", "texts": "a"}),
+        *({"id": "1", "body": "a"}, {"no": "1", "text": "a"}),
+    ]
+    cases = {}
+    for columns in frames:
+        frame = cells(**columns)
+        known_fields, guessed = fields_of(frame), guess(frame)
+        cases["; ".join(f"{name}: {text}" for name, text in columns.items())] = {
+            "read": known_fields, "doubts": doubts(known_fields, frame),
+            "guess": {field: column for field, column in guessed.items() if column},
+            "id and text": id_and_text(frame),
+        }  # fmt: skip
+    missing = {"id": ["1", "1", None], "query": [*"ggp"], "document": "t", "label": "1"}
+    cases["an id that is missing"] = fields_of(pd.DataFrame(missing))
+    approved("readers/fields", results(cases))
 
 
 def test_what_names_alone_say():
@@ -253,31 +228,3 @@ def test_what_names_alone_say():
     named = ["score", "grade", "rank", "bm25", "pred_score_x", "query", "id"]
     assert [names_a_value(name) for name in named] == [True] * 5 + [False] * 2
     assert [is_id(name) for name in ("ID", "编号", "qid", "")] == [True, True, False, False]
-
-
-@pytest.mark.parametrize(
-    ("columns", "found"),
-    [
-        (("ID", "Text", "url"), ("ID", "Text")),
-        (("id", "ID", "texts"), ("id", "texts")),
-        (("id", "body"), None),
-        (("no", "text"), None),
-    ],
-)
-def test_a_table_of_ids_and_texts_is_told_by_both_names(columns, found):
-    assert id_and_text(pd.DataFrame(columns=list(columns))) == found
-
-
-@pytest.mark.parametrize(
-    ("frame", "told"),
-    [
-        (cells(query="q1 q2", document="d1 d2", label="1 0"),
-         [("query", "query_id"), ("document", "doc_id")]),
-        (cells(query_id="q q", document=TEXT, score="1 0"), [("score", "label")]),
-        (cells(query_id="q q", document=TEXT, score="0.5 1"), [("score", "score")]),
-        (cells(query_id="q q", corpus_id="a b", score="1 0"), []),
-        (cells(query_id="q q", document=TEXT, grade="1 0"), []),
-    ],
-)  # fmt: skip
-def test_what_values_and_not_names_decided_is_doubted(frame, told):
-    assert doubts(fields_of(frame), frame) == told
