@@ -6,8 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import string
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpcore2
@@ -86,23 +85,6 @@ def cross_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with three classes, as natural language inference has."""
     return _save_cross_encoder(tmp_path_factory.mktemp("classes"), labels=3)
-
-
-@pytest.fixture
-def full_disk() -> Callable[[], AbstractContextManager[None]]:
-    """A block in which no file of the process can grow, as on a full disk."""
-    resource = pytest.importorskip("resource", reason="limits of files are of POSIX systems")
-
-    @contextmanager
-    def filled() -> Iterator[None]:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    return filled
 
 
 @pytest.fixture(scope="session")

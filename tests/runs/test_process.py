@@ -12,6 +12,7 @@ from rankdash.errors import SettingError
 from rankdash.runs import jobs, key_pipe, process
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
+from tests.approved import table
 
 ROOT = Path(__file__).parents[2]
 
@@ -158,16 +159,14 @@ def started(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize(("more", "moved"), [(0, False), (1, True)])
-def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(
-    workspace, started, monkeypatch, more, moved
-):
+def test_a_log_is_moved_aside_once_it_is_longer_than_its_limit(workspace, started, monkeypatch):
     monkeypatch.setattr(process, "LOG_LIMIT_BYTES", 10)
     log = workspace.root / process.LOG_NAME
-    log.write_bytes(b"x" * (10 + more))
-    jobs.WorkerProcess(workspace).ensure()
-    assert log.with_suffix(".log.1").exists() == moved
-    assert log.stat().st_size == (0 if moved else 10)
+    for size, left in ((10, 10), (11, 0)):
+        log.write_bytes(b"x" * size)
+        jobs.WorkerProcess(workspace).ensure()
+        assert log.with_suffix(".log.1").exists() == (left == 0)
+        assert log.stat().st_size == left
 
 
 def test_after_the_third_quick_death_in_a_row_what_waits_fails_and_one_more_start_is_tried(
@@ -191,28 +190,21 @@ def test_after_the_third_quick_death_in_a_row_what_waits_fails_and_one_more_star
     assert row(job_id).state == "queued"
 
 
-@pytest.mark.parametrize(
-    ("code", "log", "said"),
-    [
-        (-9, "a line", "killed by signal SIGKILL, maybe for lack of memory"),
-        (-200, "a line", "killed by signal 200, maybe"),
-        (3, "first\n  the last one \n\n", "ended by itself (exit code 3): the last one Resume"),
-        (0, "", "(exit code 0): no reason given"),
-        (1, None, "(exit code 1): no reason given"),
-    ],
-)
-def test_how_a_worker_died_is_said_of_what_it_was_doing(
-    workspace, started, submit, row, code, log, said
-):
-    worker, job_id = jobs.WorkerProcess(workspace), submit()
-    worker.ensure()
-    Queue(workspace).claim(Owner(started[0].token))
-    path = workspace.root / process.LOG_NAME
-    path.unlink() if log is None else path.write_text(log)
-    started[0].code = code
-    worker.ensure()
-    assert row(job_id).state == "interrupted"
-    assert said in row(job_id).message and str(path) in row(job_id).message
+DEATHS = [(-9, "a line"), (-200, "a line"), (3, "first\n  the last one \n\n"), (0, ""), (1, None)]
+
+
+def test_how_a_worker_died_is_said_of_what_it_was_doing(workspace, started, submit, row, approved):
+    cases, path = {}, workspace.root / process.LOG_NAME
+    for code, log in DEATHS:
+        worker, job_id = jobs.WorkerProcess(workspace), submit()
+        worker.ensure()
+        Queue(workspace).claim(Owner(started[-1].token))
+        path.unlink() if log is None else path.write_text(log)
+        started[-1].code = code
+        worker.ensure()
+        assert row(job_id).state == "interrupted"
+        cases[f"{code}, {log!r}"] = row(job_id).message.replace(str(path), "<log>")
+    approved("runs/deaths", table(cases))
 
 
 def test_a_live_worker_is_not_started_again_and_a_dead_one_takes_no_key(

@@ -220,9 +220,9 @@ def calls(*spans):
     return {"calls": tuple(Call(start, end, retry_wait_s=waited) for start, end, waited in spans)}
 
 
-@pytest.mark.parametrize(
-    ("answer", "taken"),
-    [
+def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(make_dataset):
+    one = make_dataset(queries=1, depth=1)
+    for answer, taken in (
         ({}, 5.0),
         (calls((0, 5, 2)), 3.0),
         (calls((0, 2, 0), (2, 5, 1)), 4.0),
@@ -231,14 +231,10 @@ def calls(*spans):
         ({"index_seconds": 0.5}, 4.5),
         ({"index_seconds": 6.0}, 0.0),
         ({"error": "no"}, math.nan),
-    ],
-)
-def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(
-    make_dataset, answer, taken
-):
-    model = taking(5000 - 11, lambda request: Scored(np.ones(1), **answer))
-    run = go(make_dataset(queries=1, depth=1), model, capabilities=ONE_BY_ONE)
-    assert run.queries["latency_ms"][0] / 1000 == pytest.approx(taken, nan_ok=True)
+    ):
+        model = taking(5000 - 11, lambda request, answer=answer: Scored(np.ones(1), **answer))
+        run = go(one, model, capabilities=ONE_BY_ONE)
+        assert run.queries["latency_ms"][0] / 1000 == pytest.approx(taken, nan_ok=True), answer
 
 
 def test_repeats_deviate_and_throughput_does_not_count_them(make_dataset):
@@ -267,39 +263,32 @@ def test_batches_last_about_a_second(make_dataset, made, model, options, sizes):
     assert len({each.query_id for batch in batches for each in batch}) == made["queries"]
 
 
-@pytest.mark.parametrize(("allowed", "blocks"), [(4, [5, 5]), (8, [8, 2])])
-def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset, allowed, blocks):
-    service = Service(concurrency=allowed)
+def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset):
     remote = Capabilities(needs_network=True, across_queries=True)
-    run = go(make_dataset(queries=20), service, capabilities=remote)
-    # Half of the queries alone for their latency; then what takes a second, and no fewer.
-    assert list(map(len, service.calls)) == [1] * 10 + blocks
-    assert run.measured.together == max(blocks)
+    for allowed, blocks in ((4, [5, 5]), (8, [8, 2])):
+        service = Service(concurrency=allowed)
+        run = go(make_dataset(queries=20), service, capabilities=remote)
+        # Half of the queries alone for their latency; then what takes a second, and no fewer.
+        assert list(map(len, service.calls)) == [1] * 10 + blocks
+        assert run.measured.together == max(blocks)
 
 
-@pytest.mark.parametrize(
-    ("capabilities", "timing", "again"),
-    [
-        (BLOCKS, Timing(latency="always"), 4),
-        (BLOCKS, Timing(latency="always", sample=3), 3),
-        (ONE_BY_ONE, Timing(latency="always"), 8),
-        (ONE_BY_ONE, Timing(latency="always", sample=3), 3),
-        (BLOCKS, Timing(latency="every", sample=3), 8),
-        (ONE_BY_ONE, Timing(latency="every", sample=3), 8),
-    ],
-)
-def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(
-    make_dataset, workspace, capabilities, timing, again
-):
+def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_dataset, workspace):
     """Of the sample, and of half where blocks need the rest; or of every query."""
-    options = {"cache": workspace.score_cache, "capabilities": capabilities}
-    dataset, model = make_dataset(queries=8), Stub()
-    first = go(dataset, Stub(), **options)
-    timed = go(dataset, model, timing=timing, **options)
-    same(first, timed)
-    assert timed.queries["latency_ms"].notna().sum() == timed.measured.serial_queries == again
-    assert model.pairs_scored == again * 5
-    assert timed.measured.cached_pairs == (8 - again) * 5
+    dataset = make_dataset(queries=8)
+    first = go(dataset, Stub(), cache=workspace.score_cache)
+    for capabilities, latency, sample, again in (
+        *((BLOCKS, "always", 200, 4), (BLOCKS, "always", 3, 3), (BLOCKS, "every", 3, 8)),
+        *((ONE_BY_ONE, "always", 200, 8), (ONE_BY_ONE, "always", 3, 3)),
+        (ONE_BY_ONE, "every", 3, 8),
+    ):
+        model, timing = Stub(), Timing(latency, sample=sample)
+        options = {"cache": workspace.score_cache, "capabilities": capabilities}
+        timed = go(dataset, model, timing=timing, **options)
+        same(first, timed)
+        assert timed.queries["latency_ms"].notna().sum() == timed.measured.serial_queries == again
+        assert model.pairs_scored == again * 5
+        assert timed.measured.cached_pairs == (8 - again) * 5
 
 
 def test_only_what_hangs_on_pair_and_fingerprint_is_kept(make_dataset, workspace):
@@ -452,20 +441,14 @@ def test_texts_are_shown_evenly_spread_and_no_more_than_asked_for(
     assert long == ["ask q0", "x" * 2000]
 
 
-@pytest.mark.parametrize(
-    ("read", "full", "tokens", "truncated"),
-    [
-        ((3, 4), (3, 4), 7, 0),
-        ((3, 4), (3, 9), 7, 1),
-        ((3, 0), (9, 9), 3, 2),
-        ((3, -1), (9, 9), math.nan, math.nan),
-        ((3, 4), (9, -1), 7, math.nan),
-        ((), (), math.nan, math.nan),
-    ],
-)
-def test_tokens_of_which_some_are_unknown_have_no_sum(read, full, tokens, truncated):
-    found = QueryResult("q", "done", read=np.array(read), full=np.array(full))
-    assert [found.tokens, found.truncated] == pytest.approx([tokens, truncated], nan_ok=True)
+def test_tokens_of_which_some_are_unknown_have_no_sum():
+    nan = math.nan
+    for read, full, expected in (
+        *(((3, 4), (3, 4), [7, 0]), ((3, 4), (3, 9), [7, 1]), ((3, 0), (9, 9), [3, 2])),
+        *(((3, -1), (9, 9), [nan, nan]), ((3, 4), (9, -1), [7, nan]), ((), (), [nan, nan])),
+    ):
+        found = QueryResult("q", "done", read=np.array(read), full=np.array(full))
+        assert [found.tokens, found.truncated] == pytest.approx(expected, nan_ok=True)
 
 
 def test_results_come_back_from_the_rows_they_are_kept_as(make_dataset, workspace):

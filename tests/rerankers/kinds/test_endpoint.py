@@ -3,11 +3,12 @@ the test holds, so the pauses cost no time. What a single request may meet: `../
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from rankdash.errors import SettingError, UnavailableError
+from rankdash.errors import UnavailableError
 from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.kinds import endpoint
 from rankdash.rerankers.kinds.endpoint import Endpoint
@@ -16,7 +17,7 @@ from rankdash.rerankers.remote.apis import DIALECTS
 from rankdash.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import score
-from tests.results import shown
+from tests.results import results, shown
 
 DOCUMENTS = ["refund for an item", "delivery time", "退货 需要 时间", "get a refund", "cat"]
 QUERY = "get a refund 退货"
@@ -64,7 +65,8 @@ def test_what_each_dialect_sends_and_reads_is_as_approved(make, server, approved
         (call,) = scored.calls
         assert (call.status, call.attempts, call.error) == (200, 1, "")
         assert call.start <= call.end
-        path, _, body = server.seen[-1]
+        path, headers, body = server.seen[-1]
+        assert "Authorization" not in headers
         cases[dialect] = f"{path} {body}\n{shown(dict(call.billed))}"
     for base in ("http://x", "http://x/v1", "http://x/proxy", "http://x/v1/rerank"):
         cases[f"the path after {base}"] = DIALECTS["jina"].path_after(base)
@@ -205,41 +207,42 @@ def test_a_key_comes_from_the_environment_or_from_hand_and_goes_into_the_header(
     assert {headers["Authorization"] for _, headers, _ in server.seen} == {f"Bearer {SECRET}"}
 
 
-@pytest.mark.parametrize("named", ["", "COHERE_API_KEY", "CO_API_KEY"])
-def test_the_name_that_the_library_of_cohere_uses_holds_a_key_too(monkeypatch, named):
-    monkeypatch.delenv("COHERE_API_KEY", raising=False)
-    monkeypatch.setenv("CO_API_KEY", SECRET)
-    place = endpoint.key_place(create("endpoint", {"key_variable": named}).settings)
-    assert place.set_variable == "CO_API_KEY"
-    assert place.find().header == f"Bearer {SECRET}"
-    elsewhere = {"key_variable": named, "base_url": "https://example.org"}
-    with pytest.raises(UnavailableError, match=r"sent to https://api\.cohere\.com only"):
-        endpoint.key_place(create("endpoint", elsewhere).settings).find()
-    with keys.given({"COHERE_API_KEY": "typed"}):
-        assert place.find().header == "Bearer typed"
+def test_where_a_key_is_found_and_may_be_sent_is_as_approved(monkeypatch, approved):
+    """To its own service, by scheme, host and port; to none without a word that it needs none."""
 
+    def header(environment, typed=None, **settings):
+        with monkeypatch.context() as patch:
+            for name in ("COHERE_API_KEY", "CO_API_KEY"):
+                patch.delenv(name, raising=False)
+            for name in environment:
+                patch.setenv(name, SECRET)
+            place = endpoint.key_place(create("endpoint", settings).settings)
+            with keys.given({"COHERE_API_KEY": typed} if typed else {}):
+                key = place.find()
+                return key and key.header, place.set_variable
 
-def test_a_missing_key_is_named_before_any_request(monkeypatch):
-    for name in ("COHERE_API_KEY", "CO_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UnavailableError, match="COHERE_API_KEY"):
-        create("endpoint").prepare(Corpus([], []))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_service_is_asked_without_a_key_unless_that_is_said(make, server, dialect):
-    with pytest.raises(UnavailableError, match=r"_API_KEY before .* key_variable=none"):
-        make(dialect, key_variable="")
-    make(dialect, key_variable="none").score([ask()])
-    assert not any("Authorization" in headers for _, headers, _ in server.seen)
-
-
-def test_the_key_of_a_service_goes_to_no_other_address(make, server, monkeypatch):
-    monkeypatch.setenv("COHERE_API_KEY", SECRET)
-    for dialect, variable in (("cohere", ""), ("vllm", "COHERE_API_KEY")):
-        with pytest.raises(UnavailableError, match=r"sent to https://api\.cohere\.com only"):
-            make(dialect, key_variable=variable)
-    assert server.seen == []
+    here, library = {"base_url": "http://127.0.0.1:9"}, ["CO_API_KEY"]
+    cases = {"no key": partial(header, []), "typed": partial(header, [], "typed")}
+    for named in ("", "COHERE_API_KEY", "CO_API_KEY"):
+        key = {"key_variable": named}
+        cases[f"as the library has it, {named}"] = partial(header, library, **key)
+        cases[f"and typed, {named}"] = partial(header, library, "typed", **key)
+        cases[f"another address, {named}"] = partial(header, library, **key, **here)
+    for url in (
+        "https://api.cohere.com/v2",
+        "http://api.cohere.com",
+        "https://api.cohere.com:8443",
+    ):
+        cases[url] = partial(header, ["COHERE_API_KEY"], base_url=url)
+    for dialect in DIALECTS:
+        cases[f"{dialect} without a key"] = partial(header, [], dialect=dialect, **here)
+        free = {"dialect": dialect, "key_variable": "none"}
+        cases[f"{dialect} that needs none"] = partial(header, library, **free, **here)
+    other = {"dialect": "vllm", "key_variable": "COHERE_API_KEY"}
+    cases["the key of another service"] = partial(header, ["COHERE_API_KEY"], **other, **here)
+    for key in ("abc\ndef", "schlüssel-1", "abc\u2028def", "abc\x00"):
+        cases[f"the key {key!r}"] = partial(header, [], key)
+    approved("rerankers/keys", results(cases))
 
 
 def test_a_server_that_repeats_the_key_is_not_quoted(keyed, server):
@@ -282,25 +285,10 @@ def test_the_key_is_taken_out_before_an_answer_is_cut(keyed, server):
     assert SECRET[:4] not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["abc\ndef", "schlüssel-1", "abc\u2028def", "abc\x00"])
-def test_a_key_with_a_character_that_no_header_holds_is_refused_without_being_shown(keyed, key):
-    with pytest.raises(SettingError) as caught:
-        keyed(key)
-    assert str(caught.value) == (
-        "The key has a character that cannot be sent, such as a line break. Copy it again."
-    )
-
-
 @pytest.mark.parametrize(("length", "hidden"), [(4, True), (3, False)])
 def test_a_key_that_could_be_a_word_is_not_looked_for(length, hidden):
     key = "k" * length
     assert ("k" in keys.Key(key).redact_whole(f"no such key: <{key}>").split("<")[1]) != hidden
-
-
-def test_a_key_is_sent_to_the_scheme_host_and_port_of_its_service():
-    urls = ("https://api.cohere.com/v2", "http://api.cohere.com", "https://api.cohere.com:8443")
-    places = [endpoint.key_place(create("endpoint", {"base_url": url}).settings) for url in urls]
-    assert [place.allowed for place in places] == [True, False, False]
 
 
 # The estimate and the name of what is cached.

@@ -8,6 +8,7 @@ import pytest
 
 from rankdash.rerankers.neural.embeddings import Embeddings, KeptEmbeddings
 from rankdash.rerankers.neural.fidelity import Sample
+from tests import full_disk
 from tests.rerankers.models import ask
 
 MODEL, OTHER, THIRD = (letter * 32 for letter in "abc")
@@ -79,12 +80,12 @@ def test_vectors_of_several_lengths_and_a_folder_that_is_none_are_kept_in_memory
     assert unwritable.of("one").full == 3
 
 
-def test_a_disk_that_fills_up_costs_the_cache_alone(tmp_path, full_disk):
+def test_a_disk_that_fills_up_costs_the_cache_alone(tmp_path):
     for number in range(20):
         opened(tmp_path).add([f"known {number}"], [vector(number)])
     before = files(tmp_path)
     made = opened(tmp_path, OTHER)
-    with full_disk():
+    with full_disk.room_for(0):
         made.add(["one"], [vector(1)])
         again = opened(tmp_path)
     assert made.of("one").full == 3 and "known 0" in again and "known 19" in again

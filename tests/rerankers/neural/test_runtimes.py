@@ -17,6 +17,7 @@ from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
 from rankdash.rerankers.neural.model_files import activation, digest
+from tests import full_disk
 from tests.rerankers.models import ask, prepared, score
 from tests.results import results, several
 from tests.sets import ROOT
@@ -94,12 +95,12 @@ def test_documents_of_the_same_text_tie_to_the_last_bit(onnx):
 
 
 def test_a_full_disk_is_named_if_weights_of_8_bits_cannot_be_written(
-    bi_folder, tmp_path, monkeypatch, full_disk
+    bi_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
     prepared("bi-encoder", bi_folder, runtime="onnx")
     before = sorted(tmp_path.rglob("*"))
-    with full_disk(), pytest.raises(UnavailableError) as caught:
+    with full_disk.room_for(0), pytest.raises(UnavailableError) as caught:
         prepared("bi-encoder", bi_folder, runtime="onnx-int8")
     assert "The weights of 8 bits cannot be written to" in caught.value.message
     assert caught.value.remedy.startswith("Free space there, set RANKDASH_CACHE to a folder")
