@@ -1,14 +1,11 @@
 """A rerank service and an LLM on 127.0.0.1, over real HTTP, that breaks on command.
 
-In a test: `with running() as server: ... server.url ...`. For trials of the page and the command
-line: `python tests/rerankers/loopback.py --port 8099`.
+For trials of the page and the command line: `python tests/rerankers/loopback.py --port 8099`.
 
-It speaks every wire format of `rankdash.rerankers.remote.apis` at its own path, and chat
-completions with log-probabilities. It scores by words that query and document share, so what a
-client should get is known (`score`). The faults that are set (`server.faults`) are used up one a
-request; a fault is a name with a value, such as ("status", 500) or ("hang", 2.0), or several of
-them in one dict. `server.fault_of` says the fault of every other request from its body.
-("together", 8) answers once eight requests have been under way at the same time.
+It speaks every wire format of `rankdash.rerankers.remote.apis` and chat completions, and scores by
+words that query and document share (`score`). A fault is a dict, such as {"status": 500} or
+{"hang": 2.0}; `Server.fail` sets those of the next requests, `fault_of` that of every other.
+{"together": 8} answers once eight requests have been under way at the same time.
 """
 
 from __future__ import annotations

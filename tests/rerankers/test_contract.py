@@ -1,5 +1,6 @@
 """What every kind of reranker promises, run against each registered kind."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Capabilities, Corpus, Request, create, kinds
 from rankdash.rerankers.kinds.precomputed import Precomputed
+from tests.approved import table
 from tests.rerankers import models
 from tests.rerankers.loopback import running
+from tests.results import shown
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
@@ -97,6 +100,12 @@ def test_it_names_its_kind_and_settings(reranker):
     assert set(reranker.settings) == {spec.name for spec in kind.settings}
 
 
+def test_what_each_kind_can_do_is_as_approved(approved):
+    cases = {kind.name: f"{shown(kind.capabilities)}, kept: {kind.capabilities.cacheable}"
+             for kind in kinds()}  # fmt: skip
+    approved("rerankers/capabilities", table(cases))
+
+
 @pytest.mark.parametrize("kind", ["bm25", "bi-encoder", "cross-encoder", "late-interaction"])
 def test_scoring_before_prepare_says_so(kind):
     with pytest.raises(ScoringError, match=r"prepare\(\)"):
@@ -165,6 +174,48 @@ def test_tokens_of_a_document_encoded_before_are_not_computed_again(bi_folder, k
     np.testing.assert_array_equal(first.tokens, again.tokens)
     query = again.tokens_computed
     assert first.tokens_computed == query + (first.tokens - query)[:2].sum()
+
+
+@pytest.mark.model
+def test_tokens_that_models_read_and_cut_are_as_approved(cross_folder, bi_folder, approved):
+    """A length may exceed what the model declares but not what it can read."""
+    cases, texts = {}, ["return item", "", models.LONG]
+    folders = {
+        "cross-encoder": cross_folder,
+        "bi-encoder": bi_folder,
+        "late-interaction": bi_folder,
+    }
+    for kind, folder in folders.items():
+        for length in (0, 16, 48, 9_999):
+            reranker = models.prepared(kind, folder, max_length=length)
+            for query in ("refund order", "refund " * 200):
+                scored = models.score(reranker, query, texts)
+                said = f"{shown(scored.tokens)} of {shown(scored.full)}"
+                cases[f"{kind}, length {length}, {query[:20]}"] = said
+    approved("rerankers/tokens", table(cases))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("kind", "weights", "lost"),
+    [
+        ("cross-encoder", "classifier.bias", "4 of 4"),
+        ("bi-encoder", "embeddings.word_embeddings.weight", "4 of 4"),
+    ],
+)
+def test_a_score_that_is_not_finite_fails_the_query(
+    cross_folder, bi_folder, tmp_path, kind, weights, lost
+):
+    from safetensors.numpy import load_file, save_file
+
+    source = bi_folder if kind == "bi-encoder" else cross_folder
+    file = shutil.copytree(source, tmp_path / "broken") / "model.safetensors"
+    tensors = load_file(file)
+    tensors[weights] = np.full_like(tensors[weights], np.nan)
+    save_file(tensors, file, metadata={"format": "pt"})
+    scored = models.score(models.prepared(kind, file.parent), models.QUERY, models.DOCUMENTS)
+    assert scored.error == f"Documents without a finite score from the model: {lost}."
+    assert np.isnan(scored.scores).all()
 
 
 def test_nothing_asked_nothing_answered(reranker):

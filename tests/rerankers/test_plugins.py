@@ -8,7 +8,6 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from rankdash import rerankers
-from rankdash.errors import SettingError
 from rankdash.rerankers import Corpus, Request, create, get, kinds, plugins, problems
 from tests.approved import masked, table
 from tests.documented import plugin
@@ -111,8 +110,3 @@ def test_an_entry_point_of_an_installed_package(monkeypatch):
     found = plugins.find([], [])
     assert [kind.name for kind in found.kinds] == ["bm25"]
     assert "no_such_package" in str(found.problems[0])
-
-
-def test_without_the_plugin_its_name_is_unknown():
-    with pytest.raises(SettingError, match="no reranker 'shortest'"):
-        get("shortest")

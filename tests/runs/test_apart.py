@@ -1,6 +1,5 @@
 """A command in a process of its own, which ends in ways that Ray ends it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import pytest
 
 from rankdash.errors import UnavailableError
 from rankdash.runs.on_ray.apart import needed, run_apart
+from tests.runs.test_process import is_alive
 from tests.sets import ROOT
 
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
@@ -62,16 +62,8 @@ def test_a_signal_ends_both_processes(tmp_path, wait_until, number):
         process.send_signal(number)
         code = process.wait()
     assert code == (-number if number == signal.SIGKILL else 128 + number)
-    wait_until(lambda: not alive(int(log.read_text())))
+    wait_until(lambda: not is_alive(int(log.read_text())))
     assert not (tmp_path / "out.trec").exists()
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_over_a_client_no_other_process_is_needed(monkeypatch):

@@ -50,22 +50,6 @@ def test_a_document_is_encoded_once_for_all_runs_and_that_time_is_reported_apart
     assert prepared(bi_folder, document_prompt="card ").score(requests)[0].index_seconds > 0
 
 
-def test_tokens_and_cuts_are_counted(reranker):
-    scored = score(reranker, "refund order", ["return item", "", LONG])
-    assert scored.tokens.tolist() == [8, 6, 36]
-    assert (scored.full > scored.tokens).tolist() == [False, False, True]
-    long_query = score(reranker, "refund " * 100, ["return item"])
-    assert long_query.tokens.tolist() == [36]
-    assert (long_query.full > long_query.tokens).tolist() == [True]
-
-
-@pytest.mark.parametrize(("length", "read"), [(48, 48), (9_999, 64)])
-def test_max_length_may_exceed_what_the_model_declares_but_not_what_it_can_read(
-    bi_folder, length, read
-):
-    assert score(prepared(bi_folder, max_length=length), "cat", [LONG]).tokens[0] == read + 3
-
-
 def test_prompts_are_put_before_the_texts_those_of_the_model_unless_others_are_given(
     bi_folder, tmp_path
 ):
@@ -104,20 +88,6 @@ def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
     scored = score(prepared(tmp_path / "static"), QUERY, [QUERY, "refund", LONG])
     assert scored.scores[0] == pytest.approx(1)
     assert scored.tokens is None and scored.full is None
-
-
-def test_a_vector_that_is_not_finite_fails_the_query(bi_folder, tmp_path):
-    import torch
-    from transformers import BertModel
-
-    broken = shutil.copytree(bi_folder, tmp_path / "broken")
-    model = BertModel.from_pretrained(bi_folder)
-    with torch.no_grad():
-        model.embeddings.word_embeddings.weight[5:].fill_(float("inf"))
-    model.save_pretrained(broken)
-    scored = score(prepared(broken), QUERY, DOCUMENTS)
-    assert scored.error.startswith("Documents without a finite score from the model: ")
-    assert np.isnan(scored.scores).all()
 
 
 @pytest.fixture(scope="module")

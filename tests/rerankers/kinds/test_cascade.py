@@ -162,21 +162,15 @@ def test_settings_of_the_stages_from_lines_or_json():
 
 def test_what_it_needs_hangs_on_its_stages(monkeypatch):
     made = get("cascade")
-    local = dict(create("cascade").settings)
-    assert not made.able(local).needs_network
-    assert made.key(local) is None
-    remote = local | {"second": "endpoint"}
-    assert made.able(remote).needs_network
-    assert made.key(remote).variable == "COHERE_API_KEY"
-    two = remote | {"first": "llm-pointwise"}
+    remote = dict(create("cascade").settings) | {"second": "endpoint"}
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
+    two = remote | {"first": "llm-pointwise"}
     assert made.key(two).variable == "COHERE_API_KEY", "the one that is not there is asked for"
     assert not made.able(remote).cacheable
     requests = [request("abcdefgh")] * 3
-    assert made.estimate(local, requests).calls == 0
-    assert made.estimate(remote | {"top": 2}, requests).calls == 3
-    fewer = made.estimate(remote | {"top": 2}, requests).tokens_in
-    assert fewer < made.estimate(remote | {"top": 8}, requests).tokens_in
+    assert made.estimate(create("cascade").settings, requests).calls == 0
+    few, more = (made.estimate(remote | {"top": top}, requests) for top in (2, 8))
+    assert (few.calls, few.tokens_in < more.tokens_in) == (3, True)
 
 
 def test_a_service_gets_only_the_best_of_the_first(server):

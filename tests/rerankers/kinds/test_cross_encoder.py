@@ -42,12 +42,6 @@ def test_scores_are_the_raw_logits_of_the_model(reranker, cross_folder):
     assert found.min() < 0 or found.max() > 1
 
 
-def test_tokens_count_query_document_and_special_tokens(reranker):
-    scored = score(reranker, "refund order", ["return item", "", LONG])
-    assert scored.tokens.tolist() == [7, 5, 64]
-    assert (scored.full > scored.tokens).tolist() == [False, False, True]
-
-
 def test_only_the_document_is_cut(reranker):
     query = "refund order return item " * 10
     scored = score(reranker, query, [LONG])
@@ -98,17 +92,3 @@ def test_a_model_whose_output_was_never_trained_is_refused(cross_folder, tmp_pat
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UnavailableError, match=r"lack classifier\.weight"):
         prepared(folder)
-
-
-def test_a_score_that_is_not_finite_fails_the_query(cross_folder, tmp_path):
-    import torch
-    from transformers import AutoModelForSequenceClassification
-
-    broken = shutil.copytree(cross_folder, tmp_path / "broken")
-    model = AutoModelForSequenceClassification.from_pretrained(cross_folder)
-    with torch.no_grad():
-        model.classifier.bias.fill_(float("nan"))
-    model.save_pretrained(broken)
-    scored = score(prepared(broken), QUERY, DOCUMENTS)
-    assert scored.error == "Documents without a finite score from the model: 4 of 4."
-    assert np.isnan(scored.scores).all()

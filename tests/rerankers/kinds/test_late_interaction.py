@@ -76,19 +76,6 @@ def test_two_instances_agree_because_nothing_in_it_is_random(encoder, bi_folder)
     assert made(bi_folder, query_prompt="the ").fingerprint() != encoder.fingerprint()
 
 
-def test_tokens_read_and_uncut_are_counted(encoder, bi_folder):
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(bi_folder)
-    (found,) = encoder.score([request()])
-    query = len(tokenizer(QUERY)["input_ids"])
-    full = [len(tokenizer(text)["input_ids"]) for text in DOCS]
-    assert found.full.tolist() == [query + size for size in full]
-    assert found.tokens.tolist() == [query + min(size, 32) for size in full]
-    (found,) = encoder.score([request("refund " * 100)])
-    assert found.tokens.tolist() == [32 + min(size, 32) for size in full]
-
-
 def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
     """Each long text is a portion of its own; what is cut off it counts for its length alone."""
     docs = [*DOCS, *(f"{text} {'card ' * 15_000}" for text in ("the cat", "return", "the cat"))]

@@ -172,15 +172,6 @@ def test_a_packaged_model_gives_the_scores_or_vectors_of_pytorch(model, tmp_path
     agrees(purpose, packaged.folder_of(model), tmp_path)
 
 
-def test_weights_in_16_bits_are_those_in_32(cross_folder, tmp_path):
-    from safetensors.numpy import load_file, save_file
-
-    folder = shutil.copytree(cross_folder, tmp_path / "half")
-    file = folder / "model.safetensors"
-    save_file({name: each.astype(np.float16) for name, each in load_file(file).items()}, file)
-    agrees("pair", folder, tmp_path)
-
-
 def test_prompts_and_lengths_are_those_that_pytorch_finds(bi_folder, tmp_path):
     told = {
         "prompts": {"query": "q: ", "passage": "p: ", "other": "o"},
