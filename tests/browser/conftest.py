@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 300
 # Only what hangs takes so long, however busy the machine is.
 PATIENCE_MS = 300_000
+# A run on two slow processors.
+RUN_MS = 900_000
 expect.set_options(timeout=PATIENCE_MS)
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([server.__name__])

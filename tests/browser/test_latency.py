@@ -8,8 +8,7 @@ from playwright.sync_api import expect
 from rankdash.store import Workspace
 from tests.stored import keep_rows
 
-from .conftest import shop_rows
-from .test_journeys import RUN_MS
+from .conftest import RUN_MS, shop_rows
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""Two servers behind one address, as a browser meets them: a session, an upload, a run, a download,
-and a server that is killed under a page."""
+"""Two servers behind one address, as a browser meets them: a session, a run, and a server that is
+killed under a page. What passes through the front has tests in tests/cli."""
 
 import os
 import re
@@ -12,11 +12,9 @@ import pytest
 from playwright.sync_api import expect
 
 from rankdash.store import Workspace
-from tests.sets import SAMPLE
 from tests.stored import keep_sample
 
-from .conftest import PATIENCE_MS, ROOT, App, visiting
-from .test_journeys import RUN_MS, files_of, start_run, upload
+from .conftest import ROOT, RUN_MS, App
 
 pytestmark = pytest.mark.thorough
 
@@ -53,27 +51,17 @@ def children(pid: int) -> dict[int, str]:
     return {int(child): said for child, said in rows}
 
 
-def test_a_session_an_upload_a_run_and_a_download_work_and_outlive_a_server(browser, app, visit):
-    visit.open("data")
-    upload(visit, files_of(SAMPLE))
-    visit.sees("These files equal Help centre, which is in this workspace")
+def test_a_session_and_a_run_outlive_a_server(app, visit):
+    visit.open("run")
     own = cookie(visit)
     visit.until(lambda: sum(" serve " in said for said in children(app.process.pid).values()) == 2)
-    visit.go("Run")
     visit.choose_reranker("BM25")
-    start_run(visit)
+    visit.page.get_by_role("button", name="Start 1 run").click()
     expect(visit.page.get_by_role("button", name="Compare on Overview")).to_be_visible(
         timeout=RUN_MS
     )
     assert sum("-m rankdash.runs " in said for said in children(app.process.pid).values()) == 1
-    visit.go("Queries")
-    with visit.page.expect_download(timeout=PATIENCE_MS) as waiting:
-        visit.page.get_by_role("button", name="Save this query as a file").click()
-    assert "Help centre" in Path(waiting.value.path()).read_text(encoding="utf-8")
     assert cookie(visit) == own
-    with visiting(browser, app) as second:
-        second.open()
-        second.sees("BM25")
     servers = {pid: said for pid, said in children(app.process.pid).items() if " serve " in said}
     for pid in servers:
         os.kill(pid, signal.SIGKILL)

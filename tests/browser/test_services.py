@@ -7,9 +7,10 @@ from playwright.sync_api import expect
 
 from tests.rerankers.loopback import running
 
+from .conftest import RUN_MS
+
 pytestmark = pytest.mark.thorough
 
-RUN_MS = 900_000
 KEY, WRONG = "sk-typed-by-hand-4711", "sk-mistyped-0815"
 FIELD = "Key of the service, where it asks for one"
 

@@ -8,6 +8,7 @@ from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.ui.sidebar import login
 from rankdash.ui.state import person
+from tests.ui.sessions import press
 from tests.ui.test_pages import open_page
 
 
@@ -27,17 +28,9 @@ def as_user(monkeypatch):
     return become
 
 
-def labels(app):
-    return [button.label for button in app.sidebar.button]
-
-
-def press(app, label):
-    next(button for button in app.sidebar.button if button.label == label).click().run()
-
-
 def test_without_a_provider_nobody_is_asked_to_log_in(app, stored):
     open_page(app, "overview")
-    assert not {"Log in", "Log out"} & set(labels(app))
+    assert not {"Log in", "Log out"} & {button.label for button in app.sidebar.button}
 
 
 def test_who_is_logged_in_signs_a_note_and_a_correction(app, stored, workspace, as_user):
@@ -54,11 +47,8 @@ def test_who_is_logged_in_signs_a_note_and_a_correction(app, stored, workspace, 
     assert [each.who for each in Corrections(workspace).all(stored)] == ["Ann *Lee*"]
     press(app, "Log out")
     assert asked == ["out"]
-
-
-def test_who_has_no_name_is_known_by_the_address(as_user):
     as_user(email="ann@example.org")
-    assert person.name() == "ann@example.org"
+    assert person.name() == "ann@example.org", "without a name"
 
 
 def test_logging_in_is_offered_and_says_what_is_missing(app, stored, as_user, monkeypatch):

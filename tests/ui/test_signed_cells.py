@@ -4,7 +4,6 @@ import io
 
 import pandas as pd
 import pyarrow as pa
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from rankdash.ui.widgets.signed_cells import rounded, signed_cells
@@ -46,6 +45,5 @@ def test_latencies_are_written_with_three_digits_and_stay_numbers():
     assert styled.data["p95"].tolist()[:4] == values[:4]
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, 0.0004, -0.0004])
-def test_a_change_in_a_long_table_that_rounds_to_nothing_has_no_minus(value):
-    assert f"{rounded(pd.Series([value]), 3)[0]:.3f}" == "0.000"
+def test_a_change_in_a_long_table_that_rounds_to_nothing_has_no_minus():
+    assert {f"{each:.3f}" for each in rounded(pd.Series(VALUES[:4]), 3)} == {"0.000"}

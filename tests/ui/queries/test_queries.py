@@ -4,6 +4,7 @@ import io
 
 import pandas as pd
 
+from rankdash.store.notes.notes import Notes
 from rankdash.ui.queries import query_export, query_list_file
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
@@ -105,6 +106,7 @@ def test_the_list_as_csv_is_in_english_and_runs_no_formula():
 
 def test_a_saved_query_says_what_its_reason_rests_on(workspace, stored):
     made = []
+    Notes(workspace).keep(stored, "q3", ["odd"], "look here")
 
     def save() -> None:
         pickers.restore()
@@ -114,3 +116,4 @@ def test_a_saved_query_says_what_its_reason_rests_on(workspace, stored):
     drawn(save, data=stored, system=workspace.runs(stored)[0].id)
     assert "<strong>relevant moved up</strong> · Relevant documents moved up." in made[0]
     assert "The document: “document 3”, label 1." in made[0]
+    assert "look here" in made[0]
