@@ -17,6 +17,7 @@ from rankdash.loading import load
 from rankdash.readers import sources_at
 from rankdash.readers.formats import delimited
 from rankdash.readers.formats import trec as read_trec
+from rankdash.reporting.report import html
 from rankdash.study import latency
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
@@ -31,6 +32,7 @@ from tests.surfaces.shown import (
     evaluate,
     existing,
     expected,
+    study_of,
     timings,
 )
 
@@ -63,6 +65,22 @@ def test_the_report_of_the_command_is_that_of_the_study(case, report, tmp_path):
     tied = counts[0].index("with tied scores")
     for one, other in zip(read, counts, strict=True):
         assert [*one[:tied], *one[tied + 1 :]] == [*other[:tied], *other[tied + 1 :]]
+
+
+def test_every_section_of_the_report_speaks_of_the_rules_in_force(case, report, approved):
+    """Its numbers are those of the study; here are the level, the tie band and the table of rules."""
+    rules = RULES[2]
+    with without_charts():
+        page = Page(html(study_of(case, rules, case.runs)).decode())
+    for section in set(page.texts) - {"rules"}:
+        assert not re.search(r"95%(:| interval| confid)|±0\.005", page.texts[section]), section
+    assert "80%" in page.texts["verdict"] and "±0.1" in page.texts["queries"]
+    usual, changed = ({row[0]: row[1] for table in read.tables["rules"] for row in table
+                       if len(row) < 4}
+                      for read in (report, page))  # fmt: skip
+    moved = {name: value for name, value in changed.items() if usual[name] != value}
+    rows = [f"{name}: {usual[name]} → {value}" for name, value in moved.items()]
+    approved("surfaces/rules", "\n".join(rows))
 
 
 def test_the_gate_sees_the_same_of_a_run_with_failures(case):
