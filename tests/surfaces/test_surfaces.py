@@ -68,7 +68,7 @@ def test_the_report_of_the_command_is_that_of_the_study(case, report, tmp_path):
 
 
 def test_every_section_of_the_report_speaks_of_the_rules_in_force(case, report, approved):
-    """Its numbers are those of the study; here are the level, the tie band and the table of rules."""
+    """Its numbers are those of the study; here are level, tie band and the rules."""
     rules = RULES[2]
     with without_charts():
         page = Page(html(study_of(case, rules, case.runs)).decode())
