@@ -143,9 +143,6 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
         tornado: {
             "hostile": of(rows=SWINGS, net=10.0, money=hostile_money),
             "the widest on top, a dearer price the worse end": of(rows=ROWS, net=40.0),
-            "an assumption that only helps": of(
-                rows=[tornado.Row("Share", 50.0, 60.0, "1", "2")], net=40.0
-            ),
         },
         break_even: {
             "hostile": of(
@@ -240,17 +237,13 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
         name: [throughput.Measurement("b", name, each)]
         for name, each in ((HOSTILE, busy), ("Beta", levels))
     }
-    curves, spreads, clouds = {}, {}, {}
-    for size, n in (("few", 40), ("many", 10_000)):
-        drawn = {each: rng.lognormal(at + 2, 0.4, n) for at, each in enumerate("ab")}
-        length = rng.integers(10, 50, n)
-        curves[f"hostile, {size}"] = [spent(ms, each, names[each]) for each, ms in drawn.items()]
-        spreads[f"hostile, {size}"] = [
-            latency_spread.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
-        ]
-        clouds[f"hostile, {size}"] = [
-            cloud(length, ms, each, names[each]) for each, ms in drawn.items()
-        ]
+    drawn = {each: rng.lognormal(at + 2, 0.4, 10_000) for at, each in enumerate("ab")}
+    length = rng.integers(10, 50, 10_000)
+    curves = {"hostile": [spent(ms, each, names[each]) for each, ms in drawn.items()]}
+    spreads = {"hostile": [
+        latency_spread.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
+    ]}  # fmt: skip
+    clouds = {"hostile": [cloud(length, ms, each, names[each]) for each, ms in drawn.items()]}
     curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 100, 999, 1000)}
     curves["alike"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
     spreads["half in the box, nine in ten within the whiskers"] = [
@@ -613,9 +606,6 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
     high = sure.assign(before=0.95, after=0.97, delta=0.02, delta_low=-0.98, delta_high=0.08)
     some = banded()
     some.loc[some["system"] != "MiniLM", ["low", "high"]] = nan
-    many = pd.concat(
-        [groups().assign(segment=HOSTILE, value=groups()["value"] + str(n)) for n in range(4)]
-    )
     two_parts, mixed = (
         shares((0.3, 0.0), (0.0, 0.5)),
         of(names={"mixed": "both <scripts>", "language": "Language"}),
@@ -693,7 +683,6 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
         },
         query_groups: {
             "hostile": of(table=groups(), **mixed),
-            "hostile, many": of(table=many),
             "one": of(table=groups()[3:4]),
             "one segment, a stricter level": of(table=groups()[:3], level=0.999),
             "no change": of(table=groups()[5:]),

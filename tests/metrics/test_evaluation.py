@@ -15,6 +15,7 @@ from rankdash.metrics import (
     parse_measure,
 )
 from rankdash.ranking.ranking import Ranking
+from tests.lists import ranking
 
 
 def labels_frame(*rows):
@@ -29,8 +30,8 @@ def test_mean_of_a_measure_that_was_not_evaluated(evaluation_of):
 
 
 def test_nothing_to_evaluate():
-    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
-    evaluation = evaluate(judge(ranking, labels_frame()), ["ndcg@10", "err", "judged@3"])
+    made = Ranking.from_columns(["q"], ["d"], [1.0])
+    evaluation = evaluate(judge(made, labels_frame()), ["ndcg@10", "err", "judged@3"])
     assert evaluation.counts["queries"] == 0
     assert np.isnan(evaluation.mean("ndcg@10"))
     empty = Ranking.from_columns([], [], [])
@@ -42,9 +43,9 @@ def test_the_join_is_the_same_for_few_and_for_many_labels(tables):
     rng = np.random.default_rng(2)
     lists = {f"q{n}": list(rng.integers(0, 3, 20)) for n in range(30)}
     run, qrels = tables(lists, {f"q{n}": [0] * 40 for n in range(30)})
-    ranking = Ranking.from_columns(*run.to_numpy().T)
-    many = evaluate(judge(ranking, qrels), ["ndcg", "map"])
-    few = evaluate(judge(ranking, qrels[qrels["label"] > 0]), ["ndcg", "map"])
+    made = Ranking.from_columns(*run.to_numpy().T)
+    many = evaluate(judge(made, qrels), ["ndcg", "map"])
+    few = evaluate(judge(made, qrels[qrels["label"] > 0]), ["ndcg", "map"])
     assert len(qrels) > len(run) > (qrels["label"] > 0).sum()
     pd.testing.assert_frame_equal(many.wide().sort_index(), few.wide().sort_index())
 
@@ -68,8 +69,8 @@ def test_a_notebook_shows_each_mean_and_the_queries_that_it_rests_on(evaluation_
 
 def test_a_label_of_a_document_that_no_list_holds_is_not_taken_for_another():
     """The last document of one query, and the unknown one of the next, stand side by side."""
-    ranking = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["x", "y"], [2.0, 1.0])])
-    judged = judge(ranking, labels_frame(("a", "x", 1), ("b", "unknown", 2), ("b", "y", 1)))
+    made = Ranking.from_lists([("a", ["x", "y"], [2.0, 1.0]), ("b", ["x", "y"], [2.0, 1.0])])
+    judged = judge(made, labels_frame(("a", "x", 1), ("b", "unknown", 2), ("b", "y", 1)))
     assert judged.query.tolist() == [0, 1]
     assert judged.rank.tolist() == [1, 2]
     assert judged.label.tolist() == [1.0, 1.0]
@@ -105,23 +106,23 @@ def test_an_empty_list_has_no_judged_share_and_scores_0_else():
 def test_pairs_that_are_found_once_take_one_set_of_labels_after_another(negative, seed):
     rng = np.random.default_rng(seed)
     lists = [(f"q{n}", [f"d{k}" for k in rng.permutation(9)], range(9, 0, -1)) for n in range(6)]
-    ranking = Ranking.from_lists(lists)
+    made = Ranking.from_lists(lists)
     # Some queries and documents are in no list, and rows come in any order.
     pairs = pd.DataFrame(
         [(f"q{q}", f"d{d}") for q in range(1, 8) for d in range(12)], columns=["query_id", "doc_id"]
     ).sample(40, random_state=seed)
     conventions = Conventions(negative=negative)
-    found = match(ranking, pairs, conventions)
+    found = match(made, pairs, conventions)
     for _ in range(3):
         labels = rng.choice([-1.0, 0.0, 0.5, 1.0, 3.0], len(pairs))
         again = evaluate(found.judged(labels), ["ndcg@5", "map", "judged@4"], conventions)
         alone = evaluate(
-            judge(ranking, pairs.assign(label=labels), conventions), again.measures, conventions
+            judge(made, pairs.assign(label=labels), conventions), again.measures, conventions
         )
         pd.testing.assert_frame_equal(again.wide(), alone.wide())
         # The order of rows says which label is whose.
         assert again.counts == alone.counts
-        turned = match(ranking, pairs[::-1], conventions).judged(labels[::-1])
+        turned = match(made, pairs[::-1], conventions).judged(labels[::-1])
         other = evaluate(turned, again.measures, conventions).wide()
         pd.testing.assert_frame_equal(other.loc[again.query_ids], again.wide())
 
@@ -131,7 +132,7 @@ def test_a_join_that_was_evaluated_before_says_what_a_fresh_one_says(labelled):
     rng = np.random.default_rng(5)
     docs = [f"d{n}" for n in range(30)]
     lists = [(f"q{n}", list(rng.permutation(docs)), np.arange(30, 0, -1.0)) for n in range(12)]
-    ranking = Ranking.from_lists(lists)
+    made = Ranking.from_lists(lists)
     labels = pd.DataFrame(
         [
             (query, doc, rng.choice([0.0, 1.0, 2.0, 3.0]))
@@ -141,7 +142,7 @@ def test_a_join_that_was_evaluated_before_says_what_a_fresh_one_says(labelled):
         ],
         columns=["query_id", "doc_id", "label"],
     )
-    kept = judge(ranking, labels)
+    kept = judge(made, labels)
     rules = [Conventions(), Conventions(threshold=2.0), Conventions(judged_only=True)]
     specs = [
         f"{name}@{k}"
@@ -150,21 +151,15 @@ def test_a_join_that_was_evaluated_before_says_what_a_fresh_one_says(labelled):
     ]
     for each in (*rules, *rules[::-1]):
         for chosen in (specs, specs[::-1]):
-            fresh = evaluate(judge(ranking, labels), chosen, each)
+            fresh = evaluate(judge(made, labels), chosen, each)
             np.testing.assert_array_equal(evaluate(kept, chosen, each).values, fresh.values)
 
 
 def test_systems_under_the_same_labels_have_their_queries_in_common():
-    labels = Dataset(
-        "shop",
-        pd.DataFrame({"query_id": ["q", "r"], "text": "t"}),
-        pd.DataFrame({"doc_id": ["a", "b"], "title": "", "text": "t"}),
-        labels_frame(("q", "a", 1.0), ("r", "b", 1.0)),
-        Ranking.from_lists([]),
-    ).labels
-    one, other = (
-        evaluate(judge(Ranking.from_lists([("q", [doc], [1.0])]), labels), ["mrr"]) for doc in "ab"
-    )
+    frames = {"query_id": list("qr"), "text": "t"}, {"doc_id": list("ab"), "title": "", "text": "t"}
+    labels = labels_frame(("q", "a", 1.0), ("r", "b", 1.0))
+    shop = Dataset("shop", *map(pd.DataFrame, frames), labels, Ranking.from_lists([]))
+    one, other = (evaluate(judge(ranking(q=doc), shop.labels), ["mrr"]) for doc in "ab")
     assert one.query_ids is other.query_ids
     assert list(one.query_ids) == ["q", "r"]
 
@@ -183,9 +178,9 @@ def test_one_number_among_others_that_is_not_finite_is_refused(column, number):
 
 
 def test_a_pair_that_is_labelled_twice_is_refused():
-    ranking = Ranking.from_columns(["q"], ["d"], [1.0])
+    made = Ranking.from_columns(["q"], ["d"], [1.0])
     with pytest.raises(DataError, match="labelled twice"):
-        judge(ranking, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
+        judge(made, labels_frame(("q", "x", 1), ("q", "d", 1), ("q", "x", 2)))
 
 
 def test_frames(evaluation_of):
@@ -209,11 +204,11 @@ def test_frames(evaluation_of):
 def test_tied_queries_are_counted_among_those_evaluated(only, tied):
     """Documents below a depth, which have no score, are not tied."""
     lists = {"a": [1.0, 1.0], "b": [2.0, 1.0], "c": [1.0, 1.0]}
-    ranking = Ranking.from_lists(
+    made = Ranking.from_lists(
         (query, ["x", "y", "u", "v"], [*scores, np.nan, np.nan]) for query, scores in lists.items()
     )
     qrels = pd.DataFrame({"query_id": list(lists), "doc_id": "v", "label": 1.0})
-    found = evaluate(judge(ranking, qrels), ["mrr"], only=only)
+    found = evaluate(judge(made, qrels), ["mrr"], only=only)
     assert (found.counts["tied"], found.mean("mrr")) == (tied, 1 / 4)
 
 

@@ -21,7 +21,6 @@ from rankdash.words.judged import (
     judged_facts,
     judged_lines,
     judged_sentence,
-    three_ways,
     worth_sentence,
 )
 from tests.sets import SAMPLE
@@ -107,13 +106,6 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         "judged",
         {"every verdict": usual} | {name: said(each) for name, each in cases.items()},
     )
-
-
-def test_the_three_ways_stand_in_one_order(study):
-    three = verdict(study).three
-    assert [change for _title, change in three_ways(three)] == [
-        *(three.people, three.judge, three.corrected)
-    ]
 
 
 def test_a_study_without_a_judge_says_nothing_and_a_copy_of_the_labels_is_a_warning(study, judged):

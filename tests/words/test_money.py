@@ -1,9 +1,7 @@
 """Amounts, prices and assumptions in words, each from both sides of where the words change."""
 
 from dataclasses import replace
-from datetime import date, timedelta
-
-import pytest
+from datetime import timedelta
 
 from rankdash.runs.usage import MeasuredLoad
 from rankdash.study.costs import Choice
@@ -15,10 +13,7 @@ from rankdash.value.payoff import Option, outcome
 from rankdash.value.price_list import (
     STALE_DAYS,
     ListedPrice,
-    parse_prices,
     shipped,
-    to_json,
-    usual,
 )
 from rankdash.words import assumptions, prices
 from rankdash.words.money import money, symbol
@@ -123,32 +118,3 @@ def test_an_assumption_is_written_by_its_unit_with_its_value_in_force(texts):
             for name, each in options.items()
         },
     )
-
-
-@pytest.mark.parametrize(
-    ("place", "key"),
-    [("cpu", "own-cpu"), ("gpu", "own-gpu"), ("service", "own"), ("llm", "template-model")],
-)
-def test_a_reranker_is_priced_by_what_it_runs_on(place, key):
-    assert usual(place, BY_KEY) == BY_KEY[key]
-    assert usual(place, {}) is None
-
-
-@pytest.mark.parametrize("key", BY_KEY)
-def test_one_cell_makes_an_example_no_price_of_ones_own(key):
-    example = BY_KEY[key]
-    dearer = replace(example.price, amount=9.0)
-    changes = {"price": dearer, "source": "our contract", "as_of": date(2026, 12, 1)}
-    for name, value in (changes | {"provider": "Us", "key": "mine"}).items():
-        assert replace(example, **{name: value}).example
-    assert example.example
-    assert not replace(example, price=dearer, source="our contract").example
-
-
-def test_a_list_of_an_earlier_version_loses_the_throughput_that_nobody_measured():
-    old = [replace(each, price=replace(each.price, searches_per_second=20.0)) for each in shipped()]
-    assert parse_prices(to_json(old).encode(), "saved") == tuple(
-        new if new.price.unit == "hour" else was for new, was in zip(shipped(), old, strict=True)
-    )
-    own = replace(old[-1], source="our invoice")
-    assert parse_prices(to_json([own]).encode(), "saved") == (own,)

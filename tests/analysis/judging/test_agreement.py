@@ -8,7 +8,7 @@ from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.statistics.clusters import clustered_reach
 from tests.lists import ranking
-from tests.results import results, several, shown
+from tests.results import results, shown
 
 
 def judged(rows, scale=(0, 3), name="Judge A") -> Judgements:
@@ -75,13 +75,6 @@ def by_group() -> pd.DataFrame:
     return small().by_group(groups)
 
 
-def scaled(labels: tuple[int, int], scale: tuple[int, int]):
-    low, high = labels
-    rows = [("a", "1", high), ("a", "2", low), ("b", "1", high), ("b", "2", high)]
-    grades = [("a", "1", scale[1]), ("a", "2", 0), ("b", "1", min(2, scale[1])), ("b", "2", 0)]
-    return agreement(judged(grades, scale), labelled(rows), threshold=1)
-
-
 ONE_SIDE = pd.Series({("a", "1"): "reranked", ("b", "1"): "reranked", ("z", "1"): "first"})
 TWO = judged([("a", "1", 3.0), ("a", "2", 0.0)])
 # A label of 2 of 100 is not one of the highest grade: few such labels may be on the judge's scale,
@@ -97,10 +90,6 @@ CASES = {
     ),
     "nothing in common": lambda: agreement(
         judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1
-    ),
-    **several(
-        "labels of {}, a scale of {}", scaled,
-        (((0, 1), (0, 3)), ((0, 1), (0, 1)), ((0, 4), (0, 3)), ((0, 2), (0, 3))),
     ),
     **{
         f"{len(rows)} labels up to {rows[-1][2]}": lambda rows=rows: agreement(

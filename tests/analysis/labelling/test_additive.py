@@ -10,7 +10,7 @@ from tests.results import results, several
 from tests.sets import SAMPLE, loaded
 
 
-@pytest.mark.parametrize("spec", ["dcg@10", "dcg_exp@3", "precision@5", "rbp@10", "rbp(0.95)@7"])
+@pytest.mark.parametrize("spec", ["dcg@10", "dcg_exp@3", "precision@5", "rbp(0.95)@7"])
 def test_with_all_labels_the_difference_is_that_of_evaluate(spec: str) -> None:
     pool, labels = real_pool(SAMPLE.name)
     found = loaded(SAMPLE.name)

@@ -6,7 +6,6 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,20 +88,6 @@ def test_the_perfect_value_is_split_by_whose_part_it_is(approved):
     approved("analysis/headroom", results(CASES))
 
 
-def test_limits_are_laid_beside_their_queries_in_whatever_order_they_come():
-    labels = qrels(q={"a": 1}, r={"b": 1, "x": 1}, s={"a": 1})
-    lists = ranking(q="ab", r="ab", s="ba")
-    values = evaluate(judge(lists, labels), ["recall"])
-    for queries in (["s", "q", "r"], ["r", "q"]):
-        own = pd.concat([labels[labels["query_id"] == query] for query in queries])
-        found = headroom(values, values, limits(judge(lists, own), "recall", Conventions()))
-        rows = found.queries.set_index("query_id")
-        told = {"q": 1.0, "r": 0.5, "s": 1.0}
-        assert rows["baseline"].to_dict() == told
-        told["s"] = 1.0 if "s" in queries else np.nan
-        np.testing.assert_array_equal(rows["ceiling"], [told[query] for query in rows.index])
-
-
 def test_the_shares_are_of_each_system_that_has_paired_queries_in_their_order():
     labels = qrels(q={"a": 1, "b": 0})
     lists = ranking(q="ba")
@@ -141,21 +126,23 @@ def test_the_ceiling_is_of_every_labelled_query_whatever_counts_in_a_mean(rules)
     assert (found.perfect == 1).all()
 
 
-labels_of_a_query = st.dictionaries(
-    st.sampled_from((*DOCS, "x", "y")), st.sampled_from((-1.0, 0.0, 0.5, 1.0, 2.0)), max_size=6
-)
+DRAWN = {
+    "labels": st.dictionaries(
+        st.sampled_from((*DOCS, "x", "y")), st.sampled_from((-1.0, 0.0, 0.5, 1.0, 2.0)), max_size=6
+    ),
+    "name": st.sampled_from(QUALITY),
+    "k": st.sampled_from((None, 1, 2, 3, 10)),
+    "judged_only": st.booleans(),
+}
 
 
 @given(
     first=st.permutations(DOCS).flatmap(
         lambda docs: st.integers(1, len(docs)).map(lambda n: docs[:n])
     ),
-    labels=labels_of_a_query,
-    name=st.sampled_from(QUALITY),
-    k=st.sampled_from((None, 1, 2, 3, 10)),
     depth=st.sampled_from((None, 1, 2, 3)),
-    judged_only=st.booleans(),
     data=st.data(),
+    **DRAWN,
 )
 @settings(max_examples=50)
 def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling(
@@ -186,10 +173,7 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     lists=st.lists(
         st.lists(st.sampled_from(DOCS), min_size=1, unique=True), min_size=2, max_size=4
     ),
-    labels=labels_of_a_query,
-    name=st.sampled_from(QUALITY),
-    k=st.sampled_from((None, 1, 2, 3, 10)),
-    judged_only=st.booleans(),
+    **DRAWN,
 )
 @settings(max_examples=50)
 def test_no_system_passes_the_ceiling_of_its_own_list(lists, labels, name, k, judged_only):

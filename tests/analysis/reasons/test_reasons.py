@@ -154,14 +154,10 @@ CASES = {
         for before, after in (("ab", "abx"), ("abx", "ab"), ("ab", "ba"))
         for spec in ("hit@2", "recall@2")
     },
-    "idle": lambda: reason("bac", "bac", "a1"),
-    "idle: others moved": lambda: reason("bacdefgh", "badcefhg", "a1"),
     "below k": lambda: reason("bcdefag", "bcdefga", "a1"),
     "from within k": lambda: reason("bcdefag", "bcdefga", "a1", "ndcg@6"),
     "below k, one is judged": lambda: reason("bcdefag", "bcdefga", "a1 b0"),
     "below k of one list": lambda: reason("bcdefa", "bcdef", "a1"),
-    "in no list": lambda: reason("bcdef", "bcdef", "a1 b0"),
-    "within k, and a shorter list": lambda: reason("bacde", "bacd", "a1"),
     "below k in mrr nothing is missed": lambda: reason("bac", "bac", "a1 c1", "mrr@2"),
     "below k in recall": lambda: reason("bac", "bac", "a1 c1", "recall@2"),
     "below k and ideal": lambda: reason("abc", "abc", "a2 b1 c1", "ndcg@2"),
@@ -178,7 +174,6 @@ CASES = {
     "buried: counts are within k": lambda: reason(IN, OUT, "a1 b0"),
     "buried below the first page": lambda: reason("abcdefghijkl", "bcdefghijkla", "a1", "ndcg"),
     "within the first page": lambda: reason("abcdefghijkl", "bcdaefghijkl", "a1", "ndcg"),
-    "buried: the list lacks it": lambda: reason("abc", "bc", "a1 b0"),
     **{
         f"from {start} to {end} in {spec}": lambda start=start, end=end, spec=spec: (
             fell(start, end, spec)
@@ -187,10 +182,8 @@ CASES = {
         for start, end in ((page, page + 1), (1, page), (page + 1, page + 2))
     },
     "buried comes before a distractor": lambda: reason("abc", "bca", "a1 b0 c0", "ndcg@2"),
-    "two distractors": lambda: reason("abcd", "bcad", "a1 b0 c0"),
     "a distractor and an unjudged": lambda: reason("abcd", "bcad", "a1 b0"),
     "a distractor and two unjudged": lambda: reason("abcde", "bcdae", "a1 b0"),
-    "two unjudged": lambda: reason("abcd", "bcad", "a1"),
     "a lower grade is a distractor": lambda: reason("ab", "ba", "a3 b0.5"),
     "negative is not relevant": lambda: reason("abc", "bac", "a1 b-1"),
     "negative is unjudged": lambda: reason("abc", "bac", "a1 b-1", negative="unjudged"),
@@ -210,13 +203,7 @@ CASES = {
     "what rose was truncated": lambda: reason(OUT, IN, "a1", read={"a": (100, 400)}),
     "ties settled again": lambda: reason("acb", ranked("bac", [3.0, 1.0, 1.0]), "a1 c1", "ndcg@2",
                                          read={"a": (1, 9), "c": (7, 7)}, ties="trec"),
-    "rescued": lambda: reason(OUT, IN, "a1"),
-    "rescued by one rank": lambda: reason("bac", "abc", "a1"),
-    "two rescued": lambda: reason("bcda", "abcd", "a2 b1"),
     "as good as any order, for what fell made room": lambda: reason("bac", "abc", "a3 b2.5"),
-    "near tie, helped": lambda: reason("bacd", ranked("abcd", CLOSE), "a1"),
-    "near tie, hurt": lambda: reason("abcd", ranked("bacd", CLOSE), "a1"),
-    "no near tie": lambda: reason("abcd", ranked("bcad", CLOSE), "a1"),
     "a hundredth": lambda: reason("bacd", ranked("abcd", [100.0, 99.0, 40.0, 0.0]), "a1"),
     "more": lambda: reason("bacd", ranked("abcd", [100.0, 98.999, 40.0, 0.0]), "a1"),
     "near tie comes before buried": lambda: reason(
@@ -258,7 +245,6 @@ CASES = {
     "another moved more, hurt": lambda: reason("xbcya", "xyabc", "a4 b2 c2", "dcg@3"),
     "gone, overtaken by all": lambda: reason("xabcd", "xbcde", "a2 b0 x2"),
     "gone, by those within k": lambda: reason("xabcd", "xbcde", "a2 b0 x2", "ndcg@3"),
-    "no main document": lambda: reason("bc", "cb", "a1"),
     "one of each": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2"),
     "hurt, and nearly as much gained": lambda: reason("abcdefg", "dcefgab", "a2 d3"),
     "in mrr the first counts": lambda: reason(IN, "bdcefgha", "a1 d1 b0", "mrr@5"),

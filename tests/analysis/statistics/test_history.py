@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
@@ -97,6 +97,7 @@ def test_every_run_that_is_compared_counts_as_a_look():
     assert without.frame["p_corrected"].equals(without.frame["p"])
 
 
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=2, max_size=6))
 def test_no_mean_on_the_line_ever_rests_on_another_list_of_queries(failures):
     names = [f"q{n}" for n in range(12)]

@@ -29,7 +29,12 @@ EVERY = (*TIGHT_FOR_ONE, "r_precision", "bpref", "map_graded", "map_graded_norm"
 lists = st.permutations(DOCS).flatmap(
     lambda order: st.integers(0, len(DOCS)).map(lambda length: order[:length])
 )
-labels = st.dictionaries(st.sampled_from(DOCS), st.sampled_from((0.0, 1.0, 2.0)), max_size=4)
+DRAWN = {
+    "found": st.dictionaries(st.sampled_from(DOCS), st.sampled_from((0.0, 1.0, 2.0)), max_size=4),
+    "k": st.sampled_from((None, 1, 2, 3)),
+    "ap_norm": st.sampled_from(("R", "min(R,k)")),
+    "threshold": st.sampled_from((1.0, 2.0)),
+}
 
 
 def made(docs, queries=("q",)) -> Ranking:
@@ -73,13 +78,7 @@ def system(docs, found, conventions: Conventions) -> RankedLabels:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@given(
-    docs=lists,
-    found=labels,
-    k=st.sampled_from((None, 1, 2, 3)),
-    ap_norm=st.sampled_from(("R", "min(R,k)")),
-    threshold=st.sampled_from((1.0, 2.0)),
-)
+@given(docs=lists, **DRAWN)
 @settings(max_examples=15)
 def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm, threshold):
     rules = Conventions(no_relevant="count", ap_norm=ap_norm, threshold=threshold)
@@ -103,14 +102,7 @@ def test_no_labels_take_a_system_beyond_its_bounds(docs, found, name, k, ap_norm
 
 
 @pytest.mark.parametrize("name", EVERY)
-@given(
-    before=lists,
-    after=lists,
-    found=labels,
-    k=st.sampled_from((None, 1, 2, 3)),
-    ap_norm=st.sampled_from(("R", "min(R,k)")),
-    threshold=st.sampled_from((1.0, 2.0)),
-)
+@given(before=lists, after=lists, **DRAWN)
 @settings(max_examples=15)
 def test_no_labels_take_a_difference_beyond_its_bounds(
     before, after, found, name, k, ap_norm, threshold
