@@ -3,6 +3,7 @@
 import io
 import json
 
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,21 @@ def csv(rows: list[dict[str, object]], **settings: object) -> bytes:
 def excel(frame: pd.DataFrame) -> bytes:
     written = io.BytesIO()
     frame.to_excel(written, index=False)
+    return written.getvalue()
+
+
+def workbook(**sheets) -> bytes:
+    """A sheet for each list of rows, in this order."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+        if title.startswith("hidden"):
+            sheet.sheet_state = "hidden"
+    written = io.BytesIO()
+    book.save(written)
     return written.getvalue()
 
 

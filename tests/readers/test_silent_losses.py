@@ -8,9 +8,8 @@ import zipfile
 
 import pytest
 
+from tests.readers import samples
 from tests.readers.reading import shown
-
-openpyxl = pytest.importorskip("openpyxl")
 
 HEAD = ("query", "document", "label")
 ROWS = [("how to", "text a", 1), ("how to", "text b", 0), ("what is", "text a", 1)]
@@ -19,15 +18,7 @@ IDS_HEAD = ("query_id", "doc_id", "label")
 
 
 def workbook(*rows, hidden=()) -> bytes:
-    book = openpyxl.Workbook()
-    book.active.title = "Labels"
-    for row in rows:
-        book.active.append(row)
-    for title in hidden:
-        book.create_sheet(title).sheet_state = "hidden"
-    written = io.BytesIO()
-    book.save(written)
-    return written.getvalue()
+    return samples.workbook(Labels=rows, **dict.fromkeys(hidden, ()))
 
 
 def with_saved(data: bytes, cell: str, kind: str, value: str) -> bytes:
@@ -74,7 +65,7 @@ def test_what_is_lost_or_chosen_is_named(approved):
             for error in ("#N/A", "#REF!", "#DIV/0!")
         },
         "all labels are formulas": {"a.xlsx": workbook(HEAD, *formulas)},
-        "hidden sheets": {"a.xlsx": workbook(HEAD, *ROWS, hidden=["Notes", "Old"])},
+        "hidden sheets": {"a.xlsx": workbook(HEAD, *ROWS, hidden=["hidden notes", "hidden old"])},
         **{
             f"labels beside {name}, {write.__name__}": {"a": write(*beside(name, (1, 2, None)))}
             for name in ("label", "relevance", "grade")

@@ -10,6 +10,7 @@ from rankdash.readers import Source
 from rankdash.readers.formats import trec_markup
 from rankdash.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
+from tests.results import results
 
 DOCUMENTS = """<DOC>
 <DOCNO> FT911-3 </DOCNO>
@@ -86,34 +87,27 @@ def table(text: str):
     return trec_markup.read(text, "file", ReadLimits())
 
 
-@pytest.mark.parametrize(
-    ("text", "row"),
-    [
-        ("<doc><docno>1<hl>Head</hl><lp>First.</lp><text>Second.</text></doc>",
-         ["1", "Head", "First. Second."]),
-        ("<doc><docno>1</docno><docid>99</docid>All of it.</doc>", ["1", None, "All of it."]),
-        ("<doc id=7><text>x</text></doc>", ["7", None, "x"]),
-        ("<doc num=8 number=9>x</doc>", ["9", None, "x"]),
-        ("<doc id=7><docno>1</docno>x</doc>", ["1", None, "x"]),
-        ("<doc><docno>1</docno><text>a<br>b</p>c</text></doc>", ["1", None, "a b c"]),
-        ("<doc><docno>1</docno><text>in</text> out</doc>", ["1", None, "in"]),
-        ("<doc><docno>1</docno></doc>", ["1", None, None]),
-        ("<doc><docno>1</docno><title>Topic: <b>T</b></title><style>b{}</style>x</doc>",
-         ["1", "T", "x"]),
-        ("<doc><docno>1</docno>a<![CDATA[<b> & ]]>c<!-- d -->e</doc>", ["1", None, "a<b> & ce"]),
-        ("out <doc><docno>1</docno>a</doc> side", ["1", None, "a"]),
+def test_a_document_and_a_topic_have_their_own_parts(approved):
+    texts = (
+        "<doc><docno>1<hl>Head</hl><lp>First.</lp><text>Second.</text></doc>",
+        "<doc><docno>1</docno><docid>99</docid>All of it.</doc>",
+        *("<doc id=7><text>x</text></doc>", "<doc num=8 number=9>x</doc>"),
+        *("<doc id=7><docno>1</docno>x</doc>", "<doc><docno>1</docno></doc>"),
+        "<doc><docno>1</docno><text>a<br>b</p>c</text></doc>",
+        "<doc><docno>1</docno><text>in</text> out</doc>",
+        "<doc><docno>1</docno><title>Topic: <b>T</b></title><style>b{}</style>x</doc>",
+        "<doc><docno>1</docno>a<![CDATA[<b> & ]]>c<!-- d -->e</doc>",
+        "out <doc><docno>1</docno>a</doc> side",
         # A topic has a number and what it asks.
-        ("<top><num>Number: 0051<desc>Description: What?</top>", ["51", "What?"]),
-        ("<top><num>0051<title>Title: a  b<desc>c</top>", ["0051", "a b"]),
-        ("<topic number='7'><question>How?</question><query>short</query></topic>", ["7", "short"]),
-        ("<topic id='x7'>all of it<narr>no</narr></topic>", ["x7", "all of it"]),
-        ("<top><num>Topic: 000</top>", ["0", None]),
+        "<top><num>Number: 0051<desc>Description: What?</top>",
+        *("<top><num>0051<title>Title: a  b<desc>c</top>", "<top><num>Topic: 000</top>"),
+        "<topic number='7'><question>How?</question><query>short</query></topic>",
+        "<topic id='x7'>all of it<narr>no</narr></topic>",
         # The number inside counts before an attribute.
-        ("<topic id='9'><num>7<title>c</topic>", ["7", "c"]),
-    ],
-)  # fmt: skip
-def test_a_document_and_a_topic_have_their_own_parts(text, row):
-    assert table(text).frame.to_numpy(dtype=object).tolist() == [row]
+        "<topic id='9'><num>7<title>c</topic>",
+    )
+    cases = {text: table(text).frame for text in texts}
+    approved("readers/trec_parts", results(cases))
 
 
 def test_lines_are_those_of_the_file_behind_comments_and_cdata():

@@ -3,13 +3,10 @@
 import io
 import zipfile
 
-import pytest
-
 from rankdash.readers import ReadLimits
 from rankdash.readers.formats.workbook import read
 from tests.readers.reading import shown, zipped
-
-openpyxl = pytest.importorskip("openpyxl")
+from tests.readers.samples import workbook
 
 HEAD = ("query_id", "query", "doc_id", "document", "label", "rank")
 ROWS = [
@@ -17,21 +14,6 @@ ROWS = [
     ("007", "return a gift", "d2", "Open hours", 0, 2),
     (8, "退货", "d1", "Bring it back\nwithin a month", 0.5, None),
 ]
-
-
-def workbook(**sheets) -> bytes:
-    """A sheet for each list of rows, in this order."""
-    book = openpyxl.Workbook()
-    book.remove(book.active)
-    for title, rows in sheets.items():
-        sheet = book.create_sheet(title)
-        for row in rows:
-            sheet.append(row)
-        if title.startswith("hidden"):
-            sheet.sheet_state = "hidden"
-    written = io.BytesIO()
-    book.save(written)
-    return written.getvalue()
 
 
 def changed(packed: bytes, last: str) -> bytes:
