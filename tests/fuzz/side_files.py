@@ -33,34 +33,15 @@ from rankdash.runs.resume import ResultsFile
 from rankdash.runs.shards import complete, merge
 from rankdash.store import Workspace
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import parse_prices, shipped, to_json
+from rankdash.value.price_list import SHIPPED, parse_prices, shipped, to_json
 from rankdash.value.targets import Goals, Targets
 from rankdash.value.targets import shipped as shipped_targets
+from tests import documented
 from tests.fuzz.mutated import changed
 from tests.stored import keep_lists, keep_rows
 
 QUERIES = [f"q{at}" for at in range(4)]
 DOCUMENTS = [f"d{at}" for at in range(6)]
-PRICES = """[[prices]]
-key = "own"
-provider = "Somebody"
-model = "Größe"
-source = "a contract"
-as_of = 2026-11-01
-amount = 2.5
-unit = "tokens"
-"""
-PROFILE = """title = "Help centre"
-measure = "ndcg@10"
-targets = [{ metric = "ndcg@10", minimum = 0.5, target = 0.8 }, { metric = "mrr", target = 0.9 }]
-limits = [{ what = "p95_ms", target = 300 }]
-"""
-MONEY = """searches_per_day = 5000
-value_per_search = 0.02
-machines = "share"
-currency = "EUR"
-rates = { USD = 0.9 }
-"""
 SETTINGS = """metrics = ["ndcg@10", "mrr"]
 seed = 3
 
@@ -157,33 +138,21 @@ def _judge() -> Judge:
 
 
 def _grades(name: str) -> bytes:
+    judge = _judge()
     rows = [
         {
-            "query_id": query,
-            "doc_id": doc,
-            "grade": at % 3,
-            "error": "",
-            "kind": "",
-            "reason": "because",
-            "grades": [at % 3],
-            "judge": "m",
-            "model": "m",
-            "template": _judge().template_hash,
-            "top": _judge().top,
-            "calls": 1,
-            "time": "2026-11-01T10:00:00+00:00",
-            "billed": {"calls": 1},
+            "query_id": query, "doc_id": doc, "grade": at % 3, "error": "", "kind": "",
+            "reason": "because", "grades": [at % 3], "judge": "m", "model": "m",
+            "template": judge.template_hash, "top": judge.top, "time": "2026-11-01T10:00:00+00:00",
+            "calls": 1, "billed": {"calls": 1},
         }
         for query in QUERIES
         for at, doc in enumerate(DOCUMENTS)
-    ]
+    ]  # fmt: skip
     if name.endswith(".jsonl"):
         return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    names = (
-        "query_id doc_id grade error kind reason grades judge model template top time calls billed"
-    )
     cells = [row | {key: json.dumps(row[key]) for key in ("grades", "billed")} for row in rows]
-    return pd.DataFrame(cells)[names.split()].to_csv(index=False, lineterminator="\n").encode()
+    return pd.DataFrame(cells).to_csv(index=False, lineterminator="\n").encode()
 
 
 def _read_grades(file: Path) -> None:
@@ -251,50 +220,60 @@ def _read_settings(file: Path) -> None:
         command("evaluate", "--qrels", "qrels.tsv", "--run", "run.trec", "--format", "json")
 
 
-SIDE_FILES: dict[str, SideFile] = {
-    "prices": SideFile(
-        "prices.toml", PRICES.encode, lambda f: parse_prices(f.read_bytes(), f.name)
-    ),
-    "prices as JSON": SideFile(
-        "prices.json",
-        lambda: to_json(shipped()[:3]).encode(),
-        lambda file: parse_prices(file.read_bytes(), file.name),
-    ),
-    "profile": SideFile("mine.toml", PROFILE.encode, lambda file: Goals.of(str(file)).profile),
+def _prices(file: Path) -> object:
+    return parse_prices(file.read_bytes(), file.name)
+
+
+def _profile(file: Path) -> object:
+    return Goals.of(str(file)).profile
+
+
+def _text(read: Callable[[str], object]) -> Callable[[Path], object]:
+    return lambda file: read(file.read_text("utf-8", "replace"))
+
+
+def _source(read: Callable[[Source], object]) -> Callable[[Path], object]:
+    return lambda file: read(Source(file.name, file.read_bytes()))
+
+
+def _first_toml(page: str) -> bytes:
+    return documented.code(documented.text_of(documented.DOCS / page), "toml")[0].encode()
+
+
+SIDE_FILES = {
+    "prices": SideFile("prices.toml", SHIPPED.read_bytes, _prices),
+    "prices as JSON": SideFile("prices.json", lambda: to_json(shipped()[:3]).encode(), _prices),
+    "profile": SideFile("mine.toml", lambda: _first_toml("metrics.md"), _profile),
     "profile as JSON": SideFile(
         "mine.json",
         lambda: next(iter(shipped_targets().profiles.values())).to_json().encode(),
-        lambda file: Goals.of(str(file)).profile,
+        _profile,
     ),
     "targets": SideFile(
-        "targets.json",
-        lambda: shipped_targets().to_json().encode(),
-        lambda file: Targets.from_json(file.read_text("utf-8", "replace")),
+        "targets.json", lambda: shipped_targets().to_json().encode(), _text(Targets.from_json)
     ),
     "targets as TOML": SideFile(
         "targets.toml",
-        lambda: (Path(sharing.__file__).parents[2] / "assets" / "targets.toml").read_bytes(),
-        lambda file: Targets.from_toml(file.read_text("utf-8", "replace")),
+        lambda: SHIPPED.with_name("targets.toml").read_bytes(),
+        _text(Targets.from_toml),
     ),
     "scenarios": SideFile(
         "scenarios.json",
         lambda: sharing.write_scenarios({"now": Assumptions()}).encode(),
-        lambda file: sharing.read_scenarios(file.read_text("utf-8", "replace")),
+        _text(sharing.read_scenarios),
     ),
-    "assumptions": SideFile("money.toml", MONEY.encode, lambda file: read_money(file, {})),
+    "assumptions": SideFile(
+        "money.toml",
+        lambda: _first_toml("cost.md"),
+        lambda file: read_money(file, {"run": "minilm"}),
+    ),
     "settings": SideFile("rankdash.toml", SETTINGS.encode, _read_settings),
     "label plan": SideFile("plan.jsonl", _plan, _read_plan),
     "grades": SideFile("grades.csv", lambda: _grades("grades.csv"), _read_grades),
     "grades as JSON": SideFile("grades.jsonl", lambda: _grades("grades.jsonl"), _read_grades),
-    "labels of raters": SideFile(
-        "rated.csv", RATED.encode, lambda file: read_rated(Source(file.name, file.read_bytes()))
-    ),
+    "labels of raters": SideFile("rated.csv", RATED.encode, _source(read_rated)),
     "labels that were drawn": SideFile("drawn.csv", DRAWN.encode, _read_drawn),
-    "timings": SideFile(
-        "timings.csv",
-        TIMINGS.encode,
-        lambda file: read_timings(Source(file.name, file.read_bytes())),
-    ),
+    "timings": SideFile("timings.csv", TIMINGS.encode, _source(read_timings)),
     "shard": SideFile("shard", _shard, _read_shard),
     "results": SideFile("results", _resume, lambda file: ResultsFile(file, WISH)),
     "workspace": SideFile("workspace.zip", _workspace, _read_workspace),
