@@ -9,6 +9,7 @@ from rankdash.readers.formats import cast, collection, json_layouts, json_record
 from rankdash.readers.parse.columns import MOST_GRADES
 from rankdash.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
+from tests.results import results
 
 WHOLE = {
     "queries": {"q1": "a b", "q2": {"text": "c d"}},
@@ -142,39 +143,17 @@ def test_texts_and_turns_are_read_under_the_ids_of_their_labels(approved):
     approved("readers/whole_sets.en", shown(cases))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, None),
-        ("a", "a"),
-        (True, "true"),
-        (False, "false"),
-        (1, "1"),
-        (0.5, "0.5"),
-        (b"a\xff", "a\ufffd"),
-        (["a", None, 1], "a; 1"),
-        ([], ""),
-        ({"é": 1}, '{"é": 1}'),
-    ],
-)
-def test_a_value_is_a_text(value, text):
-    assert json_records.cell(value) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "lines"),
-    [
-        ('{"a": 1}', "JSON", [1]),
-        ('\n{"a": 1}\n', "JSON", [2]),
-        ('{"a": 1}\n\n{"a": 2}', "JSON lines", [1, 3]),
-        ('[{"a": 1},\n{"a": 2}]', "JSON", [1, 2]),
-        ('{"few": [{"a": 1}],\n"many": [{"a": 2},\n{"a": 3}]}', "JSON", [2, 3]),
-        ('{"one": [{"a": 1}],\n"other": [{"a": 2}]}', "JSON", [1]),
-        ('{"none": [],\n"words": ["b", "c"], "all": [{"a": 2}]}', "JSON", [2]),
-        ('[{"number": 1, "turn":\n[{"utterance": "a"},\n{"number": 2, "utterance": "b"}]}]',
-         "TREC CAsT topics", [2, 3]),
-    ],
-)  # fmt: skip
-def test_rows_are_those_of_the_longest_list_and_know_their_lines(text, name, lines):
-    table = (cast if "turn" in text else json_records).read(text, "x", ReadLimits())
-    assert (table.format, table.lines.tolist()) == (name, lines)
+def test_what_a_value_becomes_and_which_rows_are_read_with_their_lines(approved):
+    values = (None, "a", True, False, 1, 0.5, b"a\xff", ["a", None, 1], [], {"é": 1})
+    cases = {f"the value {value!r}": repr(json_records.cell(value)) for value in values}
+    texts = (
+        *('{"a": 1}', '\n{"a": 1}\n', '{"a": 1}\n\n{"a": 2}', '[{"a": 1},\n{"a": 2}]'),
+        '{"few": [{"a": 1}],\n"many": [{"a": 2},\n{"a": 3}]}',
+        '{"one": [{"a": 1}],\n"other": [{"a": 2}]}',
+        '{"none": [],\n"words": ["b", "c"], "all": [{"a": 2}]}',
+        '[{"number": 1, "turn":\n[{"utterance": "a"},\n{"number": 2, "utterance": "b"}]}]',
+    )
+    for text in texts:
+        table = (cast if "turn" in text else json_records).read(text, "x", ReadLimits())
+        cases[repr(text)] = f"{table.format}, lines {table.lines.tolist()}"
+    approved("readers/json_values", results(cases))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankdash.errors import DataError
 from rankdash.loading import load
-from rankdash.readers import MappingNeeded, Source, read
+from rankdash.readers import Source, read
 from rankdash.readers.formats import huggingface
 from tests.readers.reading import shown
 from tests.readers.samples import (
@@ -170,6 +170,16 @@ def test_what_lacks_a_part_is_asked_for_or_refused_by_line(approved):
         "lines without features where others have some": {"file": letor + "1 qid:9\n1\n"},
         # With a line end it would be a row whose features are 0.
         'cut off within "qid:95 1:0.4"': {"file": letor + "1 qid:9"},
+        **{
+            f"a column of {', '.join(cells)} beside one of ratings": {
+                "x.csv": "query,docid,Ann,Bob\n"
+                + "".join(f"gift {at},d{at},1,{cell}\n" for at, cell in enumerate(cells))
+            }
+            for cells in (
+                ("1", "x"), ("1", "x", "y"), ("12a", "13b"), ("0", "100", ""), ("0", "101"),
+                ("0.5",), ("", ""), tuple(map(str, range(12))), tuple(map(str, range(13))),
+            )
+        },
         "ids of ranx that match no text": {"qrels.json": ranx, **texts},
         "ids of LETOR that match no text": {"fold.txt": letor, **texts},
         "ids of WANDS that match no text": {"label.csv": WANDS["WANDS/label.csv"], **texts},
@@ -228,30 +238,6 @@ def test_whatever_features_a_line_has_every_line_is_a_row(lines):
     assert set(parsed.qrels.itertuples(index=False, name=None)) == {
         (str(query), f"d{number}", float(label)) for number, (label, query, _) in enumerate(lines)
     }
-
-
-@pytest.mark.parametrize(
-    ("cells", "ratings"),
-    [
-        (["1", "x"], True),
-        (["1", "x", "y"], False),
-        (["12a", "13b"], False),
-        (["0", "100", None], True),
-        (["0", "101"], False),
-        (["0.5"], False),
-        ([str(n) for n in range(12)], True),
-        ([str(n) for n in range(13)], False),
-        ([None, ""], True),
-    ],
-)
-def test_a_column_of_few_whole_numbers_is_one_of_ratings(parse, cells, ratings):
-    rows = [f"gift {at},d{at},1,{cell or ''}" for at, cell in enumerate(cells)]
-    files = {"x.csv": "\n".join(["query,docid,Ann,Bob", *rows])}
-    if ratings:
-        assert parse(files).formats["x.csv"].startswith("Quepid book")
-    else:
-        with pytest.raises(MappingNeeded):
-            parse(files)
 
 
 @pytest.mark.parametrize(

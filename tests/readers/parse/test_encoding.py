@@ -2,6 +2,7 @@
 
 import codecs
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from rankdash.errors import FormatError
 from rankdash.readers import Source, read
 from rankdash.readers.parse.encoding import decode
 from tests.readers.reading import shown
+from tests.results import results
 
 TEXT = "query,document,label\n如何退货,把商品寄回来即可，七天之内,1\n营业时间,星期天休息,0\n"
 
@@ -56,38 +58,22 @@ def test_common_chinese_in_gb18030_comes_back(text):
     assert read([Source("x", data)]).queries["text"].tolist() == [text]
 
 
-@pytest.mark.parametrize(
-    ("sample", "encoding"),
-    [
-        (b"a\0" * 20, "utf-16-le"),
-        (b"\0a" * 20, "utf-16-be"),
-        (b"a\0" * 19 + b"\0\0", "utf-16-le"),
-        (b"a\0" * 18 + b"\0\0" * 2, None),
-        (b"\0a" * 19 + b"\0\0", "utf-16-be"),
-        (b"\0a" * 18 + b"\0\0" * 2, None),
-        (b"a\0bb", "utf-16-le"),
-        (b"a\0bbb" * 2, "utf-8"),
+def test_an_encoding_is_told_by_its_bytes(approved):
+    samples = (
+        # UTF-16 by zeros: more than a fifth of all bytes, and of the bytes between a twentieth of
+        # that at most.
+        *(b"a\0" * 20, b"\0a" * 20, b"a\0" * 19 + b"\0\0", b"a\0" * 18 + b"\0\0" * 2),
+        *(b"\0a" * 19 + b"\0\0", b"\0a" * 18 + b"\0\0" * 2, b"a\0bb", b"a\0bbb" * 2),
         # Four good characters of UTF-8 for a bad byte make broken UTF-8. The second byte of 丂 is
         # that of @.
-        ("é".encode() * 3 + "丂".encode("gb18030"), "gb18030"),
-        ("é".encode() * 4 + "丂".encode("gb18030"), None),
+        *("é".encode() * good + "丂".encode("gb18030") for good in (3, 4)),
         # Half of the second bytes are high in Chinese.
-        ("的丂".encode("gb18030"), "gb18030"),
-        ("的丂丂".encode("gb18030"), None),
+        *(text.encode("gb18030") for text in ("的丂", "的丂丂")),
         # More than a third of controls are no text.
-        (b"\0ab", "utf-8"),
-        (b"\0a", None),
-        (b"\t\n\x1b", "utf-8"),
-    ],
-)
-def test_an_encoding_is_told_by_its_bytes(sample, encoding):
-    """UTF-16 by zeros: more than a fifth of all bytes, and of the bytes between a twentieth of
-    that at most."""
-    if encoding is None:
-        with pytest.raises(FormatError):
-            decode(sample, "x")
-    else:
-        assert decode(sample, "x").encoding == encoding
+        *(b"\0ab", b"\0a", b"\t\n\x1b"),
+    )
+    cases = {repr(each): partial(decode, each, "x") for each in samples}
+    approved("readers/bytes", results(cases, lambda found: found.encoding))
 
 
 @pytest.mark.parametrize("places", [0, 1])
