@@ -145,7 +145,7 @@ def test_what_runs_would_take(form, workspace, approved):
         ([{"load_ms": math.nan}], 4, 4.0, 0.005),
         ([{"rate": None}], 4, None, 0.005),
         # The run over the most queries tells the pace; too few tell none, unless all were asked.
-        ([{}, {"done": 30, "rate": 1.0, "p50": 20.0}], 4, 6.0, 0.02),
+        ([{}, {"done": 30, "rate": 1.0, "p50": 20.0, "load_ms": 4000.0}], 4, 6.0, 0.02),
         ([{"done": 30}], 100, 6.0, 0.005),
         ([{"done": 29}], 100, None, 0.005),
         ([{"p50": 0.0}], 4, 6.0, None),
