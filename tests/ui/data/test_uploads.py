@@ -304,6 +304,7 @@ def test_an_error_and_a_question_of_a_large_file_are_those_of_a_small_one(large,
     assert labels(workspace) == [0.25, 1, 2]
 
 
+@pytest.mark.thorough
 def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_page_goes_on(
     panel, workspace, monkeypatch
 ):
