@@ -38,7 +38,7 @@ class Longest:
 
 KIND = RerankerKind(
     name="longest", title="Longest", meaning="Longer is better.", settings=(),
-    capabilities=Capabilities(), build=lambda settings: Longest(),
+    capabilities=Capabilities(across_queries=True), build=lambda settings: Longest(),
 )
 """
 
@@ -78,6 +78,14 @@ def made(run: Callable, queries: list[str], tmp_path: Path) -> Callable[..., Pat
     return make
 
 
+@pytest.fixture
+def longest(tmp_path: Path) -> tuple[object, ...]:
+    """The option for a reranker that takes queries together."""
+    plugin = tmp_path / "longest.py"
+    plugin.write_text(PLUGIN)
+    return "--plugin", plugin
+
+
 def parts(made: Callable, count: int, *options: object, **named: object) -> list[Path]:
     return [made(f"{count}-{number}.part", "--shard", f"{number}/{count}", *options, **named)
             for number in range(1, count + 1)]  # fmt: skip
@@ -95,11 +103,8 @@ def test_the_parts_make_the_run_of_one_machine(run, made, tmp_path, count):
     assert run("merge", *files, "--out", "-").out == one.read_text()
 
 
-def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path):
-    plugin = tmp_path / "longest.py"
-    plugin.write_text(PLUGIN)
-    options = ("--plugin", plugin)
-    files = parts(made, SHARDS, *options, reranker="longest")
+def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path, longest):
+    files = parts(made, SHARDS, *longest, reranker="longest")
     for number in (2, 1):
         out, stop = files[number - 1], tmp_path / f"stop{number}"
         before = out.read_bytes() if number % 2 else None
@@ -107,7 +112,7 @@ def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path):
             out.unlink()
         # In the middle of the shard: its second query.
         stop.write_text(queries[number - 1 + SHARDS])
-        command = ("rerank", "--data", tmp_path / "shop", *options, "--reranker", "longest")
+        command = ("rerank", "--data", tmp_path / "shop", *longest, "--reranker", "longest")
         shard = ("--out", out, "--shard", f"{number}/{SHARDS}")
         process = subprocess.Popen(
             [sys.executable, "-m", "rankdash", *map(str, (*command, *shard))],
@@ -122,8 +127,8 @@ def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path):
             process.kill()
             process.wait()
         assert (out.read_bytes() if out.exists() else None) == before
-        made(out.name, "--shard", f"{number}/{SHARDS}", *options, reranker="longest")
-    one, merged = made("one.trec", *options, reranker="longest"), tmp_path / "merged.trec"
+        made(out.name, "--shard", f"{number}/{SHARDS}", *longest, reranker="longest")
+    one, merged = made("one.trec", *longest, reranker="longest"), tmp_path / "merged.trec"
     assert run("merge", *files, "--out", merged).code == 0
     assert merged.read_bytes() == one.read_bytes()
 
@@ -169,8 +174,8 @@ def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker
     assert len(merged[1].splitlines()) == sum(each[:3] in kept for each in first)
 
 
-def test_timings_are_merged_too(run, made, queries, tmp_path):
-    files = parts(made, 2, "--repeats", "3")
+def test_each_query_is_timed_and_timings_are_merged(run, made, queries, tmp_path, longest):
+    files = parts(made, 2, "--repeats", "3", *longest, reranker="longest")
     for name in ("timings.json", "timings.csv"):
         done = run("merge", *files, "--out", tmp_path / "m.trec", "--timings", tmp_path / name)
         assert done.code == 0

@@ -184,14 +184,16 @@ def named(parts, ending, beginning="") -> str:
 
 
 def test_a_colleague_sees_the_same(full, shop, other, make_run):
-    # As a ranking from a file, of which nothing was measured.
-    bare = dict.fromkeys(("reading", "measured", "calls"))
-    full.save_run(replace(make_run(full.dataset(shop), "bare", "from a file"), **bare))
+    # As a ranking from a file, of which nothing was measured, and runs of older versions.
+    parts = ("reading", "measured", "calls")
+    for number, lacking in enumerate((parts, *((each,) for each in parts))):
+        run = make_run(full.dataset(shop), f"bare {number}")
+        full.save_run(replace(run, **dict.fromkeys(lacking)))
     content = exported(full)
     found = bring(other, content)
     assert shared(full) == shared(other)
     assert {name: n for name, n in found.added.items() if n} == {
-        "datasets": 1, "runs": 2, "notes": 2, "corrections": 2, "explanations": 1, "settings": 1,
+        "datasets": 1, "runs": 5, "notes": 2, "corrections": 2, "explanations": 1, "settings": 1,
         "judges": 1,
     }  # fmt: skip
     assert found.findings == []
