@@ -187,7 +187,7 @@ def test_a_colleague_sees_the_same(full, shop, other, make_run):
     # As a ranking from a file, of which nothing was measured, and runs of older versions.
     parts = ("reading", "measured", "calls")
     for number, lacking in enumerate((parts, *((each,) for each in parts))):
-        run = make_run(full.dataset(shop), f"bare {number}")
+        run = make_run(full.dataset(shop), f"bare-{number}")
         full.save_run(replace(run, **dict.fromkeys(lacking)))
     content = exported(full)
     found = bring(other, content)

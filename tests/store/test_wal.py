@@ -107,6 +107,12 @@ def test_a_log_that_was_truncated_is_named(left_over):
     assert f"{DATABASE}-wal" in str(shown.trouble)
 
 
+def test_half_a_change_behind_the_newest_one_is_no_damage(left_over):
+    left_over.write_bytes(left_over.read_bytes() + b"x" * 100)
+    again = Workspace.open(left_over.parent)
+    assert (again.trouble, again.setting("newest")) == (None, "19")
+
+
 @pytest.mark.parametrize("index", [True, False])
 def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
     if not index:
