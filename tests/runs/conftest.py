@@ -10,6 +10,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.runs import claimed, jobs
 from rankdash.runs.jobs import JobRequest, WorkerProcess
 from rankdash.store import Workspace
+from tests.rerankers.conftest import one_tls_context as one_tls_context
 from tests.rerankers.loopback import running
 
 

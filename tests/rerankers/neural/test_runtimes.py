@@ -214,6 +214,7 @@ def test_a_broken_export_of_pytorch_is_made_again(cross_folder, reference, tmp_p
     assert json.loads((folder / "card.json").read_text())["difference"] < 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.model
 def test_a_tokenizer_written_in_python_falls_back_to_pytorch_with_a_note(tmp_path):
     import torch
