@@ -1,5 +1,6 @@
 """What the parts of Overview say: the verdict with its facts, cards, reasons and kinds."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,12 @@ from streamlit.proto.Metric_pb2 import Metric
 
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.study.study import Study
-from rankdash.ui.overview import overview_causes, overview_charts, verdict_strip
+from rankdash.ui.overview import (
+    leaderboard_view,
+    overview_causes,
+    overview_charts,
+    verdict_strip,
+)
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
 
@@ -154,3 +160,11 @@ def test_the_excluded_queries_of_each_system_stand_beside_it():
     excluded = app.dataframe[-1].value.set_index("system")
     assert excluded["failed"].to_dict() == {"First stage": 0, "failed once": 1}
     assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
+
+
+def test_the_leaderboard_sets_off_the_system_in_focus_and_its_name_is_text():
+    name = "<i>better</i>"
+    app = drawn(partial(leaderboard_view.draw, moved(name, 4), name))
+    body = app.get("html")[0].proto.body
+    (row,) = re.findall("<tr class='rd-focus'>.*?</tr>", body)
+    assert "&lt;i&gt;better&lt;/i&gt;" in row and "<i>" not in body

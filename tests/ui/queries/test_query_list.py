@@ -154,6 +154,7 @@ def test_the_query_of_the_address_is_opened_or_the_first(monkeypatch, wanted, te
     )
     assert made == [(found, lost)]
     assert (view.LANDING in app.session_state) is bool(wanted)
+    assert not wanted or app.session_state[view.LANDING] == wanted
     none = ["No query matches these filters."] * (found is None)
     assert [each.value for each in app.info] == none
 
