@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from rankdash.cli.main import main
-from rankdash.rerankers import Corpus, add_plugins, create, get
+from rankdash.rerankers import Corpus, add_plugins, create, get, plugins
 from rankdash.runs.on_ray import cluster
 from rankdash.runs.on_ray.actor import Scorer
 from rankdash.runs.on_ray.reranker import OnRay
@@ -141,7 +141,8 @@ KIND = RerankerKind("counting", "Counting", "Counts.", (), Capabilities(), lambd
 @pytest.mark.usefixtures("no_plugin_stays")
 def test_the_machine_that_is_named_is_the_one_where_latencies_were_measured(monkeypatch, tmp_path):
     (plugin := tmp_path / "counting.py").write_text(COUNTING)
-    add_plugins([str(plugin)])
+    monkeypatch.setenv(plugins.VARIABLE, str(plugin))
+    add_plugins([])
     nodes = iter(["first", "first", "second"])
     monkeypatch.setattr(platform, "node", lambda: next(nodes))
     ray = ModuleType("ray")
