@@ -64,6 +64,7 @@ def fits(*said: str) -> None:
         assert not NONSENSE.search(text), text
 
 
+@settings(max_examples=60)
 @given(anything, st.integers(0, 6), st.sampled_from(["en", "zh"]))
 def test_a_number_is_written_as_one(value, digits, language):
     with speaking(language):
@@ -119,7 +120,7 @@ gains = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(scenarios, listed, st.none() | gains, st.none() | st.floats(0, 1e6), st.integers(0, 99))
 def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, passages):
     load = Load(9.0, 100.0, 80.0)
@@ -158,7 +159,7 @@ statistics = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(statistics, changes(st.floats(-1, 1)), chances, chances, counts, st.booleans(), st.data())
 def test_verdicts_and_rules_are_written_in_numbers(rules, change, p, before, n, corrected, data):
     low, high = (float("nan") if end is None else end for end in (change.low, change.high))
