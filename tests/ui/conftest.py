@@ -2,6 +2,8 @@
 
 import atexit
 import functools
+import importlib
+import pkgutil
 import shutil
 import sys
 import tempfile
@@ -16,6 +18,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rankdash import ui
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
@@ -138,8 +141,10 @@ def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTe
         with st.expander(title, icon=icon, expanded=True):
             draw()
 
-    # Once, so that all modules of pages are there.
-    app.run()
+    # A module that is imported later would have this `fold` for all tests after this one.
+    for found in pkgutil.walk_packages(ui.__path__, "rankdash.ui."):
+        if found.name != "rankdash.ui.main":
+            importlib.import_module(found.name)
     for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.ui")]:
         if getattr(module, "fold", None) is lazy_expander.fold:
             monkeypatch.setattr(module, "fold", fold)
