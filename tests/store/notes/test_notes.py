@@ -1,21 +1,25 @@
-"""Notes on queries, runs and labels, pins and corrected labels: kept, replaced, undone, and deleted
-with what they are on."""
+"""Notes on queries, runs and labels, pins, corrected labels and plans: kept, replaced, undone, and
+deleted with what they are on."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from rankdash.errors import DataError, StoreError
 from rankdash.store import Workspace
-from rankdash.store.notes.corrections import Correction, Corrections, Layer
+from rankdash.store.notes import label_plans
+from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, Note, Notes, tags_in_use
+from rankdash.store.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
+from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes, tags_in_use
 from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNote, RunNotes
+from rankdash.store.notes.run_notes import RunNotes
+from tests.approved import masked
+from tests.results import results, several
 
 HOSTILE = "=1+1 <script>![x](http://evil.invalid)</script>\n\n第二行"
 PAIR, OTHER = ("7", "01"), ("007", "1")
+MASKS = {"moment": r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "id": r"\b[0-9a-f]{16}\b", "long": "x{1000,}"}
 # Kind → what keeps one about a data set that has the run "one", and what is kept about it.
 KINDS = {
     "note": (lambda w, d: Notes(w).keep(d, "7", ["tag"], ""), lambda w, d: Notes(w).all(d)),
@@ -37,8 +41,8 @@ KINDS = {
 def stored(workspace, make_dataset, make_run):
     """The id of a data set with two runs."""
     dataset = make_dataset()
+    workspace.save_dataset(dataset)
     for run_id in ("one", "two"):
-        workspace.save_dataset(dataset)
         workspace.save_run(make_run(dataset, run_id))
     return dataset.id
 
@@ -50,21 +54,6 @@ def other(workspace, make_dataset, make_run):
     workspace.save_dataset(dataset)
     workspace.save_run(make_run(dataset, "three"))
     return dataset.id
-
-
-@pytest.fixture
-def notes(workspace):
-    return Notes(workspace)
-
-
-@pytest.fixture
-def run_notes(workspace):
-    return RunNotes(workspace)
-
-
-@pytest.fixture
-def corrections(workspace):
-    return Corrections(workspace)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,215 +75,194 @@ def test_each_is_of_its_data_set_survives_a_restart_and_goes_with_it(
     assert kept(workspace, other) == before
 
 
-@pytest.mark.parametrize(
-    "keep",
-    [
-        lambda w: Notes(w).keep("gone", "7", ["tag"], ""),
-        lambda w: Corrections(w).correct("gone", PAIR, 1.0, ""),
-        lambda w: LabelNotes(w).keep("gone", PAIR, "Ann", "a"),
-        lambda w: LabelPlans(w).begin("gone", {}, ""),
-        lambda w: RunNotes(w).keep("gone", "words"),
-        lambda w: Pins(w).pin("gone"),
-    ],
-)
-def test_what_is_gone_is_said_in_words(workspace, stored, keep):
-    with pytest.raises(StoreError, match=r"no (data set|run) 'gone'.*another window"):
-        keep(workspace)
-    assert Pins(workspace).of(stored) is None
+# Steps in order, each with what is kept after it.
 
 
-# On queries.
+def queries(w, d, _other):
+    notes = Notes(w)
+
+    def keep(query, tags=(), text="", who=""):
+        kept = notes.keep(d, query, tags, text, who)
+        assert notes.of(d, query) == (kept if kept.tags or kept.text else replace(kept, changed=""))
+        return notes.all(d)
+
+    def lengths(tags, text):
+        (kept,) = (each for each in keep("7", tags, text) if each.query_id == "7")
+        return len(kept.tags), max(map(len, kept.tags), default=0), len(kept.text)
+
+    most = [f"{n:<0{LONGEST_TAG}}" for n in range(10, 10 + MOST_TAGS)]
+    return {
+        "tags are made one whatever their case, and the text stays as it was written": lambda: keep(
+            "二", [" wrong   label ", "<b>", "Wrong label", ""], HOSTILE
+        ),
+        "emptied it is gone": lambda: keep("二", text="  "),
+        "notes are listed by query": lambda: [keep("二", text="a"), keep("007", text="b")][-1],
+        "a name is one line of 80 characters": lambda: keep("7", (), "x", " Ann\n" + "e" * 200),
+        "unsigned again": lambda: keep("7", (), "x"),
+        "as much as is allowed": lambda: lengths(most, "x" * LONGEST_NOTE),
+        "too many tags": lambda: keep("7", [*most, "a"]),
+        "a tag too long": lambda: keep("7", ["x" * (LONGEST_TAG + 1)]),
+        "a text too long": lambda: keep("7", (), "x" * (LONGEST_NOTE + 1)),
+        "what was there stays": lambda: len(notes.of(d, "7").text),
+        "tags in use, as they were written first, in alphabetical order": lambda: [
+            keep("7", ["Zeta", "Alpha"]), tags_in_use(keep("007", ["alpha", "beta"])),
+        ][-1],
+        "a data set that is gone": lambda: notes.keep("gone", "7", ["tag"], ""),
+    }  # fmt: skip
 
 
-def test_a_note_is_kept_as_it_was_written_and_goes_when_emptied(notes, stored):
-    notes.keep(stored, "二", [" wrong   label ", "<b>", "Wrong label", ""], HOSTILE)
-    kept = notes.of(stored, "二")
-    assert (kept.tags, kept.text, bool(kept.changed)) == (("wrong label", "<b>"), HOSTILE, True)
-    assert notes.all(stored) == [kept]
-    notes.keep(stored, "二", [], "  ")
-    assert notes.all(stored) == []
-    assert notes.of(stored, "二") == Note("二")
+def runs(w, d, other):
+    notes, pins = RunNotes(w), Pins(w)
 
+    def keep(run_id, text, who=""):
+        kept = notes.keep(run_id, text, who)
+        assert notes.of(run_id) == kept
+        return notes.all(d), notes.all(other)
 
-def test_notes_are_listed_by_query(notes, stored):
-    for query in ("二", "7", "007"):
-        notes.keep(stored, query, [], f"on {query}")
-    notes.keep(stored, "7", [], "")
-    assert [note.query_id for note in notes.all(stored)] == ["007", "二"]
+    def kept():
+        return notes.all(d), pins.of(d), pins.of(other)
 
+    def pin(run_id):
+        return pins.pin(run_id), kept()
 
-def test_tags_are_offered_once_in_alphabetical_order(notes, stored):
-    notes.keep(stored, "7", ["Zeta", "Alpha"], "")
-    notes.keep(stored, "007", ["alpha", "beta"], "")
-    # As it was written first.
-    assert tags_in_use(notes.all(stored)) == ["alpha", "beta", "Zeta"]
+    def again():
+        run = w.run("one")
+        w.save_run(replace(run, name="measured anew"))
+        return kept()
 
-
-def test_a_name_is_one_line_of_eighty_characters(notes, run_notes, corrections, stored):
-    signed = notes.keep(stored, "7", [], "odd", " Ann\n" + "e" * 200)
-    assert signed.who == "Ann " + "e" * 76
-    assert notes.of(stored, "7") == signed
-    assert notes.keep(stored, "7", [], "odd").who == ""
-    assert run_notes.keep("one", "x", " Ann\n L. ").who == run_notes.of("one").who == "Ann L."
-    corrections.correct(stored, PAIR, 1.0, "x" * 81)
-    assert corrections.all(stored)[0].who == "x" * 80
-
-
-@pytest.mark.parametrize(
-    ("tags", "text"),
-    [
-        ([f"t{n}" for n in range(21)], ""),
-        (["x" * (LONGEST_TAG + 1)], ""),
-        ([], "x" * (LONGEST_NOTE + 1)),
-    ],
-)
-def test_too_much_is_refused_and_what_was_there_stays(notes, run_notes, stored, tags, text):
-    before = notes.keep(stored, "7", ["kept"], "kept")
-    with pytest.raises(DataError, match="at most"):
-        notes.keep(stored, "7", tags, text)
-    assert notes.of(stored, "7") == before
-    if text:
-        before = run_notes.keep("one", "kept")
-        with pytest.raises(DataError, match="at most 4000 characters"):
-            run_notes.keep("one", text)
-        assert run_notes.of("one") == before
-
-
-def test_as_much_as_is_allowed_is_kept(notes, run_notes, stored):
-    tags = [f"{n:<040}" for n in range(10, 30)]
-    kept = notes.keep(stored, "7", tags, "x" * 4_000)
-    assert notes.of(stored, "7") == kept and (len(kept.tags), len(kept.text)) == (20, 4_000)
-    assert run_notes.keep("one", "x" * LONGEST_NOTE).text == "x" * LONGEST_NOTE
-
-
-# On runs.
-
-
-def test_a_note_on_a_run_is_kept_as_it_was_written_and_goes_when_emptied(run_notes, stored, other):
-    assert run_notes.of("one") == RunNote("one")
-    kept = run_notes.keep("one", f"  {HOSTILE} ")
-    assert (kept.text, bool(kept.changed)) == (HOSTILE, True)
-    assert run_notes.all(stored) == {"one": kept}
-    elsewhere = run_notes.keep("three", "of another data set")
-    changed = run_notes.keep("one", "other words")
-    assert run_notes.all(stored) == {"one": changed}
-    assert run_notes.keep("one", "  ") == RunNote("one")
-    assert (run_notes.all(stored), run_notes.all(other)) == ({}, {"three": elsewhere})
-
-
-def test_one_run_a_data_set_is_pinned_until_it_is_unpinned(workspace, stored, other):
-    pins = Pins(workspace)
-    for run_id in ("one", "three", "two"):
-        pins.pin(run_id)
-    assert (pins.of(stored), pins.of(other)) == ("two", "three")
-    for _again in range(2):
-        pins.unpin(stored)
-    assert (pins.of(stored), pins.of(other)) == (None, "three")
-
-
-def test_a_deleted_run_takes_its_note_and_its_pin_and_no_other(workspace, run_notes, stored):
-    pins = Pins(workspace)
-    for run_id in ("one", "two"):
-        run_notes.keep(run_id, "words")
-    pins.pin("one")
-    workspace.delete_run("two")
-    assert (pins.of(stored), set(run_notes.all(stored))) == ("one", {"one"})
-    workspace.delete_run("one")
-    assert (pins.of(stored), run_notes.all(stored)) == (None, {})
-    assert run_notes.of("two") == RunNote("two")
-
-
-def test_a_run_that_is_stored_again_keeps_its_note_and_its_pin(
-    workspace, run_notes, stored, make_dataset, make_run
-):
-    kept = run_notes.keep("one", "why it was made")
-    Pins(workspace).pin("one")
-    workspace.save_run(replace(make_run(make_dataset(), "one"), name="measured anew"))
-    assert run_notes.of("one") == kept
-    assert Pins(workspace).of(stored) == "one"
-
-
-# On labels.
-
-
-def test_each_person_has_a_note_on_a_label_and_the_last_one_is_kept(workspace, stored):
-    remarks = LabelNotes(workspace)
-    assert remarks.of(stored, PAIR, "Ann") == ""
-    remarks.keep(stored, PAIR, "Bo", "b")
-    remarks.keep(stored, PAIR, " Ann ", "first")
-    remarks.keep(stored, PAIR, "Ann", "two\n lines")
-    remarks.keep(stored, OTHER, "", "x" * (LONGEST_LABEL_NOTE + 1))
-    assert remarks.of(stored, PAIR, "Ann") == "two lines"
-    assert remarks.all(stored) == {
-        PAIR: {"Ann": "two lines", "Bo": "b"},
-        OTHER: {"": "x" * LONGEST_LABEL_NOTE},
+    return {
+        "no note": lambda: notes.of("one"),
+        "kept as it was written": lambda: keep("one", f"  {HOSTILE} ", " Ann\n L. "),
+        "of another data set": lambda: keep("three", "elsewhere"),
+        "other words": lambda: keep("one", "other words"),
+        "emptied it is gone": lambda: keep("one", "  "),
+        "as much as is allowed": lambda: len(notes.keep("two", "x" * LONGEST_NOTE).text),
+        "too long": lambda: keep("two", "x" * (LONGEST_NOTE + 1)),
+        "what was there stays": lambda: len(notes.of("two").text),
+        **several("pin {}", pin, ["two", "three", "one"]),
+        "a run that is stored again keeps both": lambda: [keep("one", "why"), again()][-1],
+        "a deleted run takes its note and no pin": lambda: [w.delete_run("two"), kept()],
+        "unpinned twice": lambda: [*(pins.unpin(d) for _ in "12"), kept()],
+        "a deleted run takes its pin": lambda: [pin("one"), w.delete_run("one"), kept()][1:],
+        "a note on a run that is gone": lambda: keep("one", "words"),
+        "a pin on a run that is gone": lambda: pins.pin("one"),
     }
-    remarks.keep(stored, PAIR, "Bo", "  ")
-    assert list(remarks.all(stored)[PAIR]) == ["Ann"]
 
 
-def in_force(corrections, dataset_id, revision=None):
-    return {each.pair: each.label for each in corrections.all(dataset_id, revision)}
+def labels(w, d, _other):
+    remarks = LabelNotes(w)
+
+    def keep(pair, who, text):
+        remarks.keep(d, pair, who, text)
+        return remarks.of(d, pair, who), remarks.all(d)
+
+    return {
+        "nothing": lambda: remarks.of(d, PAIR, "Ann"),
+        "of Bo": lambda: keep(PAIR, "Bo", "b"),
+        "of Ann, beside it": lambda: keep(PAIR, " Ann ", "first"),
+        "of Ann again, in one line": lambda: keep(PAIR, "Ann", "two\n lines"),
+        "emptied it is gone": lambda: keep(PAIR, "Bo", "  "),
+        "cut, of nobody and another pair": lambda: [
+            *map(len, (keep(OTHER, "", "x" * (LONGEST_LABEL_NOTE + 1))[0], remarks.all(d)))
+        ],
+        "a data set that is gone": lambda: remarks.keep("gone", PAIR, "Ann", "a"),
+    }
 
 
-def test_what_was_said_last_is_in_force_until_withdrawn(corrections, stored):
-    assert corrections.layer(stored) == Layer(0, 0)
-    corrections.correct(stored, PAIR, 2.0, " Ada \n L. ")
-    corrections.correct(stored, PAIR, 0.0, "")
-    corrections.correct(stored, OTHER, None, "Ada")
-    assert in_force(corrections, stored) == {PAIR: 0.0, OTHER: None}
-    assert corrections.layer(stored).count == 2
-    assert [each.who for each in corrections.all(stored)] == ["Ada", ""]
-    assert all(each.made for each in corrections.all(stored))
-    before = corrections.all(stored)
-    corrections.withdraw(stored, [PAIR])
-    assert in_force(corrections, stored) == {OTHER: None}
-    corrections.withdraw(stored, [OTHER])
-    assert (in_force(corrections, stored), corrections.layer(stored).count) == ({}, 0)
-    # What was withdrawn can be restored with its names.
-    corrections.restore(stored, before)
-    again = {(each.pair, each.label, each.who) for each in corrections.all(stored)}
-    assert again == {(PAIR, 0.0, ""), (OTHER, None, "Ada")}
+def corrections(w, d, _other):
+    layer, saved, data = Corrections(w), [], w.dataset(d)
+
+    def kept():
+        return layer.layer(d), layer.all(d)
+
+    def correct(pair, label, who=""):
+        return layer.correct(d, pair, label, who), *kept()
+
+    def withdraw(*pairs):
+        saved[:] = saved or layer.all(d)
+        return layer.withdraw(d, pairs), *kept()
+
+    def anew():
+        w.delete_dataset(d)
+        w.save_dataset(data)
+        return correct(PAIR, 2.0)
+
+    return {
+        "nothing": kept,
+        "a label": lambda: correct(PAIR, 2.0, " Ada \n L. "),
+        "another is in force instead": lambda: correct(PAIR, 0.0),
+        "no label, of another pair": lambda: correct(OTHER, None, "x" * 81),
+        "withdrawn": lambda: withdraw(PAIR),
+        "nothing is in force": lambda: withdraw(OTHER),
+        "restored with its names": lambda: [layer.restore(d, saved), *kept()],
+        **several("as of revision {}", lambda n: layer.all(d, n), [0, 1, 2, 3, 4, 5]),
+        "the log": lambda: layer.log(d),
+        "from a revision to another": lambda: layer.log(d, 1, 3),
+        "the last revision, and that of another data set": lambda: [
+            layer.revision(d), layer.revision("another"), layer.log("another"),
+        ],
+        "a data set that is gone": lambda: layer.correct("gone", PAIR, 1.0, ""),
+        "no revision is used twice": anew,
+    }  # fmt: skip
 
 
-def test_every_revision_can_be_had_again_and_none_is_used_twice(
-    workspace, corrections, stored, make_dataset
-):
-    seen = {}
-    for label in (2.0, None, 1.0):
-        corrections.correct(stored, PAIR, label, "")
-        seen[corrections.layer(stored).revision] = label
-    assert len(seen) == 3
-    for revision, label in seen.items():
-        assert in_force(corrections, stored, revision) == {PAIR: label}
-    workspace.delete_dataset(stored)
-    workspace.save_dataset(make_dataset())
-    corrections.correct(stored, PAIR, 2.0, "")
-    assert corrections.layer(stored).revision not in seen
+def plans(w, d, _other):
+    plans, pairs, ids = LabelPlans(w), [PAIR, OTHER], []
+
+    def begin(settings=None, guidelines=""):
+        ids.append(plans.begin(d, settings or {}, guidelines))
+        assert plans.newest(d).id == ids[-1]
+        return plans.newest(d)
+
+    def take(*owners, of=0, gone=""):
+        closed = {"gone": gone.__eq__} if gone else {}
+        return [plans.take(ids[of], pairs, each, **closed) for each in owners]
+
+    def resume(*names, of=0):
+        for each in names:
+            plans.resume(ids[of], each)
+        found = plans.resumed(ids[of])
+        assert all(times == sorted(times) for times in found.values())
+        return found
+
+    return {
+        "no plan": lambda: plans.newest(d),
+        "a plan": lambda: begin({"seed": 1}),
+        "the one that was begun last, at the labels of then": lambda: [
+            Corrections(w).correct(d, PAIR, 0.0, "Ann"),
+            begin({"systems": ["a", "b"], "top": 2.0}, "  *Read* first.  "),
+        ],
+        "as much as is allowed": lambda: len(begin({}, "x" * LONGEST_GUIDELINES).guidelines),
+        "guidelines too long": lambda: begin({}, "x" * (LONGEST_GUIDELINES + 1)),
+        "two windows never look at one pair, and who asks again lets go of theirs": lambda: (
+            take("one", "two", "three", "one")
+        ),
+        "what is free": lambda: [plans.take(ids[0], [OTHER], "one"), *take("three")],
+        "pairs of another plan": lambda: take("two", of=1),
+        "another window is closed": lambda: take("one", gone="four"),
+        "the pair of a closed window is free": lambda: take("one", gone="three"),
+        "ends of pauses": lambda: resume("Ann", " Bo ", "Ann"),
+        "of another plan": lambda: plans.resumed(ids[1]),
+        "a data set that is gone": lambda: [w.delete_dataset(d), plans.begin(d, {}, "")],
+        "a plan that is gone keeps nothing": lambda: resume("Ann"),
+    }  # fmt: skip
 
 
-def test_corrections_come_the_latest_first_and_a_revision_holds_its_own_entry(corrections, stored):
-    for doc in ("01", "02", "03"):
-        corrections.correct(stored, ("7", doc), 1.0, "")
-    assert [each.doc_id for each in corrections.all(stored)] == ["03", "02", "01"]
-    last = corrections.layer(stored).revision
-    assert [each.doc_id for each in corrections.all(stored, last - 1)] == ["02", "01"]
-    corrections.withdraw(stored, [("7", "02")])
-    assert [each.doc_id for each in corrections.all(stored)] == ["03", "01"]
-    assert corrections.layer(stored) == Layer(2, last + 1)
+@pytest.mark.parametrize("kind", [queries, runs, labels, corrections, plans])
+def test_how_it_is_kept(kind, workspace, stored, other, approved):
+    said = results(kind(workspace, stored, other))
+    approved(f"store/notes/{kind.__name__}", masked(said, **MASKS))
 
 
-def test_the_log_has_every_entry_in_order_and_from_any_revision(corrections, stored):
-    corrections.correct(stored, PAIR, 0.0, "Ann")
-    before = corrections.layer(stored).revision
-    corrections.correct(stored, PAIR, None, "Bo")
-    corrections.withdraw(stored, [PAIR])
-    found = corrections.log(stored)
-    assert [(each.label, each.who, each.withdrawn) for each in found] == [
-        (0.0, "Ann", False), (None, "Bo", False), (None, "", True)
-    ]  # fmt: skip
-    assert all(isinstance(each, Correction) for each in found)
-    assert corrections.log(stored, before) == found[1:]
-    assert corrections.log(stored, 0, before) == found[:1]
-    assert corrections.revision(stored) == corrections.layer(stored).revision > before
-    assert (corrections.revision("another"), corrections.log("another")) == (0, [])
+@pytest.mark.parametrize(
+    ("later", "free"),
+    # A clock that was set back by a day, too.
+    [(CARD_SECONDS, False), (CARD_SECONDS + 1, True), (-86_400, True)],
+)
+def test_a_pair_that_was_left_lying_is_free_again(workspace, stored, monkeypatch, later, free):
+    take = partial(LabelPlans(workspace).take, LabelPlans(workspace).begin(stored, {}, ""))
+    clock = [200_000.0]
+    monkeypatch.setattr(label_plans.time, "time", lambda: clock[0])
+    take([PAIR, OTHER], "one")
+    clock[0] += later
+    assert take([PAIR, OTHER], "two") == (PAIR if free else OTHER)
