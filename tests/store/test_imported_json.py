@@ -3,6 +3,7 @@ read again, with complete settings."""
 
 import itertools
 import json
+import math
 from typing import Any
 
 import pytest
@@ -16,6 +17,17 @@ from rankdash.store import Workspace
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
+from rankdash.store.workspace_file.json_parts import (
+    CorrectionRow,
+    DatasetPart,
+    JudgedPairRow,
+    JudgePart,
+    NoteRow,
+    PlanRow,
+    RunNoteRow,
+    RunPart,
+    fitted,
+)
 from tests.broken import Words, broken
 from tests.marked import bring_in, exported, fewest, json_in, written
 
@@ -105,3 +117,62 @@ def readable(workspace: Workspace, dataset_id: str) -> bool:
         and not judges.unreadable(dataset_id)
         and not any(note.unread for note in Notes(workspace).all(dataset_id))
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_most", "too_much"),
+    [
+        (NoteRow, {"tags": ["x" * 40] * 20}, {"tags": ["x"] * 21}),
+        (NoteRow, {"note": "x" * 4000}, {"note": "x" * 4001}),
+        (NoteRow, {"tags": [], "note": "x"}, {"tags": [], "note": ""}),
+        (NoteRow, {"tags": ["x"]}, {"tags": [""]}),
+        (NoteRow, {"tags": ["x" * 40]}, {"tags": ["x" * 41]}),
+        (NoteRow, {"who": "x" * 80}, {"who": "x" * 81}),
+        (NoteRow, {"query_id": "x" * 1000}, {"query_id": "x" * 1001}),
+        (NoteRow, {"query_id": "a b"}, {"query_id": "a\0b"}),
+        (NoteRow, {"changed": "2026-01-02"}, {"changed": "2026-13-02"}),
+        (CorrectionRow, {"withdrawn": 1}, {"withdrawn": 2}),
+        (CorrectionRow, {"label": -2.5}, {"label": math.inf}),
+        (CorrectionRow, {"label": 1.0}, {"label": "high"}),
+        (RunNoteRow, {"note": "x" * 4000}, {"note": "x" * 4001}),
+        (RunNoteRow, {"note": "x"}, {"note": ""}),
+        (DatasetPart, {"name": "x"}, {"name": 3}),
+        (DatasetPart, {"notes": []}, {"corrections": {"a": 1}}),
+        (DatasetPart, {"plan": None}, {"corrections": []}),
+        (PlanRow, {"id": "0p_-"}, {"id": "../p"}),
+        (JudgePart, {"id": "J"}, {"id": "../x"}),
+        (JudgePart, {"state": "cancelled"}, {"state": "running"}),
+        (JudgedPairRow, {"pairs": []}, {"grade": 4.0}),
+        (JudgedPairRow, {"pairs": []}, {"grade": None}),
+        (JudgedPairRow, {"pairs": []}, {"grade": 1.0, "error": "e"}),
+        (RunPart, {"name": "x"}, {"name": ""}),
+        (RunPart, {"name": "退"}, {"name": "\ud800"}),
+        (RunPart, {"created": "2026-01-02"}, {"created": "yesterday"}),
+        (RunPart, {"reranker": "x" * 200}, {"reranker": "x" * 201}),
+        (RunPart, {"depth": None}, {"depth": -1}),
+        (RunPart, {"depth": 3}, {"depth": "deep"}),
+        (RunPart, {"load_ms": 1.5}, {"load_ms": math.inf}),
+        (RunPart, {"settings": {"a": "x" * 999_991}}, {"settings": {"a": "x" * 999_993}}),
+        (RunPart, {"settings": {"a": 1}}, {"settings": []}),
+        (RunPart, {"machine": {"a": "x" * 999_991}}, {"machine": {"a": "x" * 999_993}}),
+    ],
+)
+def test_a_row_of_a_file_is_one_that_the_store_may_write(parts, kind, at_most, too_much):
+    data, run = (
+        json.loads(next(parts[name] for name in parts if name.startswith(each)))
+        for each in ("datasets", "runs")
+    )
+    judge = data["judges"][0]
+    given = {
+        NoteRow: data["notes"][0], CorrectionRow: data["corrections"][0], RunNoteRow: run["note"],
+        DatasetPart: data, PlanRow: data["plan"], JudgePart: judge, RunPart: run,
+        JudgedPairRow: judge["pairs"][0],
+    }[kind]  # fmt: skip
+    if kind is JudgedPairRow:
+        # A judge checks what is on its scale.
+        kind, too_much = JudgePart, {"pairs": [given | too_much]}
+        given = judge
+    found = fitted(given | at_most, kind)
+    assert all(getattr(found, name) == value for name, value in at_most.items())
+    with pytest.raises(ValueError, match=r"."):
+        fitted(given | too_much, kind)
