@@ -21,6 +21,7 @@ from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_notes import LabelNotes
+from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
@@ -64,6 +65,15 @@ def plain(value: object) -> object:
     return value
 
 
+def plan_of(workspace: Workspace, dataset_id: str) -> object:
+    """The plan with its pauses, and what was said since it began."""
+    plans = LabelPlans(workspace)
+    if (plan := plans.newest(dataset_id)) is None:
+        return None
+    said = Corrections(workspace).log(dataset_id, plan.revision)
+    return replace(plan, revision=0), plans.resumed(plan.id), said
+
+
 def everything(workspace: Workspace, own: bool = True) -> dict[str, list[object]]:
     """Return all that a workspace stores, comparable with ==. own: also what does not go along with
     a file of it: settings, the machine, the count of corrections."""
@@ -75,7 +85,7 @@ def everything(workspace: Workspace, own: bool = True) -> dict[str, list[object]
             *map(plain, (data.name, data.queries, data.documents, data.qrels, data.candidates)),
             workspace.check_report(row.id),
             *(kind(workspace).all(row.id) for kind in (Notes, Corrections, LabelNotes, RunNotes)),
-            Pins(workspace).of(row.id),
+            *(Pins(workspace).of(row.id), plan_of(workspace, row.id)),
             *((replace(each, settings={}), plain(judges.grades(each.id))) for each in stopped),
         ]
         if own:
