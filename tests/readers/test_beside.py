@@ -1,140 +1,90 @@
 """Rankings beside labels, a data set or each other: each under its name, by the same ids."""
 
-import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.errors import DataError
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import Source, read_beside
+from tests.approved import table
+from tests.readers.reading import lines_of, zipped
 
 LABELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 2\n"
 BM25 = "q1 Q0 b 1 2 bm25\nq1 Q0 a 2 1 bm25\nq2 Q0 c 1 3 bm25\n"
 DENSE = "q1 Q0 a 1 2 dense\nq2 Q0 x 1 3 dense\n"
-OF_BM25, OF_DENSE = {"q1": ["b", "a"], "q2": ["c"]}, {"q1": ["a"], "q2": ["x"]}
+DATA = Dataset(
+    "set",
+    pd.DataFrame({"query_id": ["q1"], "text": ["how to boot"]}),
+    pd.DataFrame({"doc_id": ["a", "b"], "title": "", "text": ["press F2", None]}),
+    pd.DataFrame({"query_id": ["q1"], "doc_id": ["a"], "label": [1.0]}),
+    Ranking.from_lists([("q1", ["a", "b"], [2.0, 1.0])]),
+)
 
 
-@pytest.fixture
-def write(tmp_path):
-    """`write({"name": (file, text)})`: name → where the file is."""
-
-    def write(contents: dict[str, tuple[str, str]]) -> dict[str, Path]:
-        files = {name: tmp_path / file for name, (file, _) in contents.items()}
-        for name, (_, text) in contents.items():
-            files[name].parent.mkdir(exist_ok=True)
-            files[name].write_text(text)
-        return files
-
-    return write
-
-
-def lists(ranking: Ranking) -> dict[str, list[str]]:
-    return {query: ranking.documents_of(query)[0] for query in ranking.query_ids}
-
-
-def ranked(joined) -> dict[str, dict[str, list[str]]]:
-    return {name: lists(each.ranking) for name, each in joined.rankings.items()}
+def told(beside: str | Dataset, files: Mapping[str, Path], **options: bool) -> Iterator[str]:
+    """Each ranking by its name, and what is read of the labels beside it."""
+    sources = [Source("labels", beside.encode())] if isinstance(beside, str) else beside
+    try:
+        joined = read_beside(sources if beside else (), files, **options)
+    except DataError as error:
+        for each in getattr(error, "errors", [error]):
+            yield f"refused: {each.file}: {each.message}"
+        return
+    for name, each in joined.rankings.items():
+        lists = {query: each.ranking.documents_of(query)[0] for query in each.ranking.query_ids}
+        yield f"{name} of {each.path.name}{', by text' * each.by_text}: {lists}"
+    for finding in joined.findings:
+        if finding.severity != "note":
+            yield f"{finding.severity}: {finding.file}: {finding.code}"
+    if isinstance(beside, str) and beside:
+        yield from lines_of(joined.parsed(conflict="highest"))
 
 
-QRELS = [Source("qrels", LABELS.encode())]
-BOTH = {"one": ("one.run", BM25), "two": ("two.run", DENSE)}
-
-
-def test_each_file_is_a_ranking_beside_labels_or_others(write):
-    files = write(BOTH)
-    joined = read_beside(QRELS, files)
-    assert ranked(joined) == ranked(read_beside((), files)) == {"one": OF_BM25, "two": OF_DENSE}
-    assert {name: (each.path, each.by_text) for name, each in joined.rankings.items()} == {
-        name: (file, False) for name, file in files.items()
-    }
-    rows = joined.parsed(conflict="highest").qrels.to_numpy().tolist()
-    assert rows == [["q1", "a", 1.0], ["q1", "b", 0.0], ["q2", "c", 2.0]]
-    # The first may be what the data set starts from.
-    for start, candidates in ((True, OF_BM25), (False, None)):
-        found = read_beside(QRELS, files, start=start).parsed(conflict="highest").candidates
-        assert (None if found is None else lists(found)) == candidates
-
-
-@pytest.mark.parametrize(
-    ("qrels", "name", "text", "found", "labels"),
-    [
-        # Further scores are called by their column.
-        (LABELS, "one.csv", "query_id,doc_id,cohere_score,jina_score\nq1,a,0.2,0.9\nq1,b,0.7,0.1\n",
-         {"mine": ["b", "a"], "mine/jina_score": ["a", "b"]}, {"a": 1, "b": 0, "c": 2}),
-        # Labels in the file of a ranking do not count.
-        (LABELS, "one.csv", "query_id,doc_id,label,score\nq1,a,0,9\nq1,b,5,8\n",
-         {"mine": ["a", "b"]}, {"a": 1, "b": 0, "c": 2}),
-        # A file of the data set may be its own ranking.
-        ("query_id,doc_id,label,score\nq1,a,0,8\nq1,b,5,9\n", "again.csv", "",
-         {"mine": ["b", "a"]}, {"a": 0, "b": 5}),
-    ],
-)  # fmt: skip
-def test_of_a_file_the_rankings_count_and_not_the_labels(write, qrels, name, text, found, labels):
-    joined = read_beside([Source("labels", qrels.encode())], write({"mine": (name, text or qrels)}))
-    assert {name: each["q1"] for name, each in ranked(joined).items()} == found
-    rows = joined.parsed(conflict="highest").qrels
-    assert dict(zip(rows["doc_id"], rows["label"], strict=True)) == labels
-
-
-def test_queries_and_documents_told_by_their_text_are_those_of_the_labels(write):
-    labels = "query,document,label\nhow to boot,press F2,1\nhow to boot,cook rice,0\n"
-    text = "query,document,score\nhow to boot,cook rice,2\nhow to boot,press F2,1\n"
-    joined = read_beside([Source("x.csv", labels.encode())], write({"one": ("one.csv", text)}))
-    found, parsed = joined.rankings["one"], joined.parsed(conflict="highest")
-    texts = dict(zip(parsed.documents["doc_id"], parsed.documents["text"], strict=True))
-    ((query, docs),) = lists(found.ranking).items()
-    assert [texts[doc] for doc in docs] == ["cook rice", "press F2"]
-    assert (query, found.by_text) == (parsed.queries["query_id"].iloc[0], True)
-
-
-def test_rankings_of_a_data_set_are_read_beside_its_tables(write):
-    data = Dataset(
-        "set",
-        pd.DataFrame({"query_id": ["q1"], "text": ["how to boot"]}),
-        pd.DataFrame({"doc_id": ["a", "b"], "title": "", "text": ["press F2", None]}),
-        pd.DataFrame({"query_id": ["q1"], "doc_id": ["a"], "label": [1.0]}),
-        Ranking.from_lists([("q1", ["a", "b"], [2.0, 1.0])]),
-    )
+def test_each_file_is_a_ranking_beside_labels_a_data_set_or_others(approved, tmp_path):
+    both = {"one": ("one.run", BM25), "two": ("two.run", DENSE)}
+    scored = "query_id,doc_id,label,score\nq1,a,0,8\nq1,b,5,9\n"
+    systems = "query_id,doc_id,cohere_score,jina_score\nq1,a,0.2,0.9\nq1,b,0.7,0.1\n"
+    texts = "query,document,label\nhow to boot,press F2,1\nhow to boot,cook rice,0\n"
+    turned = "query,document,score\nhow to boot,cook rice,2\nhow to boot,press F2,1\n"
     by_text = ("one.csv", "query,doc_id,score\nhow to boot,b,1\n")
-    joined = read_beside(data, write({"ids": ("one.run", BM25[:34]), "texts": by_text}))
-    assert ranked(joined) == {"ids": {"q1": ["b", "a"]}, "texts": {"q1": ["b"]}}
-    assert [each.by_text for each in joined.rankings.values()] == [False, True]
-
-
-def test_a_ranking_that_gives_another_text_to_an_id_is_told(write):
-    labels = [Source("x.csv", b"query_id,query,doc_id,label\nq1,how to boot,a,1\n")]
-    ranked = "query_id,query,doc_id,score\nq1,how to cook,a,1\n"
-    joined = read_beside(labels, write({"one": ("one.csv", ranked)}))
-    codes = [finding.code for finding in joined.parsed(conflict="highest").findings]
-    assert "texts_differ" in codes
-
-
-def test_an_archive_has_a_ranking_of_its_name_and_others_below_it(write, tmp_path):
-    with zipfile.ZipFile(tmp_path / "runs.zip", "w") as packed:
-        packed.writestr("bm25.run", BM25)
-        packed.writestr("dense.run", DENSE)
-    files = {"all": tmp_path / "runs.zip", **write({"all/dense": ("other.run", BM25)})}
-    # A name that a file was given stays that file's.
-    names = {name: each["q1"] for name, each in ranked(read_beside(QRELS, files)).items()}
-    assert names == {"all": ["b", "a"], "all/dense (2)": ["a"], "all/dense": ["b", "a"]}
-
-
-def test_files_of_the_same_name_are_told_apart_in_what_is_said_of_them(write):
+    packed = zipped({"bm25.run": BM25.encode(), "dense.run": DENSE.encode()})
     broken = BM25 + "q2 Q0 d\n"
-    files = write({"one": ("x/run.txt", broken), "two": ("y/run.txt", broken + "q2 Q0 e\n")})
-    findings = read_beside(QRELS, files).findings
-    told = [finding.file for finding in findings if finding.severity != "note"]
-    assert told == ["run.txt", "y/run.txt (run)"]
-
-
-def test_files_that_cannot_be_used_are_named(write):
-    with pytest.raises(DataError) as caught:
-        read_beside(QRELS, write({"one": ("one.run", "q1 Q0\n"), "two": ("two.bin", "")}))
-    assert "one.run" in str(caught.value) and "two.bin" in str(caught.value)
-    files = write({"one": ("more.qrels", LABELS)})
-    with pytest.raises(DataError, match="holds no ranking") as caught:
-        read_beside((), files)
-    assert caught.value.file == str(files["one"])
+    cases = {
+        "beside labels": (LABELS, both),
+        "beside each other": ("", both),
+        "further scores are called by their column": (LABELS, {"mine": ("one.csv", systems)}),
+        "labels in the file of a ranking do not count": (LABELS, {"mine": ("one.csv", scored)}),
+        "a file of the data set may be its own ranking": (scored, {"mine": ("again.csv", scored)}),
+        "told by their texts": (texts, {"one": ("one.csv", turned)}),
+        "beside the tables of a data set": (
+            DATA, {"ids": ("one.run", BM25[:34]), "texts": by_text}
+        ),
+        "another text of an id": (
+            "query_id,query,doc_id,label\nq1,how to boot,a,1\n",
+            {"one": ("one.csv", "query_id,query,doc_id,score\nq1,how to cook,a,1\n")},
+        ),
+        "an archive has a ranking of its name and others below it, a given name stays": (
+            LABELS, {"all": ("runs.zip", packed), "all/dense": ("other.run", BM25)}
+        ),
+        "two files of one name": (
+            LABELS, {"one": ("x/run.txt", broken), "two": ("y/run.txt", broken + "q2 Q0 e\n")}
+        ),
+        "files that cannot be used": (
+            LABELS, {"one": ("one.run", "q1 Q0\n"), "two": ("two.bin", "")}
+        ),
+        "a file of labels alone": ("", {"one": ("more.qrels", LABELS)}),
+    }  # fmt: skip
+    said = {}
+    for name, (beside, contents) in cases.items():
+        files = {each: tmp_path / name / file for each, (file, _) in contents.items()}
+        for each, (_, content) in contents.items():
+            files[each].parent.mkdir(parents=True, exist_ok=True)
+            files[each].write_bytes(content.encode() if isinstance(content, str) else content)
+        lines = "\n".join(told(beside, files)).replace(str(tmp_path / name), "<folder>")
+        said[name] = f"{lines}\n"
+    files = {each: tmp_path / "beside labels" / file for each, (file, _) in both.items()}
+    said["the first is what the data set starts from"] = "\n".join(told(LABELS, files, start=True))
+    approved("readers/beside.en", table(said))

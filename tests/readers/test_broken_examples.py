@@ -2,9 +2,8 @@
 do about it. No format may be missing from the table.
 """
 
-import copy
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 
 import pytest
 
@@ -22,6 +21,7 @@ from tests.readers.samples import (
     DETAIL,
     EXAMPLES,
     HUB,
+    JUDGED,
     JUDGMENT,
     LETOR,
     MTEB,
@@ -37,27 +37,8 @@ from tests.readers.samples import (
 )
 
 
-def tsv(rows: list[dict[str, object]]) -> bytes:
-    return csv(rows, sep="\t")
-
-
-def changed(value: object, change: Callable[[object], object]) -> bytes:
-    other = copy.deepcopy(value)
-    change(other)
-    return shape(other)
-
-
-def without(rows: list[dict[str, object]], *names: str) -> list[dict[str, object]]:
-    return [{key: value for key, value in row.items() if key not in names} for row in rows]
-
-
-def replaced(files: Files, name: str, old: str | bytes, new: str | bytes) -> Files:
-    assert old in files[name]
-    return {**files, name: files[name].replace(old, new)}
-
-
-def cut(files: Files, name: str, at: int = -9) -> Files:
-    return {**files, name: files[name][:at]}
+def without(rows: list[dict[str, object]], name: str) -> list[dict[str, object]]:
+    return [{key: value for key, value in row.items() if key != name} for row in rows]
 
 
 NAMES = ("query_id", "query", "doc_id", "document", "label")
@@ -71,30 +52,29 @@ ROWS = [
     )
 ]
 ELSEWHERE = b"x1 Q0 d1 1 3.0 other\nx2 Q0 d2 1 2.0 other\n"
-QRELS = b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d2 1\nq2 0 d1 0\n"
-RUN = b"q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\nq2 Q0 d1 1 2.0 a\nq2 Q0 d2 2 1.0 a\n"
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d2 1\nq2 0 d1 0\n"
+RUN = "q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\nq2 Q0 d1 1 2.0 a\nq2 Q0 d2 2 1.0 a\n"
 DOCS = (
-    b"<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>press F2</TEXT>\n</DOC>\n"
-    b"<DOC>\n<DOCNO> d2 </DOCNO>\n<TEXT>cook rice</TEXT>\n</DOC>\n"
+    "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>press F2</TEXT>\n</DOC>\n"
+    "<DOC>\n<DOCNO> d2 </DOCNO>\n<TEXT>cook rice</TEXT>\n</DOC>\n"
 )
-TOPICS = b"<top>\n<num> q1\n<title> how to boot\n</top>\n<top>\n<num> q2\n<title> cook\n</top>\n"
+TOPICS = "<top>\n<num> q1\n<title> how to boot\n</top>\n<top>\n<num> q2\n<title> cook\n</top>\n"
 BEIR = {
     "set/corpus.jsonl": lines([{"_id": f"d{n}", "title": "T", "text": f"t {n}"} for n in (1, 2)]),
     "set/queries.jsonl": lines([{"_id": f"q{n}", "text": f"query {n}"} for n in (1, 2)]),
-    "set/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t1\n",
+    "set/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t1\n",
 }
 NESTED = [
     {"query": "how to boot", "docs": ["press F2", "cook rice"], "true_scores": [1, 0]},
     {"query": "cook", "docs": ["press F2", "cook rice"], "true_scores": [0, 1]},
 ]
-GOOD: dict[str, Files] = {
-    "CSV": {"a": csv(ROWS)},
-    "TSV": {"a": tsv(ROWS)},
-    "JSON": {"a": shape(ROWS)},
+OF_ROWS = {
+    "CSV": csv, "TSV": partial(csv, sep="\t"), "JSON": shape, "JSON lines": lines,
+    "Parquet": parquet, "Arrow": arrow,
+}  # fmt: skip
+FILES: dict[str, Files] = {
+    **{name: {"a": write(ROWS)} for name, write in OF_ROWS.items()},
     "JSON, nested": {"a": shape(NESTED)},
-    "JSON lines": {"a": lines(ROWS)},
-    "Parquet": {"a": parquet(ROWS)},
-    "Arrow": {"a": arrow(ROWS)},
     "TREC runs and qrels": {"qrels": QRELS, "run": RUN},
     "TREC documents and topics": {"docs": DOCS, "topics": TOPICS, "qrels": QRELS},
     "BEIR": BEIR,
@@ -109,12 +89,13 @@ GOOD: dict[str, Files] = {
     "ranx": {"q": shape(RANX_QRELS)},
     "LETOR (SVMlight)": {"l": LETOR},
 }
+GOOD = {name: {each.name: each.data for each in sources(of)} for name, of in FILES.items()}
 
 COLUMN, WORD, IDS, CUT = "missing column", "unknown label word", "ids match nothing", "cut short"
-FAULTS = (COLUMN, WORD, IDS, CUT)
 QRELS_OF_HUB = "set/qrels/test-00000-of-00001.parquet"
 SHARD = "set/corpus/corpus-00001-of-00002.parquet"
-LABEL = "WANDS/label.csv"
+LABEL = WANDS["WANDS/label.csv"]
+UNKNOWN = [{**row, "product_id": f"Z{row['product_id']}"} for row in PRODUCTS]
 WOW = {**ROWS[1], "label": "Wow"}
 
 
@@ -126,44 +107,42 @@ def of_hub(*scores: str, doc: str = "d") -> Files:
     return {**HUB, QRELS_OF_HUB: parquet(rows)}
 
 
-# Format → what is wrong with its files → the files. Another ranking of a set is added to its whole
-# files where `IDS` is not given.
-BROKEN: dict[str, dict[str, Files]] = {
+def of_esci(examples: list[dict[str, object]], products: object = PRODUCTS) -> Files:
+    return {"e": parquet(examples), "p": parquet(products)}
+
+
+# Format → what is wrong with its files → the files, or the text that is replaced and what by.
+# Another ranking of a set is added to its whole files if `IDS` is missing; if `CUT` is, the first
+# file ends too early.
+BROKEN: dict[str, dict[str, Files | tuple[str, str]]] = {
     **{
         name: {
             COLUMN: {"a": write(without(ROWS, "label"))},
             WORD: {"a": write([ROWS[0], WOW, *ROWS[2:]])},
         }
-        for name, write in (
-            ("CSV", csv), ("TSV", tsv), ("JSON", shape), ("JSON lines", lines),
-            ("Parquet", parquet), ("Arrow", arrow),
-        )
+        for name, write in OF_ROWS.items()
     },
     "JSON, nested": {
         COLUMN: {"a": shape(without(NESTED, "true_scores"))},
         "no documents": {"a": shape(without(NESTED, "docs"))},
-        "lists differ in length": {"a": changed(NESTED, lambda it: it[1].update(true_scores=[1]))},
-        WORD: {"a": changed(NESTED, lambda it: it[0].update(true_scores=[1, "Wow"]))},
+        "lists differ in length": ("0,\n   1", "1"),
+        WORD: ("1,\n   0", '1,\n   "Wow"'),
     },
     "TREC runs and qrels": {
-        COLUMN: {"qrels": b"q1 d1\nq1 d2\n", "run": RUN},
-        "score that is none": {"qrels": QRELS, "run": RUN.replace(b"2 1.0", b"2 much", 1)},
-        WORD: {"qrels": QRELS.replace(b"d2 0", b"d2 Wow"), "run": RUN},
-        "nothing but unknown words": {
-            "qrels": QRELS.replace(b" 1\n", b" Wow\n").replace(b" 0\n", b" Meh\n"), "run": RUN
-        },
-        CUT: {"qrels": QRELS, "run": RUN[:-14]},
+        COLUMN: (QRELS, "q1 d1\nq1 d2\n"),
+        "score that is none": ("2 1.0 a\nq2", "2 much a\nq2"),
+        WORD: ("d2 0", "d2 Wow"),
+        "nothing but unknown words": (
+            QRELS, QRELS.replace("1\n", "Wow\n").replace("0\n", "Meh\n")
+        ),
+        CUT: (RUN, RUN[:-14]),
     },
-    "TREC documents and topics": {
-        COLUMN: {"docs": DOCS.replace(b"DOCNO", b"NO"), "topics": TOPICS, "qrels": QRELS},
-        WORD: {"docs": DOCS, "topics": TOPICS, "qrels": QRELS.replace(b"d2 0", b"d2 Wow")},
-    },
+    "TREC documents and topics": {COLUMN: ("DOCNO", "NO"), WORD: ("d2 0", "d2 Wow")},
     "BEIR": {
-        COLUMN: {**BEIR, "set/qrels/test.tsv": b"query-id\tcorpus-id\nq1\td1\nq2\td2\n"},
+        COLUMN: (BEIR["set/qrels/test.tsv"], "query-id\tcorpus-id\nq1\td1\nq2\td2\n"),
         "no ids": {**BEIR, "set/corpus.jsonl": lines([{"text": "a"}, {"text": "b"}])},
-        WORD: replaced(BEIR, "set/qrels/test.tsv", b"d2\t0", b"d2\tWow"),
-        IDS: replaced(BEIR, "set/qrels/test.tsv", b"\td", b"\tx"),
-        CUT: cut(BEIR, "set/corpus.jsonl", -7),
+        WORD: ("d2\t0", "d2\tWow"),
+        IDS: ("\td", "\tx"),
     },
     "MTEB reranking": {
         COLUMN: {"a": shape(without(MTEB, "positive"))},
@@ -177,67 +156,67 @@ BROKEN: dict[str, dict[str, Files]] = {
         COLUMN: {**HUB, QRELS_OF_HUB: parquet([{"query-id": "q1", "corpus-id": "d1"}])},
         WORD: of_hub("1", "Wow", "0"),
         IDS: of_hub("1", doc="z"),
-        CUT: cut(HUB, SHARD),
+        CUT: {**HUB, SHARD: HUB[SHARD][:-9]},
         "a file of several is not there": {name: HUB[name] for name in HUB if name != SHARD},
     },
     "Quepid": {
-        COLUMN: {"book": BOOK.replace("docid", "thing")},
-        WORD: {"book": BOOK.replace("11,3,2", "11,Wow,2")},
+        COLUMN: ("docid", "thing"),
+        WORD: ("11,3,2", "11,Wow,2"),
         CUT: {"book": BOOK + 'rambo,"99'},
     },
     "Quepid, case": {
-        COLUMN: {"case": DETAIL.replace("Doc ID", "Thing")},
-        "rank that is none": {"case": DETAIL.replace("11,1,", "11,first,")},
-        WORD: {"case": DETAIL.replace("Star Wars,3", "Star Wars,Wow")},
-        CUT: {"case": DETAIL[:-16]},
+        COLUMN: ("Doc ID", "Thing"),
+        "rank that is none": ("11,1,", "11,first,"),
+        WORD: ("Star Wars,3", "Star Wars,Wow"),
+        CUT: (DETAIL, DETAIL[:-16]),
     },
     "WANDS": {
-        COLUMN: replaced(WANDS, LABEL, "label", "thing"),
-        "no documents": replaced(WANDS, LABEL, "product_id", "thing"),
-        WORD: replaced(WANDS, LABEL, "Partial", "Wow"),
-        IDS: {**WANDS, LABEL: "id\tquery_id\tproduct_id\tlabel\n0\tx0\ty0\tExact\n"},
-        CUT: cut(WANDS, LABEL),
+        COLUMN: ("product_id\tlabel", "product_id\tthing"),
+        "no documents": ("product_id\tlabel", "thing\tlabel"),
+        WORD: ("Partial", "Wow"),
+        IDS: (LABEL, "id\tquery_id\tproduct_id\tlabel\n0\tx0\ty0\tExact\n"),
+        CUT: (LABEL, LABEL[:-9]),
     },
     "ESCI": {
-        COLUMN: {"e": parquet(without(EXAMPLES, "esci_label")), "p": parquet(PRODUCTS)},
-        "no documents": {"e": parquet(without(EXAMPLES, "product_id")), "p": parquet(PRODUCTS)},
-        WORD: {
-            "e": parquet([*EXAMPLES, {**EXAMPLES[0], "query_id": 10, "esci_label": "X"}]),
-            "p": parquet(PRODUCTS),
-        },
-        IDS: {
-            "e": parquet(EXAMPLES),
-            "p": parquet([{**row, "product_id": f"Z{row['product_id']}"} for row in PRODUCTS]),
-        },
+        COLUMN: of_esci(without(EXAMPLES, "esci_label")),
+        "no documents": of_esci(without(EXAMPLES, "product_id")),
+        WORD: of_esci([*EXAMPLES, {**EXAMPLES[0], "query_id": 10, "esci_label": "X"}]),
+        IDS: of_esci(EXAMPLES, UNKNOWN),
     },
     "OpenSearch judgments": {
-        COLUMN: {"j": shape(JUDGMENT).replace(b'"rating"', b'"thing"')},
+        COLUMN: ('"rating"', '"thing"'),
         "entry without ratings": {
-            "j": changed(JUDGMENT, lambda it: it["judgmentRatings"][1].update(ratings=[]))
+            "j": shape({**JUDGMENT, "judgmentRatings": [JUDGED[0], {"query": "x", "ratings": []}]})
         },
-        WORD: {"j": shape(JUDGMENT).replace(b'"0.000"', b'"Wow"')},
+        WORD: ('"0.000"', '"Wow"'),
     },
     "RRE": {
-        COLUMN: {"r": shape({"query_groups": without(RRE["query_groups"], "relevant_documents")})},
-        "gain that is missing": {"r": shape(RRE).replace(b'"gain": 2', b'"thing": 2')},
-        WORD: {"r": shape(RRE).replace(b'"gain": 2', b'"gain": "Wow"')},
+        COLUMN: ("relevant_documents", "thing"),
+        "gain that is missing": ('"gain": 2', '"thing": 2'),
+        WORD: ('"gain": 2', '"gain": "Wow"'),
     },
-    "ranx": {
-        COLUMN: {"q": shape({**RANX_QRELS, "q_3": {}})},
-        WORD: {"q": shape({**RANX_QRELS, "q_1": {**RANX_QRELS["q_1"], "doc_b": "Wow"}})},
-    },
+    "ranx": {COLUMN: ('"doc_c": 2', ""), WORD: ('"doc_b": 0', '"doc_b": "Wow"')},
     "LETOR (SVMlight)": {
         COLUMN: {"l": LETOR.replace("qid:10 ", "").replace("qid:11 ", "")},
-        WORD: {"l": LETOR.replace("2 qid:10", "Wow qid:10")},
+        WORD: ("2 qid:10", "Wow qid:10"),
         CUT: {"l": LETOR + "0 qid:1"},
     },
 }  # fmt: skip
 BROKEN["CSV"][CUT] = {"a": GOOD["CSV"]["a"] + b'q3,"an open'}
 BROKEN["TSV"][CUT] = {"a": GOOD["TSV"]["a"] + b"q3\tan open"}
-for name, faults in BROKEN.items():
-    # The labels of MTEB are where a document stands, not what is written there.
-    faults.setdefault(IDS, {**GOOD[name], "run": ELSEWHERE})
-    faults.setdefault(CUT, cut(GOOD[name], next(iter(GOOD[name]))))
+
+
+def broken(of: str, fault: str) -> Files:
+    """The files of a format with a fault."""
+    how, files = BROKEN[of].get(fault), GOOD[of]
+    if isinstance(how, tuple):
+        old, new = (text.encode() for text in how)
+        name = next(name for name, data in files.items() if old in data)
+        return {**files, name: files[name].replace(old, new)}
+    first = next(iter(files))
+    usual = {**files, "run": ELSEWHERE} if fault == IDS else {**files, first: files[first][:-9]}
+    return how or usual
+
 
 # What else is said where files are read, of which no format is in particular.
 CORPUS = '{"_id": "d1", "text": "a b"}\n{"_id": "d1", "text": "c d"}\n{"_id": "d1", "text": "a b"}'
@@ -273,7 +252,7 @@ SAID: dict[str, Case] = {
         {"a": f"{HEAD}\nq,a,d,b,Exact\nq,a,e,c,Irrelevant\n"},
         {"words": {"a": {"Exact": 1.0, "Irrelevant": 0.0}}, "columns": {"label": "label"}},
     ),
-    "ranks with gaps, and a document twice": {"qrels": QRELS, "run": RUN.replace(b"d2 2", b"d1 4")},
+    "ranks with gaps, and a document twice": {"qrels": QRELS, "run": RUN.replace("d2 2", "d1 4")},
     "papers and prose in an archive": {
         "x.zip": zipped(
             {"a.csv": csv(ROWS), "README.md": b"# it", "notes.txt": b"Dear all,\nyes.\n"}
@@ -312,7 +291,9 @@ _OF_NO_FILE, _USUAL = ("texts_differ", "queries_alike"), ("columns", "format", "
 def examined() -> dict[str, DataError | Sequence[Finding]]:
     """What becomes of the files of each case."""
     cases = {
-        f"{of}: {fault}": files for of, each in BROKEN.items() for fault, files in each.items()
+        f"{of}: {fault}": broken(of, fault)
+        for of, own in BROKEN.items()
+        for fault in dict.fromkeys((*own, IDS, CUT))
     }
     found: dict[str, DataError | Sequence[Finding]] = {}
     for name, case in (cases | SAID).items():
@@ -353,7 +334,7 @@ def _once(text: str, said: set[str]) -> str:
 def test_no_format_and_no_fault_is_missing_from_the_table():
     assert {name.split(",")[0] for name in GOOD} == set(FORMATS)
     assert GOOD.keys() == BROKEN.keys()
-    lacking = {(of, fault) for of in GOOD for fault in FAULTS if fault not in BROKEN[of]}
+    lacking = {(of, fault) for of in GOOD for fault in (COLUMN, WORD) if fault not in BROKEN[of]}
     # The labels of MTEB are where a document stands, not what is written there.
     assert lacking == {("MTEB reranking", WORD)}
 

@@ -1,14 +1,11 @@
 """CSV, TSV and relatives: separators, quotes, line breaks, headers, true line numbers."""
 
 import csv
-import io
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from rankdash.errors import FormatError, LimitError
-from rankdash.readers import ReadLimits, Source, read
+from rankdash.errors import LimitError
+from rankdash.readers import ReadLimits
 from rankdash.readers.formats import delimited
 from rankdash.readers.formats.delimited import sniff
 from tests.readers.reading import limits, shown
@@ -123,48 +120,6 @@ def test_a_file_larger_than_a_block_is_read_whole_and_in_order(end):
     assert table.frame["query"].tolist() == queries
     assert table.frame["label"].tolist() == [str(n) for n in range(len(queries))]
     assert table.lines.tolist() == [2 * n for n in range(1, len(queries) + 1)]
-
-
-field = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(
-    lambda text: text.strip() != ""
-)
-
-
-@given(
-    st.lists(st.tuples(field, field, st.integers(-1, 4)), min_size=1, max_size=8),
-    st.sampled_from(",;\t|"),
-    st.sampled_from(["\n", "\r\n"]),
-)
-@example([('"', ",;\t|", 1), ("a\r", "\nb", 0)], ",", "\n")
-@example([("\ufeff", "\x00", 1)], ",", "\n")
-def test_any_text_comes_back_as_it_was(rows, delimiter, line_end):
-    written = io.StringIO(newline="")
-    writer = csv.writer(
-        written, delimiter=delimiter, lineterminator=line_end, quoting=csv.QUOTE_ALL
-    )
-    writer.writerows([("query", "document", "label"), *rows])
-    parsed = read([Source("x", written.getvalue().encode())])
-
-    # A column of nothing but tokens such as "q1" holds ids, and then there is no text.
-    queries, documents = (
-        dict(zip(table[key], table["text"].where(table["text"].notna(), table[key]), strict=True))
-        for table, key in ((parsed.queries, "query_id"), (parsed.documents, "doc_id"))
-    )
-    assert list(queries.values()) == list(dict.fromkeys(row[0] for row in rows))
-    assert list(documents.values()) == list(dict.fromkeys(row[1] for row in rows))
-    best = {}
-    for query, document, label in rows:
-        best[query, document] = max(label, best.get((query, document), label))
-    labels = parsed.qrels.itertuples(index=False, name=None)
-    assert {(queries[q], documents[d]): label for q, d, label in labels} == best
-
-
-@given(st.binary(max_size=300))
-def test_any_bytes_are_read_or_refused_in_words(data):
-    try:
-        read([Source("x", data)])
-    except FormatError as refused:
-        assert str(refused).startswith("x")
 
 
 def test_which_character_separates_and_by_which_line_a_row_is_called(approved):

@@ -3,10 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rankdash.readers import Source, read
 from tests.readers.reading import lines_of, shown
 
 Q = {"query": "a gift"}
@@ -217,22 +214,3 @@ def test_the_lists_of_training_data_have_many_names(parse, relevant, other, form
         return [*lines_of(parsed)]
 
     assert told(relevant, other) == told("pos", "neg")
-
-
-json_text = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
-
-
-@given(
-    st.lists(st.tuples(json_text, st.floats(-5, 5)), min_size=1, max_size=6),
-    st.booleans(),
-    st.sampled_from([None, 2]),
-)
-def test_any_json_comes_back_as_it_was(rows, ascii_only, indent):
-    records = [
-        {"query_id": "q", "doc_id": f"id {i}", "document": text, "label": label}
-        for i, (text, label) in enumerate(rows)
-    ]
-    data = json.dumps(records, ensure_ascii=ascii_only, indent=indent).encode()
-    parsed = read([Source("x", data)])
-    assert parsed.documents["text"].tolist() == [text for text, _ in rows]
-    assert parsed.qrels["label"].tolist() == [label for _, label in rows]

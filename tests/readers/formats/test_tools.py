@@ -5,12 +5,10 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rankdash.errors import DataError
 from rankdash.loading import load
-from rankdash.readers import Source, read
+from rankdash.readers import Source
 from rankdash.readers.formats import huggingface
 from tests.readers.reading import shown
 from tests.readers.samples import (
@@ -192,52 +190,6 @@ def test_a_run_whose_ids_match_no_label_is_an_error():
     with pytest.raises(DataError, match="that have a label: none of 1") as refused:
         load([Source(name, shape(value)) for name, value in files.items()])
     assert refused.value.remedy
-
-
-identities = st.text('abcdefgh_0123456789"\\é退\n', min_size=1, max_size=6).filter(
-    lambda text: bool(text.strip())
-)
-
-
-@settings(max_examples=40)
-@given(
-    st.dictionaries(
-        identities.map("q-{}".format),
-        st.dictionaries(identities.map("d-{}".format), st.integers(0, 4), min_size=1, max_size=4),
-        min_size=1,
-        max_size=4,
-    ),
-    st.sampled_from([None, 1]),
-)
-def test_whatever_ranx_qrels_hold_is_read(document, indent):
-    parsed = read([Source("x", json.dumps(document, indent=indent).encode())])
-    assert {
-        (query, doc, float(label))
-        for query, labels in document.items()
-        for doc, label in labels.items()
-    } == set(parsed.qrels.itertuples(index=False, name=None))
-
-
-values = st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr)
-
-
-@settings(max_examples=40)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 4), st.integers(1, 3), st.dictionaries(st.integers(1, 5), values)),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_whatever_features_a_line_has_every_line_is_a_row(lines):
-    text = "".join(
-        f"{label} qid:{query} {' '.join(f'{k}:{v}' for k, v in vector.items())} # d{number}\n"
-        for number, (label, query, vector) in enumerate(lines)
-    )
-    parsed = read([Source("x", text.encode())])
-    assert set(parsed.qrels.itertuples(index=False, name=None)) == {
-        (str(query), f"d{number}", float(label)) for number, (label, query, _) in enumerate(lines)
-    }
 
 
 @pytest.mark.parametrize(

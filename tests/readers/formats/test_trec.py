@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rankdash.readers import ReadLimits, Source, read
+from rankdash.readers import ReadLimits
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
 from rankdash.readers.parse.encoding import Decoded
@@ -110,30 +108,6 @@ def test_text_behind_the_name_of_the_run_changes_nothing(parse, codes, behind, e
     assert "field_count" not in codes(parsed)
     assert parsed.formats["bm25.trec"] == "TREC run"
     assert parsed.candidates.frame().equals(plain.candidates.frame())
-
-
-identity = st.text(st.sampled_from("aZ09_-./é文"), min_size=1, max_size=8)
-
-
-@given(
-    st.lists(
-        st.tuples(identity, identity, st.floats(-1e6, 1e6)),
-        min_size=1,
-        max_size=20,
-        unique_by=lambda row: row[:2],
-    ),
-    st.sampled_from([" ", "\t", "  "]),
-)
-def test_any_run_comes_back_as_it_was(rows, separator):
-    text = "\n".join(
-        separator.join([query, "Q0", doc, "1", repr(score), "x"]) for query, doc, score in rows
-    )
-    qrels = f"{rows[0][0]} 0 {rows[0][1]} 1"
-
-    parsed = read([Source("q", qrels.encode()), Source("run", text.encode())])
-
-    frame = parsed.candidates.frame()
-    assert set(zip(frame["query_id"], frame["doc_id"], frame["score"], strict=True)) == set(rows)
 
 
 def test_even_and_uneven_files_are_read_alike(parse):

@@ -2,142 +2,80 @@
 never read as queries or documents that are not in the file."""
 
 import json
-from itertools import product
+from collections.abc import Iterator, Mapping
 
-import pytest
-
-from rankdash.cli import main
-from rankdash.errors import FormatError
 from tests.readers.reading import shown
-from tests.readers.samples import lines
 
 QUERIES = ["how to return", "track my parcel", "gift cards"]
-IDS = [["d1", "d2"], ["d3", "d4"], ["d5", "d6"]]
 TEXTS = [["text a", "text b"], ["text c", "text d"], ["text e", "text f"]]
 GRADES = [[1, 0], [0, 1], [1, 1]]
-SCORES = [[0.9, 0.1], [0.5, 0.6], [0.3, 0.2]]
-RELEVANT = [["d1"], ["d4"], ["d5", "d6"]]
 LISTS = {
-    **dict.fromkeys(("query", "questions"), QUERIES),
-    **dict.fromkeys(("doc_ids", "retrieved", "retrieved_docs"), IDS),
-    **dict.fromkeys(("documents", "pos", "neg"), TEXTS),
-    **dict.fromkeys(("labels", "ground_truth", "y_true"), GRADES),
-    **dict.fromkeys(("scores", "initial_scores", "minilm_scores", "y_score"), SCORES),
-    **dict.fromkeys(("relevant", "relevant_docs"), RELEVANT),
+    "query questions": QUERIES,
+    "doc_ids retrieved retrieved_docs": [["d1", "d2"], ["d3", "d4"], ["d5", "d6"]],
+    "documents pos neg": TEXTS,
+    "labels ground_truth y_true": GRADES,
+    "relevant relevant_docs": [["d1"], ["d4"], ["d5", "d6"]],
     "query_ids": ["a7", "b8", "c9"],
 }
-LAYOUTS = [
-    ("query", "documents", "labels"),
-    ("query", "documents", "labels", "scores"),
-    ("query", "documents", "labels", "minilm_scores"),
-    ("query", "doc_ids", "labels"),
-    ("query", "retrieved", "relevant"),
-    ("questions", "retrieved_docs", "relevant_docs"),
-    ("query_ids", "retrieved", "relevant"),
-    ("retrieved", "relevant"),
-    ("query", "labels"),
-    ("query", "ground_truth", "initial_scores"),
-    ("query", "pos", "neg"),
-    ("y_true", "y_score"),
-]
-
-
-def uneven(fields, least=0, most=2):
-    """Every choice of lengths of the fields' lists of which not all are the same."""
-    return [
-        dict(zip(fields, lengths, strict=True))
-        for lengths in product(range(least, most + 1), repeat=len(fields))
-        if len(set(lengths)) > 1
-    ]
-
-
-def refusal(parse, content):
-    with pytest.raises(FormatError) as refused:
-        parse({"x.json": content})
-    return str(refused.value)
-
-
-@pytest.mark.parametrize("fields", LAYOUTS, ids=", ".join)
-def test_lists_of_a_whole_file_are_refused_with_their_lengths(parse, fields):
-    whole = {field: LISTS[field] for field in fields}
-    asked = not {"query", "questions"}.isdisjoint(fields)
-    ways = (dict, lambda lists: {"version": 3, "data": lists}, lambda lists: {"inputs": lists})
-    for at, around in enumerate(ways):
-        parsed = parse({"x.json": json.dumps(around(whole))})
-        assert len(parsed.queries) == 3
-        assert parsed.queries["text"].dropna().tolist() == (QUERIES if asked else [])
-        # One way of wrapping is enough for each choice of lengths.
-        for lengths in uneven(fields)[at :: 7 if at else 1]:
-            # One query and nothing else is an entry that is empty.
-            if sorted(lengths.values())[-2:] != [0, 1]:
-                lists = {field: whole[field][:length] for field, length in lengths.items()}
-                assert named(lengths) in refusal(parse, json.dumps(around(lists))), lengths
-
-
-def named(lengths):
-    return f"differ in length: {', '.join(f'{field} {n}' for field, n in lengths.items())}."
-
-
+SCORES = [[0.9, 0.1], [0.5, 0.6], [0.3, 0.2]]
+LAYOUTS = (
+    *("query documents labels", "query documents labels scores", "query doc_ids labels"),
+    *("query documents labels minilm_scores", "query retrieved relevant", "retrieved relevant"),
+    *("questions retrieved_docs relevant_docs", "query_ids retrieved relevant", "query labels"),
+    *("query ground_truth initial_scores", "query pos neg", "y_true y_score"),
+)
 ROWS = {"query_id": ["a7", "a7", "b8"], "doc_id": ["d1", "d2", "d3"], "label": [1, 0, 1]}
-
-
-def test_lists_of_rows_are_refused_with_their_lengths(parse):
-    for rows in (ROWS, {**ROWS, "rank": [1, 2, 1]}):
-        assert len(parse({"x.json": json.dumps(rows)}).qrels) == 3
-        for lengths in uneven(rows):
-            if lengths["query_id"] > 1:
-                lists = {field: rows[field][:length] for field, length in lengths.items()}
-                assert named(lengths) in refusal(parse, json.dumps(lists)), lengths
-
-
-ENTRIES = [
-    ("docs", "labels"),
-    ("docs", "labels", "pred_scores"),
-    ("docs", "labels", "minilm_scores"),
-    ("docs", "doc_ids", "labels"),
-    ("retrieved", "relevance"),
-    ("retrieved_ids", "retrieved_texts"),
-    ("retrieved", "scores"),
-    ("documents", "relevance", "before", "after"),
-    ("labels", "scores"),
-    ("ground_truth", "initial_scores", "rerank_scores"),
-]
+ENTRIES = (
+    *("docs labels", "docs labels pred_scores", "docs labels minilm_scores"),
+    *("docs doc_ids labels", "retrieved relevance", "retrieved_ids retrieved_texts"),
+    *("retrieved scores", "documents relevance before after", "labels scores"),
+    "ground_truth initial_scores rerank_scores",
+)
 VALUES = {
-    **{field: ["a b", "c d", "e f"] for field in ("docs", "retrieved_texts", "documents")},
-    **{field: ["d1", "d2", "d3"] for field in ("doc_ids", "retrieved", "retrieved_ids")},
-    **{field: [2, 0, 1] for field in ("labels", "relevance", "ground_truth")},
+    "docs retrieved_texts documents": ["a b", "c d", "e f"],
+    "doc_ids retrieved retrieved_ids": ["d1", "d2", "d3"],
+    "labels relevance ground_truth": [2, 0, 1],
 }
-REST = {"retrieved_texts": {"relevant": ["d1"]}, "scores": {"relevant": ["d1"]}}
 
 
-def entry(query, lengths):
-    fields = tuple(lengths)
-    lists = {
-        field: VALUES.get(field, [0.9, 0.5, 0.1])[:length] for field, length in lengths.items()
-    }
-    rest = REST.get(fields[-1], {}) if fields[0].startswith("retrieved") else {}
-    return {"query": query, **lists, **rest}
+def lists_of(fields: str, known: Mapping[str, list[object]], scores: list[object]):
+    values = {name: each for names, each in known.items() for name in names.split()}
+    return {field: values.get(field, scores) for field in fields.split()}
 
 
-@pytest.mark.parametrize("fields", ENTRIES, ids=", ".join)
-def test_lists_of_an_entry_are_refused_with_their_lengths(parse, found, fields):
-    good = [entry(f"good {at}", dict.fromkeys(fields, 3)) for at in range(2)]
-    # A list without a value is none.
-    choices = uneven(fields, least=len(fields) // 2, most=3)
-    for lengths in choices[:: len(choices) // 12 or 1]:
-        for written in (json.dumps, lines, by_query)[: 3 if lengths == choices[0] else 1]:
-            parsed = parse({"x.json": written([*good, entry("other", lengths)])})
-            refused = found(parsed, "not_paired")
-            assert (refused.count, refused.severity) == (1, "warning"), lengths
-            (example,) = refused.examples
-            said = dict(each.split() for each in example.split(":")[0].split(", "))
-            assert said.items() <= {field: str(n) for field, n in lengths.items()}.items()
-            assert len(set(said.values())) > 1, lengths
-            assert parsed.queries["text"].tolist() == ["good 0", "good 1"]
+def uneven(lists: Mapping[str, list[object]]) -> Iterator[dict[str, list[object]]]:
+    """The lists, of which one is shorter than the others."""
+    for field, values in lists.items():
+        yield {**lists, field: values[:2]}
 
 
-def by_query(entries):
-    return json.dumps({f"a{at}": each for at, each in enumerate(entries)})
+def named(lists: Mapping[str, list[object]]) -> str:
+    return ", ".join(f"{field} {len(values)}" for field, values in lists.items())
+
+
+def test_lists_of_unequal_length_are_refused_with_their_lengths(approved):
+    wholes = [lists_of(fields, LISTS, SCORES) for fields in LAYOUTS]
+    cases: dict[str, object] = {named(whole): whole for whole in wholes}
+    for whole in (*wholes, ROWS, {**ROWS, "rank": [1, 2, 1]}):
+        first = next(iter(whole))
+        few = [{**whole, first: whole[first][:n]} for n in (0, 1)]
+        cases |= {named(lists): lists for lists in (*uneven(whole), *few)}
+    for around in ("data", "inputs"):
+        cases |= {
+            f"{around}: {named(lists)}": {"version": 3, around: lists}
+            for lists in (wholes[0], *uneven(wholes[0]))
+        }
+    for each in ENTRIES:
+        lists = lists_of(each, VALUES, [0.9, 0.5, 0.1])
+        beside = (
+            {"relevant": ["d1"]} if each.endswith(("retrieved_texts", "retrieved scores")) else {}
+        )
+        entries = [*[lists] * 5, *uneven(lists)]
+        several = [{"query": f"query {at}", **entry, **beside} for at, entry in enumerate(entries)]
+        cases[f"entries of {each}"] = several
+    cases["entries by query"] = {f"a{at}": entry for at, entry in enumerate(several)}
+    contents = {name: {"x.json": json.dumps(value)} for name, value in cases.items()}
+    approved("readers/uneven.en", shown(contents))
 
 
 def test_which_lists_belong_together(approved):
@@ -197,15 +135,3 @@ def test_which_lists_belong_together(approved):
         "readers/lists.en",
         shown({name: {"x.json": json.dumps(value)} for name, value in values.items()}),
     )
-
-
-def test_a_command_refuses_lists_of_unequal_length(tmp_path, capsys):
-    file = tmp_path / "x.json"
-    lists = {"query": QUERIES[:1], "retrieved": IDS, "relevant": RELEVANT}
-    file.write_text(json.dumps(lists))
-
-    assert main(["evaluate", str(file), "--metrics", "ndcg@10"]) == 2
-
-    written = capsys.readouterr()
-    assert "query 1, retrieved 3, relevant 3" in written.err
-    assert not written.out

@@ -81,41 +81,28 @@ FOUND = "Anfrage,Dok,s,score\na,d1,1,9\na,d2,2,7\nb,d1,3,8\n"
 NAMES = ("--columns", "query_id=Anfrage", "doc_id=Dok", "label=Note")
 
 
-@pytest.fixture
-def files(tmp_path) -> list[str]:
-    """Of labels, of a ranking, of the same again, and of both."""
-    contents = (RIGHT, FOUND, FOUND, RIGHT.replace("score", "s"))
-    for name, text in zip(("labels", "run", "other", "both"), contents, strict=True):
+def test_each_file_takes_the_columns_that_it_has_and_others_are_refused(tmp_path, capsys):
+    contents = {"labels": RIGHT, "run": FOUND, "other": FOUND, "both": RIGHT.replace("score", "s")}
+    for name, text in contents.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    return [str(tmp_path / f"{name}.csv") for name in ("labels", "run", "other", "both")]
-
-
-@pytest.mark.parametrize(
-    ("columns", "mrr"),
-    # A column of the labels too says nothing of the ranking.
-    [(("score=s",), 1.0), (("score=score",), 0.75), ((), 0.75)],
-)
-def test_a_ranking_and_its_labels_each_take_the_columns_that_they_have(columns, mrr, files, capsys):
-    labels, run, other, _both = files
+    labels, run, other, both = (str(tmp_path / f"{name}.csv") for name in contents)
     pair = ("--qrels", labels, "--baseline", run, "--challenger", other)
 
     def said(code: int, *arguments: str):
-        assert main([*arguments, *NAMES, *columns, "--json"]) == code
+        assert main([*arguments, "--json"]) == code
         return json.loads(capsys.readouterr().out)
 
-    [system] = said(0, "evaluate", labels, run, "-m", "mrr")["systems"].values()
-    assert system["mean"]["mrr"] == mrr
-    rows = said(0, "compare", *pair, "-m", "mrr")["comparisons"]
-    assert [row["mean"] for row in rows] == [mrr, mrr]
-    [seen] = said(1, "gate", *pair, "--min", "mrr=0.1")["conditions"]
-    assert (seen["value"], seen["reason"]) == (mrr, "too_few")
-
-
-def test_one_file_takes_all_columns_and_others_are_refused(files, capsys):
-    labels, run, _other, both = files
-    assert main(["evaluate", both, *NAMES, "score=s", "-m", "mrr", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["systems"]["both"]["mean"]["mrr"] == 0.75
+    # A column of the labels too says nothing of the ranking.
+    for columns, mrr in ((("score=s",), 1.0), (("score=score",), 0.75), ((), 0.75)):
+        chosen = (*NAMES, *columns)
+        [system] = said(0, "evaluate", labels, run, "-m", "mrr", *chosen)["systems"].values()
+        assert system["mean"]["mrr"] == mrr
+        rows = said(0, "compare", *pair, "-m", "mrr", *chosen)["comparisons"]
+        assert [row["mean"] for row in rows] == [mrr, mrr]
+        [seen] = said(1, "gate", *pair, "--min", "mrr=0.1", *chosen)["conditions"]
+        assert (seen["value"], seen["reason"]) == (mrr, "too_few")
+    alone = said(0, "evaluate", both, *NAMES, "score=s", "-m", "mrr")
+    assert alone["systems"]["both"]["mean"]["mrr"] == 0.75
     for columns, message in (
         (["score=points"], "No file has these columns: points."),
         (["score=s", "score=score"], "--columns gives score two columns: s and score."),
@@ -124,26 +111,15 @@ def test_one_file_takes_all_columns_and_others_are_refused(files, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_a_guess_holds_what_can_be_a_label_and_leaves_out_what_cannot():
+def test_a_guess_holds_what_can_be_a_label_and_none_is_shown_if_nothing_is_guessed():
     [guess] = guesses([Source("faq.csv", TABLE.encode())], 1_000)
     assert guess.fields == {"query": "query", "document": "document", "label": "relevance"}
     assert guess.labels == ("relevance", "second")
-    assert list(guess.rows["query"])[:1] == ["how to return"]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"q1 0 d1 2\n",
-        b"%PDF-1",
-        b'{"q1": {"d1": 1}}',
-        b"id,text\n1,a\n",
-        # Labels that are none are refused and not guessed away.
-        b"query,document,relevant\na,x y,abc\na,z w,abcabc\n",
-    ],
-)
-def test_no_guess_is_shown_where_nothing_is_guessed(data):
-    assert guesses([Source("file", data)], 1_000) == []
+    assert guess.rows["query"][0] == "how to return"
+    # Labels that are not numbers are refused and not guessed away.
+    words = b"query,document,relevant\na,x y,abc\na,z w,abcabc\n"
+    for data in (b"q1 0 d1 2\n", b"%PDF-1", b'{"q1": {"d1": 1}}', b"id,text\n1,a\n", words):
+        assert guesses([Source("file", data)], 1_000) == []
 
 
 @pytest.mark.parametrize(
