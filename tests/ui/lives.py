@@ -1,0 +1,125 @@
+"""Lives of pages: what is done there step by step, with what the page then says, run anew by tests.
+
+`tests/approved/lives/*/*.txt` are such lives. What begins a line says what is done:
+
+    # why the next steps are here
+    > rows.csv       a file of the lines with | below it; \\t is a tab
+    * NAME …         something that the test module does, with words; it may open an app
+    $ LABEL          clicks a button; a part of its key does as well
+    $ LABEL = VALUE  sets a field; JSON, or else text
+    ? TEXT …         looks for the lines of the page that contain one of these words, or "a b"
+
+Below stands what changed on the page: lines that went (-), lines that came (+), and (=) facts that
+the test module tells, such as what is stored.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from tests.approved import FOLDER
+from tests.results import shown
+from tests.ui.page_text import page_text
+from tests.ui.parts import unlike
+
+Facts = Mapping[str, Callable[[], object]]
+
+
+def lives(folder: str) -> list[str]:
+    """The names of the approved texts in a folder of lives."""
+    return sorted(f"lives/{folder}/{file.stem}" for file in (FOLDER / "lives" / folder).iterdir())
+
+
+def play(
+    name: str,
+    acts: Mapping[str, Callable[..., AppTest | None]],
+    facts: Facts,
+    mask: Callable[[str], str] = str,
+) -> str:
+    """The life with what its steps change now.
+
+    acts: by name; "file" is given a name and the content of a file. An app that one returns is gone
+    on with, and any other act draws the page anew.
+    """
+    steps = [line for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+             if line[:1].strip()]  # fmt: skip
+    written, app, page = [], None, ""
+    known: dict[str, str] = {}
+    for at, line in enumerate(steps):
+        written += [""] * (line[0] == "#" and at > 0) + [line]
+        kind, step, now, fresh = line[0], line[2:], page, False
+        if kind == ">":
+            rows = takewhile(lambda each: each.startswith("|"), steps[at + 1 :])
+            acts["file"](step, "".join(f"{each[2:]}\n" for each in rows).replace("\\t", "\t"))
+        elif kind == "*":
+            act, *given = shlex.split(step)
+            opened, was = acts[act](*given), app
+            app = opened or (app and app.run())
+            fresh = app is not was
+        elif kind == "$":
+            assert app is not None
+            _use(app, step)
+        elif kind == "?":
+            words = shlex.split(step)
+            found = [each for each in page.split("\n") if any(word in each for word in words)]
+            written += [f"    {each.strip()}" for each in found or ["(nothing)"]]
+        if app is not None and kind in "*$":
+            assert not app.exception, (name, line, app.exception[0].message)
+            toasts = [f"[toast] {each.value}" for each in app.toast]
+            now = "\n".join([page_text(app, charts=False), *toasts])
+            now = mask(re.sub(r"(?m)^( *\[button\] .*): True", r"\1", now))
+        if kind in "*$" and page and now != page and not fresh:
+            written += _changes(page, now)
+        page = now
+        for fact, tell in facts.items() if kind in "*$" else ():
+            told = mask(shown(tell()))
+            if told != known.get(fact):
+                written += [f"    = {fact}: {each}" for each in told.split("\n")]
+            known[fact] = told
+    return "\n".join(written) + "\n"
+
+
+def _changes(before: str, now: str) -> list[str]:
+    """What went and what came, of each the first lines."""
+    lines = unlike(before, now).split("\n")
+    gone = [each for each in lines if each.startswith("- ")]
+    came = [f"+ {each}" for each in lines if not each.startswith("- ")]
+    more = [f"- … {len(gone) - 3}"] * (len(gone) > 3)
+    more += came[:12] + [f"+ … {len(came) - 12}"] * (len(came) > 12)
+    return [f"    {each}" for each in (*gone[:3], *more) if each.strip("+ ")]
+
+
+def _use(app: AppTest, step: str) -> None:
+    label, equals, text = step.partition(" = ")
+    field = _named(app, label, "set_value" if equals else "click")
+    if not equals:
+        field.click().run()
+        return
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    field.set_value(value).run()
+
+
+def _named(app: AppTest, label: str, method: str) -> Any:
+    """The field of a label or a key; or else whose label begins so, or whose key contains it."""
+    found = [each for each in _nodes(app.main) if hasattr(each, method)]
+    names = [tuple(str(getattr(each, name, None)) for name in ("key", "label")) for each in found]
+    for fits in (str.__eq__, str.startswith, lambda name, part: f".{part}" in name):
+        for field, own in zip(found, names, strict=True):
+            if any(fits(name.replace("\\", ""), label) for name in own):
+                return field
+    raise AssertionError(f"{label!r} is none of {names}")
+
+
+def _nodes(block: Any) -> Iterator[Any]:
+    for node in block.children.values():
+        yield node
+        if hasattr(node, "children"):
+            yield from _nodes(node)
