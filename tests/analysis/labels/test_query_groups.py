@@ -116,10 +116,14 @@ def test_queries_are_described_by_script_length_and_what_they_have(approved):
     # Of two queries another document is relevant too; of the last one none is.
     labels = [(query, "a", 1.0) for query in ids[:-1]] + [(ids[-1], "a", 0.5)]
     labels += [(query, "x3", 1.0) for query in ids[:2]] + [(ids[0], "x2", 0.5)]
+    # With these, four queries have 3, 4, 9 and 10 relevant documents.
+    more = dict(zip(ids[2:6], (2, 3, 8, 9), strict=True))
+    labels += [(query, f"y{n}", 1.0) for query, count in more.items() for n in range(count)]
+    documents = ["a", *(f"x{n}" for n in range(4)), *(f"y{n}" for n in range(9))]
     data = Dataset(
         "made",
         pd.DataFrame({"query_id": ids, "text": TEXTS}),
-        pd.DataFrame({"doc_id": ["a", "x0", "x1", "x2", "x3"], "title": "", "text": "t"}),
+        pd.DataFrame({"doc_id": documents, "title": "", "text": "t"}),
         pd.DataFrame(labels, columns=["query_id", "doc_id", "label"]),
         Ranking.from_lists(lists),
     )
