@@ -115,9 +115,7 @@ def fill(home: Path, scratch: Path, markup: Markup) -> Workspace:
         parts[name] = few[name]
     workspace = Workspace(home)
     bring_in(workspace, parts)
-    worked(workspace)
-    _mark_rows(workspace, markup)
-    return workspace
+    return rows_marked(workspace, markup)
 
 
 def bring_in(workspace: Workspace, parts: dict[str, bytes]) -> Any:
@@ -412,9 +410,10 @@ def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
     return value
 
 
-def _mark_rows(workspace: Workspace, markup: Markup) -> None:
-    """Replace the texts of columns without markup so far: those that are neither ids, times,
-    folders nor words that rankdash chose."""
+def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
+    """Add what no file contains, and replace the texts of columns without markup so far: those
+    that are neither ids, times, folders nor words that rankdash chose."""
+    worked(workspace)
     kept = {*_WORDS, *(each.name for each in workspace.root.glob("*/*"))}
     with workspace.database.writing() as db:
         columns = text_columns(db)

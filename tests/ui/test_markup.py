@@ -18,8 +18,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from rankdash.errors import StoreError
 from rankdash.reporting.exports import images
+from rankdash.store import Workspace
 from rankdash.ui.state import address, server
-from tests.marked import Markup, fill
+from tests.marked import Markup, fill, rows_marked, written
 from tests.ui.conftest import opened_at
 from tests.ui.test_sharing import EVERY, go
 
@@ -39,10 +40,14 @@ MARKDOWN = rf"http://127|(?<!\\)\]\(|(?<!\\)<img|:red\[|:material/bug|\$\\href|{
 PLAIN = {"id", "element_id", "alt", "default", "value", "data", "placeholder"}
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
+@pytest.fixture(scope="module", params=["rows", pytest.param("files", marks=pytest.mark.thorough)])
+def home(request, tmp_path_factory):
+    """To mark all texts of the files of a workspace, too, takes a minute."""
     folder = tmp_path_factory.mktemp("marked")
-    fill(folder / "home", folder / "scratch", MARKUP)
+    if request.param == "files":
+        fill(folder / "home", folder / "scratch", MARKUP)
+    else:
+        rows_marked(written(Workspace(folder / "home"), MARKUP), MARKUP)
     return folder / "home"
 
 

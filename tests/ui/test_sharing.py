@@ -2,7 +2,6 @@
 that writes."""
 
 import hashlib
-import io
 import re
 import runpy
 import subprocess
@@ -131,15 +130,6 @@ def test_no_field_of_the_address_waits_for_its_page():
     fresh += "assert address.FIELDS == before, set(address.FIELDS.items()) ^ set(before.items())"
     done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
-
-
-def test_a_file_goes_out_and_comes_in_elsewhere(stored, workspace, tmp_path_factory):
-    Notes(workspace).keep(stored, "q1", ["odd"], "")
-    content = sharing_files.exported([stored])
-    other = Workspace.open(tmp_path_factory.mktemp("other"))
-    found = sharing.bring_in(other, io.BytesIO(content), "x")
-    assert found.datasets == [stored]
-    assert other.runs(stored)[0].name == "better"
 
 
 def test_a_broken_file_is_refused_and_an_import_says_what_it_did_and_what_stays(

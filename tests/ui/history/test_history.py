@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
@@ -312,12 +311,3 @@ def test_the_pair_is_swapped_and_opened_on_overview(app, several):
     assert app.title[0].value == "Overview"
     assert (in_address(app, "base"), in_address(app, "system")) == (["again"], ["old"])
     assert "old is better than again" in said(app)
-
-
-def test_a_fused_run_takes_as_long_as_its_parts_together(sets):
-    """On Latency its times are the sums of its parts', so they are here and on Run too."""
-    p95 = by_name(shown(sets, of="times"))["p95"]
-    assert p95["fused"] == pytest.approx(np.quantile(2 * np.arange(16.0), 0.95))
-    assert p95["on a"] == pytest.approx(np.quantile(np.arange(16.0), 0.95)) and pd.isna(
-        p95["untimed"]
-    )

@@ -11,7 +11,6 @@ from rankdash.ui.overview import targets_view
 from rankdash.ui.state import address
 from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
 from tests.ui.parts import drawn
-from tests.ui.test_pages import in_address
 
 OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
 
@@ -51,6 +50,7 @@ def test_a_profile_offers_its_metric_and_its_latency(measure, limit, offered):
     assert bool(app.button) is bool(offered)
     if offered:
         assert not app.button[0].disabled
+        assert app.button[0].label.endswith(", latency target 500 ms")
         app.button[0].click().run()
         assert chosen[-1] == offered and app.button[0].disabled
 
@@ -70,21 +70,6 @@ def test_a_limit_is_saved_put_back_and_takes_along_what_is_excellent(workspace):
     app.button(key="targets.save").click().run()
     assert not app.error
     assert limit.excellent / 2 in [each.value for each in app.number_input]
-
-
-def test_a_scenario_sets_metric_cutoff_and_latency_targets_together(app, stored):
-    app.query_params["data"] = stored
-    app.query_params["profile"] = "faq"
-    app.run()
-    app.session_state["overview.targets"] = True
-    app.run()
-    button = app.button(key="targets.use")
-    assert button.label == "Use it: MRR@3, latency target 500 ms"
-    button.click().run()
-    assert not app.exception
-    for name, value in (("metric", "mrr"), ("k", "3"), ("profile", "faq")):
-        assert in_address(app, name) == [value]
-    assert app.button(key="targets.use").disabled
 
 
 def test_a_profile_is_exported_as_the_file_that_commands_read(app, stored, tmp_path, monkeypatch):

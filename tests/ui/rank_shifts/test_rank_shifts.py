@@ -22,7 +22,7 @@ from rankdash.ui.state import address
 from tests.approved import table
 from tests.stored import keep_lists
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, said, study_of, unlike
-from tests.ui.test_pages import in_address, open_page, texts
+from tests.ui.test_pages import open_page, texts
 
 HEAD = "query_id,query,doc_id,document,label,score\n"
 
@@ -264,18 +264,6 @@ def test_of_many_documents_those_that_moved_farthest_either_way_are_listed(count
     assert len(up) == 1000 and up.is_monotonic_increasing
     assert (up.iloc[0], up.iloc[-1]) == (1 - count, 1)
     assert bool(app.caption) is cut
-
-
-def test_margin_loss_documents_cell_and_price_are_in_the_link(app, stored):
-    """Else whoever is sent the link sees neither the documents nor the saving."""
-    chosen = {"margin": "edge", "loss": "0.05", "documents": "all", "paid": "1.5"}
-    open_page(app, "rank_shifts", cell=["2–3", "1"], **chosen)
-    assert "**From 2–3 to 1**: 8 documents" in texts(app)
-    assert app.number_input(key="address.paid").value == 1.5
-    app.number_input(key="address.paid").set_value(2.0).run()
-    for name, value in (chosen | {"paid": "2"}).items():
-        assert in_address(app, name) == [value]
-    assert in_address(app, "cell") == ["2–3", "1"]
 
 
 def test_rankings_without_a_common_query_have_no_shifts(app, stored, workspace):

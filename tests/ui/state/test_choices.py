@@ -160,17 +160,6 @@ def test_options_of_one_name_are_told_apart():
 # What another window deleted.
 
 
-def test_a_data_set_that_was_seen_and_is_gone_is_named_unless_this_session_deleted_it():
-    address.settle("data", "a")
-    assert deleted.dataset({"a": "Shop", "b": "Autumn"}) is None
-    assert deleted.dataset({"b": "Autumn"}) == "Shop"
-    address.settle("data", "never seen")
-    assert deleted.dataset({"b": "Autumn"}) is None
-    address.settle("data", "b")
-    deleted.by_this_session(["b"])
-    assert deleted.dataset({}) is None
-
-
 def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_set():
     every = {"base": "First", "one": "One", "two": "Two"}
     address.settle("base", "base")

@@ -9,7 +9,7 @@ from rankdash.dataset import Dataset
 from rankdash.store.notes.corrections import Corrections
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.state import language, server, stored
+from rankdash.ui.state import server, stored
 from rankdash.ui.state.cache import cache
 
 
@@ -64,17 +64,6 @@ def test_a_data_set_of_an_earlier_version_has_no_report(workspace, request, text
         db.execute("UPDATE datasets SET report = ?", (text,))
     report = stored.check_report(dataset_id)
     assert report is found or found in [each.code for each in report.findings]
-
-
-def test_the_language_changed_once_another_was_chosen(session):
-    language.choose("en")
-    assert not language.changed()
-    language.choose("en")
-    assert not language.changed()
-    language.choose("zh")
-    assert language.changed()
-    language.shown()
-    assert not language.changed()
 
 
 def test_a_run_is_read_once_for_a_study_and_by_itself_whatever_it_is_called(workspace, request):

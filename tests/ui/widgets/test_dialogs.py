@@ -1,5 +1,7 @@
 """What a person is asked, what was refused, and what is drawn once it is opened."""
 
+from typing import get_args
+
 import pytest
 import streamlit as st
 from streamlit.runtime.context import StreamlitTheme
@@ -7,6 +9,7 @@ from streamlit.runtime.context import StreamlitTheme
 from rankdash.charts.style import INKS
 from rankdash.errors import DataError
 from rankdash.ui.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
+from rankdash.words.costs import Answer
 
 
 def test_what_was_refused_is_said_once_and_in_its_place(session, paper):
@@ -60,27 +63,11 @@ def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
     assert plotly_chart.ink() is INKS[ink]
 
 
-@pytest.mark.parametrize(
-    ("kind", "colour"),
-    [("better", "blue"), ("small", "blue"), ("unproven", "gray"), ("worse", "orange"),
-     ("identical", "gray"), ("too_few", "gray")],
-)  # fmt: skip
-def test_a_verdict_has_a_colour_where_it_is_proven(paper, kind, colour):
+def test_an_answer_is_a_word_and_the_colour_of_what_is_proven(paper, approved):
     drawn = paper(badges)
-    badges.verdict(kind)
-    [(_kind, _word, settings)] = drawn.drawn
-    assert settings["color"] == colour
-
-
-@pytest.mark.parametrize(
-    ("kind", "word", "colour"),
-    [("yes", "pays", "blue"), ("maybe", "probably pays", "blue"),
-     ("open", "break-even only", "gray"), ("unproven", "not proven", "gray"),
-     ("doubtful", "probably does not pay", "orange"), ("no", "does not pay", "orange"),
-     ("unknown", "no answer", "gray")],
-)  # fmt: skip
-def test_whether_it_pays_is_a_word_and_a_colour(paper, kind, word, colour):
-    drawn = paper(badges)
-    badges.answer(kind)
-    [(_kind, said, settings)] = drawn.drawn
-    assert (said, settings["color"]) == (word, colour)
+    for kind in ("better", "small", "unproven", "worse", "identical", "too_few"):
+        badges.verdict(kind)
+    for kind in get_args(Answer):
+        badges.answer(kind)
+    said = (f"{word} {style['icon']} {style['color']}" for _kind, word, style in drawn.drawn)
+    approved("ui/badges.en", "\n".join(said))
