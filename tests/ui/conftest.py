@@ -23,7 +23,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.ui.state import server
-from rankdash.ui.widgets import lazy_expander
+from rankdash.ui.widgets import dialogs, lazy_expander
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
@@ -159,6 +159,12 @@ def run_form(app: AppTest, stored: str, hand: Hand) -> AppTest:
     app.switch_page(str(ROOT / "pages" / "run.py")).run()
     app.multiselect(key="run.rerankers").set_value(["bm25"]).run()
     return app
+
+
+@pytest.fixture
+def sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever deletes is not asked again."""
+    monkeypatch.setattr(dialogs, "delete", lambda _title, _said, apply: (apply(), st.rerun()))
 
 
 class Paper:

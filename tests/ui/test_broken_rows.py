@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 
 from rankdash.store import Workspace
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.ui.sidebar.sidebar import MOST_COMPARED
-from rankdash.ui.widgets import dialogs
 from tests.broken import NEVER, WRONG, Words, broken
 from tests.marked import json_in, text_columns, worked, written
 from tests.ui.conftest import opened_at
@@ -97,12 +95,6 @@ def add_rows(workspace: Workspace) -> Added:
 
 LISTED = {"runs": EVERY, "jobs": ["run"], "judges": ["judge"]}
 """Table → the pages that say which rows are set apart."""
-
-
-@pytest.fixture
-def sure(monkeypatch):
-    """Whoever deletes is not asked again."""
-    monkeypatch.setattr(dialogs, "delete", lambda title, sentences, apply: (apply(), st.rerun()))
 
 
 def test_pages_show_the_sound_rows_and_name_the_broken_ones_until_these_are_deleted(

@@ -7,18 +7,11 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.store.notes.notes import Notes
 from rankdash.ui.state import address, server
-from rankdash.ui.widgets import dialogs
 from rankdash.ui.widgets.text import markdown_safe
 from tests.sets import ROOT
 from tests.stored import keep_lists, keep_rows
 from tests.ui.sessions import button, press
 from tests.ui.test_sharing import go, said
-
-
-@pytest.fixture
-def sure(monkeypatch):
-    """Whoever deletes is not asked again."""
-    monkeypatch.setattr(dialogs, "delete", lambda title, sentences, apply: (apply(), st.rerun()))
 
 
 @pytest.fixture

@@ -22,15 +22,6 @@ def texts(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
-def htmls(app) -> list[str]:
-    return [str(each.value) for each in app.get("html")]
-
-
-def leaderboard(app) -> str:
-    [body] = [each for each in htmls(app) if "rd-board" in each]
-    return body
-
-
 def in_address(app, name: str) -> list[str]:
     value = app.query_params[name]
     return [value] if isinstance(value, str) else list(value)

@@ -45,39 +45,6 @@ def reader(session, monkeypatch):
     return query
 
 
-def test_what_a_person_chose_is_told_from_what_stands_in_for_it():
-    address.settle("metric", "ndcg")
-    assert (address.one("metric"), address.by_hand("metric")) == ("ndcg", False)
-    address.choose("metric", "mrr")
-    assert (address.one("metric"), address.by_hand("metric")) == ("mrr", True)
-    address.choose("tag", [])
-    assert (address.several("tag"), address.one("tag"), address.is_set("tag")) == ([], None, True)
-    address.choose("tag", None)
-    assert not address.is_set("tag")
-    address.take_over({"system": ["a", "b"]})
-    assert (address.one("system"), address.several("system")) == ("a", ["a", "b"])
-    assert address.by_hand("system") and not address.is_set("metric")
-
-
-def test_what_a_link_asked_for_in_vain_is_said_once_and_until_it_is_chosen_anew():
-    address.take_over({"metric": ["nonsense"], "k": ["10"]})
-    assert address.came_by_link("metric")
-    address.lose("metric", "nonsense")
-    address.lose("k", None)
-    assert address.lost() == {"metric": "nonsense"}
-    assert not address.came_by_link("metric") and not address.came_by_link("k")
-    # What no link asked for is not lost.
-    address.lose("tag", "gone")
-    address.lose("k", "11")
-    assert address.lost() == {"metric": "nonsense"}
-    address.choose("metric", "ndcg")
-    assert address.lost() == {}
-    address.take_over({"metric": ["nonsense"]})
-    address.choose("metric", "ndcg")
-    address.lose("metric", "nonsense")
-    assert address.lost() == {}, "what was chosen since gives way to nothing"
-
-
 def test_links_carry_what_does_not_go_without_saying():
     address.settle("metric", "ndcg")
     for name, value in {"sort": "hurt", "nonsense": "x", "tag": None, "system": []}.items():
@@ -132,24 +99,6 @@ def test_one_of_several_falls_back_to_the_default_and_then_to_the_first(
     assert pickers.pick_one("metric", ["a", "b", "c"], box, default=default) == chosen
     assert address.lost() == lost
     assert pickers.pick_one("metric", [], box) is None and len(DRAWN) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "read", "lost"),
-    [
-        ("7", "7", {}),
-        # What a person would not have been shown either: the usual value, however it is given.
-        ("500", "500", {}),
-        (None, "500", {}),
-        ("words", "500", {"target": "words"}),
-    ],
-)
-def test_a_free_value_that_cannot_be_read_is_the_usual_one_and_is_said(given, read, lost):
-    address.take_over({"target": [given]} if given else {})
-    found = pickers.pick_free(
-        "target", box, lambda text: text if text and text.isdigit() else "500", str
-    )
-    assert (found, address.several("target"), address.lost()) == (read, [read], lost)
 
 
 def test_options_of_one_name_are_told_apart():

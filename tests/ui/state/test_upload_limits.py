@@ -3,6 +3,7 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 import streamlit as st
 from starlette.applications import Starlette
@@ -78,28 +79,21 @@ class Server:
 
     async def _put(self, session, name, size, stated, stops):
         body = HEAD + bytes(size) + TAIL
-        pieces = [body[at : at + MEGABYTE] for at in range(0, len(body), MEGABYTE)]
-        status = []
 
-        async def receive():
-            await (asyncio.Event().wait() if stops and len(pieces) == 1 else asyncio.sleep(0))
-            return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+        async def pieces():
+            for at in range(0, len(body), MEGABYTE):
+                last = at + MEGABYTE >= len(body)
+                await (asyncio.Event().wait() if stops and last else asyncio.sleep(0))
+                yield body[at : at + MEGABYTE]
 
-        async def send(message):
-            status.append(message.get("status"))
-
-        headers = [(b"content-type", b"multipart/form-data; boundary=x")]
-        if stated:
-            headers.append((b"content-length", str(len(body)).encode()))
-        scope = {
-            "type": "http",
-            "method": "PUT",
-            "path": f"/_stcore/upload_file/{session}/{session}{name}",
-            "query_string": b"",
-            "headers": headers,
-        }
-        await self.app(scope, receive, send)
-        return status[0]
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        headers |= {"content-length": str(len(body))} if stated else {}
+        browser = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(self.app), base_url="http://here"
+        )
+        async with browser:
+            path = f"/_stcore/upload_file/{session}/{session}{name}"
+            return (await browser.put(path, content=pieces(), headers=headers)).status_code
 
     def held(self):
         """MB in memory, by session."""

@@ -60,15 +60,6 @@ def test_chinese_is_marked_by_the_longest_stretch_in_common(query, text, expecte
     assert marked(query, text) == expected
 
 
-def test_the_snippet_is_where_most_of_the_words_stand():
-    text = "gift " + "filler " * 100 + "a return of every gift " + "filler " * 100
-    found = spans(text, terms("return gift"))
-    start, end = snippet(text, found, 80)
-    assert "return of every gift" in text[start:end]
-    assert end - start <= 80
-    assert snippet("short", [], 80) == (0, 5)
-
-
 @pytest.mark.parametrize(
     ("text", "length", "part"),
     [
