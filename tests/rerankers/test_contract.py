@@ -1,9 +1,6 @@
 """What every kind of reranker promises, run against each registered kind."""
 
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ from tests.rerankers import models
 from tests.rerankers.loopback import running
 from tests.results import shown
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
     "d1": "how to return an item and get a refund",
     "d2": "delivery time for every country",
@@ -223,23 +219,6 @@ def test_nothing_asked_nothing_answered(reranker):
     empty = reranker.score([ask("q1", [])])[0]
     assert empty.scores.shape == (0,)
     assert empty.error == ""
-
-
-def test_the_registry_loads_no_heavy_library():
-    heavy = "torch transformers sentence_transformers huggingface_hub bm25s jieba Stemmer scipy"
-    heavy += " httpx2"
-    code = (
-        "import sys, rankdash.rerankers as r; [r.create(k.name) for k in r.kinds() if k.settings];"
-        f"print([name for name in '{heavy}'.split() if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_score_is_kept_that_hangs_on_nothing_but_the_pair():

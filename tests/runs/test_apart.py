@@ -9,9 +9,8 @@ import pytest
 from rankdash.errors import UnavailableError
 from rankdash.runs.on_ray.apart import needed, run_apart
 from tests.runs.test_process import is_alive
-from tests.sets import ROOT
+from tests.sets import ROOT, SAMPLE
 
-SAMPLE = ROOT / "assets" / "samples" / "helpcentre"
 PLUGIN = ROOT / "tests" / "runs" / "ray_plugin.py"
 APART = """
 import sys
@@ -20,30 +19,26 @@ sys.exit(run_apart(sys.argv[1:], "ray"))
 """
 
 
-def command(folder, *settings, plugin=PLUGIN, reranker="hashing"):
-    target = folder / "out.trec"
-    options = ["--plugin", str(plugin), "--reranker", reranker, "--out", str(target)]
-    options += [f"--set={each}" for each in settings]
-    return ["rerank", "--data", str(SAMPLE), *options]
+def test_how_a_command_ends_is_its_exit_code_or_said(tmp_path, capfd):
+    data, plugin, target = (tmp_path / name for name in ("rows.csv", "own.py", "out.trec"))
+    data.write_text("query_id,query,doc_id,document,label,rank\nq,ask,d,to ask,1,1\n")
+    plugin.write_text("KINDS = []\n")
 
+    def run(reranker="bm25"):
+        options = ["--plugin", str(plugin), "--reranker", reranker, "--out", str(target)]
+        return run_apart(["rerank", "--data", str(data), *options], "ray")
 
-def test_a_command_that_ends_by_itself_has_its_exit_code(tmp_path, capfd):
-    assert run_apart(command(tmp_path), "ray") == 0
-    assert (tmp_path / "out.trec").stat().st_size
-    assert run_apart(command(tmp_path, reranker="unheard"), "ray") == 2
+    assert run() == 0 and target.stat().st_size
+    assert run("unheard") == 2
     assert "error: " in capfd.readouterr().err
-
-
-def test_a_command_whose_process_is_ended_says_so(tmp_path):
-    plugin = tmp_path / "ending.py"
-    # As Ray does where the raylet died.
-    ending = PLUGIN.read_text().replace("os.kill(os.getpid(), signal.SIGKILL)", "os._exit(1)")
-    plugin.write_text(ending)
-    with pytest.raises(UnavailableError, match="The Ray cluster at ray is gone"):
-        run_apart(command(tmp_path, "poison=e", plugin=plugin), "ray")
-    with pytest.raises(UnavailableError, match="was killed by signal 9"):
-        run_apart(command(tmp_path, "poison=e"), "ray")
-    assert not (tmp_path / "out.trec").exists()
+    for ending, said in (
+        # As Ray does if the raylet died.
+        ("_exit(1)", "The Ray cluster at ray is gone"),
+        ("kill(os.getpid(), 9)", "was killed by signal 9"),
+    ):
+        plugin.write_text(f"import os\nos.{ending}\n")
+        with pytest.raises(UnavailableError, match=said):
+            run()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +51,9 @@ def test_a_command_whose_process_is_ended_says_so(tmp_path):
 )  # fmt: skip
 def test_a_signal_ends_both_processes(tmp_path, wait_until, number):
     log = tmp_path / "pids"
-    arguments = command(tmp_path, "ms=60000", f"log={log}")
+    arguments = ["rerank", "--data", str(SAMPLE), "--plugin", str(PLUGIN)]
+    arguments += ["--reranker=hashing", "--set=ms=60000", f"--set=log={log}"]
+    arguments += ["--out", str(tmp_path / "out.trec")]
     with subprocess.Popen([sys.executable, "-c", APART, *arguments], cwd=ROOT) as process:
         wait_until(lambda: log.exists() and log.read_text().strip())
         process.send_signal(number)

@@ -21,10 +21,10 @@ def carried_out(workspace, dataset, submit):
     run = run_from_ranking("given", dataset.id, dataset.candidates, "given")
     workspace.save_run(run)
 
-    def carried(work, kind=Explanations, stopping=None):
+    def carried(work, kind=Explanations):
         rows, me = kind(workspace), Owner()
         submit() if kind is Queue else rows.ask(Asked(run.id, "q0", "d0", "term"))
-        on = Claimed(rows, rows.claim(me).id, me, stopping or threading.Event())
+        on = Claimed(rows, rows.claim(me).id, me, threading.Event())
         on.carry_out(lambda: work(on))
         return rows.rows()[0] if kind is Queue else rows.find(Asked(run.id, "q0", "d0", "term"))
 
@@ -36,15 +36,6 @@ def raising(error):
         raise error
 
     return work
-
-
-def test_work_is_done_cancelled_or_interrupted_with_its_worker(carried_out):
-    stopping = threading.Event()
-    assert carried_out(raising(Cancelled), stopping=stopping).state == "cancelled"
-    stopping.set()
-    assert carried_out(raising(Cancelled), stopping=stopping).state == "interrupted"
-    row = carried_out(lambda on: {"result": "text"})
-    assert (row.state, row.result, row.error) == ("done", "text", None)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from functools import partial
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
+from rankdash.runs.on_ray.settings import VARIABLE, Actors
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.queue import Owner, Queue
@@ -48,6 +49,7 @@ def test_what_is_refused_before_it_is_queued_is_as_approved(
 ):
     """A wrong wish; a model that is plainly not here; a runtime that is not installed."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
     for name, architecture in (("text", "BertModel"), ("pairs", "BertForSequenceClassification")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text(f'{{"architectures": ["{architecture}"]}}')
@@ -67,6 +69,7 @@ def test_what_is_refused_before_it_is_queued_is_as_approved(
     cases = {f"{kind} {settings}": partial(submit, kind, settings) for kind, settings in wishes}
     cases |= {f"{name} 0": partial(submit, **{name: 0}) for name in ("depth", "sample")}
     cases["data set"] = partial(jobs.submit, workspace, JobRequest("nope", "bm25"))
+    cases["a cluster"] = partial(submit, actors=Actors(2, 1))
     monkeypatch.setattr("rankdash.rerankers.neural.runtimes.installed", lambda name: name == "onnx")
     approved("runs/refused", results(cases, lambda _id: "queued"))
     assert len(jobs.list(workspace)) == 4

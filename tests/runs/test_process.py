@@ -36,32 +36,34 @@ def is_alive(pid):
         return False
 
 
-def printed(code):
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.splitlines()[-1]
-
-
-HEAVY = "torch transformers sentence_transformers onnx onnxruntime openvino tokenizers scipy bm25s"
-HEAVY += " jieba httpx2 streamlit plotly"
-
-
-def test_the_worker_looks_for_no_garbage_in_what_it_imported_which_are_no_heavy_libraries():
-    code = f"""
+LOADED = """
 import gc, runpy, sys
+heavy = "torch transformers sentence_transformers onnx onnxruntime openvino tokenizers scipy bm25s"
+heavy += " jieba Stemmer huggingface_hub httpx2 streamlit plotly"
+def loaded(what):
+    print(what, [name for name in heavy.split() if name in sys.modules])
+import rankdash.runs.jobs, rankdash.store
+loaded("a server")
+import rankdash.rerankers as r
+[r.create(kind.name) for kind in r.kinds() if kind.settings]
+loaded("rerankers")
 sys.argv[1:] = ["--help"]
 try:
     runpy.run_module("rankdash.runs", run_name="__main__")
 except SystemExit:
-    heavy = [name for name in {HEAVY!r}.split() if name in sys.modules]
-    print(gc.isenabled(), gc.get_freeze_count() > 10_000, heavy)
+    loaded("a worker")
+    print("garbage", gc.isenabled(), gc.get_freeze_count() > 10_000)
 """
-    assert printed(code) == "True True []"
 
 
-def test_a_server_starts_without_the_libraries_of_models_and_services():
-    code = "import sys, rankdash.runs.jobs, rankdash.store"
-    code += f"\nprint([name for name in {HEAVY!r}.split() if name in sys.modules])"
-    assert printed(code) == "[]"
+def test_server_rerankers_and_worker_load_no_heavy_library_and_no_garbage_is_looked_for_in_it():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LOADED],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    server, rerankers, *_, worker, garbage = done.stdout.splitlines()
+    assert (server, rerankers, worker) == ("a server []", "rerankers []", "a worker []")
+    assert garbage == "garbage True True"
 
 
 def test_a_job_is_run_by_real_bm25_and_becomes_a_run(workspace, worker, submit, ended):

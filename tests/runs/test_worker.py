@@ -167,14 +167,6 @@ def test_a_cancelled_job_keeps_what_it_has_and_can_go_on(
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_deleting_the_data_set_of_a_live_job_ends_it(workspace, dataset, submit, work, until_told):
-    submit()
-    delete = until_told(Queue, lambda: workspace.delete_dataset(dataset.id))
-    assert work(between=delete) is None
-    assert workspace.runs() == [] and jobs.list(workspace) == ()
-
-
-@pytest.mark.usefixtures("small_batches")
 def test_loading_a_model_is_in_no_pace(submit, work, monkeypatch):
     clock, told = [0.0], []
 
