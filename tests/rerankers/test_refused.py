@@ -25,6 +25,7 @@ SPECS = (
     SettingSpec("dtype", "float32", "Precision", "", choices=("float32", "bfloat16")),
     SettingSpec("model", "small", "Model", "", required=True),
     SettingSpec("fast", False, "Fast", ""),
+    SettingSpec("prompt", "", "Prompt", ""),
 )
 WRONG = [
     {"batchsize": 1},

@@ -4,16 +4,9 @@ import pytest
 
 from rankdash.rerankers import get, kinds
 from rankdash.rerankers.settings import SettingSpec, nearest, parse_settings
+from tests.rerankers.test_refused import SPECS
 from tests.results import results, several
 
-SPECS = (
-    SettingSpec("batch_size", 32, "Batch size", "", within=(1, 512)),
-    SettingSpec("scale", 1.0, "Scale", "", within=(0, math.inf)),
-    SettingSpec("dtype", "float32", "Precision", "", choices=("float32", "bfloat16")),
-    SettingSpec("model", "small", "Model", "", required=True),
-    SettingSpec("fast", False, "Fast", ""),
-    SettingSpec("prompt", "", "Prompt", ""),
-)
 USUAL = {spec.name: spec.default for spec in SPECS}
 
 

@@ -6,18 +6,21 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 from rankdash import rerankers
 from rankdash.errors import UnavailableError
 from rankdash.rerankers import create, get, plugins
-from rankdash.runs.jobs import Timing
+from rankdash.runs import jobs
+from rankdash.runs.jobs import JobRequest, Timing
 from rankdash.runs.on_ray.reranker import on_ray
-from rankdash.runs.on_ray.settings import Actors
+from rankdash.runs.on_ray.settings import VARIABLE, Actors
 from rankdash.runs.plan import drawn
 from rankdash.runs.runner import rerank
+from rankdash.runs.worker import Attempt
+from rankdash.store.jobs.queue import Owner, Queue
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.thorough
@@ -101,6 +104,17 @@ def test_a_query_that_kills_three_actors_fails_alone(make_dataset, address, tmp_
     whole = scored(dataset).ranking
     for query in set(queries.index) - {poison}:
         assert run.ranking.documents_of(query)[0] == whole.documents_of(query)[0]
+
+
+def test_a_job_of_a_workspace_is_run_by_the_cluster(workspace, make_dataset, address, monkeypatch):
+    dataset = make_dataset(queries=40)
+    workspace.save_dataset(dataset)
+    monkeypatch.setenv(VARIABLE, address)
+    wish = JobRequest(dataset.id, "hashing", {}, timing=Timing(latency="never"), actors=TWO)
+    job_id, owner = jobs.submit(workspace, wish), Owner()
+    Attempt(workspace, owner, Queue(workspace).claim(owner), Event()).run()
+    run = workspace.run(job_id)
+    assert same(run, scored(dataset)) and run.machine["ray_actors"] == 2
 
 
 @pytest.mark.parametrize(

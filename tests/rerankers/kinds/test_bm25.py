@@ -33,17 +33,6 @@ def scores_of(reranker, query, documents=DOCUMENTS):
     return dict(zip(documents, reranker.score([request])[0].scores, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("language", "query", "found"),
-    [("auto", "returning items", "d1"), ("auto", "如何申请退货？", "d3"),
-     *((language, "退货运费", "d3") for language in ("en", "zh", "none"))],
-)  # fmt: skip
-def test_an_inflected_or_a_chinese_query_finds_its_document(language, query, found):
-    scores = scores_of(prepared({"language": language}), query)
-    assert scores[found] > 0 == scores["d5"]
-    assert language != "auto" or scores[found] == max(scores.values())
-
-
 def test_word_rarity_comes_from_the_corpus_and_not_from_the_candidates():
     rare = {"a": "alpha beta", "b": "beta gamma"} | {f"x{n}": "alpha omega" for n in range(20)}
     request = Request("q", "alpha gamma", ["a", "b"], ["alpha beta", "beta gamma"])

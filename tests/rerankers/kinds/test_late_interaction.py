@@ -65,17 +65,6 @@ def test_scores_are_those_of_the_definition(encoder, bi_folder):
     assert "experiment" in late_interaction.KIND.meaning
 
 
-def test_two_instances_agree_because_nothing_in_it_is_random(encoder, bi_folder):
-    again = made(bi_folder)
-    assert again.fingerprint() == encoder.fingerprint() != ""
-    # The last digits of a product depend on where in memory its factors lie.
-    np.testing.assert_allclose(
-        again.score([request()])[0].scores, encoder.score([request()])[0].scores, rtol=1e-5
-    )
-    assert made(bi_folder, max_length=16).fingerprint() != encoder.fingerprint()
-    assert made(bi_folder, query_prompt="the ").fingerprint() != encoder.fingerprint()
-
-
 def test_portions_and_what_is_kept_change_nothing(bi_folder, monkeypatch):
     """Each long text is a portion of its own; what is cut off it counts for its length alone."""
     docs = [*DOCS, *(f"{text} {'card ' * 15_000}" for text in ("the cat", "return", "the cat"))]

@@ -56,7 +56,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 REFUSALS = {"org/gated": (403, "GatedRepo"), "org/none": (404, "RepoNotFound")}
-NOWHERE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
 
 
 def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
@@ -66,17 +65,21 @@ def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
     models = {"org/tiny": contents(cross_folder), "org/pickled": pickled}
     with silent_server() as address:
         said = {"it never answers": located(tmp_path, "org/tiny", HF_ENDPOINT=address)}
-    said["it is not there"] = located(tmp_path, "ms-marco-MiniLM-L6-v2", **NOWHERE)
     said["it must not be asked"] = located(tmp_path, "org/tiny", HF_HUB_OFFLINE="1")
     assert "offline" in said["it must not be asked"][0]
-    with hub(models, REFUSALS) as (address, _):
+    tokens: list[str | None] = []
+    with hub(models, REFUSALS, tokens=tokens) as (address, _):
         found, *refused = located(tmp_path, *models, *REFUSALS, HF_ENDPOINT=address)
         said["it refuses"] = refused
         visitors = {"HF_TOKEN": "hf_operators", allowed.SHARED: "1", "HF_ENDPOINT": address}
         said["and visitors learn less"] = located(tmp_path, *REFUSALS, **visitors)
+    assert set(tokens) == {None}, "the token of the server is not for visitors"
     assert found.startswith("FOUND"), found
     check_folder(Path(found.removeprefix("FOUND ")))
-    assert located(tmp_path, "org/tiny", **NOWHERE) == [found]
+    again, *said["it is not there"] = located(
+        tmp_path, "org/tiny", "ms-marco-MiniLM-L6-v2", HF_ENDPOINT="http://127.0.0.1:9"
+    )
+    assert again == found
     assert not list(tmp_path.rglob("*.bin")), "it is refused before it is fetched"
     text = table((name, "\n".join(lines)) for name, lines in said.items())
     unlike = {"reason": r"(?<=reached )\((?!timed).*?\)(?=\. Give)"}
@@ -85,20 +88,18 @@ def test_what_a_hub_refuses_is_as_approved(tmp_path, cross_folder, approved):
 
 
 LISTED = {allowed.SHARED: "1", allowed.KEYS: "cohere_api_key,hf_token"}
-THOROUGH = pytest.mark.thorough
 
 
 @pytest.mark.parametrize(
     ("login", "environment", "sent"),
     [
-        pytest.param("variable", {}, "Bearer hf_operators", marks=THOROUGH),
-        pytest.param("variable", {allowed.SHARED: "1"}, None, marks=THOROUGH),
-        ("variable", {allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
-        pytest.param("variable", LISTED, "Bearer hf_operators", marks=THOROUGH),
-        ("file", {allowed.SHARED: "1"}, None),
         ("file", LISTED, "Bearer hf_operators"),
+        *(pytest.param(*row, marks=pytest.mark.thorough)
+          for row in [("variable", {}, "Bearer hf_operators"),
+                      ("variable", {allowed.SHARED: "1", allowed.KEYS: "COHERE_API_KEY"}, None),
+                      ("file", {allowed.SHARED: "1"}, None)]),
     ],
-)
+)  # fmt: skip
 def test_the_token_of_the_hub_is_sent_for_visitors_only_if_it_is_listed(
     tmp_path, cross_folder, login, environment, sent
 ):
@@ -197,15 +198,13 @@ def test_names_and_folders_that_are_no_model_are_as_approved(
 
 def test_visitors_do_not_learn_which_folders_of_the_server_exist(tmp_path, monkeypatch, folder):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "org" / "model").mkdir(parents=True)
-    (tmp_path / "pickled").mkdir()
-    (tmp_path / "pickled" / "config.json").write_text("{}")
-    (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"")
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "modules.json").write_text('[{"type": "own_code.Pooling"}]')
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "modules.json").write_text("{")
+    for file, content in (
+        *(("empty/x", ""), ("org/model/x", ""), ("pickled/config.json", "{}")),
+        *(("pickled/pytorch_model.bin", ""), ("broken/modules.json", "{")),
+        ("foreign/modules.json", '[{"type": "own_code.Pooling"}]'),
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(content)
     names = ["empty", "pickled", "foreign", "broken", "nowhere", "model/config.json"]
     paths = [str(tmp_path / name) for name in names] + ["./empty", "~", "~root", "~nobody-here"]
     own = {path: said(path).replace(path, "") for path in paths}

