@@ -16,7 +16,6 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
 from rankdash.runs.usage import MeasuredLoad, load_of
 from rankdash.study.costs import choices, equal_recall, listwise, system_of
-from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
@@ -406,20 +405,3 @@ def test_scores_of_lists_depend_on_which_documents_were_scored_together():
     study = two(Money(), levels=levels)
     untimed = study_on(study.dataset, timed(study.run("small"), math.nan))
     assert waiting(untimed, "small") == Waiting(None, None, levels)
-
-
-def test_every_way_of_pricing_says_one_amount_on_every_surface():
-    """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
-    given = replace(FILE, id="given", name="given")
-    fused = together(DATA, FAST, LLM, given, name="all of them")
-    study = of(FAST, LLM, given, FILE, fused, prices={"given": own(0.7, "flat")}, shared=True)
-    hour = 0.2 / (100 * 3600 * 0.3) * 1000
-    expected = {"fast": hour, "llm": 5.0, "given": 0.7, fused.name: hour + 5.7}
-    board = {study.name(row.system): row.per_thousand for row in standings(study)}
-    cards = {each.name: each for each in choices(study)[1:]}
-    billed = {name: each.bill.per_thousand for name, each in cards.items()}
-    written = {name: each.came.cost_per_thousand.value for name, each in cards.items()}
-    for found in (board, billed, written):
-        assert found.pop("file") is None
-        assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"

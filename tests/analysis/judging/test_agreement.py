@@ -88,9 +88,6 @@ CASES = {
         labelled([("a", "1", 3.0), ("a", "2", 0.0), ("b", "1", 2.0)]),
         threshold=1,
     ),
-    "nothing in common": lambda: agreement(
-        judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1
-    ),
     **{
         f"{len(rows)} labels up to {rows[-1][2]}": lambda rows=rows: agreement(
             TWO, labelled(rows), threshold=1
@@ -220,13 +217,10 @@ def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> Non
     [
         # Halfway between the border's labels, at the same share of the judge's scale.
         ([0, 1], (0, 3), 1, 2),
-        ([0, 1], (0, 10), 1, 5),
-        ([0, 1, 2], (0, 3), 1, 1),
         ([0, 1, 2], (0, 10), 1, 3),
         ([0, 1, 2], (0, 10), 2, 8),
         ([0, 1, 2, 3], (0, 100), 2, 50),
         ([0, 1, 2, 3], (0, 1), 1, 1),
-        ([0, 1, 2, 3, 4], (0, 3), 1, 1),
     ],
 )
 def test_another_scale_is_compared_as_relevant_or_not(labels, scale, threshold, cut) -> None:

@@ -79,18 +79,6 @@ def test_equal_changes_have_no_spread(change: float) -> None:
     assert perfect.corrected.error == 0
 
 
-def test_a_perfect_judge_counts_in_full_but_for_what_is_not_seen() -> None:
-    _, judge = sample(20, 100_000)
-    people = judge.copy()
-    people[20:] = NAN
-    found = correct(people, judge, level=0.95)
-    assert found.weight == pytest.approx(1, abs=1e-3)
-    assert found.corrected.mean == pytest.approx(judge.mean(), abs=1e-3)
-    # Two of twenty queries unseen: a tenth of the variance is left.
-    assert found.worth == pytest.approx(10, rel=0.01)
-    assert found.saved == pytest.approx(180, rel=0.01)
-
-
 def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     people, judge = sample(20, 60)
     labelled = np.arange(80) < 24
