@@ -130,10 +130,6 @@ def shared(home):
     return everything(home, own=False)
 
 
-def codes(found) -> list[str]:
-    return [each.code for each in found.findings]
-
-
 def repacked(content: bytes, change: Callable, keep_list=False) -> bytes:
     """The file with `change` made to its parts (name → bytes); the list follows unless kept."""
     with zipfile.ZipFile(io.BytesIO(content)) as read:

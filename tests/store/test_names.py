@@ -3,7 +3,6 @@
 import os
 
 import pandas as pd
-import pytest
 
 from rankdash.store import Workspace, names
 from rankdash.store.database import files_of
@@ -34,26 +33,22 @@ def test_names_are_of_each_data_set(workspace, stored, make_dataset):
     }
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda workspace, dataset_id: workspace.rename_dataset(dataset_id, "Post"),
-        lambda workspace, _dataset_id: workspace.rename_run("run-1", "sharper"),
-        lambda workspace, dataset_id: workspace.delete_dataset(dataset_id),
-    ],
-)
 def test_a_change_by_another_is_seen_and_nothing_is_read_without_one(
-    workspace, stored, monkeypatch, change
+    workspace, stored, monkeypatch
 ):
-    reads, read = [], names.names
+    reads, read, watch = [], names.names, Watch()
     monkeypatch.setattr(names, "names", lambda given: reads.append(given) or read(given))
-    watch = Watch()
-    set_time(workspace, LONG_AGO)
-    before = watch.names(workspace)
-    assert watch.names(workspace) is before
-    assert len(reads) == 1
-    change(Workspace.open(workspace.root), stored.id)
-    assert watch.names(workspace) == read(workspace) != before
+    for change in (
+        lambda other: other.rename_dataset(stored.id, "Post"),
+        lambda other: other.rename_run("run-1", "sharper"),
+        lambda other: other.delete_dataset(stored.id),
+    ):
+        set_time(workspace, LONG_AGO)
+        before = watch.names(workspace)
+        reads.clear()
+        assert watch.names(workspace) is before and not reads
+        change(Workspace.open(workspace.root))
+        assert watch.names(workspace) == read(workspace) != before
 
 
 def test_what_was_written_this_moment_is_looked_at_again(workspace, stored):

@@ -18,7 +18,6 @@ DIE_BEFORE_THE_ROW = f"""{COPY}
 tables.write_ranking = lambda *args: os.kill(os.getpid(), 9)
 target.save_dataset(dataset)
 """
-SAVE_THE_SAME = f"{COPY}target.save_dataset(dataset)\nassert target.dataset(dataset.id) == dataset"
 WRITE_OR_READ = f"""{HEAD}
 from dataclasses import replace
 me = sys.argv[2]
@@ -44,15 +43,6 @@ def test_readers_and_writers_do_not_disturb_each_other(workspace, stored, all_pa
     assert (workspace.setting("1"), workspace.setting("2")) == ("9", "9")
     for row in workspace.runs():
         assert len(workspace.run(row.id).ranking) == 4
-
-
-@pytest.mark.thorough
-def test_two_processes_that_save_the_same_data_set_store_it_once(
-    workspace, stored, tmp_path, all_pass
-):
-    target = Workspace.open(tmp_path / "target")
-    all_pass(SAVE_THE_SAME, workspace.root, target.root, times=3)
-    assert len(target.datasets()) == len(folders_of(target.root, "datasets")) == 1
 
 
 @pytest.mark.thorough

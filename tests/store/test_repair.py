@@ -2,6 +2,7 @@
 looked at, and a repair brings back what there is."""
 
 import json
+import re
 import shutil
 import sqlite3
 import zipfile
@@ -21,6 +22,7 @@ from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.notes import Notes
+from tests.approved import masked, table
 from tests.store.builders import (
     HEAD,
     OLD,
@@ -92,22 +94,108 @@ def lose_copies(root):
     shutil.rmtree(root / "backups")
 
 
-def empty(root):
-    (root / DATABASE).write_bytes(b"")
-
-
-def scramble(root):
-    (root / DATABASE).write_bytes(b"\xff" * 50_000)
+def write(content):
+    return lambda root: (root / DATABASE).write_bytes(content)
 
 
 def tear(root):
-    file = root / DATABASE
-    content = bytearray(file.read_bytes())
-    content[8192:20_000] = b"\xff" * (20_000 - 8192)
-    file.write_bytes(content)
+    content = (root / DATABASE).read_bytes()
+    write(content[:8192] + b"\xff" * 11_808 + content[20_000:])(root)
 
 
-HARM = {"missing": lose, "empty": empty, "damaged": scramble, "damaged:": tear}
+def lose_folders(root):
+    for path in root.iterdir():
+        if path.name != "backups":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def change_since_the_copy(root):
+    home = Workspace.open(root)
+    ids = {row.name: row.id for row in home.runs()}
+    home.delete_run(ids["run 3"])
+    home.rename_run(ids["run 1"], "by hand")
+
+
+def harm_records(root):
+    """One cannot be used, and one is of a data set that is not there."""
+    broken, orphaned, _whole = sorted((root / "runs").iterdir())
+    (broken / RECORD).write_text("{}")
+    told = json.loads((orphaned / RECORD).read_text())
+    told["row"]["dataset_id"] = "gone"
+    (orphaned / RECORD).write_text(json.dumps(told))
+
+
+def change_record(root):
+    (file, *_) = sorted(root.glob(f"runs/*/{RECORD}"))
+    file.write_text(file.read_text().replace('"queries_done": ', '"queries_done": 1'))
+
+
+def lose_records(root):
+    for record in root.rglob(RECORD):
+        record.unlink()
+
+
+HARM = {
+    "a lost database": [lose],
+    "an empty database": [write(b"")],
+    "a database that is none": [write(b"\xff" * 50_000)],
+    "a torn database": [tear],
+    "without a copy, what only the database had is lost": [lose, lose_copies],
+    "copies without anything else": [lose_folders],
+    "copies and an empty database": [lose_folders, write(b"")],
+    "copies and a database of something else": [
+        lose_folders, lambda root: ask(root / DATABASE, "CREATE TABLE another (id TEXT)"),
+    ],
+    "what was deleted or renamed since the copy is so": [change_since_the_copy, lose],
+    "records that cannot be used": [lose, lose_copies, harm_records],
+    "a record that changed": [lose, lose_copies, change_record],
+    "without records nothing is listed": [lose, lose_copies, lose_records],
+}  # fmt: skip
+
+
+def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(
+    in_use, tmp_path, on, approved
+):
+    whole, before = in_use
+    on("2020-01-02")
+    said = []
+    for harm, steps in HARM.items():
+        root = shutil.copytree(whole, tmp_path / str(len(said)))
+        make_old(*folders_of(root))
+        for step in steps:
+            step(root)
+        files = content_of(root)
+        shown = Workspace(root, read_only=True)
+        workspace = Workspace.open(root)
+        found = everything(workspace)
+        assert everything(shown) == found and not shown.may_repair
+        with pytest.raises(StoreError, match="workspace repair"):
+            workspace.set_setting("a", "b")
+        with pytest.raises(StoreError):
+            shown.repair()
+        assert content_of(root) == files, harm
+        done = workspace.repair()
+        assert (done.trash and (done.trash / DATABASE).read_bytes()) == files.get(Path(DATABASE))
+        assert content_of(root).keys() >= files.keys() - {Path(DATABASE)}
+        make_old(*folders_of(root))
+        again = Workspace.open(root)
+        assert (again.trouble, again.repair()) == (None, None)
+        assert everything(again) == found, harm
+        rows = [*again.datasets(), *again.runs()]
+        same = all(str(row) in map(str, before[row.id]) for row in rows)
+        there = f"there is {[row.name for row in rows]}, {'' if same else 'not '}as it was"
+        told = {name: value for name, value in vars(done).items() if name != "trash"}
+        lines = [
+            str(workspace.trouble),
+            "; ".join(f"{name} {value}" for name, value in told.items()),
+        ]
+        lines.append("all of it" if found == before else there)
+        said.append((harm, "\n".join(lines)))
+        # The room that is kept for a delete, and the empty file of the lock, for which another
+        # process may be waiting.
+        beside = {file.name: file.stat().st_size > 0 for file in root.glob(f"{DATABASE}-*")}
+        assert beside == {f"{DATABASE}-repair": False, f"{DATABASE}-reserve": True}
+    approved("store/repairs", masked(table(said), folder=f"{re.escape(str(tmp_path))}/\\w+"))
 
 
 def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(old):
@@ -156,65 +244,10 @@ def test_a_record_of_an_older_version_has_no_name_of_a_first_stage(workspace, ma
         assert found.candidates_name == ("" if older else "dense")
 
 
-@pytest.mark.parametrize("harm", HARM)
-def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(kept, harm):
-    root, before = kept
-    HARM[harm](root)
-    files = content_of(root)
-    workspace = Workspace.open(root)
-    assert harm in workspace.trouble.message
-    assert "workspace repair" in workspace.trouble.remedy
-    assert everything(workspace) == before
-    with pytest.raises(StoreError, match="workspace repair"):
-        workspace.set_setting("a", "b")
-    assert content_of(root) == files
-    harmed = files.get(Path(DATABASE))
-    done = workspace.repair()
-    assert (done.rows["datasets"], done.rows["runs"], done.gone, done.unlisted) == (2, 3, [], [])
-    workspace = Workspace.open(root)
-    assert workspace.trouble is None
-    assert everything(workspace) == before
-    (job,) = Queue(workspace).rows()
-    assert (job.name, job.state) == ("half done", "interrupted")
-    assert (done.trash and (done.trash / DATABASE).read_bytes()) == harmed
-    assert workspace.repair() is None
-    # The room that is kept for a delete, and the empty file of the lock, for which another process
-    # may be waiting.
-    left, reserve = sorted(root.glob(f"{DATABASE}-*"), key=lambda file: file.stat().st_size)
-    assert reserve.name == f"{DATABASE}-reserve"
-    assert (left.name, left.read_bytes()) == (f"{DATABASE}-repair", b"")
-
-
-def test_copies_without_anything_else_are_a_workspace_that_lost_its_database(root):
-    for path in root.iterdir():
-        if path.name != "backups":
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert "is missing" in Workspace.open(root).trouble.message
-    (root / DATABASE).touch()
-    assert "is empty" in Workspace.open(root).trouble.message
-    ask(root / DATABASE, "CREATE TABLE another (id TEXT)")
-    assert "is empty" in Workspace.open(root).trouble.message
-
-
 def test_an_empty_file_of_a_database_is_a_new_workspace(tmp_path):
     (tmp_path / DATABASE).touch()
     (tmp_path / "beside.txt").touch()
     assert Workspace.open(tmp_path).trouble is None
-
-
-def test_folders_alone_bring_back_data_sets_and_runs(kept):
-    root, before = kept
-    lose(root)
-    lose_copies(root)
-    done = Workspace.open(root).repair()
-    assert (done.copy_of, done.from_folders) == ("", 5)
-    assert done.unlisted == ["jobs/aaaaaaaaaaaaaaaa"]
-    workspace = Workspace.open(root)
-    assert {row.name for row in workspace.datasets()} == {"Guide", "Shop"}
-    for row in workspace.datasets():
-        assert row in before[row.id]
-    for row in workspace.runs():
-        assert str(row) in before[row.id]
 
 
 def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
@@ -237,36 +270,6 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
     assert everything(Workspace.open(root)) == before
 
 
-def test_what_was_deleted_or_renamed_since_the_copy_is_so_after_a_repair(root, opened):
-    gone, renamed = (
-        next(row for row in opened.runs() if row.name == n) for n in ("run 3", "run 1")
-    )
-    opened.delete_run(gone.id)
-    opened.rename_run(renamed.id, "by hand")
-    lose(root)
-    assert Workspace.open(root).run(renamed.id).name == "by hand"
-    assert Workspace.open(root).repair().gone == ["run 3"]
-    found = {row.id: row.name for row in Workspace.open(root).runs()}
-    assert gone.id not in found and found[renamed.id] == "by hand"
-
-
-def test_a_record_that_cannot_be_used_is_named_and_ends_the_repair(root):
-    lose(root)
-    lose_copies(root)
-    (broken, orphaned, *_) = sorted((root / "runs").iterdir())
-    (broken / RECORD).write_text("{}")
-    told = json.loads((orphaned / RECORD).read_text())
-    told["row"]["dataset_id"] = "gone"
-    (orphaned / RECORD).write_text(json.dumps(told))
-    done = Workspace.open(root).repair()
-    assert {f"runs/{broken.name}", f"runs/{orphaned.name}"} <= set(done.unlisted)
-    make_old(broken, orphaned)
-    again = Workspace.open(root)
-    assert again.trouble is None
-    assert len(again.runs()) == 1
-    assert broken.is_dir() and orphaned.is_dir()
-
-
 @pytest.mark.parametrize("kind", ["datasets", "runs"])
 def test_from_folders_are_told_only_rows_that_nothing_else_had(root, opened, tmp_path, kind):
     lose_copies(root)
@@ -274,29 +277,6 @@ def test_from_folders_are_told_only_rows_that_nothing_else_had(root, opened, tmp
     ask(root / DATABASE, f"DELETE FROM {kind} WHERE id = (SELECT max(id) FROM {kind})")
     made = repair.rebuild(root, tmp_path / "anew.sqlite")
     assert (made.from_folders, made.rows["datasets"], made.rows["runs"]) == (1, 2, 3)
-
-
-def test_a_workspace_without_records_and_database_deletes_nothing(old):
-    lose(old)
-    make_old(*folders_of(old))
-    files = content_of(old)
-    workspace = Workspace.open(old)
-    assert "missing" in workspace.trouble.message
-    assert len(workspace.repair().unlisted) == 6
-    Workspace.open(old)
-    assert content_of(old).items() >= files.items()
-
-
-def test_a_workspace_that_is_only_shown_is_not_repaired(kept):
-    root, before = kept
-    lose(root)
-    files = content_of(root)
-    shown = Workspace(root, read_only=True)
-    assert everything(shown) == before
-    assert not shown.may_repair
-    with pytest.raises(StoreError):
-        shown.repair()
-    assert content_of(root) == files
 
 
 def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opened, monkeypatch):
@@ -314,7 +294,7 @@ def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opene
 @pytest.mark.thorough
 def test_several_processes_that_repair_at_once_agree(kept, all_pass):
     root, before = kept
-    scramble(root)
+    write(b"")(root)
     all_pass(f"{HEAD}workspace.repair()", root, times=3)
     assert everything(Workspace.open(root)) == before
     assert len(list(root.glob(f"trash/*/{DATABASE}"))) == 1
@@ -401,7 +381,10 @@ def test_a_column_that_this_version_does_not_know_loses_no_row(root, opened, ane
 
 
 BELONGS = {
-    "datasets": ("runs", "jobs", "notes", "corrections", "run_notes", "pins", "explanations"),
+    "datasets": (
+        *("runs", "jobs", "notes", "corrections", "run_notes", "pins", "explanations", "judges"),
+        "judged_pairs",
+    ),
     "runs": ("explanations", "run_notes", "pins"),
 }
 
@@ -409,14 +392,15 @@ BELONGS = {
 @pytest.mark.parametrize("kind", BELONGS)
 def test_what_belongs_to_nothing_that_is_there_goes_too(root, opened, anew, kind):
     dataset_id = shop(opened)
+    submit_judge(opened, dataset_id, "one", pairs=[("q1", "d1")])
     for folder in (root / kind).iterdir():
         if kind == "runs" or folder.name.startswith(dataset_id):
             shutil.rmtree(folder)
     lose_copies(root)
     of = "1" if kind == "runs" else f"dataset_id = '{dataset_id}'"
+    alone = ("explanations", "judged_pairs")
     held = [
-        f"SELECT rowid FROM {each} WHERE {'1' if each == 'explanations' else of}"
-        for each in BELONGS[kind]
+        f"SELECT rowid FROM {each} WHERE {'1' if each in alone else of}" for each in BELONGS[kind]
     ]
     assert all(ask(root / DATABASE, question) for question in held), "something of each"
     if kind == "runs":
@@ -428,7 +412,7 @@ def test_what_belongs_to_nothing_that_is_there_goes_too(root, opened, anew, kind
 
 
 def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(root, opened, anew):
-    dataset_id, run = shop(opened), opened.runs()[0]
+    dataset_id, run, judges, owner = shop(opened), opened.runs()[0], StoredJudges(opened), Owner()
     said = json.dumps({"template": "{said}", "remedy": "", "params": {"said": "Bearer abc123def"}})
     for job_id, state in ((run.id, "running"), ("aaaa", "queued"), ("bbbb", "failed")):
         submit(opened, dataset_id, state, job_id=job_id)
@@ -441,7 +425,12 @@ def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(root, open
     asked = [Asked(run.id, "q1", doc, "term") for doc in ("d8", "d9")]
     for each in asked:
         Explanations(opened).ask(each)
-    Explanations(opened).claim(Owner())
+    Explanations(opened).claim(owner)
+    for name in ("one", "two"):
+        submit_judge(opened, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
+    judges.claim(owner)
+    judges.keep("one", owner, [grade(("q1", "d2"))], {"calls": 1})
+    lose_copies(root)
     columns = "state, stage, cancel, worker, problem, finished NOTNULL"
     jobs = {name: rest for name, *rest in anew(f"SELECT name, {columns} FROM jobs")}
     assert jobs["running"] == ["done", "waiting", 0, None, None, 1]
@@ -450,21 +439,6 @@ def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(root, open
     assert json.loads(jobs["failed"][4])["params"] == {"said": "Bearer •••"}
     left = "SELECT state, worker, finished NOTNULL FROM explanations WHERE id IN (?, ?)"
     assert anew(left, *(each.id for each in asked)) == [("interrupted", None, 1)] * 2
-
-
-def test_judges_and_their_grades_come_back_stopped_and_go_with_their_data_set(
-    root, opened, anew, tmp_path
-):
-    dataset_id, owner, judges = shop(opened), Owner(), StoredJudges(opened)
-    for name in ("one", "two"):
-        submit_judge(opened, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
-    judges.claim(owner)
-    judges.keep("one", owner, [grade(("q1", "d2"))], {"calls": 1})
-    lose_copies(root)
     assert anew("SELECT state FROM judges") == ["interrupted"] * 2
     graded = "SELECT grade FROM judged_pairs WHERE judge_id = 'one' ORDER BY rowid"
     assert anew(graded) == [None, 2.0]
-    for folder in (root / "datasets").glob(f"{dataset_id}-*"):
-        shutil.rmtree(folder)
-    for table in ("judges", "judged_pairs"):
-        assert anew(f"SELECT 1 FROM {table}", file=tmp_path / "without.sqlite") == []

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from rankdash.store import Workspace, trash
+from rankdash.store import Workspace, folders, trash
 from rankdash.store.folders import DATABASE
 from tests.store.builders import HEAD, flip
 
@@ -101,24 +101,26 @@ def test_a_flipped_bit_in_a_left_over_log_is_named_and_nothing_is_deleted(left_o
     assert kept.read_bytes() == content
 
 
-def test_a_log_that_was_truncated_is_named(left_over):
-    left_over.write_bytes(left_over.read_bytes()[:-1])
+def test_a_log_is_named_if_it_was_truncated_and_not_if_it_has_half_a_change_more(left_over):
+    content = left_over.read_bytes()
+    left_over.write_bytes(content[:-1])
     shown = Workspace(left_over.parent, read_only=True)
     assert f"{DATABASE}-wal" in str(shown.trouble)
-
-
-def test_half_a_change_behind_the_newest_one_is_no_damage(left_over):
-    left_over.write_bytes(left_over.read_bytes() + b"x" * 100)
+    left_over.write_bytes(content + b"x" * 100)
     again = Workspace.open(left_over.parent)
     assert (again.trouble, again.setting("newest")) == (None, "19")
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
-    if not index:
-        left_over.with_name(f"{DATABASE}-shm").unlink(missing_ok=True)
+@pytest.mark.parametrize("beside", ["log and index", "log alone"])
+@pytest.mark.parametrize("disk", ["for writing", "for reading"])
+def test_a_whole_log_is_read_with_and_without_its_index(left_over, monkeypatch, beside, disk):
+    index = left_over.with_name(f"{DATABASE}-shm")
+    assert index.exists() and left_over.stat().st_size
+    if beside == "log alone":
+        index.unlink()
+    monkeypatch.setattr(folders, "on_read_only_disk", lambda _root: disk == "for reading")
     again = Workspace.open(left_over.parent)
-    assert again.trouble is None
+    assert (again.trouble, again.read_only) == (None, disk == "for reading")
     assert again.setting("newest") == "19"
 
 

@@ -10,20 +10,6 @@ from rankdash.store.jobs.queue import Owner, Progress, Queue
 from rankdash.store.tables import read_table, write_table
 from tests.store.builders import submit
 
-CLAIM_ALL = """
-import sys, time
-from pathlib import Path
-from rankdash.store import Workspace
-from rankdash.store.jobs.queue import Owner, Queue
-queue, me = Queue(Workspace.open(Path(sys.argv[1]))), Owner()
-meeting = Path(sys.argv[2])
-(meeting / me.token).touch()
-while len(list(meeting.iterdir())) < 2:
-    time.sleep(0.005)
-while (job := queue.claim(me)) is not None:
-    print(job.id)
-"""
-
 
 @pytest.fixture
 def dataset_id(workspace, make_dataset):
@@ -43,15 +29,6 @@ def job(workspace, dataset_id):
 @pytest.fixture
 def me():
     return Owner()
-
-
-@pytest.mark.thorough
-def test_two_processes_never_claim_the_same_job(workspace, dataset_id, all_pass, tmp_path):
-    ids = [submit(workspace, dataset_id) for _ in range(40)]
-    meeting = tmp_path / "meeting"
-    meeting.mkdir()
-    claimed = " ".join(all_pass(CLAIM_ALL, workspace.root, meeting, times=2)).split()
-    assert sorted(claimed) == sorted(ids)
 
 
 def test_progress_is_shown_and_a_retry_keeps_the_first_start_and_the_latest_cold_start(
