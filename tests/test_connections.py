@@ -57,11 +57,6 @@ def few(monkeypatch):
     monkeypatch.setattr(connections, "most_connections", lambda: 16)
 
 
-@pytest.fixture
-def short(monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
-
-
 def opened(port, text):
     link = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     link.sendall(text)
@@ -83,36 +78,21 @@ def asked(port, path="/"):
         return answer.status, answer.read()
 
 
-def test_many_slow_connections_leave_the_server_to_others(few):
-    with serving() as port:
-        slow = [opened(port, PART) for _ in range(60)]
-        assert all(map(is_closed, slow[:52]))
-        # The newest go on, if the rest of their head comes.
-        slow[-1].sendall(b"\r\n")
-        assert slow[-1].recv(15) == b"HTTP/1.1 200 OK"
-        for _ in range(20):
-            assert asked(port) == (200, b"ok")
-        for link in slow:
-            link.close()
-
-
-@pytest.mark.parametrize("text", [b"", PART], ids=["silent", "partial"])
-def test_a_head_that_does_not_come_in_time_ends_the_connection(short, text):
-    with serving() as port, opened(port, text) as link:
-        assert is_closed(link)
-
-
-def test_so_does_the_head_of_a_later_request(monkeypatch):
+def test_a_head_that_does_not_come_in_time_ends_the_connection(monkeypatch):
     with serving() as port, opened(port, WHOLE) as link:
         assert link.recv(15) == b"HTTP/1.1 200 OK"
         while not link.recv(1000).endswith(b"ok"):
             pass
         monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+        # That of a later request too.
         link.sendall(PART)
         assert is_closed(link)
+        for text in (b"", PART):
+            with opened(port, text) as other:
+                assert is_closed(other)
 
 
-def test_what_is_asked_stays_however_many_wait(few):
+def test_many_slow_connections_leave_the_server_to_others_and_what_is_asked_stays(few):
     with (
         serving() as port,
         connect(f"ws://127.0.0.1:{port}") as link,
@@ -123,6 +103,11 @@ def test_what_is_asked_stays_however_many_wait(few):
         BEGUN.wait(PATIENCE)
         slow = [opened(port, PART) for _ in range(60)]
         assert all(map(is_closed, slow[:52]))
+        # The newest go on, if the rest of their head comes.
+        slow[-1].sendall(b"\r\n")
+        assert slow[-1].recv(15) == b"HTTP/1.1 200 OK"
+        for _ in range(20):
+            assert asked(port) == (200, b"ok")
         GO.set()
         assert answer.result() == (200, b"ok")
         link.send("?")
@@ -131,9 +116,8 @@ def test_what_is_asked_stays_however_many_wait(few):
             each.close()
 
 
-def test_the_front_of_several_servers_closes_slow_connections_too(
-    few, short, monkeypatch, tmp_path
-):
+def test_the_front_of_several_servers_closes_slow_connections_too(few, monkeypatch, tmp_path):
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
     # A file is not a workspace, so that no worker is started.
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RANKDASH_HOME", str(tmp_path / "file"))

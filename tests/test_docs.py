@@ -132,7 +132,8 @@ def test_assumptions_with_their_defaults_and_units():
 # --- data -----------------------------------------------------------------------------------------
 
 
-def test_formats():
+def test_formats_and_named_shapes():
+    assert {each.splitlines()[0] for each in SHAPE_SECTIONS} >= {*SHAPES}
     assert [each.splitlines()[0] for each in FORMAT_SECTIONS] == list(FORMATS)
     for file in (README, CHINESE):
         assert [name for name in FORMATS if name not in text_of(file)] == []
@@ -141,17 +142,9 @@ def test_formats():
 @pytest.mark.parametrize("shown", SHAPE_SECTIONS, ids=lambda shown: shown.splitlines()[0])
 def test_a_shape_of_json_is_a_data_set_with_a_first_stage(shown):
     ((name, text),) = FILE.findall(shown)
-
     loaded = load([Source(name, text.encode())])
-
-    assert loaded.dataset.first_stage == "given"
+    assert (loaded.dataset.first_stage, loaded.report.errors) == ("given", ())
     assert loaded.report.labels >= 1
-    assert loaded.report.errors == ()
-
-
-def test_every_named_shape_is_documented():
-    titles = [each.splitlines()[0] for each in SHAPE_SECTIONS]
-    assert [name for name in SHAPES if name not in titles] == []
 
 
 @pytest.mark.parametrize("shown", FORMAT_SECTIONS, ids=lambda shown: shown.splitlines()[0])
@@ -214,6 +207,8 @@ def test_variables():
     source = "\n".join(text_of(file) for file in (ROOT / "rankdash").rglob("*.py"))
     example = text_of(ROOT / ".env.example")
     known = set(re.findall(r'"(RANKDASH_[A-Z_]+|[A-Z]+_API_KEY|[A-Z]+_BASE_URL)"', source))
+    own = {name for name in known if name.startswith("RANKDASH")}
+    assert set(re.findall(r"^#(RANKDASH_[A-Z_]+)=", example, re.MULTILINE)) == own
     known |= set(re.findall(r"^#?([A-Z_]+)=", example, re.MULTILINE))
     told = set(first_names(section(DOCS / "deploy.md", "## Settings")))
     assert known - told == set()
@@ -263,14 +258,13 @@ def anchors(file: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-def test_every_page_of_the_docs_is_linked_from_the_readme():
-    links = set(LINK.findall(text_of(README)))
-    pages = [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]
-    assert [page.name for page in pages if f"docs/{page.name}" not in links] == []
-
-
-def test_both_readmes_say_the_same_and_are_short():
+def test_both_readmes_say_the_same_name_every_page_and_are_short():
     english, chinese = text_of(README), text_of(CHINESE)
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]
+    assert {f"docs/{page.name}" for page in pages} <= set(LINK.findall(english))
+    command = next(line for line in english.splitlines() if "python -m tests" in line)
+    assert command in code(english, "sh")[-1]
+    assert f"\nversion: {rd.__version__}\n" in text_of(ROOT / "CITATION.cff")
     assert code(english, "sh", "python") == code(chinese, "sh", "python")
     assert LINK.findall(english)[1:] == LINK.findall(chinese)[1:]
     assert first_names(section(README, "## Command line")) == first_names(
@@ -279,21 +273,12 @@ def test_both_readmes_say_the_same_and_are_short():
     assert max(len(english.splitlines()), len(chinese.splitlines())) <= 180
 
 
-def test_the_test_command_is_the_first_that_the_readme_names():
-    command = next(line for line in text_of(README).splitlines() if "python -m tests" in line)
-    assert command in code(text_of(README), "sh")[-1]
-
-
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_pictures_are_small_and_shown(picture):
     content = picture.read_bytes()
     assert len(content) < 200_000
     assert struct.unpack(">I", content[16:20]) == (1440,)
     assert any(f"pictures/{picture.name}" in text_of(page) for page in PAGES)
-
-
-def test_the_version_to_cite_is_this_one():
-    assert f"\nversion: {rd.__version__}\n" in text_of(ROOT / "CITATION.cff")
 
 
 @pytest.mark.model

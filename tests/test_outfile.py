@@ -12,19 +12,11 @@ from rankdash.errors import DataError
 from tests.full_disk import room_for
 
 
-@pytest.mark.parametrize("there", [False, True])
-def test_an_error_leaves_what_was_there_and_nothing_beside(tmp_path, there):
-    file = tmp_path / "a.csv"
-    if there:
-        file.write_bytes(b"before")
-    with pytest.raises(KeyError), outfile.replacing(file) as stream:
+def test_an_error_leaves_no_file_and_the_rights_of_one_and_the_link_to_it_stay(tmp_path):
+    with pytest.raises(KeyError), outfile.replacing(tmp_path / "a.csv") as stream:
         stream.write(b"half")
         raise KeyError
-    assert [each.name for each in tmp_path.iterdir()] == ["a.csv"] * there
-    assert not there or file.read_bytes() == b"before"
-
-
-def test_the_rights_of_a_file_and_the_link_to_it_stay(tmp_path):
+    assert [*tmp_path.iterdir()] == []
     file, link = tmp_path / "a.csv", tmp_path / "link"
     file.write_bytes(b"before")
     file.chmod(0o640)
@@ -128,6 +120,10 @@ def test_what_is_appended_or_written_is_on_the_disk(tmp_path, monkeypatch):
 
 
 def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        outfile.write(tmp_path / "gone" / "a.csv", b"")
+    # Of the file that was asked for, not of one beside it.
+    assert caught.value.filename == str(tmp_path / "gone" / "a.csv")
     file = tmp_path / "a.jsonl"
     with room_for(1_000), pytest.raises(DataError, match="There is no room left"):
         outfile.create(file, bytes(2_000))
@@ -136,10 +132,3 @@ def test_a_new_file_is_whole_or_not_there_and_replaces_none(tmp_path):
     with pytest.raises(FileExistsError):
         outfile.create(file, b"two\n")
     assert file.read_bytes() == b"one\n"
-
-
-def test_a_folder_that_is_not_there_is_named_by_the_file_that_was_asked_for(tmp_path):
-    with pytest.raises(FileNotFoundError) as caught:
-        outfile.write(tmp_path / "gone" / "a.csv", b"")
-    assert caught.value.filename == str(tmp_path / "gone" / "a.csv")
-    assert caught.value.errno == errno.ENOENT

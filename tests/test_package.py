@@ -232,13 +232,3 @@ def test_the_lines_of_the_action_gate_a_change(installed, tmp_path):
         installed.run("bash", "-e", "-c", step["run"], cwd=tmp_path, **environment, **named)
     assert summary.read_text(encoding="utf-8").startswith("## Passed: branch against initial")
     assert "<testsuite" in (tmp_path / given["junit"]).read_text(encoding="utf-8")
-
-
-def test_the_example_of_an_environment_names_every_variable_of_rankdash():
-    known = {
-        name
-        for file in (ROOT / "rankdash").rglob("*.py")
-        for name in re.findall(r'"(RANKDASH_[A-Z_]+)"', file.read_text(encoding="utf-8"))
-    }
-    example = (ROOT / ".env.example").read_text(encoding="utf-8")
-    assert set(re.findall(r"^#(RANKDASH_[A-Z_]+)=", example, re.MULTILINE)) == known
