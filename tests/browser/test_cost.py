@@ -73,3 +73,24 @@ def test_a_slider_changes_the_answer_at_once_and_the_link_restores_it(visit, bro
         assert heading.inner_text() == "=cmd|'/c' <img src=x> [go](http://x.y) $1$"
         assert page.locator("img[src='x'], a[href^='http://x']").count() == 0
         assert not re.search(r"\b(nan|inf|infinity|undefined)\b", page.inner_text(), re.IGNORECASE)
+
+
+@pytest.mark.thorough
+def test_a_link_that_was_drawn_before_a_slider_moved_does_not_take_it_back(visit, shop):
+    visit.open(f"cost?data={shop}&lang=en")
+    slider = visit.page.get_by_role("slider", name=re.compile("Value gained for each 1%"))
+    slider.focus()
+    slider.press("ArrowLeft")
+    visit.page.wait_for_url(re.compile(r"elasticity=0\.99"))
+    visit.settle()
+    visit.go("Overview")
+    assert "elasticity=0.99" in visit.params
+    visit.go("Cost & ROI")
+    visit.sees("At the 0.99% assumed here")
+    slider.focus()
+    slider.press("ArrowLeft")
+    visit.page.wait_for_url(re.compile(r"elasticity=0\.98"))
+    visit.settle()
+    # Back to where it had not moved yet, on the page itself.
+    visit.page.go_back()
+    visit.sees("At the 0.99% assumed here")

@@ -1,4 +1,4 @@
-"""From how many queries a reason explains, to those queries, to what happened to one of them."""
+"""From how many queries a reason explains, and from a cell of the rank shifts, to the queries."""
 
 import re
 
@@ -59,3 +59,21 @@ def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, 
     chart = visit.page.locator(".st-key-queries-waterfall")
     expect(chart).to_contain_text("▼ −1.000")
     expect(chart).to_contain_text("1 → 12 · label 1")
+    visit.go("Rank shifts")
+    visit.sees("4 came in, 2 dropped out, 0 stayed")
+    for name in ("Ranks in First stage", "Relevant documents: 6", "Agreement of each two"):
+        expect(visit.page.get_by_label(re.compile(name)).first).to_be_attached()
+    # A cell of the map lists its documents.
+    cells = visit.page.locator(".js-plotly-plot").filter(has_text="moved up").first
+    lifted = cells.locator(".textpoint").filter(has_text="▲ 4").first
+    lifted.scroll_into_view_if_needed()
+    lifted.click(force=True)
+    visit.sees("From 11–20 to 1: 4 documents.")
+    visit.settle()
+    # A mark of the chart is a query: clicking it opens that query.
+    chart = visit.page.locator(".js-plotly-plot").filter(has_text="change in NDCG@10").first
+    chart.scroll_into_view_if_needed()
+    chart.locator(".scatterlayer .points path").first.click(force=True)
+    expect(visit.page.get_by_role("heading", name="Queries", level=1)).to_be_visible()
+    visit.settle()
+    assert re.search(r"[?&]q=q\d+", visit.page.url)

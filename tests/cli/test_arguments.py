@@ -2,7 +2,6 @@
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -61,13 +60,6 @@ def help_of(capsys):
     return shown
 
 
-def test_help_points_to_documents_that_exist():
-    said = reference.text()
-    assert "README" not in said
-    pages = re.findall(r"docs/[\w.]+", said)
-    assert pages and all((ROOT / page).is_file() for page in pages)
-
-
 @pytest.mark.parametrize(
     ("command", "option", "page", "heading"),
     [
@@ -97,14 +89,18 @@ def test_help_lists_what_the_registries_have(help_of):
             assert " ".join(spec.help.split()) in " ".join(block.split())
 
 
-def test_help_needs_no_good_settings_file(help_of, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("rankdash.toml").write_text("nonsense")
-    assert "--min-gain" in help_of("gate")
-
-
-def test_the_committed_reference_is_the_one_that_is_written(monkeypatch):
+def test_the_committed_reference_is_the_one_that_is_written_and_names_documents(
+    help_of, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "40")
-    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == reference.text(), (
+    said = reference.text()
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == said, (
         "Write it again: python -m rankdash.cli.reference > docs/commands.md"
     )
+    pages = re.findall(r"docs/[\w.]+", said)
+    assert pages and all((ROOT / page).is_file() for page in pages)
+    assert "README" not in said
+    # Help needs no good settings file.
+    (tmp_path / "rankdash.toml").write_text("nonsense")
+    monkeypatch.chdir(tmp_path)
+    assert "--min-gain" in help_of("gate")

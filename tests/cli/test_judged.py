@@ -28,13 +28,6 @@ def files(tmp_path):
     return tmp_path
 
 
-def few(files, queries: int) -> None:
-    """Labels of so many queries only."""
-    table = pd.read_csv(files / "labels.csv")
-    kept = table["query_id"].drop_duplicates()[:queries]
-    table[table["query_id"].isin(set(kept))].to_csv(files / "labels.csv", index=False)
-
-
 @pytest.fixture
 def study(files):
     """In Python, `better` against the other; options: of `rd.study_of`."""
@@ -109,7 +102,9 @@ def test_name_model_and_scale_are_as_the_file_says(tmp_path):
 
 
 def test_where_people_alone_prove_nothing_the_corrected_verdict_is_the_headline(files, study):
-    few(files, 12)
+    table = pd.read_csv(files / "labels.csv")
+    kept = {*table["query_id"].drop_duplicates()[:12]}
+    table[table["query_id"].isin(kept)].to_csv(files / "labels.csv", index=False)
     # So sure that the handful of people's queries does not do.
     settings = rd.StatisticsSettings(level=0.999)
     made, data, new = study("new", settings=settings)

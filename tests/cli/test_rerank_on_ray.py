@@ -41,14 +41,11 @@ def test_what_fits_no_cluster_is_refused(on, monkeypatch):
         assert 'Install it: pip install "rankdash[ray]"' in on(address)
 
 
-def test_an_address_where_nothing_listens_is_said(on):
+def test_where_nothing_listens_or_a_name_is_looked_up_for_too_long_is_said(on, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     for each in (address, f"ray://{address}"):
         assert f"The Ray cluster at {each} does not answer: " in on(each)
-
-
-def test_a_name_that_takes_long_to_be_looked_up_is_given_up(on, monkeypatch):
     found = Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_asked, **_also: found.wait(60) and [])
     monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.2)

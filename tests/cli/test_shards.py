@@ -4,9 +4,6 @@ merged is in `approved/cli/rerank.txt`."""
 import json
 import os
 import random
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +11,11 @@ import pytest
 
 from tests.sets import SAMPLE
 
-QUERIES, SHARDS = 9, 3
+QUERIES = 9
 pytestmark = pytest.mark.usefixtures("no_plugin_stays")
 
-# Longer documents are better. It stops for good at the query that a file names, and says so.
+# Longer documents are better.
 PLUGIN = """\
-import os, time
-from pathlib import Path
 import numpy as np
 from rankdash.rerankers import Capabilities, RerankerKind, Scored
 
@@ -29,11 +24,6 @@ class Longest:
     def prepare(self, corpus): pass
     def fingerprint(self): return "longest"
     def score(self, requests):
-        for request in requests:
-            stop = Path(os.environ.get("STOPPED", "none"))
-            if stop.is_file() and stop.read_text() == request.query_id:
-                stop.with_suffix(".reached").touch()
-                time.sleep(600)
         return [Scored(np.array([len(text) / 7 for text in each.documents])) for each in requests]
 
 KIND = RerankerKind(
@@ -103,34 +93,35 @@ def test_the_parts_make_the_run_of_one_machine(run, made, tmp_path, count):
     assert run("merge", *files, "--out", "-").out == one.read_text()
 
 
-def test_parts_that_were_killed_and_started_again(run, made, queries, tmp_path, longest):
-    files = parts(made, SHARDS, *longest, reranker="longest")
-    for number in (2, 1):
-        out, stop = files[number - 1], tmp_path / f"stop{number}"
-        before = out.read_bytes() if number % 2 else None
-        if before is None:
-            out.unlink()
-        # In the middle of the shard: its second query.
-        stop.write_text(queries[number - 1 + SHARDS])
-        command = ("rerank", "--data", tmp_path / "shop", *longest, "--reranker", "longest")
-        shard = ("--out", out, "--shard", f"{number}/{SHARDS}")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "rankdash", *map(str, (*command, *shard))],
-            env={**os.environ, "STOPPED": str(stop)},
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            while not stop.with_suffix(".reached").exists():
-                assert process.poll() is None
-                time.sleep(0.02)
-        finally:
-            process.kill()
-            process.wait()
-        assert (out.read_bytes() if out.exists() else None) == before
-        made(out.name, "--shard", f"{number}/{SHARDS}", *longest, reranker="longest")
-    one, merged = made("one.trec", *longest, reranker="longest"), tmp_path / "merged.trec"
-    assert run("merge", *files, "--out", merged).code == 0
-    assert merged.read_bytes() == one.read_bytes()
+def test_a_part_that_is_cut_off_or_changed_is_refused_and_timings_are_merged(
+    run, made, queries, tmp_path, longest
+):
+    files, out = parts(made, 2, "--repeats", "3", *longest, reranker="longest"), tmp_path / "m.trec"
+    for name in ("timings.json", "timings.csv"):
+        assert run("merge", *files, "--out", out, "--timings", tmp_path / name).code == 0
+    rows = json.loads((tmp_path / "timings.json").read_text())
+    assert [row["query_id"] for row in rows] == queries
+    for row in rows:
+        repeats = sorted(row[f"repeat_{place}_ms"] for place in (1, 2, 3))
+        assert row["latency_ms"] == repeats[1] > 0
+        assert (row["state"], row["pairs"]) == ("done", 6)
+    assert len((tmp_path / "timings.csv").read_text().splitlines()) == QUERIES + 1
+    out.write_text("before")
+    whole = files[1].read_bytes()
+    head, *lines = whole.splitlines(keepends=True)
+    cut = [head + b"".join(lines[:-1]), whole + lines[-1], whole[:-3],
+           head + b"".join([*lines[1:], lines[0]])]  # fmt: skip
+    none = [b"", b"".join(lines), whole[:40], b"# rankdash shard {}\n"]
+    for said, contents in (
+        (": The file of the shard was changed or cut off", cut),
+        (", line 1: This is no file of a shard", none),
+    ):
+        for content in contents:
+            files[1].write_bytes(content)
+            outcome = run("merge", *files, "--out", out)
+            assert outcome.code == 2
+            assert f"{files[1]}{said}" in outcome.err
+            assert out.read_text() == "before"
 
 
 @pytest.mark.model
@@ -172,37 +163,3 @@ def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker
     alone = made("alone", "--set", "runtime=onnx", "--set", "batch_tokens=1")
     assert alone.read_text() == merged[2]
     assert len(merged[1].splitlines()) == sum(each[:3] in kept for each in first)
-
-
-def test_each_query_is_timed_and_timings_are_merged(run, made, queries, tmp_path, longest):
-    files = parts(made, 2, "--repeats", "3", *longest, reranker="longest")
-    for name in ("timings.json", "timings.csv"):
-        done = run("merge", *files, "--out", tmp_path / "m.trec", "--timings", tmp_path / name)
-        assert done.code == 0
-    rows = json.loads((tmp_path / "timings.json").read_text())
-    assert [row["query_id"] for row in rows] == queries
-    for row in rows:
-        repeats = sorted(row[f"repeat_{place}_ms"] for place in (1, 2, 3))
-        assert row["latency_ms"] == repeats[1] > 0
-        assert (row["state"], row["pairs"]) == ("done", 6)
-    assert len((tmp_path / "timings.csv").read_text().splitlines()) == QUERIES + 1
-
-
-def test_a_part_that_is_cut_off_or_changed_is_refused(run, made, tmp_path):
-    files, out = parts(made, 2), tmp_path / "merged.trec"
-    out.write_text("before")
-    whole = files[1].read_bytes()
-    head, *lines = whole.splitlines(keepends=True)
-    cut = [head + b"".join(lines[:-1]), whole + lines[-1], whole[:-3],
-           head + b"".join([*lines[1:], lines[0]])]  # fmt: skip
-    none = [b"", b"".join(lines), whole[:40], b"# rankdash shard {}\n"]
-    for said, contents in (
-        (": The file of the shard was changed or cut off", cut),
-        (", line 1: This is no file of a shard", none),
-    ):
-        for content in contents:
-            files[1].write_bytes(content)
-            outcome = run("merge", *files, "--out", out)
-            assert outcome.code == 2
-            assert f"{files[1]}{said}" in outcome.err
-            assert out.read_text() == "before"
