@@ -12,7 +12,6 @@ from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking, Run
 from rankdash.rerankers.fusion import Fusion
 from rankdash.runs.combining import CombinedRun, fuse, part_ids, unknown_tokens, with_times_of
-from rankdash.store import Workspace
 from tests.approved import table
 from tests.results import shown
 
@@ -101,20 +100,6 @@ def test_runs_without_a_query_in_common_are_refused(dataset):
     apart = as_parts(*(a_run(dataset, query, {query: "done"}) for query in ("q1", "q2")))
     with pytest.raises(DataError, match="no query in common"):
         fuse(dataset, apart, Fusion(), "both")
-
-
-def test_it_is_stored_and_read_back(dataset, tmp_path):
-    workspace = Workspace.open(tmp_path)
-    workspace.save_dataset(dataset, source="test")
-    run = fuse(dataset, parts(dataset), Fusion(), "both")
-    again = workspace.run(workspace.save_run(run))
-    assert again.ranking.documents_of("q4")[0] == run.ranking.documents_of("q4")[0]
-    assert again.settings == dict(run.settings)
-    (row,) = workspace.runs(dataset.id)
-    assert (row.queries_done, row.queries_failed, row.queries_skipped) == (2, 1, 2)
-    # The same wish again replaces it.
-    workspace.save_run(fuse(dataset, parts(dataset), Fusion(), "both"))
-    assert len(workspace.runs(dataset.id)) == 1
 
 
 def test_a_fused_run_knows_as_few_tokens_as_the_part_that_knows_least(dataset):

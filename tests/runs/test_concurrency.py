@@ -14,6 +14,7 @@ from rankdash.runs import concurrency
 from rankdash.runs.concurrency import measure, within_target
 from rankdash.runs.plan import Timing
 from rankdash.runs.runner import Cancelled, rerank
+from tests.results import results, several, shown
 
 REQUESTS = [Request(f"q{n}", f"ask {n}", ["a", "b"], ["one", "two"]) for n in range(20)]
 
@@ -70,7 +71,7 @@ class Slots:
     def __init__(self, slots, answer=None):
         self.settings = {}
         self._free = [0.0] * slots
-        self._answer = answer or (lambda request: Scored(np.array([1.0, 2.0])))
+        self._answer = answer or good
         self._lock = threading.Lock()
         self.now = self.most = 0
         self.seen = []
@@ -107,96 +108,76 @@ def levels(reranker, requests, clients, seconds):
     return found
 
 
-def test_clients_are_under_way_at_once_and_the_rate_is_what_came_back():
-    reranker = Slots(100)
-    one, four = levels(reranker, REQUESTS, (1, 4), 0.4)
-    assert reranker.most == 4
-    assert (one.in_flight, four.in_flight) == (1, 4)
-    for level in (one, four):
-        assert level.queries_per_second == pytest.approx(level.queries / level.seconds)
-        assert level.pairs_per_second == pytest.approx(2 * level.queries / level.seconds)
-        # What was begun in time is finished.
-        assert level.seconds == pytest.approx(0.4, abs=0.021)
-        assert (level.p50_ms, level.p95_ms) == pytest.approx((20.0, 20.0))
-    assert four.queries_per_second == pytest.approx(4 * one.queries_per_second, rel=0.05)
-    # Every client takes the next query of one list.
-    assert set(reranker.seen) == {request.query_id for request in REQUESTS}
+def good(request):
+    return Scored(np.array([1.0, 2.0]))
 
 
-def test_trap_17_where_clients_queue_the_rate_is_not_clients_over_latency_of_one():
-    """One slot: four clients get no more done than one, and some wait four times as long."""
-    one, four = levels(Slots(1), REQUESTS, (1, 4), 0.4)
-    derived = 4 * 1000 / one.p50_ms
-    assert four.queries_per_second == pytest.approx(derived / 4, rel=0.05)
-    assert four.p95_ms == pytest.approx(4 * one.p50_ms)
+def faulty(request):
+    """An answer counts if it has no error and every score."""
+    faults = {
+        "q1": lambda: Scored.failed(2, "HTTP 429"),
+        "q2": lambda: 1 / 0,
+        "q3": lambda: Scored(np.array([1.0, np.nan])),
+        "q4": lambda: Scored(np.array([1.0, 2.0]), error="too late"),
+    }
+    return faults.get(request.query_id, lambda: good(request))()
 
 
-def test_failures_are_counted_apart_and_are_no_throughput():
-    """An answer counts where it has no error and every score."""
-
-    def answer(request):
-        return {
-            "q1": lambda: Scored.failed(2, "HTTP 429"),
-            "q2": lambda: 1 / 0,
-            "q3": lambda: Scored(np.array([1.0, np.nan])),
-            "q4": lambda: Scored(np.array([1.0, 2.0]), error="too late"),
-        }.get(request.query_id, lambda: Scored(np.array([1.0, 2.0])))()
-
-    (bad,) = levels(Slots(1, answer), REQUESTS[1:5], (1,), 0.1)
-    assert (bad.queries, bad.failed, bad.queries_per_second) == (0, 5, 0.0)
-    assert np.isnan(bad.p50_ms)
-    (some,) = levels(Slots(1, answer), REQUESTS[:5], (1,), 0.2)
-    assert (some.queries, some.failed) == (2, 8)
-    assert some.pairs_per_second == pytest.approx(20)
-
-
-@pytest.mark.parametrize("fresh", ["q1", "q0 q1 q2"])
-def test_the_time_of_embedding_is_in_no_latency(fresh):
-    """Of the first and the last request all is embedded, or nothing is, so that all are put to it
-    beforehand."""
-    clock, left = Slots.clock, set(fresh.split())
+def embedding(fresh):
+    """Takes 0.3 s more for the first request of these queries."""
+    left = set(fresh.split())
 
     def answer(request):
         seconds = 0.3 if request.query_id in left else 0.0
         left.discard(request.query_id)
-        clock.wait(clock.now + seconds)
+        Slots.clock.wait(Slots.clock.now + seconds)
         return Scored(np.array([1.0, 2.0]), index_seconds=seconds)
 
-    (found,) = levels(Slots(9, answer), REQUESTS[:3], (1,), 0.5)
-    assert found.queries >= 3
-    assert found.p95_ms == pytest.approx(20.0)
-    assert found.queries == (25 if "q0" in fresh else 10)
+    return answer
 
 
-def level(clients, rate, p95, failed=0):
-    return Level(clients, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
+# Slots, how it answers, how many requests, levels of clients, seconds.
+MEASURED = {
+    "clients are under way at once": (100, good, REQUESTS, (1, 4), 0.41),
+    "trap 17: clients queue": (1, good, REQUESTS, (1, 4), 0.41),
+    "failures are no throughput": (1, faulty, REQUESTS[:5], (1,), 0.19),
+    "all fail": (1, faulty, REQUESTS[1:5], (1,), 0.09),
+    # Of the first and the last request all is embedded, or nothing is: all are put beforehand.
+    "embedding one is in no latency": (9, embedding("q1"), REQUESTS[:3], (1,), 0.51),
+    "nor embedding all": (9, embedding("q0 q1 q2"), REQUESTS[:3], (1,), 0.51),
+    "five answers are enough for a 95th percentile": (9, good, REQUESTS, (1,), 0.09),
+    "four are not": (9, good, REQUESTS, (1,), 0.07),
+    "nothing to ask": (1, good, [], (1, 2), 1.0),
+}  # fmt: skip
+# Clients → queries per second, p95 in ms, failures.
+LEVELS = {"one": (1, 2.0, 300.0), "two": (2, 3.5, 450.0), "four": (4, 4.0, 900.0)}
+LEVELS |= {"wider": (4, 3.0, 500.0), "failing": (8, 9.0, 100.0, 3), "unknown": (1, 0.0, math.nan)}
+# The fastest that meets the target, not the widest.
+TARGETS = [
+    *(("one two four", target) for target in (500.0, 2000.0, 100.0)),
+    *(("failing one two four", 500.0), ("unknown", 500.0), ("two wider", 500.0)),
+    *(("wider", 500.0), ("wider", 499.9)),
+]
 
 
-LEVELS = {"one": level(1, 2.0, 300.0), "two": level(2, 3.5, 450.0), "four": level(4, 4.0, 900.0)}
-LEVELS |= {"wider": level(4, 3.0, 500.0), "failing": level(8, 9.0, 100.0, 3)}
-LEVELS |= {"unknown": level(1, 0.0, math.nan)}
+def test_levels_of_clients_are_as_approved(approved):
+    cases = {}
+    for name, (slots, answer, requests, clients, seconds) in MEASURED.items():
+        reranker = Slots(slots, answer)
+        found = levels(reranker, requests, clients, seconds)
+        asked = len(set(reranker.seen))
+        cases[name] = f"{asked} queries, {reranker.most} at once\n" + "\n".join(map(shown, found))
 
+    def best(names, target):
+        made = {name: level(*LEVELS[name]) for name in names.split()}
+        found = within_target(list(made.values()), target)
+        return next((name for name in made if made[name] == found), None)
 
-@pytest.mark.parametrize(
-    ("names", "target", "best"),
-    [
-        ("one two four", 500.0, "two"),
-        ("one two four", 2000.0, "four"),
-        ("one two four", 100.0, None),
-        ("failing one two four", 500.0, "two"),
-        ("unknown", 500.0, None),
-        # The fastest, not the widest.
-        ("two wider", 500.0, "two"),
-        ("wider", 500.0, "wider"),
-        ("wider", 499.9, None),
-    ],
-)
-def test_the_most_queries_a_second_that_still_meet_the_target(names, target, best):
-    assert within_target([LEVELS[name] for name in names.split()], target) == LEVELS.get(best)
+    def level(clients, rate, p95, failed=0):
+        return Level(clients, 5.0, 100, failed, p95 / 2, p95, rate, rate * 50, 1.0)
 
-
-def test_nothing_to_ask_or_a_cancel_measures_nothing():
-    assert measure(Slots(1), [], (1, 2), 1.0) == ()
+    cases |= several("of {0} within {1} ms", best, TARGETS)
+    approved("runs/levels", results(cases))
     assert measure(Slots(1), REQUESTS, (1, 2), 5.0, cancelled=lambda: True) == ()
 
 
@@ -242,15 +223,6 @@ def test_a_run_measures_the_levels_it_is_asked_for_with_nothing_from_a_cache(
     assert [level.in_flight for level in resumed.measured.throughput] == [2]
     with pytest.raises(Cancelled):
         rerank(dataset, again, done=kept, timing=timing, cancelled=lambda: again.most > 0)
-
-
-@pytest.mark.parametrize(("queries", "known"), [(5, True), (4, False)])
-def test_five_answers_are_enough_for_a_95th_percentile(queries, known):
-    """A client sends one every 20 ms, as long as the time is not up."""
-    (found,) = levels(Slots(9), REQUESTS, (1,), 0.02 * queries - 0.01)
-    assert found.queries == queries
-    assert bool(np.isfinite(found.p95_ms)) == known
-    assert found.p50_ms == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize("good", [0, 2])

@@ -1,10 +1,6 @@
 """A grid of settings is every combination once, each value in the type of its setting."""
 
-import math
 from functools import partial
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rankdash.rerankers import SettingSpec
 from rankdash.runs.variants import DEPTH, MOST_VARIANTS, variants
@@ -46,14 +42,3 @@ WRONG += [{"max_length": list(range(MOST_VARIANTS + 1))}]
 def test_what_cannot_be_run_is_refused_in_words(approved):
     cases = {f"{each}"[:40]: partial(variants, SPECS, USUAL, None, each) for each in WRONG}
     approved("runs/variants", results(cases))
-
-
-@given(
-    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True),
-    depths=st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True),
-)
-def test_no_combination_is_missing_and_none_comes_twice(lengths, depths):
-    found = variants(SPECS, USUAL, None, {"max_length": lengths, DEPTH: depths})
-    pairs = {(each.settings["max_length"], each.depth) for each in found}
-    assert len(found) == len(pairs) == math.prod((len(lengths), len(depths)))
-    assert pairs == {(length, depth) for length in lengths for depth in depths}

