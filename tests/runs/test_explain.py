@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
-from rankdash.errors import UnavailableError
 from rankdash.rerankers import Scored, create, get
 from rankdash.runs import explain
 from rankdash.runs.explain import Explainer
@@ -16,7 +15,7 @@ from rankdash.runs.key_pipe import Handover, line
 from rankdash.runs.runner import rerank
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.leases import Owner
-from tests.runs.stub import Stub, broken, failed
+from tests.runs.stub import Stub, failed
 
 TEXT = "A gift has a refund. Never a refund, never."
 WORTH = {"refund": 2.0, "gift": 0.5, "ever": -1.25}
@@ -120,28 +119,16 @@ def test_a_kept_answer_and_a_kept_model_are_not_made_again(
     assert loaded("two", "query", explain.KEEP_SECONDS + 1) == 1, "it was let go of"
 
 
-def unloadable(corpus):
-    raise UnavailableError("No model {name!r} here.", remedy="Give a folder.", name="nine")
-
-
-@pytest.mark.parametrize(
-    ("odd", "doc_id", "said"),
-    [
-        ({"prepare": unloadable}, "d0", "No model 'nine' here. Give a folder."),
-        ({"usual": lambda request: Scored(np.full(len(request.documents), math.nan))}, "d0",
-         "cannot be scored: the reranker gave no score."),
-        ({"usual": broken}, "d0", "unexpected error (ZeroDivisionError: division by zero)"),
-        ({}, "d1", "cannot be scored: a text without has."),
-    ],
-)  # fmt: skip
-def test_a_failure_is_said_in_words(explainer, model, add_run, ask, odd, doc_id, said):
-    vars(model).update(odd)
+def test_a_text_that_cannot_be_scored_is_said(explainer, model, add_run, ask):
+    """Other errors: `test_claimed.py`."""
     add_run("one")
-    find = ask("one", doc_id)
-    explainer.serve()
-    row = find()
-    assert (row.state, row.result) == ("failed", None)
-    assert said in str(row.error)
+    for doc_id, why in (("d1", "a text without has."), ("d0", "the reranker gave no score.")):
+        find = ask("one", doc_id)
+        explainer.serve()
+        row = find()
+        assert (row.state, row.result) == ("failed", None)
+        assert f"cannot be scored: {why}" in str(row.error)
+        model.usual = lambda request: Scored(np.full(len(request.documents), math.nan))
 
 
 def test_one_that_is_cancelled_stops(

@@ -133,7 +133,13 @@ def test_a_base_url_with_a_path_is_taken_as_it_is(make, server, base, path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"), [*((kind, {}) for kind in KINDS), ("llm-listwise", {"shuffles": 2})]
+    ("kind", "more"),
+    [
+        *((kind, {}) for kind in KINDS),
+        ("llm-listwise", {"shuffles": 2}),
+        # Passes beyond the documents cost nothing.
+        ("llm-pairwise", {"sort": "sliding", "passes": 9}),
+    ],
 )
 def test_the_estimate_is_what_is_then_asked(make, server, kind, more):
     settings = {"price_in": 3.0, "price_out": 5.0, **more}
@@ -213,6 +219,8 @@ POINTWISE = {
         2, {}, None, answer(LIKELY, NO), answer(LIKELY, UNLIKELY, NO)),
     "a call that tells no tokens": (
         2, {}, None, answer(LIKELY, usage={"prompt_tokens": 3.0}), answer(LIKELY)),
+    "no probabilities": (2, {}, lambda body: ("Yes", {})),
+    "which a number needs not": (2, {"answer": "number"}, always("7")),
     "what was counted is kept": (1, {}, None, answer(LIKELY, usage=COUNTS)),
     "and priced": (1, PRICES, None, answer(LIKELY, usage=COUNTS)),
     "no number": (
@@ -264,29 +272,15 @@ def test_what_models_make_of_documents_is_as_approved(make, server, approved):
             if notes:
                 told.append(f"{len(notes)} notes, the last: {notes[-1]}")
             if count <= 2:
-                told.append(f"tokens {scored.tokens}, {shown(dict(scored.calls[0].billed))}")
+                asked = f"logprobs {server.seen[-1][2].get('logprobs')}"
+                told.append(
+                    f"{asked}, tokens {scored.tokens}, {shown(dict(scored.calls[0].billed))}"
+                )
             cases[f"{kind}: {name}"] = "\n".join(told)
     cases["by words alone"] = shown(true_order())
     approved("rerankers/llm", table(cases))
 
 
-def test_an_endpoint_without_probabilities_is_told_of(make, server):
-    server.logprobs = False
-    (scored,) = make("llm-pointwise").score([ask(DOCUMENTS[:2])])
-    assert "2 of 2" in scored.error
-    assert "gave no probabilities" in scored.error
-    (scored,) = make("llm-pointwise", answer="number").score([ask(DOCUMENTS[:2])])
-    assert scored.error == ""
-    assert [body.get("logprobs") for _, _, body in server.seen] == [True, True, None, None]
-
-
 @given(st.text(alphabet="[]0123456789> ,a", max_size=60), st.integers(1, 12))
 def test_whatever_is_answered_the_order_holds_every_document_once(text, count):
     assert sorted(read_order(text, count).places) == list(range(count))
-
-
-@pytest.mark.parametrize(("passes", "calls"), [(1, 4), (2, 6), (9, 6)])
-def test_passes_beyond_the_documents_cost_nothing(passes, calls):
-    """Three documents: two comparisons, then one, each asked in both orders."""
-    settings = create("llm-pairwise", {"sort": "sliding", "passes": passes}).settings
-    assert get("llm-pairwise").estimate(settings, [ask(DOCUMENTS[:3])]).calls == calls

@@ -1,7 +1,6 @@
 """Models that come in packages: their weights become ordinary folders, whole or not at all."""
 
 import functools
-import os
 import re
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from packaging.requirements import Requirement
 
 from rankdash.errors import UnavailableError
 from rankdash.i18n import error_text
-from rankdash.rerankers.neural import model_files, packaged
+from rankdash.rerankers.neural import cached_folders, model_files, packaged
 from rankdash.rerankers.neural.bert_graph import BertGraph
 from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
@@ -186,8 +185,9 @@ def test_a_package_is_asked_for_where_it_has_files():
     ],
 )  # fmt: skip
 def test_a_converted_copy_that_changed_is_converted_again_from_a_package_that_is_never_imported(
-    copied, own_cache, name
+    copied, own_cache, monkeypatch, name
 ):
+    monkeypatch.setitem(sys.modules, "onnx", None)
     folder = packaged.folder_of(BGE)
     assert folder.parent == own_cache
     weights, content = model_files.digest(folder), (folder / name).read_bytes()
@@ -212,45 +212,45 @@ def test_a_full_disk_is_named_and_nothing_is_left(own_cache):
     assert packaged.folder_of(BGE).is_dir()
 
 
-CONVERTS_SLOWLY = """
+HELD = """
 import sys
-from rankdash.rerankers.neural import packaged, quantized_onnx
-def read_weights(path, read=quantized_onnx.read_weights):
-    print("converting", flush=True)
+from pathlib import Path
+from rankdash.rerankers.neural.cached_folders import finish, unfinished
+target = Path(sys.argv[1])
+with unfinished(target) as made:
+    (made / "weights").write_text("whole")
+    print(made, flush=True)
     sys.stdin.readline()
-    return read(path)
-quantized_onnx.read_weights = read_weights
-print(packaged.folder_of(packaged.named('packaged/bge-small-en-v1.5')), 'onnx' in sys.modules)
+    finish(made, target)
 """
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
-def test_conversions_at_once_leave_one_whole_folder_and_what_a_killed_one_left_goes(own_cache):
+def test_of_folders_made_at_once_one_stays_and_what_a_killed_process_left_goes(tmp_path):
+    target = tmp_path / "model"
+
     def start():
-        before = set(own_cache.glob("*"))
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": os.environ}
-        process = subprocess.Popen([sys.executable, "-c", CONVERTS_SLOWLY], **pipes)
-        assert process.stdout.readline() == b"converting\n"
-        (folder,) = set(own_cache.glob("*")) - before
-        return process, folder
+        command, pipes = [sys.executable, "-c", HELD, str(target)], {"stdin": -1, "stdout": -1}
+        process = subprocess.Popen(command, cwd=ROOT, text=True, **pipes)
+        return process, Path(process.stdout.readline().strip())
 
     (dead, left), (living, held) = start(), start()
     with dead:
         dead.kill()
-    (left / "model.safetensors").write_bytes(b"half")
     # One that is called alike, and one that somebody copied.
-    other, copy = own_cache / "mine-1.0a1b2c3d", own_cache / "copy"
+    other, copy = tmp_path / "mine-1.0a1b2c3d", tmp_path / "copy"
     (other / "papers").mkdir(parents=True)
     shutil.copytree(held, copy)
-    folder = packaged.folder_of(BGE)
-    assert not left.exists()
-    assert set(own_cache.iterdir()) == {folder, held, other, copy}
-    assert (other / "papers").is_dir()
+    with cached_folders.unfinished(target) as made:
+        assert not left.exists()
+        (made / "weights").write_text("whole")
+        cached_folders.finish(made, target)
+    assert set(tmp_path.iterdir()) == {target, held, other, copy}
     with living:
-        assert living.communicate(b"\n")[0].decode().split() == [str(folder), "False"]
-    assert set(own_cache.iterdir()) == {folder, other, copy}
-    assert BertGraph.read("text", folder) is not None
+        living.communicate("\n")
+    assert living.returncode == 0
+    assert set(tmp_path.iterdir()) == {target, other, copy} and (other / "papers").is_dir()
+    assert (target / "weights").read_text() == "whole"
 
 
 def test_the_name_of_a_converted_model_is_not_that_of_the_hub():
