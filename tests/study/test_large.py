@@ -35,46 +35,21 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(split, "BLOCK_BYTES", 3_000)
 
 
-def lines_of(
-    rng: random.Random, queries: int, *, grades: tuple[int, ...] = GRADED
-) -> tuple[list[str], list[str], list[str]]:
-    """Labels and two runs. Some queries are ranked nowhere, some have no labels, some scores are
-    tied, and some labels are below 0."""
-    labels, first, second = [], [], []
+def lines_of(rng: random.Random, queries: int, runs: int = 2) -> list[list[str]]:
+    """Labels and runs. Some queries are ranked nowhere, some have no labels, some scores are tied,
+    and some labels are below 0."""
+    labels, *made = [[] for _ in range(runs + 1)]
     for query in rng.sample(range(1000, 9999), queries):
         docs = rng.sample(range(500), 12)
         if rng.random() < 0.9:
-            labels += [f"q{query} 0 d{doc} {rng.choice(grades)}" for doc in docs[::2]]
-        for run in (first, second):
+            labels += [f"q{query} 0 d{doc} {rng.choice(GRADED)}" for doc in docs[::2]]
+        for run in made:
             if rng.random() < 0.9:
-                run += ranked(rng, query, rng.sample(docs, 10))
-    return labels, first, second
-
-
-def ranked(rng: random.Random, query: int, docs: list[int]) -> list[str]:
-    return [
-        f"q{query} Q0 d{doc} {rank} {rng.choice([rank, 5, 10 / rank])} x"
-        for rank, doc in enumerate(docs, 1)
-    ]
-
-
-def reordered(rng: random.Random, lines: list[str]) -> list[str]:
-    """The same documents in another order, of most queries."""
-    lists: dict[str, list[int]] = {}
-    for line in lines:
-        query, _, doc, *_ = line.split()
-        lists.setdefault(query, []).append(int(doc[1:]))
-    return [
-        line
-        for query, docs in lists.items()
-        if rng.random() < 0.9
-        for line in ranked(rng, int(query[1:]), rng.sample(docs, rng.choice([len(docs), 5])))
-    ]
-
-
-def with_one_higher(labels: list[str]) -> list[str]:
-    """The highest label of all is in one piece alone."""
-    return [*labels, labels[0].rsplit(" ", 2)[0] + " d9999 9"]
+                run += [
+                    f"q{query} Q0 d{doc} {rank} {rng.choice([rank, 5, 10 / rank])} x"
+                    for rank, doc in enumerate(rng.sample(docs, rng.choice([10, 5])), 1)
+                ]
+    return [labels, *made]
 
 
 def in_order(rng: random.Random, order: str, files: list[list[str]]) -> None:
@@ -128,7 +103,7 @@ ORDERS = (("by query", "trec_eval"), ("by score", "rankdash"), ("shuffled", "ran
 @pytest.mark.parametrize(("order", "conventions"), ORDERS)
 def test_the_numbers_are_those_of_the_whole(same, tmp_path, order, conventions):
     rng = random.Random(order + conventions)
-    files = [*lines_of(rng, 300)]
+    files = lines_of(rng, 300)
     in_order(rng, order, files)
     specs = ("--metric", "ndcg@10", "map", "mrr", "recall@5", "judged@10")
     form = ["--json"] if order != "by score" else ["--format", "csv", "--per-query"]
@@ -136,9 +111,10 @@ def test_the_numbers_are_those_of_the_whole(same, tmp_path, order, conventions):
 
 
 def test_every_metric_is_that_of_the_whole(same, tmp_path):
-    """Those that look at all labels together are not asked of pieces, but compared."""
+    """Those that look at all labels together are not asked of pieces, but compared. The highest
+    label of all is in one piece alone."""
     labels, first, second = lines_of(random.Random("every"), 150)
-    paths = write(tmp_path, with_one_higher(labels), first, second)
+    paths = write(tmp_path, [*labels, f"{labels[0].split()[0]} 0 d9999 9"], first, second)
     apart = [spec for spec in SPECS if spec.partition("@")[0] not in WHOLE]
     same("evaluate", *paths, "--json", "--metric", *apart)
     same("compare", *compared(paths), "--missing", "skip", "--json", "--metric", *SPECS, *FEW)
@@ -148,21 +124,11 @@ def test_every_metric_is_that_of_the_whole(same, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("order", "conventions", "challengers", "grades"),
-    [
-        ("by query", "rankdash", "one", (0, 1)),
-        ("by score", "rankdash", "one reordered", GRADED),
-        ("shuffled", "trec_eval", "three", GRADED),
-    ],
+    ("order", "conventions", "runs"), [("by score", "rankdash", 2), ("shuffled", "trec_eval", 4)]
 )
-def test_a_comparison_says_what_that_of_the_whole_says(
-    same, tmp_path, order, conventions, challengers, grades
-):
-    rng = random.Random(f"{order} {conventions} {challengers} {grades}")
-    labels, first, second = lines_of(rng, 150, grades=grades)
-    again = reordered(rng, first)
-    others = {"one": [second], "one reordered": [again], "three": [second, again, again[::2]]}
-    files = [labels, first, *others[challengers]]
+def test_a_comparison_says_what_that_of_the_whole_says(same, tmp_path, order, conventions, runs):
+    rng = random.Random(f"{order} {conventions} {runs}")
+    files = lines_of(rng, 150, runs)
     in_order(rng, order, files)
     rules = ("--json", "--conventions", conventions, "--metric", "ndcg@10", "map", "judged@10")
     same("compare", *compared(write(tmp_path, *files)), *rules, *FEW)
@@ -200,7 +166,7 @@ def packed(path: Path) -> Path:
 
 @pytest.mark.parametrize("how", ["tabs and \\r\\n", "gzip"])
 def test_a_file_may_be_written_in_other_ways(same, tmp_path, how):
-    labels, first, second = lines_of(random.Random(how), 200)
+    labels, first, second = lines_of(random.Random(how), 300)
     if how == "gzip":
         one, two, three = write(tmp_path, labels, first, second)
         same("compare", *compared([packed(one), two, packed(three)]), "--json", *FEW)
@@ -231,7 +197,7 @@ def test_what_is_odd_about_a_comparison_is_said_as_of_the_whole(capsys, monkeypa
 
 @pytest.mark.parametrize("where", [0, 1])
 def test_an_uneven_file_is_read_as_a_whole(capsys, tmp_path, where):
-    files = [*lines_of(random.Random(4), 200)[:2]]
+    files = lines_of(random.Random(4), 200, 1)
     files[where].insert(len(files[where]) - 5, "only three fields")
     assert main(["evaluate", *map(str, write(tmp_path, *files)), "--json"]) == 0
     outcome = capsys.readouterr()

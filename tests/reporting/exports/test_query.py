@@ -20,6 +20,7 @@ from rankdash.store.notes.notes import Note
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of
 from tests.reporting.reading import Read
+from tests.study.builders import changed
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
@@ -119,12 +120,10 @@ def far() -> Dataset:
     lost = pd.DataFrame([("q1", "far", 1.0)], columns=["query_id", "doc_id", "label"])
     texts = [("far", "Far away", "<b>never</b> ranked")]
     documents = pd.DataFrame(texts, columns=["doc_id", "title", "text"])
-    return Dataset(
-        data.name,
-        data.queries,
-        pd.concat([data.documents, documents], ignore_index=True),
-        pd.concat([data.qrels, lost], ignore_index=True),
-        data.candidates,
+    return changed(
+        data,
+        documents=pd.concat([data.documents, documents], ignore_index=True),
+        qrels=pd.concat([data.qrels, lost], ignore_index=True),
     )
 
 
