@@ -45,6 +45,14 @@ def reader(session, monkeypatch):
     return query
 
 
+def test_a_link_loses_what_it_asked_for_unless_that_was_chosen_since():
+    address.take_over({"metric": ["nonsense"], "k": ["10"]})
+    address.choose("k", "3")
+    for name in ("metric", "k", "tag"):
+        address.lose(name, "gone")
+    assert address.lost() == {"metric": "gone"}
+
+
 def test_links_carry_what_does_not_go_without_saying():
     address.settle("metric", "ndcg")
     for name, value in {"sort": "hurt", "nonsense": "x", "tag": None, "system": []}.items():
@@ -107,6 +115,13 @@ def test_options_of_one_name_are_told_apart():
 
 
 # What another window deleted.
+
+
+def test_a_data_set_that_this_session_deleted_is_not_named():
+    address.settle("data", "a")
+    assert deleted.dataset({"a": "Shop"}) is None
+    deleted.by_this_session(["a"])
+    assert deleted.dataset({}) is None
 
 
 def test_runs_that_were_compared_and_are_gone_are_named_once_and_for_their_data_set():
