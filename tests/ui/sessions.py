@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 from rankdash.shipped import PAGES
 from rankdash.ui.state import language
 
+MAIN = str(PAGES.parent / "rankdash" / "ui" / "main.py")
+
 
 def part(
     draw: Callable[..., Any],
@@ -43,6 +45,19 @@ def part(
         app.session_state[name] = value
     app.run()
     assert not app.exception, app.exception[0].message
+    return app
+
+
+def whole(name: str, state: Mapping[str, object] | None = None, **address: Any) -> AppTest:
+    """A page with all that is beside it, as a link opens it in a session of its own."""
+    app = AppTest.from_file(MAIN, default_timeout=300)
+    for key, value in (state or {}).items():
+        app.session_state[key] = value
+    app.query_params.update(address)
+    if name != "overview":
+        app.switch_page(str(PAGES / f"{name}.py"))
+    app.run()
+    assert not app.exception
     return app
 
 

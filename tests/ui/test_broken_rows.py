@@ -152,7 +152,7 @@ def test_scenarios_that_cannot_be_read_are_deleted_once_that_is_confirmed(app, w
     assert workspace.setting("scenarios") == ""
 
 
-USUAL = ("all null", "all objects", "not JSON")
+USUAL = ("all null", "not JSON")
 
 
 @pytest.mark.parametrize(

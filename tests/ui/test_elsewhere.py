@@ -3,14 +3,12 @@ something, or the database is gone. It is told by name, and nothing takes its pl
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from rankdash.store.notes.notes import Notes
 from rankdash.ui.state import address, server
 from rankdash.ui.widgets.text import markdown_safe
-from tests.sets import ROOT
 from tests.stored import keep_lists, keep_rows
-from tests.ui.sessions import button, press
+from tests.ui.sessions import button, press, whole
 from tests.ui.test_sharing import go, said
 
 
@@ -18,16 +16,7 @@ from tests.ui.test_sharing import go, said
 def window(workspace, stored):
     """Opens a page with a data set, each in a session of its own."""
 
-    def opened(page, data=stored):
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
-        app.query_params.update({"lang": "en", "data": data})
-        app.run()
-        if page != "overview":
-            go(app, page)
-        assert not app.exception
-        return app
-
-    return opened
+    return lambda page: whole(page, lang="en", data=stored)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from rankdash.store import Workspace
 from tests.stored import keep_lists, keep_rows
+from tests.ui.sessions import whole
 
 ROOT = Path(__file__).parents[2]
-MAIN = str(ROOT / "rankdash" / "ui" / "main.py")
 QUERIES = 24
 FOLDS = (
     *("sidebar.rules", "sidebar.statistics", "overview.table", "overview.segments"),
@@ -45,16 +45,7 @@ def shop(workspace: Workspace) -> dict[str, str]:
 
 
 def opened(page: str, address: dict[str, Any]) -> AppTest:
-    """The page in a session of its own, as a link opens it; its folds are open."""
-    app = AppTest.from_file(MAIN, default_timeout=300)
-    for fold in FOLDS:
-        app.session_state[fold] = True
-    app.query_params.update(address)
-    if page != "overview":
-        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-    app.run()
-    assert not app.exception
-    return app
+    return whole(page, dict.fromkeys(FOLDS, True), **address)
 
 
 def seen(app: AppTest) -> list[str]:

@@ -18,9 +18,10 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import server
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
-from tests.ui.conftest import ROOT, ROWS, lists_at, opened_at
+from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, unlike
+from tests.ui.sessions import whole
 
 # What differs from run to run and from machine to machine.
 CHANGING = {
@@ -57,18 +58,9 @@ def found(tmp_path_factory) -> Iterator[dict[str, str]]:
         }
 
 
-def opened(page: str, dataset_id: str, language: str = "en", **params: object) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+def opened(page: str, dataset_id: str, language: str = "en") -> AppTest:
     # The others need packages and say what of them is installed.
-    app.session_state["run.rerankers"] = ["bm25"]
-    app.query_params["lang"] = language
-    for name, value in {**params, "data": dataset_id}.items():
-        app.query_params[name] = value
-    if page != "overview":
-        app.switch_page(str(PAGES / f"{page}.py"))
-    app.run()
-    assert not app.exception
-    return app
+    return whole(page, {"run.rerankers": ["bm25"]}, lang=language, data=dataset_id)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

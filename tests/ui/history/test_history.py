@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.testing.v1 import AppTest
 
 from rankdash.errors import StoreError
 from rankdash.ranking.measured import Measured
@@ -29,11 +28,10 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache
 from tests.approved import table
-from tests.sets import ROOT
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
-from tests.ui.sessions import page, part, press, said
+from tests.ui.sessions import page, part, press, said, whole
 from tests.ui.test_pages import in_address, open_page
 
 HOSTILE = "=1+1 ![x](http://evil.invalid) <b>bold</b>"
@@ -253,9 +251,8 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
     assert in_address(app, "base") == ["old"]
     assert by_name(app).loc["old", ["role", "verdict"]].tolist() == ["pinned", "baseline"]
     for base, used in ((None, "old"), (FIRST_STAGE, FIRST_STAGE)):
-        fresh = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
-        fresh.query_params.update({"base": base} if base else {})
-        assert fresh.run().selectbox(key="address.base").value == used
+        fresh = whole("overview", **({"base": base} if base else {}))
+        assert fresh.selectbox(key="address.base").value == used
     # What cannot be stored is said, and the baseline stays.
     with monkeypatch.context() as patch:
         patch.setattr(Pins, "unpin", refused)

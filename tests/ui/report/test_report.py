@@ -176,14 +176,3 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(sets, monkeypatc
     assert json.loads(archive.read("manifest.json"))["data_set"]["id"] == sets["shop"]
     html = archive.read("report.html").decode()
     assert '<html lang="zh">' in html and "查询" in html
-
-
-def test_the_scenario_of_the_cost_page_is_in_it(sets):
-    assert not study_of(sets).money.given
-    own = study_of(
-        sets, searches_per_day="5000", currency="EUR", rate="USD=0.9", thousand="better=2"
-    )
-    money = own.money
-    assert (money.currency, money.assumptions.searches_per_day) == ("EUR", 5000)
-    assert money.given and money.rates == {"USD": 0.9}
-    assert {name: each.price.amount for name, each in money.prices.items()} == {"better": 2.0}

@@ -260,4 +260,4 @@ def test_a_number_or_a_rule_out_of_range_is_left_at_its_default_and_said():
     assert address.lost() == {"missing": "nonsense"}
     address.take_over({"level": ["2"], "worthwhile": ["0.5"]})
     found = comparison_settings.statistics(100)
-    assert found.level == 0.95 and found.worthwhile in (0.5, None)
+    assert found.level == 0.95 and found.worthwhile == 0.5
