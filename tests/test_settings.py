@@ -38,32 +38,23 @@ def test_a_text_that_stands_for_no_value_is_refused_by_name(name, text):
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "given", "said"),
     [
-        (Conventions, {"threshold": True}), (Conventions, {"judged_only": "yes"}),
-        (Conventions, {"err_top_label": math.inf}), (StatisticsSettings, {"level": "high"}),
+        # A value of another kind, a limit to its last digit, the nearest choice if one is near.
+        (Conventions, {"threshold": True}, "threshold"),
+        (Conventions, {"judged_only": "yes"}, "judged_only"),
+        (Conventions, {"err_top_label": math.inf}, "err_top_label"),
+        (StatisticsSettings, {"level": "high"}, "level"),
+        (StatisticsSettings, {"seed": 2**63},
+         r"^seed must be between 0 and 9,223,372,036,854,775,807, not 9223372036854775808\.$"),
+        (StatisticsSettings, {"test": "sign_flip"}, "Did you mean 'sign-flip'"),
+        (StatisticsSettings, {"test": "anova"}, "^((?!Did you mean).)*$"),
     ],
 )  # fmt: skip
-def test_a_value_of_another_kind_is_refused(kind, given):
-    with pytest.raises(SpecError, match=next(iter(given))):
+def test_a_value_that_cannot_be_is_refused(kind, given, said):
+    with pytest.raises(SpecError, match=said):
         kind(**given)
-
-
-def test_a_limit_is_told_to_its_last_digit():
-    StatisticsSettings(seed=2**63 - 1)
-    with pytest.raises(SpecError) as refused:
-        StatisticsSettings(seed=2**63)
-    assert str(refused.value) == (
-        "seed must be between 0 and 9,223,372,036,854,775,807, not 9223372036854775808."
-    )
-
-
-def test_the_nearest_choice_is_named_where_one_is_near():
-    with pytest.raises(SpecError, match="Did you mean 'sign-flip'"):
-        StatisticsSettings(test="sign_flip")
-    with pytest.raises(SpecError) as caught:
-        StatisticsSettings(test="anova")
-    assert "Did you mean" not in str(caught.value)
+    assert StatisticsSettings(seed=2**63 - 1).seed == 2**63 - 1
 
 
 def test_what_is_possible_is_said_in_chinese_too():

@@ -27,7 +27,6 @@ from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.words.verdict_chips import change_interval, chip, interval, p_value
 from tests.surfaces.case import SPEC, Case
-from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page
 
 Numbers = dict[tuple[str, str, str], Any]
@@ -234,7 +233,9 @@ _SYSTEMS = (
 )
 
 
-def systems_table(page: Page, study: Study) -> Numbers:
+def report(case: Case, rules: Rules) -> Numbers:
+    study = study_of(case, rules, case.runs)
+    page = Page(html(study, Front(sections=("systems",))).decode())
     (rows,) = page.tables["systems"]
     specs = {title: spec for spec, title in study.titles.items()}
     first = study.name(study.baseline)
@@ -244,22 +245,6 @@ def systems_table(page: Page, study: Study) -> Numbers:
         kept = OF_THE_BASELINE if name == first else _SYSTEMS
         found |= {(name, specs[title], column): own[column] for column in kept}
     return found
-
-
-def report(case: Case, rules: Rules) -> Numbers:
-    study = study_of(case, rules, case.runs)
-    return systems_table(Page(html(study, Front(sections=("systems",))).decode()), study)
-
-
-def report_command(case: Case, rules: Rules) -> Numbers:
-    out = case.timings.parent / "report.html"
-    with without_charts():
-        command(
-            *("report", "--data", case.folder, "--out", out, "--sections", "systems"),
-            *("--challenger", *case.files.values(), "--timings", *timings(case)),
-            options=f"{rules.conventional} {rules.statistical}",
-        )
-    return systems_table(Page(out.read_text("utf-8")), case.study)
 
 
 def timings(case: Case) -> list[Path]:
@@ -323,9 +308,8 @@ SURFACES: dict[str, Callable[[Case, Rules], Numbers]] = {
     "rd": python,
     "the exports": exports,
     "the report": report,
-    "report": report_command,
 }
-FLAKY = ("the exports", "the report", "report", "overview")
+FLAKY = ("the exports", "the report", "overview")
 """Those that know of a run what it failed on; a command without timings does not."""
 
 
