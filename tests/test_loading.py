@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import pytest
 
 from rankdash.analysis.labels.check import check
@@ -294,10 +293,3 @@ def test_labels_and_rankings_alone_are_checked_without_tables_as_with_them(files
     again = check(with_tables, of_reading, result.rankings)
     assert again.to_json() == result.report.to_json()
     assert with_tables == data
-
-
-def test_scores_are_kept_to_the_last_digit():
-    scores = np.random.default_rng(0).normal(size=50).tolist()
-    run = "".join(f"1 Q0 d{i} 1 {score!r} x\n" for i, score in enumerate(scores))
-    data = load(sources({"q": "1 0 d1 1\n", "run": run})).dataset
-    assert data.candidates.scores.tolist() == sorted(scores, reverse=True)

@@ -3,7 +3,6 @@ them is in `approved/cli/arrangements.txt`."""
 
 import math
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -53,21 +52,3 @@ def test_whole_scores_beside_labels_are_scores_and_no_more_labels(write):
     assert rd.evaluate(data, metrics="ndcg@10").mean("ndcg@10") == pytest.approx(WORST)
     for each in (data, rd.read(folder / "labels.qrels", retrieval="rows")):
         assert rd.evaluate(each, rd.read_run(graded, each), "ndcg@10").mean("ndcg@10") == 1
-
-
-@pytest.mark.parametrize("names", [("initial.csv", "initial.trec"), ("dense.trec", "sparse.trec")])
-def test_a_first_stage_that_could_be_another_is_said(write, names, recwarn):
-    rows = "query_id,doc_id,score\nq1,d3,3.5\nq1,d2,2.5\nq2,d4,2.5\n"
-    labels = write("labels.qrels", LABELS)
-    files = [write(name, rows if name.endswith("csv") else FIRST) for name in names]
-    rd.read(labels, *files)
-    first, second = names
-    other = second if second.startswith("initial") else Path(second).stem
-    assert [str(each.message) for each in recwarn] == [
-        f"{first}: {Path(first).stem} is the first-stage ranking; the others are added as "
-        f"systems: {other}. To start from another ranking, load the files again and choose it "
-        "under First-stage ranking; on the command line: rerank --first-stage NAME."
-    ]
-    recwarn.clear()
-    rd.read(labels, *files, first_stage=names[1])
-    assert [str(each.message) for each in recwarn] == []

@@ -37,14 +37,13 @@ def loaded_by(*arguments: object) -> set[str]:
     return set(python("-c", code, *arguments).stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("command", [(), ("evaluate",)])
-def test_help_loads_next_to_nothing(command: tuple[str, ...]):
-    loaded = loaded_by(*command, "--help")
-    assert "rankdash" in loaded
-    assert loaded.isdisjoint((*HEAVY, "pandas.core", "numpy", "pyarrow", "babel"))
-
-
-def test_evaluate_and_check_load_no_heavy_library(qrels: Path, first: Path):
+def test_help_loads_next_to_nothing_and_evaluate_and_check_no_heavy_library(
+    qrels: Path, first: Path
+):
+    for command in ((), ("evaluate",)):
+        loaded = loaded_by(*command, "--help")
+        assert "rankdash" in loaded
+        assert loaded.isdisjoint((*HEAVY, "pandas.core", "numpy", "pyarrow", "babel"))
     loaded = loaded_by("evaluate", "--qrels", qrels, "--run", first)
     # TREC files hold ids and numbers: nothing of them is a table of pandas.
     assert loaded.isdisjoint(("pandas.core", "babel", "pyarrow.fs"))

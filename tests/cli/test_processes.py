@@ -185,39 +185,23 @@ def test_a_browser_stays_with_one_server_and_the_next_one_gets_the_other(fronted
     assert fronted(scenario) == 0
 
 
-@pytest.mark.parametrize(
-    ("address", "forwarded"),
-    [
-        ("127.0.0.1", {"x-forwarded-for": "192.0.2.7", "forwarded": "for=x"}),
-        # Who asks from another machine is said by the front alone.
-        ("127.0.0.2", {"x-forwarded-for": "127.0.0.2"}),
-    ],
-)
-def test_a_request_reaches_its_server_as_it_was_but_for_the_end_of_the_connection(
-    fronted, address, forwarded
-):
+# Who asks from another machine is said by the front alone.
+FORWARDED = {
+    "127.0.0.1": {"x-forwarded-for": "192.0.2.7", "forwarded": "for=x"},
+    "127.0.0.2": {"x-forwarded-for": "127.0.0.2"},
+}
+
+
+def test_requests_uploads_and_what_is_said_after_an_upgrade_go_through_whole(fronted):
     async def scenario(browser: Browser) -> None:
-        _, told = await Browser(browser.port, address).ask(
-            "/a?b=1",
-            "Connection: keep-alive",
-            "Origin: http://here:1",
-            "X-Forwarded-For: 192.0.2.7",
-            "forwarded: for=x",
-        )
-        assert told["line"] == "POST /a?b=1 HTTP/1.1"
-        assert told["headers"] == {
-            "host": "here:1",
-            "content-length": "0",
-            "connection": "close",
-            "origin": "http://here:1",
-            **forwarded,
-        }
-
-    fronted(scenario)
-
-
-def test_uploads_large_answers_and_what_is_said_after_an_upgrade_go_through_whole(fronted):
-    async def scenario(browser: Browser) -> None:
+        for address, forwarded in FORWARDED.items():
+            _, told = await Browser(browser.port, address).ask(
+                *("/a?b=1", "Connection: keep-alive", "Origin: http://here:1"),
+                *("X-Forwarded-For: 192.0.2.7", "forwarded: for=x"),
+            )
+            assert told["line"] == "POST /a?b=1 HTTP/1.1"
+            own = {"host": "here:1", "content-length": "0", "origin": "http://here:1"}
+            assert told["headers"] == {**own, "connection": "close", **forwarded}
         _, told = await browser.ask("/large", body=b"u" * 5_000_000)
         assert (told["body"], len(told["more"])) == (5_000_000, 3_000_000)
         # The cookie comes with the next answer.

@@ -28,16 +28,13 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
-def test_without_a_word_the_dashboard_opens_as_its_settings_say(run, starts):
-    assert run().code == 0
-    assert starts == [["streamlit", "run", str(APP)]]
-    assert (APP.parent / ".streamlit" / "config.toml").is_file()
-
-
 def test_what_is_given_reaches_the_server(run, starts, tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]
     home = str(tmp_path / "home")
+    assert run().code == 0
+    assert (APP.parent / ".streamlit" / "config.toml").is_file()
+    assert starts.pop() == ["streamlit", "run", str(APP)]
     done = run(
         *("serve", "--host", "127.0.0.1", "--port", free, "--base-path", "/tools/rank/"),
         *("--read-only", "--home", home, "--no-browser"),
@@ -62,7 +59,9 @@ def test_what_is_allowed_reaches_the_server_and_its_worker(run, starts, monkeypa
     assert starts == [["streamlit", "run", str(APP)]]
 
 
-def test_a_port_that_was_asked_for_and_is_taken_is_said(run, starts):
+def test_a_port_that_is_taken_and_a_certificate_for_several_processes_are_refused(
+    run, starts, monkeypatch
+):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("serve", "--port", port)
@@ -71,9 +70,6 @@ def test_a_port_that_was_asked_for_and_is_taken_is_said(run, starts):
         f"error: Port {port} is taken by another program; choose another --port, or leave it out "
         "to take the next free one.\n"
     )
-
-
-def test_several_processes_with_a_certificate_are_refused(run, monkeypatch):
     monkeypatch.setenv("STREAMLIT_SERVER_SSL_CERT_FILE", "cert.pem")
     done = run("serve", "--processes", "2")
     assert done.code == 2 and "put a proxy with the certificate in front" in done.err

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rankdash as rd
-from rankdash.i18n import number, percent, signed, three_digits
+from rankdash.i18n import number, signed, three_digits
 from rankdash.reporting.exports.zip_file import tables
 from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.store import Workspace
@@ -203,14 +203,3 @@ def test_history_has_the_means_of_the_common_queries_and_what_each_run_took(case
         timed = latency.summary(study, system)
         assert_same([row["p95"]], [float("nan") if timed is None else timed.p95])
         assert row["failed"] == len(study.failures(system))
-
-
-def test_two_runs_on_history_are_compared_as_on_overview(case, app):
-    study = case.study_of((case.flaky,))
-    system, found = case.flaky.id, study.comparison
-    opened(app, "history", runs=[FIRST_STAGE, system])
-    row = found.row(system, study.spec)
-    [said] = [each.value for each in app.caption if " helped, " in each.value]
-    changes = [signed(row["delta"]), percent(0.95), *map(signed, row[["delta_low", "delta_high"]])]
-    counts = (*row[["helped", "same", "hurt"]], *found.left_out(system, study.spec).values())
-    assert_says(said, [*changes, number(row["p"], 4), *(number(n, 0) for n in counts)])
