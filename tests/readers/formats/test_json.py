@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
-
-from tests.readers.reading import lines_of, shown
+from tests.readers.reading import shown
 
 Q = {"query": "a gift"}
+HALF = r'{"query": "a\ud800", "document": "b", "label": 1, "k\udc00": 2, "\ud83d\ude00": 3}'
 
 
 def entries(*given: object) -> dict[str, str]:
@@ -70,6 +69,10 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
         "half a surrogate pair is replaced": {
             "x": '{"query": "a \\ud83d b", "document": "\\ud83d\\ude00", "label": 1}'
         },
+        **{
+            f"half a pair in texts and names, {shape}": {"x": shape.replace("ROW", HALF)}
+            for shape in ("[ROW]", '{"data": [ROW]}', "ROW\nROW")
+        },
         "booleans are labels": lines(
             *({"query": "a", "document": text, "relevant": text == "b"} for text in "bc")
         ),
@@ -128,6 +131,20 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
         "scores of each side": entries(
             Q | {"pos": ["a"], "neg": ["c"], "pos_scores": [1.5], "neg_scores": [2.5]}
         ),
+        **{
+            f"{side[0]} and {side[1]}": lines(
+                *(
+                    {"query": query, side[1]: [bad], side[0]: good, "kind": "k"}
+                    for query, good, bad in (("x", texts[:2], texts[2]), ("y", texts[2:], texts[0]))
+                )
+            )
+            for side, texts in (
+                (("pos", "neg"), ["a", "b", "c"]), (("positive", "negative"), ["a", "b", "c"]),
+                (("positives", "negatives"), ["a", "b", "c"]),
+                (("positive_passages", "negative_passages"),
+                 [{"docid": f"id {text}", "text": text} for text in "abc"]),
+            )
+        },
         "a list is never a rank": entries(*(row(document=text, pos=[1, 2]) for text in "abc")),
     }  # fmt: skip
     approved("readers/json.en", shown(cases))
@@ -177,6 +194,10 @@ def test_what_was_retrieved_and_is_relevant_is_read(approved):
             "x": json.dumps({**data, "relevant_docs": {"q1": {"d1": 1, "d2": ""}}}, indent=1)
         },
         "rank_llm": rank_llm({"segment": "some words", **titled}),
+        **{
+            f"rank_llm: a text under {name}": rank_llm({name: "some words", "title": "T"})
+            for name in ("text", "contents", "content", "body", "passage")
+        },
         "rank_llm: a text of no known name is refused": rank_llm({"inhalt": "some words"}),
         **{
             f"ranx: {values} are {kind}": {"x": json.dumps({"q": dict(enumerate(values))})}
@@ -188,29 +209,3 @@ def test_what_was_retrieved_and_is_relevant_is_read(approved):
         },
     }
     approved("readers/retrieved.en", shown(cases))
-
-
-@pytest.mark.parametrize("name", ["text", "contents", "content", "body", "passage"])
-def test_the_text_of_a_document_of_rank_llm_has_many_names(parse, name):
-    one, other = (rank_llm({key: "some words", "title": "T"}) for key in ("segment", name))
-    assert [*lines_of(parse(other))] == [*lines_of(parse(one))]
-
-
-@pytest.mark.parametrize(
-    ("relevant", "other"),
-    [
-        ("positive", "negative"),
-        ("positives", "negatives"),
-        ("positive_passages", "negative_passages"),
-    ],
-)
-@pytest.mark.parametrize("form", [str, lambda text: {"docid": f"id {text}", "text": text}])
-def test_the_lists_of_training_data_have_many_names(parse, relevant, other, form):
-    def told(good: str, bad: str) -> list[str]:
-        one = {"query": "x", bad: [form("c")], good: [form("a"), form("b")], "kind": "k"}
-        two = {"query": "y", bad: [form("a")], good: [form("c")], "kind": "k"}
-        parsed = parse(lines(one, two))
-        assert parsed.qrels["label"].tolist() == [1, 1, 0, 1, 0]
-        return [*lines_of(parsed)]
-
-    assert told(relevant, other) == told("pos", "neg")

@@ -69,25 +69,13 @@ def test_a_shape_is_told_from_its_neighbours(reader, matches, value):
     assert reader.matches(value) == matches
 
 
-@pytest.mark.parametrize(
-    ("reader", "start", "may"),
-    [
-        *((json_layouts, start, True) for start in ("{", " [1", "[[1")),
-        *((json_layouts, start, False) for start in ("[ {", "[\n{")),
-        (collection, ' \n{"queries"', True),
-        (collection, "[{", False),
-    ],
-)
-def test_the_first_characters_rule_a_shape_out(reader, start, may):
-    assert reader.may_match(start) == may
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "side"),
-    [("pos", "NOUN", False), ("positive", "a text", True), ("pos", ["a text"], True)],
-)
-def test_a_word_under_pos_is_no_document(name, text, side):
-    assert nested.holds_lists([{"query": "a gift", name: text}]) == side
+def test_the_first_characters_rule_a_shape_out_and_a_word_under_pos_is_no_document():
+    assert [json_layouts.may_match(each) for each in ("{", " [1", "[[1")] == [True] * 3
+    assert [json_layouts.may_match(each) for each in ("[ {", "[\n{")] == [False] * 2
+    assert [collection.may_match(each) for each in (' \n{"queries"', "[{")] == [True, False]
+    words = ({"pos": "NOUN"}, {"positive": "a text"}, {"pos": ["a text"]})
+    sides = [nested.holds_lists([{"query": "a gift", **each}]) for each in words]
+    assert sides == [False, True, True]
 
 
 def test_texts_and_turns_are_read_under_the_ids_of_their_labels(approved):

@@ -1,9 +1,5 @@
 """TREC qrels and runs, and their relatives without a header."""
 
-import numpy as np
-import pandas as pd
-import pytest
-
 from rankdash.readers import ReadLimits
 from rankdash.readers.formats import trec
 from rankdash.readers.formats.trec import shape_of
@@ -36,6 +32,13 @@ def test_qrels_and_runs_are_read_line_by_line(approved):
         "a run without a tag": {"q": QRELS, "run": RUN.replace(" bm25", "")},
         "a run whose tag is long in one line only": {
             "l": QRELS, "bm25.trec": "q1 Q0 d1 1 9.5\nq1 Q0 d2 2 8\nq2 Q0 d3 1 1e-3 a longer name\n"
+        },
+        **{
+            f"{behind} behind the name of the run in {most} lines": {
+                "l": QRELS, "bm25.trec": RUN.replace("\n", f" {behind}\n", most)
+            }
+            for behind in ("two", "a b c", "# 1.5 of 2")
+            for most in (1, 3)
         },
         "bad lines are refused and the others kept": {"q": QRELS, "run": "\n".join(["", *lines])},
         "nothing but bad scores": {
@@ -81,43 +84,6 @@ def test_qrels_and_runs_are_read_line_by_line(approved):
         "and one more": (cut, limits(rows=2)),
     }  # fmt: skip
     approved("readers/trec.en", shown(cases))
-
-
-@pytest.mark.parametrize("separator", ["\t", "  ", " \t ", "   "])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
-def test_any_white_space_separates(parse, separator, line_end):
-    plain, spread = (
-        parse({"a": change(QRELS), "b": change(RUN)})
-        for change in (
-            str,
-            lambda text: text.replace(" ", separator).replace("\n", line_end),
-        )
-    )
-    assert spread.qrels.equals(plain.qrels)
-    assert spread.candidates.frame().equals(plain.candidates.frame())
-
-
-@pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("behind", ["two", "a b c", "# 1.5 of 2"])
-def test_text_behind_the_name_of_the_run_changes_nothing(parse, codes, behind, every):
-    lines = RUN.splitlines()
-    longer = "\n".join(
-        f"{line} {behind}" if at % every == 0 else line for at, line in enumerate(lines)
-    )
-    plain, parsed = (parse({"l": QRELS, "bm25.trec": text}) for text in (RUN, longer))
-    assert "field_count" not in codes(parsed)
-    assert parsed.formats["bm25.trec"] == "TREC run"
-    assert parsed.candidates.frame().equals(plain.candidates.frame())
-
-
-def test_even_and_uneven_files_are_read_alike(parse):
-    rng = np.random.default_rng(3)
-    rows = [f"q{i // 10} Q0 d{i} {i % 10 + 1} {rng.normal():.6f} x" for i in range(200)]
-
-    even = parse({"q": QRELS, "run": "\n".join(rows)})
-    uneven = parse({"q": QRELS, "run": "\n\n".join(rows)})
-
-    pd.testing.assert_frame_equal(even.candidates.frame(), uneven.candidates.frame())
 
 
 RUN_LINE, QRELS_LINE, PLAIN, OTHER = "q1 Q0 d1 1 2.5 x", "q1 0 d1 1", "q1 d1 1", "of another form"

@@ -3,8 +3,6 @@
 import io
 import zipfile
 
-from rankdash.readers import ReadLimits
-from rankdash.readers.formats.workbook import read
 from tests.readers.reading import shown, zipped
 from tests.readers.samples import workbook
 
@@ -51,6 +49,14 @@ def test_a_workbook_is_read_as_the_tables_it_holds(approved):
         "truth values": {
             "x.xlsx": workbook(Sheet=[short, ("a", "x", True), ("a", "y", False)])
         },
+        "columns of one name are all there": {
+            "x.xlsx": workbook(Sheet=[("rating", None, "rating", "rating"), (1, 2, 3, 4)])
+        },
+        "a row wider than the header is refused and a narrower one filled": {
+            "x.xlsx": workbook(
+                Sheet=[short, ("a", "x", 1, "more"), ("b",), ("b", "y", 0, None), (*pair[0],)]
+            )
+        },
         "in a zip": {"set.zip": zipped({"labels.xlsx": whole})},
         "cut": {"x.xlsx": whole[: len(whole) // 2]},
         "a header alone": {"x.xlsx": workbook(Sheet=[HEAD])},
@@ -72,19 +78,3 @@ def test_a_workbook_is_read_as_the_tables_it_holds(approved):
         },
     }  # fmt: skip
     approved("readers/workbook.en", shown(cases))
-
-
-def test_columns_of_one_name_are_all_there():
-    content = workbook(Sheet1=[("rating", None, "rating", "rating"), (1, 2, 3, 4)])
-
-    [table] = read(content, "a.xlsx", ReadLimits())
-
-    assert list(table.frame.columns) == ["rating", "column 2", "rating (2)", "rating (2) (2)"]
-    assert table.frame.iloc[0].tolist() == ["1", "2", "3", "4"]
-
-
-def test_a_row_that_is_wider_than_the_header_is_refused_and_a_narrower_one_filled():
-    rows = [("query", "document", "label"), ("a", "x", 1, "more"), ("b",), (None, "y", 0, None)]
-    (table,) = read(workbook(Sheet=rows), "x", ReadLimits())
-    assert table.frame.to_numpy().tolist() == [["b", None, None], [None, "y", "0"]]
-    assert (table.lines.tolist(), table.refusals.count) == ([3, 4], 1)

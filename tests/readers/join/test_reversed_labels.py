@@ -39,13 +39,6 @@ def codes(report) -> dict[str, str]:
     return {finding.code: finding.text for finding in report.findings}
 
 
-@pytest.fixture
-def files(tmp_path):
-    for source in sources():
-        (tmp_path / source.name).write_bytes(source.data)
-    return str(tmp_path / "cranqrel"), str(tmp_path / "bm25.run")
-
-
 def test_the_best_grade_is_found_beside_labels_below_0_and_reversed_labels_are_right():
     found = load(sources())
     assert codes(found.report)["label_direction"].endswith("1 seems to be the best grade.")
@@ -54,26 +47,14 @@ def test_the_best_grade_is_found_beside_labels_below_0_and_reversed_labels_are_r
     put_right = load(sources(), worst_label=5)
     assert codes(put_right.report)["labels_reversed"] == NOTE
     assert (put_right.report.suspected_best, put_right.report.reversed_at) == ("", 5)
+    assert type(put_right.report).from_json(put_right.report.to_json()).reversed_at == 5
     own = put_right.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
     assert own.to_dict() == RIGHT
+    # Also a 5 for what is not relevant; of several labels of a pair the best one is the highest.
+    odd = load(sources(CRANQREL.replace(" -1\n", " 5\n") + "1 184 3\n"), worst_label=5)
+    own = odd.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
+    assert own.to_dict() == {**RIGHT, "486": 0}
     assert rd.evaluate(put_right.dataset, None, "ndcg@10").mean("ndcg@10") == pytest.approx(NDCG)
-
-
-def test_the_report_that_is_stored_still_says_where_the_labels_were_reversed():
-    report = load(sources(), worst_label=5).report
-    assert type(report).from_json(report.to_json()).reversed_at == 5
-
-
-def test_a_5_for_not_relevant_becomes_0():
-    labels = CRANQREL.replace(" -1\n", " 5\n")
-    own = load(sources(labels), worst_label=5).dataset.qrels.query("query_id == '3'")
-    assert dict(zip(own["doc_id"], own["label"], strict=True)) == {**RIGHT, "486": 0}
-
-
-def test_the_highest_of_several_labels_is_the_best_one():
-    twice = load(sources(CRANQREL + "1 184 3\n"), worst_label=5)
-    own = twice.dataset.qrels.query("query_id == '1' and doc_id == '184'")
-    assert list(own["label"]) == [4]
 
 
 @pytest.mark.parametrize("worst", [3, math.nan])
@@ -82,14 +63,13 @@ def test_a_label_above_the_grade_that_means_not_relevant_is_refused(worst):
         load(sources(), worst_label=worst)
 
 
-def test_python_reads_them_the_same(files):
+def test_python_and_each_command_that_reads_labels_reverse_them(capsys, tmp_path):
+    for source in sources():
+        (tmp_path / source.name).write_bytes(source.data)
+    qrels, run = str(tmp_path / "cranqrel"), str(tmp_path / "bm25.run")
     with pytest.warns(UserWarning, match="1 seems to be the best grade"):
-        rd.read(*files)
-    assert rd.read(*files, worst_label=5).id == load(sources(), worst_label=5).dataset.id
-
-
-def test_each_command_that_reads_labels_reverses_them(files, capsys, tmp_path):
-    qrels, run = files
+        rd.read(qrels, run)
+    assert rd.read(qrels, run, worst_label=5).id == load(sources(), worst_label=5).dataset.id
     other, page = tmp_path / "other.run", tmp_path / "report.html"
     other.write_text(FOUND.replace("bm25", "other"))
     asked = ("--reverse-labels", "5")
@@ -124,10 +104,7 @@ def test_each_command_that_reads_labels_reverses_them(files, capsys, tmp_path):
     unchanged = json.loads(said("gate", *pair, "--min", "0.1", "--json"))
     assert unchanged["settings"]["worst_label"] is None
     assert not any("reversed" in note for note in unchanged["notes"])
+    assert main(["evaluate", qrels, run, "--reverse-labels", "3"]) == 2
+    assert "the highest is 4" in capsys.readouterr().err
     said("report", "--data", qrels, run, str(other), "--out", str(page), *asked)
     assert "5 minus the label in the files" in page.read_text()
-
-
-def test_a_grade_below_a_label_ends_a_command_in_one_line(files, capsys):
-    assert main(["evaluate", *files, "--reverse-labels", "3"]) == 2
-    assert "the highest is 4" in capsys.readouterr().err

@@ -8,7 +8,6 @@ import pytest
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, sources_from_path
 from rankdash.readers.formats import cast, collection
-from rankdash.readers.parse.table import refuse_many_bytes
 from tests.readers.reading import limits, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 
@@ -81,6 +80,9 @@ def test_what_is_beyond_a_limit_is_refused(approved):
             )
         },
         "a file as large as allowed": ({"x.csv": csv(rows)}, limits(file_bytes=size)),
+        "a document longer than the csv module allows": {
+            "x": f"query,document,label\na,{'word ' * 100_000},1\n"
+        },
         "a byte more": ({"x.csv": csv(rows)}, limits(file_bytes=size - 1)),
         "a file that unpacks to too much": (
             {"x": parquet(REPEATED)}, limits(unpacked_bytes=1_000_000)
@@ -89,33 +91,16 @@ def test_what_is_beyond_a_limit_is_refused(approved):
     approved("readers/limits.en", shown(cases))
 
 
-def test_a_document_longer_than_the_csv_modules_own_limit_is_read(parse):
-    text = "word " * 100_000
-    parsed = parse({"x": f"query,document,label\na,{text},1\n"})
-    assert parsed.documents["text"].tolist() == [text]
-
-
-def test_file_size_is_checked_before_the_file_is_read(tmp_path, monkeypatch):
+def test_files_of_a_folder_are_counted_and_measured_before_they_are_read(tmp_path, monkeypatch):
     file = tmp_path / "large.csv"
-    file.write_bytes(SAME["CSV"])
+    for each in (file, tmp_path / "other.csv"):
+        each.write_bytes(SAME["CSV"])
+    assert len(sources_from_path(tmp_path, limits=ReadLimits(files=2))) == 2
+    with pytest.raises(LimitError, match="more than 1 file"):
+        sources_from_path(tmp_path, limits=ReadLimits(files=1))
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail("it was read"))
     with pytest.raises(LimitError, match=r"large\.csv"):
         Source.from_path(file, limits=ReadLimits(file_bytes=100))
-
-
-def test_as_many_files_as_allowed_are_taken_from_a_folder(tmp_path):
-    for i in range(3):
-        (tmp_path / f"{i}.csv").write_bytes(SAME["CSV"])
-    assert len(sources_from_path(tmp_path, limits=ReadLimits(files=3))) == 3
-    with pytest.raises(LimitError, match="more than 2 files"):
-        sources_from_path(tmp_path, limits=ReadLimits(files=2))
-
-
-def test_as_many_bytes_as_allowed_are_accepted_and_one_more_is_not():
-    refuse_many_bytes(7, "x", ReadLimits(unpacked_bytes=7))
-    with pytest.raises(LimitError) as refused:
-        refuse_many_bytes(8, "x", ReadLimits(unpacked_bytes=7))
-    assert refused.value.file == "x"
 
 
 def test_a_parquet_file_that_says_itself_that_it_is_too_large_is_not_unpacked(parse, monkeypatch):

@@ -58,11 +58,3 @@ def test_of_a_key_that_stands_twice_the_last_is_meant_as_a_decoder_means_it():
 def test_half_a_pair_becomes_a_mark_where_it_stands(text, expected, count):
     assert whole_characters(text) == (expected, count)
     json.loads(expected).__repr__().encode()
-
-
-@pytest.mark.parametrize("wrap", ["[{}]", '{{"data": [{}]}}', "{}"])
-def test_half_characters_in_texts_and_names_are_a_finding(parse, found, wrap):
-    row = r'{"query": "a\ud800", "document": "b", "label": 1, "k\udc00": 2, "\ud83d\ude00": 3}'
-    parsed = parse({"x": wrap.format(row) if wrap != "{}" else row + "\n" + row})
-    assert parsed.queries["text"].tolist() == ["a\ufffd"]
-    assert found(parsed, "half_characters").count == (4 if wrap == "{}" else 2)

@@ -4,7 +4,7 @@ the one that they come to, and how far they agree."""
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.readers import Source, read
@@ -69,7 +69,6 @@ def test_what_is_no_label_is_refused_by_line_and_words_are_asked_for(approved):
             for word in ("cannot tell", "Cannot Tell", "cannot_tell", "无法判断")
         },
         "known words are asked for with their scale": asked(["Partial", "Exact", "Meh", "Exact"]),
-        "words with numbers": asked(["4-Excellent", "1-Bad"]),
         "from the best to those without a grade": asked(
             ["Meh", "Irrelevant", "Partial", "Exact", "Hm"] * 2
         ),
@@ -79,7 +78,6 @@ def test_what_is_no_label_is_refused_by_line_and_words_are_asked_for(approved):
         },
         "unknown words that repeat": asked(["great", "awful"] * 2),
         "words of which fewer than half repeat are texts": asked(["great", "awful", "great"]),
-        "answers are texts": asked(["an answer", "another answer"]),
         "twenty words": asked(letters[:20] * 2),
         "twenty-one are no grades": asked(letters[:21] * 2),
         "many that do not repeat": asked(letters),
@@ -93,7 +91,6 @@ def test_what_is_no_label_is_refused_by_line_and_words_are_asked_for(approved):
         "draws are noticed where both columns are filled, and the row was not refused": {
             "a.csv": drawn + "q1,,1,4,0.5\n"
         },
-        "draws without cells": {"a.csv": "query_id,doc_id,label,draw,probability\nq1,d1,2,,\n"},
         "a probability alone": {"a.csv": "query_id,doc_id,label,probability\nq1,d1,2,0.5\n"},
     }  # fmt: skip
     approved("readers/labels.en", shown(cases))
@@ -102,14 +99,6 @@ def test_what_is_no_label_is_refused_by_line_and_words_are_asked_for(approved):
 @pytest.mark.parametrize("words", ["ESCI", ["Exact", "Substitute", "Complement", "Irrelevant"]])
 def test_words_of_the_esci_task_have_its_gains(words):
     assert [word.gain for word in words_in(np.array([*words], dtype=object))] == [1, 0.1, 0.01, 0]
-
-
-@settings(max_examples=40)
-@given(st.dictionaries(st.sampled_from("ABCDEF"), st.floats(-9, 9), min_size=1))
-def test_every_word_is_the_grade_it_was_given(words):
-    labels = list(words) * 2
-    parsed = read([Source("x", rows(labels).encode())], words={"x": words}, ask=True)
-    assert parsed.qrels["label"].tolist() == [words[label] for label in labels]
 
 
 @pytest.mark.parametrize(("length", "ids"), [(100, True), (101, False)])
@@ -131,10 +120,8 @@ def test_several_annotators_come_to_one_label(approved):
             for names in ("annotator A,annotator B", "Rater1,Rater2", "标注员1,标注员2")
         },
         "called by people": two("1,0", "0,0", names="label_anna,label_bob"),
-        "one column with a number": {"x": "query,document,label_1\na,b,1\na,c,0\n"},
         "words": two("Exact,Partial", "Irrelevant,Irrelevant", "Exact,Exact"),
         "a label beside them decides": two("1,1,0", "0,0,0", names="label_1,label_2,label"),
-        "of one mind everywhere": two("1,1", "1,1"),
         "of no mind": two("1,0", "0,1", "1,1", "0,0"),
         "a kappa of just 0.4 is enough": two("0,0", *paper),
         "and less is not": two(*paper),
@@ -149,6 +136,7 @@ def test_kappa_of_the_published_examples():
     # Cohen, 50 proposals: both yes 20, both no 15, yes and no 5, no and yes 10; κ = 0.4.
     values = np.repeat([[1.0, 1], [0, 0], [1, 0], [0, 1]], [20, 15, 5, 10], axis=0)
     assert kappa(values) == pytest.approx(0.4)
+    assert kappa(np.array([[1.0, 1], [0, 0], [2, NAN]])) == pytest.approx(1)
     # Fleiss 1971 as worked on in textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
     counts = [
         (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
@@ -164,17 +152,6 @@ tables = st.integers(2, 4).flatmap(
         st.lists(grades, min_size=raters, max_size=raters), min_size=1, max_size=9
     )
 )
-
-
-@given(tables)
-def test_kappa_is_at_most_one_and_one_only_where_all_agree(table):
-    values = np.array(table)
-    measured = kappa(values)
-    shared = values[np.isfinite(values).sum(axis=1) >= 2]
-    same = all(len(set(row[np.isfinite(row)])) == 1 for row in shared)
-    assert np.isnan(measured) or measured <= 1 + 1e-12
-    if not np.isnan(measured):
-        assert (measured == pytest.approx(1)) == same
 
 
 @given(tables)
