@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.readers import Source
+from tests.readers.reading import zipped
 from tests.readers.samples import RANX_RUN, arrow, excel, parquet, shape
 from tests.readers.shapes import SHAPES
 
@@ -60,20 +61,13 @@ def _csv(**settings: object) -> str:
     return FRAME.to_csv(index=False, **settings)
 
 
-def _zip(method: int) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        archive.writestr("set/data.csv", _csv())
-        archive.writestr("set/run.trec", _RUN)
-    return file.getvalue()
-
-
 def _each(template: str, count: int) -> bytes:
     return "".join(template.format(at=at) for at in range(count)).encode()
 
 
 _RUN = "".join(f"{r[0]} Q0 {r[2]} {at} {r[5]} bm25\n" for at, r in enumerate(ROWS)).encode()
 _QRELS = "".join(f"{r[0]} 0 {r[2]} {r[4]}\n" for r in ROWS).encode()
+_SET = {"set/data.csv": _csv().encode(), "set/run.trec": _RUN}
 FORMATS: dict[str, bytes] = {
     "csv": _csv().encode(),
     "csv, even": FRAME.drop(columns="document").to_csv(index=False).encode(),
@@ -108,9 +102,9 @@ FORMATS: dict[str, bytes] = {
     "xlsx": excel(FRAME),
     "xlsx, its sheet": excel(FRAME),
     "gz": gzip.compress(_csv().encode(), mtime=0),
-    "zip": _zip(zipfile.ZIP_DEFLATED),
-    "zip, stored": _zip(zipfile.ZIP_STORED),
-    "zip, lzma": _zip(zipfile.ZIP_LZMA),
+    "zip": zipped(_SET, zipfile.ZIP_DEFLATED),
+    "zip, stored": zipped(_SET, zipfile.ZIP_STORED),
+    "zip, lzma": zipped(_SET, zipfile.ZIP_LZMA),
 }
 # Formats of documents or queries alone.
 _LABELLED_ELSEWHERE = ("trec documents", "trec topics", "xml topics")
@@ -135,12 +129,9 @@ def mutated(name: str, seed: int) -> bytes:
 
 def _with_part(packed: bytes, part: str, chance: random.Random) -> bytes:
     """The archive with one of its files changed."""
-    source, written = zipfile.ZipFile(io.BytesIO(packed)), io.BytesIO()
-    with zipfile.ZipFile(written, "w") as copy:
-        for name in source.namelist():
-            content = source.read(name)
-            copy.writestr(name, changed(content, chance) if name == part else content)
-    return written.getvalue()
+    with zipfile.ZipFile(io.BytesIO(packed)) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    return zipped({**parts, part: changed(parts[part], chance)})
 
 
 def _rearranged(content: bytes, chance: random.Random) -> bytes:
@@ -184,29 +175,19 @@ def changed(given: bytes, chance: random.Random) -> bytes:
 
 
 def _change(content: bytearray, chance: random.Random) -> None:
+    """Put something in place of some bytes, or between two."""
     at = chance.randrange(len(content) + 1)
     length = min(chance.choice((1, 2, 4, 8, 64, 1000)), len(content) - at)
-    kind = chance.randrange(9)
-    if kind == 0 and length:
-        content[at] ^= 1 << chance.randrange(8)
-    elif kind == 1 and length:
-        content[at : at + length] = chance.randbytes(length)
-    elif kind == 2:
-        del content[at : at + length]
-    elif kind == 3:
-        content[at:at] = chance.choice(_TOKENS)
-    elif kind == 4:
-        token = chance.choice(_TOKENS)
-        content[at : at + len(token)] = token
-    elif kind == 5:
-        content[at:at] = content[at : at + length] * chance.choice((1, 2, 50))
-    elif kind == 6:
-        size = chance.choice((1, 2, 4, 8))
-        number = chance.choice(_NUMBERS) % 256**size
-        content[at : at + size] = number.to_bytes(size, chance.choice(("little", "big")))
-    elif kind == 7:
-        other = FORMATS[chance.choice(list(FORMATS))]
-        start = chance.randrange(len(other))
-        content[at : at + length] = other[start : start + 200]
-    elif chance.random() < 0.3:
+    size, other = chance.choice((1, 2, 4, 8)), FORMATS[chance.choice(list(FORMATS))]
+    start = chance.randrange(len(other))
+    number = chance.choice(_NUMBERS) % 256**size
+    piece = chance.choice(
+        (
+            *(b"", chance.randbytes(length), chance.choice(_TOKENS), other[start : start + 200]),
+            bytes(content[at : at + length]) * chance.choice((1, 2, 50)),
+            number.to_bytes(size, chance.choice(("little", "big"))),
+        )
+    )
+    content[at : at + chance.choice((0, length, len(piece)))] = piece
+    if chance.random() < 0.03:
         del content[at:]

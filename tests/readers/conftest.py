@@ -32,8 +32,3 @@ def found() -> Callable[[Parsed, str], object]:
         return finding
 
     return found
-
-
-@pytest.fixture
-def codes() -> Callable[[Parsed], set[str]]:
-    return lambda parsed: {finding.code for finding in parsed.findings}

@@ -33,9 +33,9 @@ def sources(files: Files) -> list[Source]:
     ]
 
 
-def zipped(members: Mapping[str, bytes]) -> bytes:
+def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return packed.getvalue()

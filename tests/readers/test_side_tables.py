@@ -1,33 +1,19 @@
 """Labels of several people, and latencies, from files of their own: which columns and cells say
 what, and what names its line."""
 
-from collections.abc import Callable
+from functools import partial
 
-import pandas as pd
-
-from rankdash.errors import DataError
 from rankdash.readers import Source
 from rankdash.readers.parse.limits import ReadLimits
 from rankdash.readers.rated import read_rated
 from rankdash.readers.timings import read_timings
-from tests.approved import table
-
-
-def told(read: Callable[[], tuple[pd.DataFrame, object] | None]) -> str:
-    try:
-        found = read()
-    except DataError as error:
-        return f"refused: {error}\n"
-    if found is None:
-        return "a file of another kind\n"
-    rows = [list(found[0].columns), *found[0].to_numpy().tolist()]
-    return "".join(f"{' | '.join(map(str, row))}\n" for row in rows)
+from tests.results import results
 
 
 def test_labels_of_several_people_say_who_and_when(approved):
-    def rated(head: str, *rows: str, limits: ReadLimits | None = None, rater: str = "") -> str:
+    def rated(head: str, *rows: str, limits: ReadLimits | None = None, rater: str = ""):
         source = Source("labels.csv", "".join(f"{row}\n" for row in (head, *rows)).encode())
-        return told(lambda: read_rated(source, rater=rater, limits=limits))
+        return partial(read_rated, source, rater=rater, limits=limits)
 
     head, cells = "query_id,doc_id,label,rater", {"query_id": "q1", "label": "1", "rater": "Ann"}
     two = (head, "q1,d1,1,Ann", "q1,d2,1,Ann")
@@ -74,13 +60,12 @@ def test_labels_of_several_people_say_who_and_when(approved):
         "as many rows as allowed": rated(*two, limits=ReadLimits(rows=2)),
         "and one more": rated(*two, limits=ReadLimits(rows=1)),
     }  # fmt: skip
-    approved("readers/rated.en", table(cases))
+    approved("readers/rated.en", results(cases, lambda found: found and found[0]))
 
 
 def test_latencies_are_those_of_queries_that_are_done(approved):
-    def timings(text: str, *column: str, limits: ReadLimits | None = None) -> str:
-        source = Source("times.csv", text.encode())
-        return told(lambda: read_timings(source, *column, limits=limits))
+    def timings(text: str, *column: str, limits: ReadLimits | None = None):
+        return partial(read_timings, Source("times.csv", text.encode()), *column, limits=limits)
 
     full = "query_id,state,reason,latency_ms\nq1,done,,12.5\nq2,failed,no answer,\nq3,skipped,,\n"
     cases = {
@@ -102,4 +87,4 @@ def test_latencies_are_those_of_queries_that_are_done(approved):
         "as many rows as allowed": timings(full, limits=ReadLimits(rows=3)),
         "and one more": timings(full, limits=ReadLimits(rows=2)),
     }
-    approved("readers/timings.en", table(cases))
+    approved("readers/timings.en", results(cases, lambda found: found and found[0]))

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tests.readers import samples
-from tests.readers.reading import shown
+from tests.readers.reading import shown, zipped
 
 HEAD = ("query", "document", "label")
 ROWS = [("how to", "text a", 1), ("how to", "text b", 0), ("what is", "text a", 1)]
@@ -23,15 +23,11 @@ def workbook(*rows, hidden=()) -> bytes:
 
 def with_saved(data: bytes, cell: str, kind: str, value: str) -> bytes:
     """The workbook with the value that a spreadsheet program saves beside the formula."""
-    source, written = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
-    with zipfile.ZipFile(written, "w") as copy:
-        for name in source.namelist():
-            content = source.read(name).decode()
-            saved = rf'<c r="{cell}"{kind}>\1<v>{value}</v></c>'
-            copy.writestr(
-                name, re.sub(rf'<c r="{cell}"[^>]*>(<f>.*?</f>)<v.*?</c>', saved, content)
-            )
-    return written.getvalue()
+    with zipfile.ZipFile(io.BytesIO(data)) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    saved = rf'<c r="{cell}"{kind}>\1<v>{value}</v></c>'.encode()
+    formula = rf'<c r="{cell}"[^>]*>(<f>.*?</f>)<v.*?</c>'.encode()
+    return zipped({name: re.sub(formula, saved, part) for name, part in parts.items()})
 
 
 def separated(*rows) -> str:

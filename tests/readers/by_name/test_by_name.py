@@ -11,7 +11,6 @@ import re
 import socket
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +18,6 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-import rankdash as rd
 from rankdash import allowed
 from rankdash.cli import main
 from rankdash.errors import DataError, LimitError
@@ -32,6 +30,7 @@ from rankdash.readers.by_name.start import is_name
 from rankdash.readers.parse.limits import ReadLimits
 from tests.approved import masked, table
 from tests.loopback import HUB_REVISION, hub, silent_server
+from tests.readers.reading import zipped
 from tests.readers.samples import lines, parquet
 from tests.sets import ROOT
 
@@ -209,19 +208,14 @@ def test_one_split_is_fetched_or_the_one_that_the_name_says(monkeypatch):
     assert sorted(named.dataset.queries["text"]) == ["train 0", "train 1"]
 
 
-def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
+def test_a_hub_that_never_answers_what_takes_too_long_nobody_waits_for_is_ended(monkeypatch):
+    def gone() -> None:
+        raise KeyboardInterrupt
+
     monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
     with silent_server() as address:
         monkeypatch.setenv("HF_ENDPOINT", address)
         assert address in str(refused("hf:me/it"))
-
-
-def test_what_takes_too_long_is_ended_and_what_nobody_waits_for_too(monkeypatch):
-    def gone() -> None:
-        raise KeyboardInterrupt
-
-    with silent_server() as address:
-        monkeypatch.setenv("HF_ENDPOINT", address)
         late = refused("hf:me/it", seconds=0.5).message
         assert late == "hf:me/it did not arrive in time (1 min)."
         with pytest.raises(KeyboardInterrupt):
@@ -235,31 +229,30 @@ def test_a_file_that_is_called_like_a_name_is_a_file(tmp_path, monkeypatch):
     assert len(sources_at(["hf:a"])) == 1
 
 
-def beir_zip(home: Path) -> None:
-    """What ir_datasets would download for beir/scifact."""
-    file = home / "beir" / "scifact" / "source.zip"
-    file.parent.mkdir(parents=True)
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("scifact/corpus.jsonl", lines([{**row, "metadata": {}} for row in CORPUS]))
-        archive.writestr(
-            "scifact/queries.jsonl", lines([{**row, "metadata": {}} for row in QUERIES])
-        )
-        archive.writestr("scifact/qrels/test.tsv", LABELS["test.tsv"])
-
-
-def test_a_data_set_of_ir_datasets_is_read(tmp_path, capsys):
+def test_a_data_set_of_ir_datasets_is_read_by_a_process_that_imports_none_of_it(
+    tmp_path, monkeypatch
+):
     pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
-    beir_zip(tmp_path / "irds")
-
-    with pytest.warns(UserWarning, match="BM25 retrieved up to 6 of all 6 documents"):
-        data = rd.read("ir_datasets:beir/scifact/test")
-
-    assert data.name == "beir scifact test"
-    assert sorted(data.qrels["doc_id"]) == ["d1", "d2"] and len(data.documents) == 6
-    documents = data.documents.set_index("doc_id")
-    assert documents.loc["d1", "title"] == "T1" and documents.loc["d1", "text"] == "text 1"
-    assert main(["check", "ir_datasets:beir/scifact/test"]) == 0
-    assert "Loaded by its name from ir_datasets: beir/scifact/test." in capsys.readouterr().out
+    monkeypatch.setattr(subprocess, "Popen", POPEN)
+    # What ir_datasets would download.
+    folder = tmp_path / "irds" / "beir" / "scifact"
+    folder.mkdir(parents=True)
+    texts = {"corpus": CORPUS, "queries": QUERIES}
+    members = {
+        f"scifact/{name}.jsonl": lines([{**row, "metadata": {}} for row in rows])
+        for name, rows in texts.items()
+    }
+    (folder / "source.zip").write_bytes(
+        zipped({**members, "scifact/qrels/test.tsv": LABELS["test.tsv"]})
+    )
+    program = (
+        "import sys, rankdash as rd; data = rd.read('ir_datasets:beir/scifact/test');"
+        "print(data.name, sorted(data.qrels['doc_id']), data.documents.loc[1].tolist(),"
+        " [n for n in ('torch', 'ir_datasets', 'huggingface_hub') if n in sys.modules])"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "beir scifact test ['d1', 'd2'] ['d1', 'T1', 'text 1'] []\n"
 
 
 def test_what_ir_datasets_cannot_open_is_explained(monkeypatch, approved):
@@ -338,25 +331,6 @@ def test_a_package_that_is_missing_is_named_with_how_to_get_it(
     assert f"needs the package {package}" in said and f"pip install {package}" in said
 
 
-def test_the_process_that_asks_imports_none_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(subprocess, "Popen", POPEN)
-    pytest.importorskip("ir_datasets", reason="the extra ir_datasets is not installed")
-    beir_zip(tmp_path / "irds")
-    program = (
-        "import sys, rankdash as rd; rd.read('ir_datasets:beir/scifact/test');"
-        "print([n for n in ('torch', 'ir_datasets', 'huggingface_hub') if n in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=dict(os.environ),
-    )
-    assert done.stdout.strip() == "[]"
-
-
 def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 5)
     # Ids that are numbers are found too.
@@ -390,7 +364,7 @@ def fetched(folder: Path, contents: dict[str, bytes]) -> list[Fetched]:
         # The shards of one table count together.
         (5, [3, 3], True, [2, 1]),
         (6, [3, 3], True, [3, 3]),
-        # A shard of which nothing is wanted is left out.
+        # A shard is left out if nothing of it is wanted.
         (5, [5, 1], True, [3]),
         # Nothing says what is wanted.
         (5, [6], False, [6]),

@@ -49,13 +49,6 @@ def test_a_folder_and_a_zip_are_read_as_files_dropped_together(tmp_path, zipped,
         assert len(parsed.formats) == 3
 
 
-def test_one_file_is_a_source_of_its_own_name(tmp_path):
-    (tmp_path / "labels.txt").write_text("1 0 d1 1\n")
-    (source,) = sources_from_path(tmp_path / "labels.txt")
-    assert (source.name, source.origin) == ("labels.txt", "")
-    assert read([source]).name == "labels"
-
-
 def test_files_are_joined_by_their_ids(approved):
     untitled = "\n".join(
         json.dumps({"_id": row["_id"], "text": row["text"]})
@@ -97,7 +90,6 @@ def test_files_are_joined_by_their_ids(approved):
         "rows and a run": {
             "rows.csv": TEXT_ROWS + "1,gift,d1,Bring it,2\n1,gift,d2,Open,0\n", "run.trec": RUN
         },
-        "without labels and rankings no query is idle": TEXTS,
         "an id is made of each text": {
             "a": "query,document,label\nred,x,1\nblue,y,0\nred,y,1\n",
             "b": "query,document,label\ngreen,x,1\nblue,z,1\n",
@@ -187,20 +179,15 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
             "qrels": "q1 0 d1 1\nq1 0 d2 1\nq1 0 d1 1\nq1 0 d2 0\nq1 0 d1 1\n",
             "run.trec": RANKING,
         },
-        "a repeat changes no other pair": {"a": "q 0 a 1\nq 0 b 1\nq 0 c 1\nr 0 a 0\nq 0 a 1\n"},
         "an id with three texts": {
             "x": "query_id,query,document,label\n1,red,a b,1\n1,blue,b c,0\n1,green,c d,0\n"
         },
         "an id with another text below it, and three rows again": {
             **BEIR, "corpus.jsonl": CORPUS + again + CORPUS
         },
-        "an id with another text in another file": {**BEIR, "more_corpus.jsonl": again},
         "ids with another text elsewhere are told, five of them by name": {
             "a": "query_id,query\n" + "".join(f"q{n},x\n" for n in range(7)),
             "b": "query_id,query\n" + "".join(f"q{n},y\n" for n in range(7)),
-        },
-        "the same text elsewhere, and none": {
-            "a": "query_id,query\nq,x\n", "b": "query_id,query\nq,x\n", "c": "q 0 d 1\n"
         },
         "an id of the other kind": {
             "a": "query_id,query\n1,x\n", "b": "doc_id,document\n1,y\n", "c": "1 0 1 1\n"
@@ -239,7 +226,6 @@ def test_what_files_say_twice_is_settled_by_a_rule_and_told(approved):
         "rows with texts are no splits": {
             "test.csv": TEXT_ROWS + "1,a,d1,one,1\n", "train.csv": TEXT_ROWS + "2,b,d2,two,1\n"
         },
-        "other files of labels are joined": {**BEIR, "more.tsv": OTHER_SPLIT},
         "whole scores of a split are labels also beside labels": {
             "surely": LABELS, "qrels/test.tsv": scored
         },
@@ -298,8 +284,6 @@ def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
             for chosen in ("system_b", "bm25_title")
         },
         "four names that say nothing": runs("system_a system_b system_c system_d"),
-        "two names that say the same": runs("bm25 bm25_title"),
-        "a name that says it": runs("bm25 dense"),
         "a name that says that it is not": runs("dense dense_reranked"),
         "scores beside the rows have no name": (
             {"rows.csv": "query_id,doc_id,label,bm25_score\nq1,d1,1,2\nq1,d2,0,1\n"},
