@@ -4,6 +4,7 @@ be seen, exported elsewhere and deleted; what is written is refused, and nothing
 import errno
 import io
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,6 +18,7 @@ from rankdash.errors import StoreError
 from rankdash.store import Workspace, database, folders
 from rankdash.store.failures import first_sentence, in_words, is_damage
 from rankdash.store.folders import DATABASE
+from tests.approved import masked, table
 from tests.full_disk import room_for
 from tests.store.builders import parquet_files
 
@@ -40,44 +42,47 @@ except StoreError as error:
 """
 
 
-@pytest.mark.parametrize(
-    ("said", "numbers"),
-    [
-        ("no room left", (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
-        ("cannot be written", (errno.EACCES, errno.EPERM, errno.EROFS)),
-        ("is missing", (errno.ENOENT,)),
-        ("needs a folder", (errno.EEXIST, errno.ENOTDIR)),
-        ("is damaged", (errno.EIO,)),
-    ],
+SYSTEM = (
+    *(
+        "ENOSPC",
+        "EDQUOT",
+        "EFBIG",
+        "EACCES",
+        "EPERM",
+        "EROFS",
+        "ENOENT",
+        "EEXIST",
+        "ENOTDIR",
+        "EIO",
+    ),
 )
-def test_what_the_disk_says_names_the_file_that_it_is_about(said, numbers):
-    for number in numbers:
-        for named, file in ((("part",), "part"), ((), "whole")):
-            with pytest.raises(StoreError, match=said) as caught, in_words(Path("whole")):
-                raise OSError(number, "so it is", *named)
-            assert caught.value.params["file"] == file
+SQLITE = (
+    *("FULL", "READONLY", "READONLY_DIRECTORY", "PERM", "CANTOPEN", "IOERR", "IOERR_READ", "BUSY"),
+    *("BUSY_SNAPSHOT", "LOCKED", "CORRUPT", "CORRUPT_INDEX", "NOTADB", "ERROR"),
+)
 
 
-@pytest.mark.parametrize(
-    ("said", "codes"),
-    [
-        ("no room left", ("FULL",)),
-        ("cannot be written", ("READONLY", "READONLY_DIRECTORY", "PERM", "CANTOPEN")),
-        ("on this disk", ("IOERR", "IOERR_READ")),
-        ("in use by another program", ("BUSY", "BUSY_SNAPSHOT", "LOCKED")),
-        ("is damaged", ("CORRUPT", "CORRUPT_INDEX", "NOTADB", "ERROR")),
-    ],
-)
-def test_what_sqlite_says_is_told_by_the_family_of_its_code(tmp_path, said, codes):
-    for code in codes:
-        error = sqlite3.OperationalError("so it is")
-        error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
-        with pytest.raises(StoreError, match=said), in_words(tmp_path):
+def test_what_the_disk_and_sqlite_say_is_said_in_words(tmp_path, approved):
+    def words(error, file):
+        with pytest.raises(StoreError) as caught, in_words(file):
             raise error
-        assert is_damage(error) is code.startswith(("CORRUPT", "NOTADB", "ERROR"))
+        return str(caught.value)
+
+    said = {}
+    for name in SYSTEM:
+        number = getattr(errno, name)
+        of_part = words(OSError(number, "so it is", "part"), Path("whole"))
+        said[name] = words(OSError(number, "so it is"), Path("whole"))
+        # What the disk names is what it is about.
+        assert of_part == said[name].replace("whole", "part")
+    for name in SQLITE:
+        error = sqlite3.OperationalError("so it is")
+        error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
+        said[f"SQLite: {name}"] = f"{words(error, tmp_path)} Damage: {is_damage(error)}"
     error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-    with pytest.raises(StoreError, match="is missing"), in_words(tmp_path / "gone"):
-        raise error
+    said["SQLite: CANTOPEN, and the file is gone"] = words(error, tmp_path / "gone")
+    text = masked(table(said), free=r"[\d.,]+(?= MB)", folder=re.escape(str(tmp_path)))
+    approved("store/failures", text)
 
 
 def test_of_what_a_library_says_the_first_line_is_told():
