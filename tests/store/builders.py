@@ -34,7 +34,6 @@ root = Path(sys.argv[1])
 workspace = Workspace.open(root)
 """
 """What the code of another process begins with; its first argument is the folder."""
-KILLED = -9
 OLD = Path(__file__).with_name("old") / "workspace.zip"
 """A workspace of a version before folders had records, made by commit c86af1b."""
 

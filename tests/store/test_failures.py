@@ -43,18 +43,8 @@ except StoreError as error:
 
 
 SYSTEM = (
-    *(
-        "ENOSPC",
-        "EDQUOT",
-        "EFBIG",
-        "EACCES",
-        "EPERM",
-        "EROFS",
-        "ENOENT",
-        "EEXIST",
-        "ENOTDIR",
-        "EIO",
-    ),
+    *("ENOSPC", "EDQUOT", "EFBIG", "EACCES", "EPERM", "EROFS", "ENOENT", "EEXIST", "ENOTDIR"),
+    "EIO",
 )
 SQLITE = (
     *("FULL", "READONLY", "READONLY_DIRECTORY", "PERM", "CANTOPEN", "IOERR", "IOERR_READ", "BUSY"),

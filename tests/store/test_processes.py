@@ -7,17 +7,8 @@ import pytest
 from rankdash.store import Workspace, folders, records
 from rankdash.store.folders import RECORD, UNFINISHED
 from rankdash.store.jobs.job_batches import write_part
-from tests.store.builders import HEAD, KILLED, folders_of, make_old, submit
+from tests.store.builders import HEAD, folders_of, make_old, submit
 
-# A second argument: the folder that is written to.
-COPY = f"""{HEAD}
-from rankdash.store import tables
-dataset, target = workspace.dataset(workspace.datasets()[0].id), Workspace.open(Path(sys.argv[2]))
-"""
-DIE_BEFORE_THE_ROW = f"""{COPY}
-tables.write_ranking = lambda *args: os.kill(os.getpid(), 9)
-target.save_dataset(dataset)
-"""
 WRITE_OR_READ = f"""{HEAD}
 from dataclasses import replace
 me = sys.argv[2]
@@ -43,29 +34,6 @@ def test_readers_and_writers_do_not_disturb_each_other(workspace, stored, all_pa
     assert (workspace.setting("1"), workspace.setting("2")) == ("9", "9")
     for row in workspace.runs():
         assert len(workspace.run(row.id).ranking) == 4
-
-
-@pytest.mark.thorough
-def test_a_save_cut_short_is_never_listed_and_is_swept(
-    workspace, stored, make_dataset, tmp_path, python
-):
-    target = Workspace.open(tmp_path / "target")
-    other = target.save_dataset(make_dataset("other", salt="!"))
-    (kept,) = folders_of(target.root, "datasets")
-    assert python(DIE_BEFORE_THE_ROW, workspace.root, target.root).wait() == KILLED
-    assert [row.id for row in target.datasets()] == [other]
-    (litter,) = {*folders_of(target.root, "datasets")} - {kept}
-    # It could be a save in progress, so it stays for now.
-    assert Workspace.open(target.root).trouble is None
-    assert {*folders_of(target.root, "datasets")} == {kept, litter}
-    make_old(litter)
-    Workspace.open(target.root)
-    assert folders_of(target.root, "datasets") == [kept]
-    target.save_dataset(stored)
-    assert target.dataset(stored.id) == stored
-
-
-# What a kill leaves that needs none, as nothing is done where one fails.
 
 
 def test_a_delete_cut_short_is_finished_by_the_next_start(

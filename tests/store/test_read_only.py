@@ -2,13 +2,12 @@
 
 import io
 import os
-import shutil
 
 import pytest
 
 from rankdash import sharing
 from rankdash.errors import StoreError
-from rankdash.store import Workspace, folders, migrations
+from rankdash.store import Workspace, migrations
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.job_batches import write_part
 from rankdash.store.jobs.leases import Owner
@@ -19,7 +18,7 @@ from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from tests.store.builders import HEAD, KILLED, content_of, everything, submit, submit_judge
+from tests.store.builders import content_of, everything, submit, submit_judge
 
 QUESTION = Asked("run-1", "7", "1", "term")
 
@@ -123,46 +122,3 @@ def test_a_disk_that_is_mounted_for_reading_is_told_by_the_system(workspace, sto
     assert [row.name for row in opened.runs()] == ["a run"]
     with pytest.raises(StoreError, match="reading only"):
         opened.rename_run("run-1", "x")
-
-
-def lock(root, open_=False):
-    for place in (*root.rglob("*"), root):
-        place.chmod(0o755 if open_ else 0o555 if place.is_dir() else 0o444)
-
-
-LEFT_WITH_A_LOG = f"""{HEAD}
-import sqlite3
-hold = sqlite3.connect(workspace.database.file)
-hold.execute("SELECT * FROM datasets").fetchone()
-workspace.rename_run("run-1", "in the log")
-os.kill(os.getpid(), 9)
-"""
-AS_MOUNTED_FOR_READING = """
-import os, sys
-from pathlib import Path
-from rankdash.store import Workspace, folders
-if os.getuid() == 0:
-    os.setuid(65534)
-folders.on_read_only_disk = lambda root: True
-workspace = Workspace.open(Path(sys.argv[1]))
-print(workspace.read_only, workspace.trouble, workspace.runs()[0].name)
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("beside", ["log and index", "log alone"])
-def test_a_log_that_was_left_on_a_disk_for_reading_is_read(
-    workspace, stored, python, open_folder, beside
-):
-    root = shutil.copytree(workspace.root, open_folder / "home")
-    assert python(LEFT_WITH_A_LOG, root).wait() == KILLED
-    log, index = (root / f"{folders.DATABASE}{end}" for end in ("-wal", "-shm"))
-    assert log.stat().st_size
-    if beside == "log alone":
-        index.unlink()
-    lock(root)
-    try:
-        said, errors = python(AS_MOUNTED_FOR_READING, root).communicate()
-    finally:
-        lock(root, open_=True)
-    assert said == "True None in the log\n", errors

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from rankdash.store import Workspace, folders, trash
+from rankdash.store import Workspace, trash
 from rankdash.store.folders import DATABASE
 from tests.store.builders import HEAD, flip
 
@@ -111,17 +111,39 @@ def test_a_log_is_named_if_it_was_truncated_and_not_if_it_has_half_a_change_more
     assert (again.trouble, again.setting("newest")) == (None, "19")
 
 
-@pytest.mark.parametrize("beside", ["log and index", "log alone"])
-@pytest.mark.parametrize("disk", ["for writing", "for reading"])
-def test_a_whole_log_is_read_with_and_without_its_index(left_over, monkeypatch, beside, disk):
-    index = left_over.with_name(f"{DATABASE}-shm")
-    assert index.exists() and left_over.stat().st_size
-    if beside == "log alone":
-        index.unlink()
-    monkeypatch.setattr(folders, "on_read_only_disk", lambda _root: disk == "for reading")
+@pytest.mark.parametrize("index", [True, False])
+def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
+    assert left_over.stat().st_size
+    if not index:
+        left_over.with_name(f"{DATABASE}-shm").unlink()
     again = Workspace.open(left_over.parent)
-    assert (again.trouble, again.read_only) == (None, disk == "for reading")
-    assert again.setting("newest") == "19"
+    assert (again.trouble, again.setting("newest")) == (None, "19")
+
+
+AS_MOUNTED_FOR_READING = """
+import os, sys
+from pathlib import Path
+from rankdash.store import Workspace, folders
+if os.getuid() == 0:
+    os.setuid(65534)
+folders.on_read_only_disk = lambda root: True
+workspace = Workspace.open(Path(sys.argv[1]))
+print(workspace.read_only, workspace.trouble, workspace.setting("newest"))
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("index", [True, False])
+def test_a_log_that_was_left_on_a_disk_for_reading_is_read(left_over, python, open_folder, index):
+    root = shutil.copytree(left_over.parent, open_folder / "home")
+    if not index:
+        (root / f"{DATABASE}-shm").unlink()
+    for place in (*root.rglob("*"), root):
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    said, errors = python(AS_MOUNTED_FOR_READING, root).communicate()
+    for place in (root, *root.rglob("*")):
+        place.chmod(0o755)
+    assert said == "True None 19\n", errors
 
 
 @pytest.mark.thorough

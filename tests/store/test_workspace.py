@@ -42,30 +42,25 @@ def same_ranking(left, right):
 # Data sets and runs.
 
 
-@pytest.mark.parametrize("ties", ["stable", "trec"])
-def test_a_dataset_comes_back_as_it_was(workspace, make_dataset, ties):
-    dataset = make_dataset(ties=ties)
-    workspace.save_dataset(dataset)
-    loaded = Workspace.open(workspace.root).dataset(dataset.id)
-    assert (loaded.id, loaded.name, loaded.first_stage) == (dataset.id, dataset.name, "bm25")
-    for name in ("queries", "documents", "qrels"):
-        pd.testing.assert_frame_equal(getattr(loaded, name), getattr(dataset, name))
-    assert same_ranking(loaded.candidates, dataset.candidates)
-    for name in ("query_id", "doc_id"):
-        assert loaded.labels[name].codes.tolist() == dataset.labels[name].codes.tolist()
-        assert loaded.labels[name].texts.equals(dataset.labels[name].texts)
-
-
-def test_a_dataset_without_any_text_comes_back(workspace):
-    dataset = Dataset(
+def test_a_dataset_comes_back_as_it_was(workspace, make_dataset):
+    bare = Dataset(
         "bare",
         pd.DataFrame({"query_id": ["1"], "text": [None]}),
         pd.DataFrame({"doc_id": ["2"], "title": [""], "text": [None]}),
         pd.DataFrame({"query_id": ["1"], "doc_id": ["2"], "label": [1]}),
         Ranking.from_columns([], [], []),
     )
-    workspace.save_dataset(dataset)
-    assert workspace.dataset(dataset.id) == dataset
+    for dataset in (make_dataset(), make_dataset(salt="trec", ties="trec"), bare):
+        workspace.save_dataset(dataset)
+        loaded = Workspace.open(workspace.root).dataset(dataset.id)
+        assert loaded == dataset
+        assert (loaded.name, loaded.first_stage) == (dataset.name, dataset.first_stage)
+        for name in ("queries", "documents", "qrels"):
+            pd.testing.assert_frame_equal(getattr(loaded, name), getattr(dataset, name))
+        assert same_ranking(loaded.candidates, dataset.candidates)
+        for name in ("query_id", "doc_id"):
+            assert loaded.labels[name].codes.tolist() == dataset.labels[name].codes.tolist()
+            assert loaded.labels[name].texts.equals(dataset.labels[name].texts)
 
 
 def test_a_run_comes_back_as_it_was(workspace, stored, make_run):
