@@ -31,9 +31,10 @@ from rankdash.value.payoff import Gain, MeasuredChange, outcome
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import opened_at
+from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text, tag_free
 from tests.ui.sessions import page as page_of
-from tests.ui.sessions import part, press, said
+from tests.ui.sessions import part, said
 
 OF_TEST = {"source": "a test", "as_of": "2026-11-21"}
 FLAT = {"key": "flat", "provider": "Flat", "unit": "search", "amount": 1.0, **OF_TEST}
@@ -326,201 +327,111 @@ def test_prices_with_hostile_names_stay_text(own):
     assert not any("](http" in each.value for each in (*app.markdown, *app.caption))
 
 
-def test_overview_says_what_it_costs_and_judges_it_by_the_targets(own):
-    workspace, of = own
-    save(workspace, FLAT)
-    _drawn, chosen = drawing(of=of, base="first-stage")
-    app = page_of("overview", chosen=chosen, state={"overview.targets": True})
-    assert "$1.00 tokens estimated" in page_text(app)
-    # Two documents of few tokens at $1 for 1,000 searches are dear by the token.
-    assert re.search(r"cost of a million tokens.*▼ missed", page_text(app))
-    limit = next(each for each in app.number_input if each.label == "cost of a million tokens")
-    limit.set_value(1_000_000.0)
-    app.button(key="targets.save").click().run()
-    assert not app.exception
-    assert re.search(r"cost of a million tokens.*✓ met", page_text(app))
-
-
 # What is clicked.
 
-
-@pytest.fixture
-def page(own):
-    """The calculator on a data set of its own."""
-
-    def opened(**changed):
-        save(own[0], FLAT, EURO)
-        _drawn, chosen = drawing(of=own[1], **changed)
-
-        def drawn():
-            cost_view.draw(view.study("cost"), "better")
-
-        return part(drawn, chosen=chosen)
-
-    return opened
-
-
-def choices(app):
-    found = app.session_state["address.choices"]
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
-
-
-def headline(app):
-    return next(
-        each.value.replace("\\", "") for each in app.markdown if each.value.startswith("**")
-    )
-
-
-def test_a_slider_changes_the_answer_and_is_not_put_back_by_it(page):
-    """What the server sends takes back the presses that a person has made since."""
-    app = page(elasticity="0.25")
-    assert app.slider(key="cost.elasticity").value == 0.25
-    app.slider(key="cost.elasticity").set_value(0.75).run()
-    assert not app.slider(key="cost.elasticity").proto.set_value
-    before = headline(app)
-    app.select_slider(key="cost.value_per_search").set_value(0.001).run()
-    assert headline(app) != before and choices(app)["value_per_search"] == "0.001"
-    assert not app.select_slider(key="cost.value_per_search").proto.set_value
-    assert app.slider(key="cost.elasticity").value == 0.75
-    app.selectbox(key="address.per").set_value("year").run()
-    assert "costs $36,500" in headline(app) and choices(app)["per"] == "year"
-    press(app, "Restore the defaults")
-    assert app.slider(key="cost.elasticity").value == 1.0
-    # A filter of the page Queries is no assumption.
-    assert page(share="0.5").slider(key="cost.traffic_share").value == 1.0
-
-
-def test_a_number_beyond_a_slider_moves_its_end_and_back(page):
-    app = page(elasticity="7")
-    (slider,) = [each for each in app.slider if "Value gained for each" in each.label]
-    assert slider.value == 7 and slider.max == 7
-    slider.set_value(0.5).run()
-    assert app.slider(key="cost.elasticity").value == 0.5
-    assert app.slider(key="cost.elasticity").max < 7
-
-
-def test_exact_values_are_typed_and_one_out_of_range_is_said(page):
-    app = page()
-    app.number_input(key="cost.exact.passages.0.0").set_value(7.0)
-    press(app, "Apply")
-    assert choices(app)["passages"] == "7" and "searches_per_day" not in choices(app)
-    app.number_input(key="cost.exact.traffic_share.1.0").set_value(1.5)
-    press(app, "Apply")
-    assert app.error and "traffic_share" not in choices(app)
-
-
-def test_examples_stand_in_until_they_are_removed(page):
-    app = press(page(price="", value_per_search=""), "Use example values")
-    assert choices(app)["example"] == "yes" and headline(app).startswith("**Example values.**")
-    press(app, "Remove the example values")
-    assert "example" not in choices(app) and "Example" not in headline(app)
-
-
-def test_scenarios_are_saved_used_and_deleted(page, own, monkeypatch):
-    asked = []
-    monkeypatch.setattr(cost_scenarios.dialogs, "delete", lambda *given: asked.append(given))
-    workspace, _of = own
-    app = page(part="scenarios", elasticity="0.25")
-
-    def save_as(name):
-        next(each for each in app.text_input if "Save these" in each.label).set_value(name)
-        press(app, "Save")
-        return json.loads(workspace.setting("scenarios") or "{}")
-
-    assert save_as(" ") == {} and "A scenario needs a name." in said(app)
-    assert save_as("careful")["careful"]["elasticity"] == 0.25
-    [scenarios] = [str(each.value) for each in app.get("html") if "pessimistic" in str(each.value)]
-    rows = re.findall(r"<tr><td class=''><span>([^<]+)</span>", scenarios)
-    assert rows == ["pessimistic", "as set now (expected)", "optimistic", "careful"]
-    press(app, "Restore the defaults")
-    press(app, "Use it")
-    assert app.slider(key="cost.elasticity").value == 0.25
-    press(app, "Delete")
-    [(_title, sentences, delete)] = asked
-    assert sentences == ["careful will be deleted permanently."]
-    delete()
-    assert json.loads(workspace.setting("scenarios")) == {}
-    # There is room for so many, and for another of a name that is there.
-    every = {f"s{place}": Assumptions() for place in range(MOST_SCENARIOS)}
-    workspace.set_setting("scenarios", write_scenarios(every))
-    app.run()
-    assert len(save_as("new")) == MOST_SCENARIOS and "are saved already" in said(app)
-    assert save_as("s0")["s0"]["elasticity"] == 0.25 and "are saved already" not in said(app)
-
-
-def test_the_price_of_a_system_is_of_the_list_or_typed(own, monkeypatch):
-    workspace, of = own
-    save(workspace, FLAT, MACHINE)
-    for keys, thousand, chosen, typed in (
-        ([], [], "", None), (["better=flat"], [], "flat", None), (["better=gone"], [], "", None),
-        (["other=flat"], [], "", None), ([], ["better=4"], "", 4.0), ([], ["better=0"], "", 0.0),
-    ):  # fmt: skip
-        drawn, address_of = drawing(choose_price, of=of, price=keys, thousand=thousand)
-        app = part(drawn, chosen=address_of)
-        assert app.selectbox(key="cost.price.better").value == chosen
-        assert app.number_input(key="cost.thousand.better.USD").value == typed
-    # A price of the list takes the place of a typed one.
-    drawn, address_of = drawing(choose_price, of=of, price="b=flat", thousand=["better=4", "b=5"])
-    app = part(drawn, chosen=address_of)
-    app.selectbox(key="cost.price.better").set_value("own").run()
-    assert (choices(app)["price"], choices(app)["thousand"]) == (["b=flat", "better=own"], "b=5")
-    app.selectbox(key="cost.price.better").set_value("").run()
-    assert choices(app)["price"] == "b=flat"
-    app.number_input(key="cost.thousand.better.USD").set_value(7.0).run()
-    assert choices(app)["thousand"] == ["b=5", "better=7"]
+PRICES = {"flat": FLAT, "euro": EURO, "second": EURO | {"key": "second"}, "machine": MACHINE}
 
 
 def choose_price(study, _options, choice, _assumed):
     cost_inputs.choose_price(study, choice.system, scenario.listed_prices())
 
 
-EUR = {"currency": "EUR"}
+def calculator():
+    cost_view.draw(view.study("cost"), "better")
 
 
-@pytest.mark.parametrize(
-    ("given", "steps", "chosen", "rates", "fields"),
-    [
-        ({}, {}, {}, {}, ["rate.EUR.USD"]),
-        # No amount changes its currency without a rate.
-        ({}, {"currency": "EUR"}, {"into": "EUR"}, {}, ["anew.EUR", "rate.USD.EUR"]),
-        ({}, {"currency": "EUR", "rate.USD.EUR": 0.0}, {"into": "EUR"}, {}, None),
-        ({}, {"currency": "EUR", "rate.USD.EUR": 0.5},
-         EUR | {"value_per_search": "1", "thousand": "any=2", "setup_cost": "50"}, {"USD": 0.5},
-         ["rate.USD.EUR"]),
-        # Back in the first currency they are what they were.
-        ({}, {"currency": "EUR", "rate.USD.EUR": 0.5, "back": "USD"}, {}, {"EUR": 2.0}, None),
-        ({}, {"currency": "GBP", "back": "USD"}, {}, {}, ["rate.EUR.USD"]),
-        ({}, {"currency": "GBP", "anew.GBP": 3.0},
-         {"currency": "GBP", "value_per_search": "3", "thousand": None, "setup_cost": None}, {},
-         ["rate.EUR.GBP", "rate.USD.GBP"]),
-        ({}, {"currency": "GBP", "anew.GBP": 0.0},
-         {"currency": "GBP", "value_per_search": "0", "thousand": None, "setup_cost": None}, {},
-         None),
-        # In force already: then it is a rate for prices, and no amount changes.
-        (EUR, {"rate.USD.EUR": 0.5}, EUR, {"USD": 0.5}, None),
-        (EUR, {"rate.USD.EUR": 0.0}, EUR, {}, None),
-        ({"into": "nonsense"}, {}, {"into": "nonsense"}, {}, ["rate.EUR.USD"]),
-    ],
-)  # fmt: skip
-def test_amounts_go_over_into_another_currency(own, given, steps, chosen, rates, fields):
-    typed = {"value_per_search": "2", "thousand": "any=4", "setup_cost": "100"}
-    save(own[0], EURO, EURO | {"key": "second"})
-    app = part(lambda: (cost_currency.choose(scenario.listed_prices().values()), scenario.rates()),
-               chosen=typed | given)  # fmt: skip
-    for key, value in steps.items():
-        if key in ("currency", "back"):
-            app.selectbox(key="cost.currency").set_value(value).run()
-        else:
-            app.number_input(key=f"cost.{key}").set_value(value).run()
-    # The last one is heard before the next drawing.
-    app.run()
-    assert not app.exception
-    found = {name: value for name, value in choices(app).items() if name != "rate"}
-    wanted = {"currency": "USD"} | typed | chosen
-    assert {"currency": "USD"} | found == {k: v for k, v in wanted.items() if v}
-    assert app.session_state["found"][1] == rates
-    if fields is not None:
-        assert sorted(each.key.removeprefix("cost.") for each in app.number_input) == fields
+def currencies():
+    cost_currency.choose(scenario.listed_prices().values())
+    return scenario.rates()
+
+
+class Acts:
+    """What is drawn of the page, for an address such as "price=better=flat"."""
+
+    def __init__(self, workspace, of):
+        self.workspace, self.of, self.app, self.delete = workspace, of, None, None
+
+    def _opened(self, given, draw, **usual):
+        changed = dict(usual)
+        for name, _, value in (each.partition("=") for each in given):
+            changed[name] = [*changed.get(name, []), value] if value else ""
+        drawn, chosen = drawing(choose_price, of=self.of, **changed)
+        self.app = part(draw or drawn, chosen=chosen)
+        return self.app
+
+    def prices(self, *names):
+        save(self.workspace, *(PRICES[each] for each in names))
+
+    def open(self, *given):
+        return self._opened(given, calculator)
+
+    def price(self, *given):
+        return self._opened(given, None)
+
+    def currency(self, *given):
+        typed = {"value_per_search": ["2"], "thousand": ["any=4"], "setup_cost": ["100"]}
+        return self._opened(given, currencies, **typed)
+
+    def before(self):
+        return self._opened(
+            ["value_per_search="], lambda: cost_roi.before_any_run(view.study("cost"))
+        )
+
+    def overview(self):
+        _drawn, chosen = drawing(of=self.of, base="first-stage")
+        self.app = page_of("overview", chosen=chosen, state={"overview.targets": True})
+        return self.app
+
+    def confirm(self):
+        """Answer the question whether to delete."""
+        self.delete()
+
+    def full(self):
+        """As many scenarios as there is room for."""
+        every = {f"s{place}": Assumptions() for place in range(MOST_SCENARIOS)}
+        self.workspace.set_setting("scenarios", write_scenarios(every))
+
+
+@pytest.mark.parametrize("life", lives("cost"))
+def test_a_life_of_the_page(life, approved, own, monkeypatch):
+    acts, workspace = Acts(*own), own[0]
+
+    def delete(_title, sentences, confirmed):
+        acts.delete = confirmed
+        monkeypatch.setattr(acts, "asked", sentences, raising=False)
+
+    monkeypatch.setattr(cost_scenarios.dialogs, "delete", delete)
+    usual = ("data", "system", "vs", "metric", "k")
+
+    def chosen():
+        found = acts.app.session_state["address.choices"] if acts.app else {}
+        return {name: value for name, value in found.items() if name not in usual}
+
+    def kept():
+        found = json.loads(workspace.setting("scenarios") or "{}")
+        return {name: each["elasticity"] for name, each in found.items()}
+
+    def rates():
+        return acts.app and "found" in acts.app.session_state and acts.app.session_state["found"]
+
+    facts = {"chosen": chosen, "scenarios": kept, "asked": lambda: getattr(acts, "asked", "")}
+    if "currency" in life:
+        facts["rates"] = rates
+    every = {name: getattr(acts, name) for name in dir(acts) if name[0] != "_"}
+    approved(life, play(life, every, facts))
+
+
+def test_a_slider_is_not_put_back_by_the_server_and_has_room_for_its_number(own):
+    """What the server sends takes back the presses that a person has made since."""
+    save(own[0], FLAT, EURO)
+    app = Acts(*own).open("elasticity=7")
+    (slider,) = [each for each in app.slider if "Value gained for each" in each.label]
+    assert slider.value == 7 and slider.max == 7
+    slider.set_value(0.5).run()
+    app.select_slider(key="cost.value_per_search").set_value(0.001).run()
+    slider = app.slider(key="cost.elasticity")
+    assert slider.value == 0.5 and slider.max < 7 and not slider.proto.set_value
+    assert not app.select_slider(key="cost.value_per_search").proto.set_value
 
 
 # Before any run.
@@ -551,12 +462,3 @@ def test_the_calculator_before_any_run(sets, approved):
         start = next(at for at, line in enumerate(lines) if "Hit@1 without" in line)
         found[why] = "\n".join([*lines[start:], *map(str, app.session_state["found"].items())])
     approved("pages/cost_before_any_run.en", table(found))
-
-
-def test_a_typed_quality_is_in_the_address(sets):
-    app = part(lambda: cost_roi.before_any_run(view.study("cost")), chosen={"data": sets["bare"]})
-    app.number_input(key="cost.quality_before").set_value(0.5).run()
-    app.number_input(key="cost.quality_after").set_value(0.6).run()
-    app.number_input(key="cost.thousand.any.USD").set_value(2.0).run()
-    assert "20.0000%" in page_text(app)
-    assert {name: choices(app)[name] for name in TYPED} == TYPED

@@ -16,28 +16,18 @@ from rankdash.readers.parse.annotators import words_in
 from rankdash.ui.data import check_view, column_choices, open_by_name, reading_panel, uploads
 from rankdash.ui.state import address
 from tests.approved import table
-from tests.sets import ROOT
+from tests.results import shown
+from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.sessions import button, page, part, press, said
 
-ROWS = "query,document,{names}\n" + "".join(
+ROWS = "query,document,label\n" + "".join(
     f"query {q},text {q} {d},{{{(q + d) % 3}}}\n" for q in range(3) for d in range(3)
 )
-LETOR = "".join(f"{d % 2} qid:{q} 1:0.{d} 2:{9 - d} # doc{d}\n" for q in range(3) for d in range(4))
-
-UNRANKED = "query_id,doc_id,label\n" + "".join(
-    f"{q},d{d},{int(d == q)}\n" for q in range(3) for d in range(3)
-)
 
 
-def rows(labels: tuple[str, str, str], names: str = "label") -> bytes:
-    return ROWS.format(*labels, names=names).encode()
-
-
-@pytest.fixture
-def data(app):
-    app.query_params["lang"] = "en"
-    return app.switch_page(str(ROOT / "pages" / "data.py")).run()
+def rows(labels: tuple[str, str, str]) -> bytes:
+    return ROWS.format(*labels).encode()
 
 
 @pytest.fixture
@@ -77,156 +67,53 @@ def test_the_uploader_names_every_format(panel):
     assert all(name in panel.file_uploader[0].help for name in (*FORMATS, *SHAPES))
 
 
-def test_words_are_asked_for_with_the_scale_filled_in_and_the_answer_counts(panel, workspace):
-    for again in (True, False):
-        drop(panel, "shop.csv", rows(("Exact", "Partial", "Meh")))
-        read(panel)
-        assert "are words. Which grade is each?" in panel.warning[0].value
-        assert {field.label: field.value for field in panel.number_input} == {
-            "Exact (3 rows)": 2, "Partial (3 rows)": 1, "Meh (3 rows)": None,
-        }  # fmt: skip
-        if again:
-            press(panel, "Cancel")
-            assert not panel.warning and panel.file_uploader
-    panel.number_input[2].set_value(0.25)
-    read(panel)
-    assert labels(workspace) == [0.25, 1, 2]
+@pytest.mark.parametrize("life", lives("uploads"))
+def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
+    files, asked = {}, []
 
+    def named(name):
+        """The page on which names are typed, for which a file is fetched, or "fails"."""
 
-def test_an_answer_that_leaves_nothing_is_refused_and_can_be_mended(panel, workspace):
-    drop(panel, "shop.csv", rows(("great", "soso", "awful")))
-    read(read(panel))
-    assert "cannot be used" in panel.error[0].value
-    for grade, field in zip((0.0, 1.0, 2.0), panel.number_input, strict=True):
-        field.set_value(grade)
-    read(panel)
-    assert labels(workspace) == [0, 1, 2]
+        def fetched(names, *, waiting):
+            asked.extend(names)
+            waiting()
+            if name == "fails":
+                raise DataError("The hub at {hub} fails.", remedy="Check it.", hub="*x*")
+            return [Source(name, files[name].encode(), "it")]
 
+        monkeypatch.setattr(open_by_name, "sources_by_name", fetched)
+        return page("data", state={"data.by_name": True})
 
-@pytest.mark.parametrize(
-    ("file", "asked_first", "label", "chosen", "found"),
-    [
-        (("a.csv", rows(("1,2", "0,0", "2,2"), names="label_1,label_2")), False,
-         "Several annotators", "mean", [0, 1.5, 2]),
-        (("a.csv", rows(("2,0,a", "1,1,b", "0,2,c"), names="relevance,second,why")), False,
-         "Label", "second", [0, 1, 2]),
-        # What is asked after the first reading: which feature is the score, or that the order of
-        # the rows is the first stage.
-        (("fold.txt", LETOR.encode()), True, "First-stage score", "feature 2",
-         ["doc0", "doc1", "doc2", "doc3"]),
-        (("labels.csv", UNRANKED.encode()), True, "First-stage ranking", ("", "rows"),
-         ["d0", "d1", "d2"]),
-    ],
-)  # fmt: skip
-def test_what_is_chosen_of_the_files_counts(
-    panel, workspace, file, asked_first, label, chosen, found
-):
-    drop(panel, *file)
-    if asked_first:
-        read(panel)
-        assert not workspace.datasets()
-    box(panel, label).set_value(chosen)
-    read(panel)
-    [row] = workspace.datasets()
-    if asked_first:
-        assert workspace.dataset(row.id).candidates.documents_of("1")[0] == found
-        assert (row.first_stage == "rows") is (label == "First-stage ranking")
-    else:
-        assert labels(workspace) == found
-        assert (f"label = {chosen}" in workspace.check_report(row.id)) is (label == "Label")
+    opened = []
 
+    def columns(name):
+        """Which column is which, alone."""
+        opened[:] = [part(column_choices.draw, [Source(name, files[name].encode())], str)]
+        return opened[0]
 
-def test_a_wrong_column_of_words_can_be_taken_back(panel, workspace):
-    body = "".join(
-        f"query {q},text {q} {d},{d % 2},{'rot' if d else 'blau'}\n"
-        for q in range(3)
-        for d in range(3)
+    def sets():
+        found = []
+        for row in workspace.datasets():
+            data, runs = workspace.dataset(row.id), {each.name for each in workspace.runs(row.id)}
+            ranked = data.candidates.documents_of(str(data.queries["query_id"].iloc[0]))[0]
+            told = {"name": row.name, "labels": sorted(data.qrels["label"].unique())}
+            told |= {"first stage": row.first_stage, "called": row.candidates_name}
+            told |= {"ranked": ranked, "runs": runs}
+            found.append(shown(told))
+        return "\n".join(found)
+
+    acts = {
+        "file": files.__setitem__,
+        "panel": lambda: panel,
+        "drop": lambda *names: drop(panel, *((name, files[name].encode()) for name in names)),
+        "columns": columns,
+        "named": named,
+    }
+    told = {"sets": sets, "asked": lambda: asked}
+    facts = (
+        {"found": lambda: opened and opened[0].session_state["found"]} if "guess" in life else told
     )
-    drop(panel, "daten.csv", f"wer,was,wie_gut,art\n{body}".encode())
-    read(panel)
-
-    def choose(label):
-        for field, column in (("Query text", "wer"), ("Document text", "was"), ("Label", label)):
-            box(panel, field).set_value(column)
-        read(panel)
-
-    choose("art")
-    assert "are words" in panel.warning[0].value
-    press(panel, "Back to the columns")
-    choose("wie_gut")
-    assert labels(workspace) == [0, 1]
-
-
-def scored(name, scores):
-    entry = '[{"id": 7, "query": "a gift", "docs": ["one", "two"], "true_scores": [1, 0], %s}]'
-    return f"{name}.json", (entry % f'"pred_scores": {scores}').encode()
-
-
-def test_files_of_scores_are_named_systems_and_a_new_one_is_added_to_a_stored_set(panel, workspace):
-    first, *others = [scored("bge", [1, 2]), scored("minilm", [2, 1]), scored("cohere", [3, 1])]
-    drop(panel, first)
-    read(panel)
-    drop(panel, first, *others)
-    read(panel)
-    [row] = workspace.datasets()
-    assert workspace.dataset(row.id).queries["query_id"].tolist() == ["7"]
-    assert {run.name for run in workspace.runs(row.id)} == {"bge", "minilm", "cohere"}
-    told = f"These files equal {row.name}, which is in this workspace. New in it: "
-    assert panel.info[0].value.startswith(told) and "minilm" in panel.info[0].value
-    assert "3 systems came with the files: " in said(panel)
-
-
-def test_what_blocks_reranking_is_said_first_and_once(panel):
-    body = "".join(f"q{q},d{d},{int(d == q)},{3 - d}\n" for q in range(3) for d in range(3))
-    drop(panel, "ranked.csv", f"query_id,doc_id,label,score\n{body}".encode())
-    read(panel)
-    why = "No document has a text. The rankings can be compared; nothing can be reranked."
-    remedy = "Add the file with the texts, such as corpus.jsonl."
-    stored = "ranked is stored: 3 queries and 3 documents."
-    blocked = [each.value for each in panel.warning if why in each.value]
-    assert blocked == [f"{why} {remedy} {stored}"] and not panel.success
-    panel.run()
-    assert [each.value for each in panel.warning if why in each.value] == [f"{why} {remedy}"]
-
-
-def test_files_that_equal_a_stored_set_are_said_by_name_and_stored_once(panel, workspace):
-    for name, grades in (("shop.csv", ("2", "1", "0")), ("other.csv", ("1", "1", "0"))):
-        drop(panel, name, rows(grades))
-        read(panel)
-    assert panel.success[0].value == "other is ready: 3 queries and 9 documents."
-    before = [(row.id, row.name) for row in workspace.datasets()]
-    drop(panel, "other.csv", rows(("2", "1", "0")))
-    read(panel)
-    text = "These files equal shop, which is in this workspace. Nothing was stored."
-    assert [each.value for each in panel.info] == [text]
-    assert [(row.id, row.name) for row in workspace.datasets()] == before
-    assert "Check report: other" in said(panel)
-    panel.button(key="data.open_equal").click().run()
-    assert "Check report: shop" in said(panel)
-
-
-def test_where_no_name_says_it_a_person_names_the_search_of_today(data, workspace):
-    files = [("qrels.txt", "".join(f"q{q} 0 d{q} 1\n" for q in range(4)).encode())]
-    for shift, name in enumerate("abcd"):
-        ranked = "".join(
-            f"q{q} Q0 d{(d + shift) % 4} {d + 1} {4 - d} x\n" for q in range(4) for d in range(4)
-        )
-        files.append((f"dl_run_{name}.trec", ranked.encode()))
-    drop(data, *files)
-    read(data)
-    assert not workspace.datasets()
-    assert data.warning[0].value == "Which ranking is your search today?"
-    choice = next(radio for radio in data.radio if len(radio.options) == 4)
-    assert choice.value is None and data.button(key="upload.baseline.read").disabled
-    choice.set_value("dl_run_c").run()
-    read(data)
-    [row] = workspace.datasets()
-    assert row.candidates_name == "dl_run_c"
-    assert {run.name for run in workspace.runs(row.id)} == {"dl_run_a", "dl_run_b", "dl_run_d"}
-    data.switch_page(str(ROOT / "pages" / "overview.py")).run()
-    assert box(data, "Baseline").options == ["dl_run_c", "dl_run_a", "dl_run_b", "dl_run_d"]
-    assert "dl_run_c" in said(data) and "First stage" not in said(data)
-    assert not data.exception
+    approved(life, play(life, acts, facts))
 
 
 class Held:
@@ -425,44 +312,6 @@ def test_an_answer_is_added_to_those_of_other_files(asked):
     assert told[3]["words"] == told[2]["words"] | {"b.csv": {"relevant": 2.0, "irrelevant": 1.0}}
 
 
-@pytest.mark.parametrize(
-    ("of", "scale", "step", "grades"),
-    [
-        ("ESC", "grades", 1.0, [3.0, 2.0, 1.0]),
-        ("ESC", "gains", 0.01, [1.0, 0.1, 0.01]),
-        # Two of its words may be those of another scale, and so may one among others.
-        ("ES", None, 1.0, [3.0, 2.0]),
-        (["E", "S", "C", "other"], None, 1.0, [3.0, 2.0, 1.0, None]),
-    ],
-)
-def test_words_have_the_grades_of_their_scale_and_gains_where_all_have_one(
-    asked, of, scale, step, grades
-):
-    app, told = asked(words(*of), HERE)
-    assert [each.label for each in app.radio] == ["Scale"] * bool(scale)
-    if scale:
-        app.radio[0].set_value(scale).run()
-    assert {each.step for each in app.number_input} == {step}
-    read(app)
-    assert told[-1]["words"]["a.csv"] == dict(zip(of, grades, strict=True))
-
-
-@pytest.mark.parametrize(("name", "given"), [("", None), ("  ", None), (" Shop ", "Shop")])
-def test_what_is_left_empty_is_found_out_from_the_files(panel, monkeypatch, name, given):
-    told = []
-    monkeypatch.setattr(uploads, "Reading", Asked([HERE], told))
-    drop(panel, "a.csv", rows(("2", "1", "0")))
-    panel.text_input[0].set_value(name)
-    if given:
-        next(box for box in panel.selectbox if box.label == "First-stage ranking").set_value(
-            ("a.csv", None)
-        )
-    read(panel)
-    [how] = told
-    assert (how["name"], how["first_stage"]) == (given, given and "a.csv")
-    assert (how["conflict"], how["annotators"], how["ask"]) == ("highest", "majority", True)
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_is_refused_is_said_file_by_file_and_the_files_stay(asked, count):
     errors = [DataError("x" * 5000, file=f"{n}.csv") for n in range(count)]
@@ -483,38 +332,6 @@ def test_a_limit_that_is_set_wrong_is_said(panel, monkeypatch):
 
 
 # Which column is which, before files are read.
-
-
-@pytest.mark.parametrize(
-    ("choices", "changed", "worst"),
-    [
-        ({}, {}, None),
-        ({"label": "other"}, {"query": "q", "document": "text", "label": "other"}, None),
-        ({"document": ""}, {"query": "q", "label": "grade"}, None),
-        ({"1 is the best": True}, {}, 4.0),
-    ],
-)
-def test_a_choice_other_than_the_guess_is_told_as_a_whole(choices, changed, worst):
-    body = "q,text,grade,other\n" + "".join(
-        f"ask {q},text {q} {d},{d},{q}\n" for q in range(4) for d in range(5)
-    )
-    files = [Source("x.csv", body.encode())]
-    app = part(column_choices.draw, files, str)
-    boxes = {box.label: box for box in app.selectbox}
-    # Only what can be a label is offered as one.
-    assert boxes["query"].options == ["not in this file", "q", "text", "grade", "other"]
-    assert boxes["label"].options == ["not in this file", "grade", "other"]
-    assert [boxes[each].value for each in ("query", "document", "label", "query_id")] == [
-        "q", "text", "grade", ""
-    ]  # fmt: skip
-    assert list(app.dataframe[0].value) == ["query ← q", "document ← text", "label ← grade"]
-    for field, column in choices.items():
-        if column is True:
-            app.checkbox[0].set_value(True)
-        else:
-            boxes[field].set_value(column)
-    app.run()
-    assert app.session_state["found"] == ({"x.csv": changed} if changed else {}, worst)
 
 
 @pytest.mark.parametrize(("sizes", "large"), [((30, 20), False), ((30, 30), True)])
@@ -542,54 +359,3 @@ def test_how_far_the_reading_is(approved, lang):
         held.progress = progress
         told[why] = page_text(part(reading_panel.draw, held, ["a.csv", "b*.csv"], lang=lang))
     approved(f"pages/reading.{lang}", table(told))
-
-
-# Data sets of collections, by name.
-
-
-@pytest.fixture
-def open_names(workspace, monkeypatch):
-    """Types names on the page, for which a source is fetched or an error is raised."""
-    monkeypatch.setattr(uploads, "AT_ONCE_SECONDS", float("inf"))
-
-    def opened(outcome):
-        asked = []
-
-        def fetched(names, *, waiting):
-            asked.extend(names)
-            waiting()
-            if isinstance(outcome, Exception):
-                raise outcome
-            return [outcome]
-
-        monkeypatch.setattr(open_by_name, "sources_by_name", fetched)
-        app = page("data", state={"data.by_name": True})
-        [field] = names_field(app)
-        field.set_value(" hf:me/it  hf:me/it-qrels ")
-        press(app, "Open")
-        assert asked == ["hf:me/it", "hf:me/it-qrels"]
-        return app
-
-    return opened
-
-
-def names_field(app):
-    return [field for field in app.text_input if field.label == "Names"]
-
-
-def test_what_is_named_is_fetched_read_and_chosen(open_names, workspace):
-    app = open_names(Source("it/rows.csv", b"query,document,label\na,b,1\na,c,0\n", "it"))
-    (row,) = workspace.datasets()
-    assert row.name == "it" and "it is ready" in app.success[0].value
-
-
-def test_what_cannot_be_fetched_is_said_and_the_names_stay(open_names, workspace):
-    app = open_names(DataError("The hub at {hub} fails.", remedy="Check it.", hub="*x*"))
-    assert r"The hub at \*x\* fails\. Check it\." in app.error[0].value
-    assert names_field(app)[0].value.strip() and not workspace.datasets()
-
-
-def test_a_question_about_what_was_fetched_is_asked_in_place_of_the_field(open_names):
-    app = open_names(Source("x.csv", b"eins,zwei,drei\na x,b y,1\na x,c z,0\n"))
-    assert r"Which column of x\.csv is which?" in app.warning[0].value
-    assert not names_field(app)

