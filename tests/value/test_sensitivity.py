@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from rankdash.value.assumptions import Assumptions
+from rankdash.value.billing import Machines
 from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option
 from rankdash.value.sensitivity import (
     GAIN,
@@ -32,6 +33,9 @@ CASES = {
     "net": lambda: net_per_month(OPTION, SCENARIO),
     # What changes nothing has no bar: no LLM reads passages and no search becomes a ticket here.
     "all bars": lambda: tornado(OPTION, SCENARIO, usual_ranges(OPTION, SCENARIO, None)),
+    "whole machines are in a price that varies": lambda: tornado(
+        replace(OPTION, cost_per_search=0.0, machines=(Machines(146.0, 40_000.0),)), SCENARIO, ASKED
+    ),
     "the net of each pair": lambda: net_grid(
         OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0])
     ),
