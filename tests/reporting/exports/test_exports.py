@@ -255,13 +255,14 @@ def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
     compared = study_of(conventions=Conventions(ties=ties))
     frame = queries_csv.frame(compared)
-    for system in compared.chosen:
-        lines = run_bytes(zip_file.shown_ranking(compared, system), "x").decode().splitlines()
+    labelled, *ranked = (part.make().decode() for part in zip_file.trec_files(compared))
+    for system, file in zip(compared.chosen, ranked, strict=True):
+        lines = file.splitlines()
         run: dict[str, dict[str, float]] = {}
         for query, _q0, doc, _rank, score, _tag in map(str.split, lines):
             run.setdefault(query, {})[doc] = float(score)
         labels: dict[str, dict[str, int]] = {}
-        for line in qrels_bytes(compared.dataset.qrels).decode().splitlines():
+        for line in labelled.splitlines():
             query, _zero, doc, label = line.split()
             labels.setdefault(query, {})[doc] = int(label)
         asked = {"ndcg_cut.10", "recall.10", "P.10"}
