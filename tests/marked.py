@@ -286,7 +286,7 @@ def worked(workspace: Workspace) -> None:
     error = StoreError("The service answered: {answer}", remedy="Ask {whom}.", answer="a", whom="b")
     queue, judges, reasons = Queue(workspace), StoredJudges(workspace), Explanations(workspace)
     queue.submit(
-        dataset_id=data.id, name="failed", reranker="endpoint",
+        dataset_id=data.id, name="lost job", reranker="endpoint",
         settings=create("endpoint", {"key_variable": "none"}).settings, depth=None, sample=None,
         seed=0, job_id="job-failed",
     )  # fmt: skip
@@ -294,7 +294,7 @@ def worked(workspace: Workspace) -> None:
     queue.finish("job-failed", owner, "failed", error)
     pairs = Corrections(workspace).all(data.id)
     judges.submit(
-        dataset_id=data.id, name="failed", model="model", template="abc",
+        dataset_id=data.id, name="lost judge", model="model", template="abc",
         settings=Judge({"key_variable": "none"}).settings, top=1, systems=["a"], depth=2,
         pairs=[each.pair for each in pairs], judge_id="failed",
     )  # fmt: skip
@@ -433,6 +433,7 @@ def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
                             else json.dumps(_marked(inner, markup, kept))
                         )
                         db.execute(f"UPDATE {table} SET {name} = ? WHERE {name} = ?", (new, text))
+    return workspace
 
 
 def text_columns(db: sqlite3.Connection) -> dict[str, list[str]]:
