@@ -71,7 +71,6 @@ class Server(ThreadingHTTPServer):
         self.fault_of = lambda body: {}
         self.limit: int | None = None
         self.reply = None
-        self.logprobs = True
         self.counts_tokens = True
         self.most_at_once = 0
 
@@ -203,7 +202,7 @@ class Handler(BaseHTTPRequestHandler):
             "index": 0,
             "finish_reason": "stop",
             "message": {"role": "assistant", "content": text},
-            "logprobs": shown if body.get("logprobs") and self.server.logprobs and top else None,
+            "logprobs": shown if body.get("logprobs") and top else None,
         }
         answer = {"choices": [choice], "usage": usage if self.server.counts_tokens else None}
         self.send(answer, 200, {"openai-processing-ms": "3"})

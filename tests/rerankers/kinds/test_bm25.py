@@ -33,6 +33,12 @@ def scores_of(reranker, query, documents=DOCUMENTS):
     return dict(zip(documents, reranker.score([request])[0].scores, strict=True))
 
 
+@pytest.mark.parametrize("language", ["auto", "en", "zh", "none"])
+def test_words_are_those_of_the_language_that_is_set(language):
+    scores = scores_of(prepared({"language": language}), "returning 退货")
+    assert (scores["d1"] > 0) == (language in ("auto", "en")) and scores["d3"] > 0 == scores["d5"]
+
+
 def test_word_rarity_comes_from_the_corpus_and_not_from_the_candidates():
     rare = {"a": "alpha beta", "b": "beta gamma"} | {f"x{n}": "alpha omega" for n in range(20)}
     request = Request("q", "alpha gamma", ["a", "b"], ["alpha beta", "beta gamma"])
