@@ -192,17 +192,6 @@ def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
         assert curve["ms"].iloc[0] == ordered[0]
 
 
-@given(
-    st.lists(st.floats(0.01, 1e5), min_size=5, max_size=60),
-    st.floats(0.01, 1e5),
-    st.floats(0.01, 1e5),
-)
-def test_a_later_target_is_never_harder(values, one, other):
-    ranks = ["misses", "unlikely", "likely", "meets"]
-    early, late = (on_target(np.sort(values), each).kind for each in sorted((one, other)))
-    assert ranks.index(early) <= ranks.index(late)
-
-
 @given(st.floats(-5, 5), st.floats(0, 100))
 def test_a_line_is_found_whatever_a_few_points_do(slope, intercept):
     x = np.arange(40.0)

@@ -113,8 +113,6 @@ def cases(few: tuple[Study, Judgements], data: Dataset) -> Iterator[tuple[str, S
     people = next(each for each in pool.query_ids if each in own)
     lost = without(judge, rows.index[rows == people][:2], "time_out")
     yield "two grades of people's queries are lost, one by a time-out", alone, lost
-    asked = replace(judge, table=judge.table[~rows.isin(own)])
-    yield "nobody asked about the queries of people", alone, asked
     yield "no grade at all", alone, without(judge, judge.table.index)
     yield "grades of the first five of each list", alone, judge_of(study, qrels, depth=5)
     others = [query for query in pool.query_ids if query not in own][:30]

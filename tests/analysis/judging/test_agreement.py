@@ -6,7 +6,6 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from rankdash.analysis.judging.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.analysis.statistics.clusters import clustered_reach
 from tests.lists import ranking
 from tests.results import results, shown
 
@@ -151,17 +150,6 @@ def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
     table = found.by_group({"lifted": lifted}).set_index(["by", "group"])
     assert table.loc[("lifted", "reranked"), "over"] == 1.0
     assert table.loc[("lifted", "first"), "over"] == 0.0
-
-
-def test_the_interval_of_a_clustered_mean() -> None:
-    rng = np.random.default_rng(8)
-    values = rng.random(30)
-    alone = 2.04523 * values.std(ddof=1) / 30**0.5
-    assert clustered_reach(values, np.arange(30), 0.95) == pytest.approx(alone, rel=1e-5)
-    # Pairs that only repeat their query say no more than the query.
-    again, owners = np.repeat(values, 7), np.repeat(np.arange(30), 7)
-    assert clustered_reach(again, owners, 0.95) == pytest.approx(alone, rel=1e-5)
-    assert np.isnan(clustered_reach(values, np.zeros(30, dtype=int), 0.95))
 
 
 def test_repeats_of_a_judge() -> None:
