@@ -7,13 +7,11 @@ should have nothing else to do.
 
 import argparse
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rankdash import __version__, sharing
-from rankdash.dataset import Dataset
 from rankdash.loading import load
 from rankdash.ranking.ranking import SHIPPED_WITH, Run
 from rankdash.readers import sources_from_path
@@ -26,52 +24,25 @@ from rankdash.runs.runner import rerank
 from rankdash.shipped import SAMPLES, runs_of
 from rankdash.store import Workspace
 
-TIMING = Timing(repeats=3)
-
-
-@dataclass(frozen=True)
-class Rerank:
-    """A run of a reranker with some settings; the others are the defaults."""
-
-    name: str
-    reranker: str
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Fuse:
-    """A fusion of earlier runs of the list; `FIRST_STAGE` is the data set's own ranking."""
-
-    name: str
-    parts: tuple[str, ...]
-    how: Fusion = field(default_factory=Fusion)
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """What a sample is called, and its runs in the order in which they are listed."""
-
-    name: str
-    runs: tuple[Rerank | Fuse, ...]
-
-
+# The folder of a sample → its name, and name → reranker, settings and parts of each of its runs, in
+# the order in which they are listed; `FIRST_STAGE` is the data set's own ranking.
 SHIPPED = {
-    "helpcentre": Shipped(
+    "helpcentre": (
         "Help centre",
-        (
-            Rerank("bge-small", "bi-encoder", {"model": "packaged/bge-small-en-v1.5"}),
-            Rerank("MiniLM cross-encoder", "cross-encoder"),
-            Fuse("First stage + bge-small (RRF)", (FIRST_STAGE, "bge-small")),
-            Rerank("BM25 without stemming", "bm25", {"language": "none"}),
-        ),
+        {
+            "bge-small": ("bi-encoder", {"model": "packaged/bge-small-en-v1.5"}, ()),
+            "MiniLM cross-encoder": ("cross-encoder", {}, ()),
+            "First stage + bge-small (RRF)": ("fusion", {}, (FIRST_STAGE, "bge-small")),
+            "BM25 without stemming": ("bm25", {"language": "none"}, ()),
+        },
     ),
-    "helpcentre_zh": Shipped(
+    "helpcentre_zh": (
         "帮助中心",
-        (
-            Rerank("e5 多语言", "bi-encoder", {"model": "packaged/multilingual-e5-small"}),
-            Fuse("初排 + e5（RRF）", (FIRST_STAGE, "e5 多语言")),
-            Rerank("MiniLM（英文模型）", "bi-encoder", {"model": "all-MiniLM-L6-v2"}),
-        ),
+        {
+            "e5 多语言": ("bi-encoder", {"model": "packaged/multilingual-e5-small"}, ()),
+            "初排 + e5（RRF）": ("fusion", {}, (FIRST_STAGE, "e5 多语言")),
+            "MiniLM（英文模型）": ("bi-encoder", {"model": "all-MiniLM-L6-v2"}, ()),
+        },
     ),
 }
 
@@ -79,38 +50,35 @@ SHIPPED = {
 def make(folder: Path) -> None:
     """Make the runs of a sample and write its workspace file. folder: with the files of the sample;
     its name says which of `SHIPPED` it is."""
-    shipped = SHIPPED[folder.name]
-    loaded = load(sources_from_path(folder), name=shipped.name)
+    title, wishes = SHIPPED[folder.name]
+    loaded = load(sources_from_path(folder), name=title)
+    dataset = loaded.dataset
     with tempfile.TemporaryDirectory() as home:
         workspace = Workspace(Path(home))
-        workspace.save_dataset(loaded.dataset, source="sample", report_json=loaded.report.to_json())
+        workspace.save_dataset(dataset, source="sample", report_json=loaded.report.to_json())
         made: dict[str, Run] = {}
-        for wish in shipped.runs:
-            made[wish.name] = run = _made(loaded.dataset, wish, made)
-            workspace.save_run(run)
+        for name, (kind, settings, parts) in wishes.items():
+            if parts:
+                fused = [
+                    CombinedRun(part, made[part].ranking, made[part])
+                    if part in made
+                    else CombinedRun(part, dataset.candidates)
+                    for part in parts
+                ]
+                run = combining.fuse(dataset, fused, Fusion(), name)
+            else:
+                own = create(kind, settings)
+                able = get(kind).able(own.settings)
+                run = rerank(dataset, own, capabilities=able, timing=Timing(repeats=3))
+            made[name] = replace(
+                run,
+                name=name,
+                machine={**run.machine, SHIPPED_WITH: "sample"},
+                created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            )
+            workspace.save_run(made[name])
         with runs_of(folder).open("wb") as target:
             sharing.export(workspace, target, __version__)
-
-
-def _made(dataset: Dataset, wish: Rerank | Fuse, made: Mapping[str, Run]) -> Run:
-    if isinstance(wish, Rerank):
-        reranker = create(wish.reranker, wish.settings)
-        able = get(wish.reranker).able(reranker.settings)
-        run = rerank(dataset, reranker, capabilities=able, timing=TIMING)
-        run = replace(run, name=wish.name)
-    else:
-        parts = [
-            CombinedRun(FIRST_STAGE, dataset.candidates)
-            if part == FIRST_STAGE
-            else CombinedRun(part, made[part].ranking, made[part])
-            for part in wish.parts
-        ]
-        run = combining.fuse(dataset, parts, wish.how, wish.name)
-    return replace(
-        run,
-        machine={**run.machine, SHIPPED_WITH: "sample"},
-        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-    )
 
 
 if __name__ == "__main__":
