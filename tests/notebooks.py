@@ -44,14 +44,8 @@ def _shown(code: str, names: dict[str, Any], number: int) -> list[Output]:
         data = {"text/plain": _lines(str(value))}
         if hasattr(value, "_repr_html_"):
             data["text/html"] = _lines(value._repr_html_())
-        found.append(
-            {
-                "output_type": "execute_result",
-                "execution_count": number,
-                "metadata": {},
-                "data": data,
-            }
-        )
+        result = {"output_type": "execute_result", "execution_count": number, "metadata": {}}
+        found.append({**result, "data": data})
     return found
 
 
@@ -62,10 +56,8 @@ def _lines(text: str) -> list[str]:
 def main() -> None:
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, shown) in enumerate(
-        zip(cells, outputs(notebook, NOTEBOOK.parent), strict=True), 1
-    ):
-        cell.update(outputs=shown, execution_count=number)
+    for at, shown in enumerate(outputs(notebook, NOTEBOOK.parent)):
+        cells[at].update(outputs=shown, execution_count=at + 1)
     NOTEBOOK.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -140,13 +140,10 @@ def test_what_was_tested_is_within_the_ranges_of_the_package():
     assert not neural & {Requirement(each).name for each in PROJECT["dependencies"]}
 
 
-def test_the_command_and_the_module_are_one(installed, tmp_path):
+def test_commands_and_settings_of_the_dashboard_hold_in_any_folder(installed, tmp_path):
     for command in (["rankdash"], ["python", "-m", "rankdash"]):
         told = installed.run(*command, "--version", cwd=tmp_path).stdout
         assert told == f"rankdash {__version__}\n"
-
-
-def test_the_settings_of_the_dashboard_hold_in_any_folder(installed, tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text(
         '[server]\naddress = "0.0.0.0"\n[client]\ndisableDataExport = false\n'
