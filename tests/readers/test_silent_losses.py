@@ -6,8 +6,6 @@ import json
 import re
 import zipfile
 
-import pytest
-
 from tests.readers import samples
 from tests.readers.reading import shown, zipped
 
@@ -78,6 +76,13 @@ def test_what_is_lost_or_chosen_is_named(approved):
             "queries.csv": separated(("id", "text"), (" q1", "how to"), ("q2", "what is")),
             "corpus.csv": separated(("id", "text"), ("12", "some text"), ("13 ", "more")),
         },
+        **{
+            f"the blank {blank!a} behind one id, {write.__name__}": {
+                "a": write(IDS_HEAD, ("q1", f"12{blank}", 1), *IDS[1:]), "run": "q1 Q0 12 1 9 x\n"
+            }
+            for blank in (" ", "\u00a0", "\t", "\u3000")
+            for write in (separated, workbook)
+        },
         "texts keep their blanks": {
             "a": separated(HEAD, ("how to ", "text a ", 1), ("how to", " text b", 0))
         },
@@ -91,17 +96,3 @@ def test_what_is_lost_or_chosen_is_named(approved):
         },
     }  # fmt: skip
     approved("readers/losses.en", shown(cases))
-
-
-@pytest.mark.parametrize("blanks", [" ", "\u00a0", "\t", "\u3000"])
-@pytest.mark.parametrize("write", [separated, workbook])
-@pytest.mark.parametrize("head", [IDS_HEAD, ("query", "doc", "label")])
-def test_blanks_around_one_id_change_no_other(parse, found, write, head, blanks):
-    odd = [("q1", f"12{blanks}", 1), *IDS[1:]]
-    parsed = parse({"a": write(head, *odd), "b.run": "q1 Q0 12 1 9 x\nq2 Q0 12 1 8 x\n"})
-    assert list(parsed.qrels.itertuples(index=False, name=None)) == IDS
-    assert set(parsed.documents["doc_id"]) == {"12", "13"}
-    warned = found(parsed, "blanks_around_ids")
-    assert (warned.severity, warned.file, warned.line, warned.count) == ("warning", "a", 2, 1)
-    assert warned.params["column"] == head[1]
-    assert warned.examples == (repr(f"12{blanks}"),)

@@ -74,7 +74,6 @@ def test_files_are_joined_by_their_ids(approved):
             "collection.tsv": "d1\tBring it back\nd2\tOpen hours\n",
             "qrels": "q1 0 d1 1\nq2 0 d2 1\n",
         },
-        "two tables that nothing tells apart": {"a": "id,text\n1,x\n", "b": "id,text\n1,y\n"},
         "beside documents a table is of queries": {"d": "doc_id,document\nd1,Bring it\n", **side},
         "beside queries a table is of documents": {"q": "query_id,query\nq1,a gift\n", **side},
         "queries may be ids of another file": {
@@ -86,9 +85,6 @@ def test_files_are_joined_by_their_ids(approved):
             "corpus.csv": "doc_id,document\nd1,a text\n",
             "pairs.csv": "query_id,doc_id\nq1,d1\nq1,d9\n",
             "qrels": LABELS,
-        },
-        "rows and a run": {
-            "rows.csv": TEXT_ROWS + "1,gift,d1,Bring it,2\n1,gift,d2,Open,0\n", "run.trec": RUN
         },
         "an id is made of each text": {
             "a": "query,document,label\nred,x,1\nblue,y,0\nred,y,1\n",
@@ -135,7 +131,6 @@ def test_files_are_joined_by_their_ids(approved):
         "no id is made for one of which nothing says whether it is in the labels": {
             "qrels": LABELS, "run.csv": run
         },
-        "without a header two ids and a number are labels": {"x": "q1,d1,1\nq1,d2,0\n"},
         "without a header a text is asked about": {"x": "how to return,d1,1\nhow to,d2,0\n"},
         "without a header a bad label is refused": {"x": "1,11,1\n1,12,x\n2,13,0\n"},
         "one of several files speaks of the ids": {
@@ -297,7 +292,6 @@ def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
             f"chosen as {name}, beside an archive b.zip": (archive, {"first_stage": name})
             for name in ("b.zip", "b.run", "b")
         },
-        "rankings only": {"qrels": "1 0 d1 1\n", "a.trec": RUN, "b.trec": RERANKED},
         "two rankings of one stem keep both their names": {
             "q": LABELS, "initial.trec": RANKING, "a.trec": RANKING, "a.txt": RANKING
         },
