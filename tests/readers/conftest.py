@@ -21,14 +21,3 @@ def parse() -> Callable[..., Parsed]:
 @pytest.fixture
 def zipped() -> Callable[[Mapping[str, bytes]], bytes]:
     return reading.zipped
-
-
-@pytest.fixture
-def found() -> Callable[[Parsed, str], object]:
-    """The one finding of a code."""
-
-    def found(parsed: Parsed, code: str) -> object:
-        (finding,) = [finding for finding in parsed.findings if finding.code == code]
-        return finding
-
-    return found

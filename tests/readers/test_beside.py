@@ -49,6 +49,9 @@ def test_each_file_is_a_ranking_beside_labels_a_data_set_or_others(approved, tmp
     systems = "query_id,doc_id,cohere_score,jina_score\nq1,a,0.2,0.9\nq1,b,0.7,0.1\n"
     texts = "query,document,label\nhow to boot,press F2,1\nhow to boot,cook rice,0\n"
     turned = "query,document,score\nhow to boot,cook rice,2\nhow to boot,press F2,1\n"
+    scored_texts = (
+        "query,document,label,score\nhow to boot,press F2,1,8\nhow to boot,cook rice,0,9\n"
+    )
     by_text = ("one.csv", "query,doc_id,score\nhow to boot,b,1\n")
     packed = zipped({"bm25.run": BM25.encode(), "dense.run": DENSE.encode()})
     broken = BM25 + "q2 Q0 d\n"
@@ -59,6 +62,9 @@ def test_each_file_is_a_ranking_beside_labels_a_data_set_or_others(approved, tmp
         "labels in the file of a ranking do not count": (LABELS, {"mine": ("one.csv", scored)}),
         "a file of the data set may be its own ranking": (scored, {"mine": ("again.csv", scored)}),
         "told by their texts": (texts, {"one": ("one.csv", turned)}),
+        "a file of the data set whose rows are told by their texts": (
+            scored_texts, {"mine": ("again.csv", scored_texts)}
+        ),
         "beside the tables of a data set": (
             DATA, {"ids": ("one.run", BM25[:34]), "texts": by_text}
         ),

@@ -141,6 +141,7 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
             for side, texts in (
                 (("pos", "neg"), ["a", "b", "c"]), (("positive", "negative"), ["a", "b", "c"]),
                 (("positives", "negatives"), ["a", "b", "c"]),
+                (("positive_docs", "negative_docs"), ["a", "b", "c"]),
                 (("positive_passages", "negative_passages"),
                  [{"docid": f"id {text}", "text": text} for text in "abc"]),
             )

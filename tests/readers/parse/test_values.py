@@ -137,6 +137,7 @@ def test_kappa_of_the_published_examples():
     values = np.repeat([[1.0, 1], [0, 0], [1, 0], [0, 1]], [20, 15, 5, 10], axis=0)
     assert kappa(values) == pytest.approx(0.4)
     assert kappa(np.array([[1.0, 1], [0, 0], [2, NAN]])) == pytest.approx(1)
+    assert kappa(np.array([[1.0, 1]] * 9 + [[1, 0]])) == pytest.approx(0, abs=1e-9)
     # Fleiss 1971 as worked on in textbooks: 14 raters, 10 subjects, 5 grades; κ = 0.210.
     counts = [
         (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
