@@ -12,7 +12,6 @@ from rankdash.rerankers.defaults import (
     ALL_SECONDS,
     LEAST_QUERIES,
     SAMPLE_SECONDS,
-    Preselection,
     Workload,
     preselection,
     sample_texts,
@@ -20,6 +19,7 @@ from rankdash.rerankers.defaults import (
 )
 from rankdash.rerankers.neural import packaged
 from rankdash.rerankers.neural.tokenizer import unknown_share
+from tests.results import results
 
 E5 = packaged.MULTILINGUAL
 CROSS = "packaged/ms-marco-MiniLM-L12-v2"
@@ -39,30 +39,28 @@ def knows_all(_model: str) -> float:
     return 0.0
 
 
-BOTH, ENCODER, LEXICAL = ("bi-encoder", "cross-encoder"), ("bi-encoder",), ("bm25",)
-
-
-def test_models_that_know_the_tokens_are_preselected():
-    english, chinese, across = (
-        data_of(*texts)
-        for texts in (("return an item", "how to return"), ("如何退货", "退货说明"),
-                      ("return an item", "退货说明运费"))
-    )  # fmt: skip
-    assert preselection(english, knows_all) == Preselection(BOTH, False, 3)
-    assert preselection(chinese, knows_all) == Preselection(ENCODER, True, 3)
-    # English queries over Chinese documents, and a script that no packaged model knows.
-    e5 = lambda model: 0.0 if model == E5 else 0.62  # noqa: E731
-    assert preselection(across, e5) == Preselection(ENCODER, True, 3)
-    for unknown, rerankers in ((0.1001, LEXICAL), (0.1, BOTH)):
-        found = preselection(across, lambda model, unknown=unknown: unknown)
-        assert found == Preselection(rerankers, False, 3)
-
-
-def test_a_model_whose_package_is_not_installed_is_not_preselected(monkeypatch):
-    data = data_of("如何退货", "退货说明")
+def test_what_is_preselected_is_as_approved(monkeypatch, approved):
+    """What knows the tokens, also of a script that no packaged model knows. A model that is set
+    stays."""
+    english, chinese = data_of("return an item", "how to return"), data_of("如何退货", "退货说明")
+    across = data_of("return an item", "退货说明运费")
+    shares = {
+        "English": (english, knows_all),
+        "Chinese": (chinese, knows_all),
+        "English queries over Chinese": (across, lambda model: 0.0 if model == E5 else 0.62),
+        "a tenth is unknown": (across, lambda model: 0.1),
+        "more is unknown": (across, lambda model: 0.1001),
+    }
+    cases = {name: preselection(*each) for name, each in shares.items()}
+    for name, given, data in (
+        *(("bi-encoder", {}, data) for data in (across, chinese)),
+        *(("bi-encoder", {"model": CROSS}, across), ("bm25", {"k1": 1.0}, across)),
+        ("cross-encoder", {}, english),
+    ):
+        cases[f"{name} {given}, {data.query_text().iloc[0]}"] = with_model(get(name), given, data)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    found = preselection(data, lambda model: unknown_share(model, sample_texts(data)))
-    assert found == Preselection(("bm25",), False, 3)
+    unread = preselection(chinese, lambda model: unknown_share(model, sample_texts(chinese)))
+    approved("rerankers/preselected", results(cases | {"no package is installed": unread}))
 
 
 def test_tokens_that_a_packaged_model_does_not_know_are_counted_without_loading_it():
@@ -72,16 +70,6 @@ def test_tokens_that_a_packaged_model_does_not_know_are_counted_without_loading_
     assert unknown_share(CROSS, ["return an item"]) == 0
     assert unknown_share(E5, ["𒀀𒀁𒀂 𒀀𒀁"]) > 0.1
     assert math.isnan(unknown_share("nobody/has-this", texts))
-
-
-def test_the_default_model_of_a_reranker_reads_the_texts_and_a_set_one_stays():
-    data = data_of("return an item", "退货说明运费时间")
-    assert with_model(get("bi-encoder"), {}, data) == {"model": E5}
-    assert with_model(get("bi-encoder"), {"model": CROSS}, data) == {"model": CROSS}
-    assert with_model(get("bm25"), {"k1": 1.0}, data) == {"k1": 1.0}
-    chinese, english = data_of("如何退货", "退货"), data_of("return an item", "how to return")
-    assert with_model(get("bi-encoder"), {}, chinese) == {"model": E5}
-    assert with_model(get("cross-encoder"), {}, english) == {"model": CROSS}
 
 
 def test_the_sample_of_texts_is_spread_over_the_data_set():

@@ -1,12 +1,8 @@
 from functools import partial
 
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import jobs
 from rankdash.runs.jobs import JobRequest
 from rankdash.runs.on_ray.settings import VARIABLE, Actors
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.queue import Owner, Queue
 from tests.results import results
 
 
@@ -25,23 +21,6 @@ def test_a_job_is_queued_with_all_that_was_asked_for_and_forgotten_once_it_is_de
     jobs.cancel(workspace, own)
     jobs.delete(workspace, own)
     assert [(row.id, row.name) for row in jobs.list(workspace)] == [(plain, "bm25")]
-
-
-def test_a_job_a_judge_and_an_explanation_are_work_that_waits(workspace, dataset, submit):
-    run = run_from_ranking("given", dataset.id, dataset.candidates, "given")
-    workspace.save_run(run)
-    about = {"model": "m", "template": "", "settings": {}, "top": 1, "systems": [], "depth": 1}
-    about |= {"dataset_id": dataset.id, "name": "j", "pairs": [("q0", "d0")]}
-    judges, explanations = StoredJudges(workspace), Explanations(workspace)
-    for table, ask in (
-        (Queue(workspace), submit),
-        (judges, partial(judges.submit, **about)),
-        (explanations, partial(explanations.ask, Asked(run.id, "q0", "d0", "term"))),
-    ):
-        assert not jobs.any_waits(workspace)
-        ask()
-        assert jobs.any_waits(workspace)
-        assert table.claim(Owner()) is not None
 
 
 def test_what_is_refused_before_it_is_queued_is_as_approved(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.latency import repeats_deviation, summarize
+from rankdash.analysis.latency import summarize
 from rankdash.errors import ScoringError, UnavailableError
 from rankdash.ranking.measured import Measured
 from rankdash.rerankers import Call, Capabilities, Scored, preparing
@@ -24,7 +24,7 @@ from rankdash.runs.usage import usage
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.score_cache import ScoreCache
 from tests.approved import table
-from tests.results import result
+from tests.results import result, results
 from tests.runs.stub import BLOCKS, ONE_BY_ONE, Stub, broken, failed, go, scored, told
 
 REMOTE = Capabilities(needs_network=True)
@@ -150,6 +150,14 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
         "a greater depth scores new pairs only": partial(ran, eight, **cache),
         "a smaller one nothing": partial(ran, eight, depth=2, **cache),
         "the same again nothing": partial(ran, eight, **cache),
+        # Of the sample, and of half where blocks need the rest; or of every query.
+        **{
+            f"known, {latency}, {sample}, in blocks {able.across_queries}": partial(
+                ran, eight, capabilities=able, timing=Timing(latency, sample=sample), **cache
+            )
+            for able in (BLOCKS, ONE_BY_ONE)
+            for latency, sample in (("always", 200), ("always", 3), ("every", 3))
+        },
         "half a query has no latency": lambda: (
             workspace.score_cache.clear() or go(eight, Stub(), depth=3, query_ids=["q0"], **cache),
             ran(eight, capabilities=ONE_BY_ONE, query_ids=["q0", "q1"], **cache),
@@ -237,30 +245,21 @@ def test_a_latency_has_no_waits_and_no_index_work_in_it_and_a_failure_none(make_
         assert run.queries["latency_ms"][0] / 1000 == pytest.approx(taken, nan_ok=True), answer
 
 
-def test_repeats_deviate_and_throughput_does_not_count_them(make_dataset):
-    options = {"timing": Timing(repeats=3), "capabilities": ONE_BY_ONE}
-    run = go(make_dataset(queries=1), taking(40, once=3), **options)
-    assert repeats_deviation(run) == pytest.approx(1600**0.5 / 3**0.5)
-    assert run.measured.pairs == 5
-
-
-@pytest.mark.parametrize(
-    ("made", "model", "options", "sizes"),
-    [
-        ({"queries": 900}, Stub(), {"timing": NEVER}, [10, 20, 40, 80, 160, 197, 197, 196]),
-        # What costs no time: up to the largest.
-        ({"queries": 4000, "documents": 1, "depth": 1}, Stub(), {"timing": NEVER, "clock": int},
-         [10, 20, 40, 80, 160, 320, 640, 1024, 1024, 682]),
-        ({"queries": 12}, taking(2000), {}, [1] * 12),
-        ({"queries": 120}, Stub(), {"capabilities": ONE_BY_ONE}, [67, 53]),
-    ],
-    ids=["blocks", "free", "slow", "alone"],
-)  # fmt: skip
-def test_batches_last_about_a_second(make_dataset, made, model, options, sizes):
-    batches = []
-    go(make_dataset(**made), model, on_batch=batches.append, **options)
-    assert list(map(len, batches)) == sizes
-    assert len({each.query_id for batch in batches for each in batch}) == made["queries"]
+def test_batches_last_about_a_second_as_approved(make_dataset, approved):
+    """What costs no time comes in batches up to the largest."""
+    made = {
+        "blocks": ({"queries": 900}, Stub(), {"timing": NEVER}),
+        "free": ({"queries": 4000, "documents": 1, "depth": 1}, Stub(), {"timing": NEVER,
+                 "clock": int}),
+        "slow": ({"queries": 12}, taking(2000), {}),
+        "alone": ({"queries": 120}, Stub(), {"capabilities": ONE_BY_ONE}),
+    }  # fmt: skip
+    cases = {}
+    for name, (data, model, options) in made.items():
+        go(make_dataset(**data), model, on_batch=(batches := []).append, **options)
+        cases[name] = list(map(len, batches))
+        assert len({each.query_id for batch in batches for each in batch}) == data["queries"]
+    approved("runs/batches", results(cases))
 
 
 def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset):
@@ -271,24 +270,6 @@ def test_a_block_keeps_as_many_requests_under_way_as_are_allowed(make_dataset):
         # Half of the queries alone for their latency; then what takes a second, and no fewer.
         assert list(map(len, service.calls)) == [1] * 10 + blocks
         assert run.measured.together == max(blocks)
-
-
-def test_cached_scores_are_scored_again_where_the_job_asks_for_the_latency(make_dataset, workspace):
-    """Of the sample, and of half where blocks need the rest; or of every query."""
-    dataset = make_dataset(queries=8)
-    first = go(dataset, Stub(), cache=workspace.score_cache)
-    for capabilities, latency, sample, again in (
-        *((BLOCKS, "always", 200, 4), (BLOCKS, "always", 3, 3), (BLOCKS, "every", 3, 8)),
-        *((ONE_BY_ONE, "always", 200, 8), (ONE_BY_ONE, "always", 3, 3)),
-        (ONE_BY_ONE, "every", 3, 8),
-    ):
-        model, timing = Stub(), Timing(latency, sample=sample)
-        options = {"cache": workspace.score_cache, "capabilities": capabilities}
-        timed = go(dataset, model, timing=timing, **options)
-        same(first, timed)
-        assert timed.queries["latency_ms"].notna().sum() == timed.measured.serial_queries == again
-        assert model.pairs_scored == again * 5
-        assert timed.measured.cached_pairs == (8 - again) * 5
 
 
 def test_only_what_hangs_on_pair_and_fingerprint_is_kept(make_dataset, workspace):
@@ -422,23 +403,16 @@ def test_the_share_of_tokens_that_the_model_does_not_know_is_kept_with_the_run(m
     assert not go(dataset, Stub()).measured.illiterate
 
 
-@pytest.mark.parametrize(
-    ("most", "queries", "documents"), [(2, [0, 3], 2), (3, [0, 2, 4], 3), (5, [0, 1, 2, 3, 4], 4)]
-)
-def test_texts_are_shown_evenly_spread_and_no_more_than_asked_for(
-    make_dataset, most, queries, documents
-):
+def test_texts_are_evenly_spread_and_no_more_than_asked_for(make_dataset, approved):
     def texts(most, **made):
         dataset = make_dataset(**made)
         return Requests(dataset, plan(dataset), needs_text=True).texts(most)
 
-    five = {"queries": 5, "documents": 8, "depth": 8}
-    found = texts(most, **five)
-    assert found[: len(queries)] == [f"ask q{number}" for number in queries]
-    assert len(set(found)) == len(found) == len(queries) + documents
-    assert len(texts(100, **five)) == 5 + 8
-    long = texts(9, queries=1, documents=1, depth=1, doc_text={"d0": "x" * 2000 + "y"})
-    assert long == ["ask q0", "x" * 2000]
+    five, long = {"queries": 5, "documents": 8, "depth": 8}, {"d0": "x" * 2000 + "y"}
+    cases = {f"at most {most}": texts(most, **five) for most in (2, 3, 5, 100)}
+    short = texts(9, queries=1, documents=1, depth=1, doc_text=long)
+    cases["letters of a long one"] = list(map(len, short))
+    approved("runs/texts", results(cases))
 
 
 def test_tokens_of_which_some_are_unknown_have_no_sum():

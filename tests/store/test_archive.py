@@ -657,13 +657,10 @@ def test_a_report_that_would_break_the_page_is_refused(make_dataset):
             read(**wrong)
 
 
-def test_what_is_too_large_is_refused(content, other):
+def test_what_is_just_as_large_as_is_taken_is_taken_and_nothing_larger(content, other):
     with pytest.raises(LimitError, match="Nothing was imported"):
         take_in(other, io.BytesIO(content), "big", judges(), bounds=Bounds(together=1_000))
     assert other.datasets() == []
-
-
-def test_what_is_just_as_large_as_is_taken_is_taken():
     table, stream, target = pa.table({"n": list(range(50))}), io.BytesIO(), io.BytesIO()
     pq.write_table(table, stream)
     packer = Packer(target)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankdash.store import Workspace, backups, database, migrations
+from rankdash.store import Workspace, backups, database
 from rankdash.store.folders import DATABASE
 from tests.store.builders import ask
 
@@ -95,17 +95,6 @@ def test_a_copy_that_fails_stops_nothing(filled, monkeypatch, on, caplog):
     filled.set_setting("a", "b")
     assert filled.setting("a") == "b"
     assert "no room left" in caplog.text
-
-
-def test_the_database_is_copied_before_it_is_migrated(filled, monkeypatch):
-    before = backups.listed(filled.root)
-    steps = [*migrations.MIGRATIONS, lambda db: db.execute("CREATE TABLE fresh (id TEXT)")]
-    monkeypatch.setattr(migrations, "MIGRATIONS", steps)
-    Workspace.open(filled.root)
-    (copy,) = set(backups.listed(filled.root)) - set(before)
-    assert ask(copy, "PRAGMA user_version") == [len(steps) - 1]
-    assert ask(copy, "SELECT count(*) FROM datasets") == [1]
-    assert ask(filled.database.file, "SELECT count(*) FROM fresh") == [0]
 
 
 def test_what_another_process_copied_meanwhile_is_not_copied_again(filled, monkeypatch, on):

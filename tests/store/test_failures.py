@@ -144,28 +144,22 @@ def test_no_call_leaves_the_database_open(workspace, stored):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("case", "file", "why"),
+    ("home", "how", "closed", "mode", "file", "why"),
     [
-        ("a folder that may not be written", "home", "Permission denied"),
-        ("a workspace that may not be written", DATABASE, "attempt to write a readonly database"),
-        ("a private folder of another user", f"private/home/{DATABASE}",
+        ("home", "open", ".", 0o555, "home", "Permission denied"),
+        (".", "write", ".", 0o555, DATABASE, "attempt to write a readonly database"),
+        # A private folder of another user.
+        ("private/home", "write", "private", 0, f"private/home/{DATABASE}",
          "unable to open database file"),
     ],
 )  # fmt: skip
-def test_what_may_not_be_written_is_named(open_folder, python, case, file, why):
-    home, how, closed = open_folder, "write", open_folder
-    if case == "a folder that may not be written":
-        home, how = open_folder / "home", "open"
-        open_folder.chmod(0o555)
-    elif case == "a workspace that may not be written":
+def test_what_may_not_be_written_is_named(open_folder, python, home, how, closed, mode, file, why):
+    home, closed = open_folder / home, open_folder / closed
+    if how == "write":
         Workspace.open(home)
         for each in home.glob("rankdash*"):
             each.chmod(0o444)
-        home.chmod(0o555)
-    else:
-        home = open_folder / "private" / "home"
-        Workspace.open(home)
-        (closed := home.parent).chmod(0o000)
+    closed.chmod(mode)
     said, failed = python(AS_NOBODY, home, how).communicate(timeout=300)
     closed.chmod(0o755)
     assert said == (

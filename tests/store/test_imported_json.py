@@ -32,6 +32,7 @@ from tests.broken import Words, broken
 from tests.marked import bring_in, exported, fewest, json_in, written
 
 COMPLETE = {spec.name for spec in SETTINGS}
+HERE = "what is replaced"
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +59,9 @@ def replaced(value: Any, path: tuple[Any, ...], text: str) -> str:
     step, *rest = path
     if step is None:
         return json.dumps(replaced(json.loads(value), tuple(rest), text))
-    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
-    made = [
-        (key, replaced(one, tuple(rest), text) if key == step else json.dumps(one))
-        for key, one in items
-    ]
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {one}" for key, one in made) + "}"
-    return "[" + ", ".join(one for _key, one in made) + "]"
+    made = value.copy()
+    made[step] = HERE
+    return json.dumps(made).replace(json.dumps(HERE), replaced(value[step], tuple(rest), text))
 
 
 def at(value: Any, path: tuple[Any, ...]) -> Any:

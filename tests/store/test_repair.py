@@ -13,7 +13,6 @@ import pytest
 
 from rankdash.dataset import Dataset
 from rankdash.errors import StoreError
-from rankdash.sharing import read_scenarios
 from rankdash.store import Workspace, backups, checksums, database, records, repair
 from rankdash.store.folders import DATABASE, RECORD
 from rankdash.store.jobs.explanations import Asked, Explanations
@@ -22,7 +21,9 @@ from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.notes import Notes
+from rankdash.store.notes.run_notes import RunNotes
 from tests.approved import masked, table
+from tests.results import shown
 from tests.store.builders import (
     HEAD,
     OLD,
@@ -37,17 +38,10 @@ from tests.store.builders import (
 )  # fmt: skip
 
 
-@pytest.fixture
-def old(tmp_path):
-    """A workspace of the version before folders had records."""
-    with zipfile.ZipFile(OLD) as packed:
-        packed.extractall(tmp_path / "old")
-    return tmp_path / "old"
-
-
 @pytest.fixture(scope="module")
 def in_use(tmp_path_factory):
-    """The same in use, a day after its last copy: its folder, and all that it holds."""
+    """A workspace of the version before folders had records, in use, a day after its last copy: its
+    folder, and all that it holds."""
     root = tmp_path_factory.mktemp("kept") / "old"
     with zipfile.ZipFile(OLD) as packed:
         packed.extractall(root)
@@ -198,30 +192,22 @@ def test_nothing_is_deleted_all_can_be_looked_at_and_a_repair_brings_it_back(
     approved("store/repairs", masked(table(said), folder=f"{re.escape(str(tmp_path))}/\\w+"))
 
 
-def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(old):
-    before = dict(
-        ask(old / DATABASE, "SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs")
-    )
+def test_a_workspace_of_an_older_version_opens_with_everything_and_gets_records(tmp_path, approved):
+    old = tmp_path / "old"
+    with zipfile.ZipFile(OLD) as packed:
+        packed.extractall(old)
+    names = "SELECT folder, name FROM datasets UNION SELECT folder, name FROM runs"
+    before = dict(ask(old / DATABASE, names))
     make_old(*folders_of(old))
     workspace = Workspace.open(old)
     assert workspace.trouble is None
-    assert sorted(row.name for row in workspace.datasets()) == ["Guide", "Shop"]
-    assert sorted(row.name for row in workspace.runs()) == ["renamed", "run 1", "run 3"]
     found = everything(workspace)
-    names = {row.name: row.id for row in workspace.datasets()}
-    shop, guide = names["Shop"], names["Guide"]
-    assert found[shop][6][0].tags == ("odd", "退货")
-    (label,) = found[shop][7]
-    assert (label.pair, label.label, label.who) == (("q1", "d0"), 1.0, "Ann")
-    assert found[guide][7][0].label is None
-    assert [note.text for note in found[shop][9].values()] == ["why it was made"]
-    assert workspace.run(found[shop][10]).name == "renamed"
-    assert set(read_scenarios(found["scenarios"][0])) == {"careful", "bold"}
-    run_of_note = next(iter(found[shop][9]))
-    assert Explanations(workspace).find(Asked(run_of_note, "q1", "d1", "term")).state == "done"
-    (job,) = Queue(workspace).rows()
-    assert (job.name, job.state) == ("half done", "interrupted")
-    assert len(read_parts(workspace, job.id)) == 1
+    for note in RunNotes(workspace).all(shop(workspace)):
+        found["explanation"] = [Explanations(workspace).find(Asked(note, "q1", "d1", "term"))]
+    for job in Queue(workspace).rows():
+        found[job.id] = [job, read_parts(workspace, job.id)]
+    text = table((key, "\n".join(map(shown, each))) for key, each in found.items())
+    approved("store/older", masked(text, moment=r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"))
     assert not (old / "trash").exists()
     for folder, name in before.items():
         assert json.loads((old / folder / RECORD).read_text())["row"]["name"] == name
@@ -270,15 +256,6 @@ def test_an_older_copy_put_back_loses_no_newer_run_and_no_newer_note(
     assert everything(Workspace.open(root)) == before
 
 
-@pytest.mark.parametrize("kind", ["datasets", "runs"])
-def test_from_folders_are_told_only_rows_that_nothing_else_had(root, opened, tmp_path, kind):
-    lose_copies(root)
-    assert repair.rebuild(root, tmp_path / "whole.sqlite").from_folders == 0
-    ask(root / DATABASE, f"DELETE FROM {kind} WHERE id = (SELECT max(id) FROM {kind})")
-    made = repair.rebuild(root, tmp_path / "anew.sqlite")
-    assert (made.from_folders, made.rows["datasets"], made.rows["runs"]) == (1, 2, 3)
-
-
 def test_a_run_deleted_in_another_process_meanwhile_is_no_older_copy(root, opened, monkeypatch):
     listing = records.kept
 
@@ -312,133 +289,126 @@ def test_no_file_is_left_of_the_stand_in(root):
 # What a database is made anew from.
 
 
-@pytest.fixture
-def anew(root, tmp_path):
-    """What is found in the database that a repair would make."""
+def copied(made):
+    """The database went on after its copy, and says so often that it was copied."""
 
-    def find(question, *given, file=tmp_path / "anew.sqlite"):
-        if not file.exists():
-            repair.rebuild(root, file)
-        return ask(file, question, *given)
+    def arrange(home):
+        notes = Notes(home)
+        home.set_setting(backups.MADE, "2")
+        notes.keep(shop(home), "q1", [], "copy")
+        backups.make(home.root / DATABASE)
+        notes.keep(shop(home), "q1", [], "database")
+        ask(home.root / DATABASE, "DELETE FROM settings WHERE key = ?", backups.MADE)
+        if made:
+            home.set_setting(backups.MADE, made)
 
-    return find
-
-
-@pytest.mark.parametrize(
-    ("made", "newer"),
-    [
-        # Of two that count the same, the database itself: it went on after the copy.
-        ("2", "database"),
-        ("1", "copy"),
-        ("3", "database"),
-        # A count that cannot be read is damage; one that is not there is of the first days.
-        ("many", "database"),
-        (None, "copy"),
-    ],
-)
-def test_the_rows_of_what_was_copied_more_often_come_first(root, opened, anew, made, newer):
-    notes = Notes(opened)
-    opened.set_setting(backups.MADE, "2")
-    notes.keep(shop(opened), "q1", [], "copy")
-    backups.make(root / DATABASE)
-    notes.keep(shop(opened), "q1", [], "database")
-    with opened.database.writing() as db:
-        db.execute("DELETE FROM settings WHERE key = ?", (backups.MADE,))
-    if made is not None:
-        opened.set_setting(backups.MADE, made)
-    assert anew("SELECT note FROM notes WHERE query_id = 'q1'") == [newer]
+    return arrange, "SELECT note FROM notes WHERE query_id = 'q1'"
 
 
-def test_the_newest_sound_copy_is_used_and_its_day_is_told(root, opened, tmp_path):
+def of_several_days(home):
     for day in ("20300101", "20300102", "20300103"):
-        before = set(backups.listed(root))
-        backups.make(root / DATABASE)
-        (made,) = set(backups.listed(root)) - before
+        before = set(backups.listed(home.root))
+        backups.make(home.root / DATABASE)
+        (made,) = set(backups.listed(home.root)) - before
         copy = made.rename(made.with_name(f"rankdash-{day}{made.name[17:]}"))
         with closing(sqlite3.connect(copy)) as db, db:
             checksums.teach(db)
             db.execute("INSERT INTO settings (key, value) VALUES ('day', ?)", (day,))
     copy.write_bytes(b"no database")
-    lose(root)
-    assert repair.rebuild(root, tmp_path / "anew.sqlite").copy_of == "2030-01-02"
-    asked = "SELECT value FROM settings WHERE key = 'day'"
-    assert ask(tmp_path / "anew.sqlite", asked) == ["20300102"]
+    lose(home.root)
 
 
-def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(root, opened, anew):
-    with opened.database.reading() as held:
-        held.execute("SELECT 1 FROM settings").fetchall()
-        opened.set_setting("late", "kept")
-        assert (root / f"{DATABASE}-wal").stat().st_size > 0
-        assert anew("SELECT value FROM settings WHERE key = 'late'") == ["kept"]
+def with_a_column(home):
+    ask(home.root / DATABASE, "ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
+    lose_copies(home.root)
 
 
-def test_a_column_that_this_version_does_not_know_loses_no_row(root, opened, anew):
-    ask(root / DATABASE, "ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'red'")
-    before = ask(root / DATABASE, "SELECT count(*) FROM notes")
-    lose_copies(root)
-    assert anew("SELECT count(*) FROM notes") == before > [0]
+def without_a_dataset(home):
+    submit_judge(home, shop(home), "one", pairs=[("q1", "d1")])
+    (folder,) = home.root.glob(f"datasets/{shop(home)}-*")
+    shutil.rmtree(folder)
+    lose_copies(home.root)
 
 
-BELONGS = {
-    "datasets": (
-        *("runs", "jobs", "notes", "corrections", "run_notes", "pins", "explanations", "judges"),
-        "judged_pairs",
-    ),
-    "runs": ("explanations", "run_notes", "pins"),
-}
+def without_runs(home):
+    """As if their rows lay on a page that cannot be read: nothing took the others along."""
+    file = home.root / DATABASE
+    for folder in folders_of(home.root, "runs"):
+        shutil.rmtree(folder)
+    lose_copies(home.root)
+    for name in ask(file, "SELECT name FROM sqlite_master WHERE type='trigger'"):
+        ask(file, f"DROP TRIGGER {name}")
+    ask(file, "DELETE FROM runs")
 
 
-@pytest.mark.parametrize("kind", BELONGS)
-def test_what_belongs_to_nothing_that_is_there_goes_too(root, opened, anew, kind):
-    dataset_id = shop(opened)
-    submit_judge(opened, dataset_id, "one", pairs=[("q1", "d1")])
-    for folder in (root / kind).iterdir():
-        if kind == "runs" or folder.name.startswith(dataset_id):
-            shutil.rmtree(folder)
-    lose_copies(root)
-    of = "1" if kind == "runs" else f"dataset_id = '{dataset_id}'"
-    alone = ("explanations", "judged_pairs")
-    held = [
-        f"SELECT rowid FROM {each} WHERE {'1' if each in alone else of}" for each in BELONGS[kind]
-    ]
-    assert all(ask(root / DATABASE, question) for question in held), "something of each"
-    if kind == "runs":
-        # As where their rows lay on a page that cannot be read: nothing took the others along.
-        for name in ask(root / DATABASE, "SELECT name FROM sqlite_master WHERE type='trigger'"):
-            ask(root / DATABASE, f"DROP TRIGGER {name}")
-        ask(root / DATABASE, "DELETE FROM runs")
-    assert [anew(question) for question in held] == [[]] * len(held)
-
-
-def test_work_of_a_copy_is_settled_and_what_it_said_of_keys_is_hidden(root, opened, anew):
-    dataset_id, run, judges, owner = shop(opened), opened.runs()[0], StoredJudges(opened), Owner()
+def with_work(home):
+    dataset_id, run, judges, owner = shop(home), home.runs()[0], StoredJudges(home), Owner()
     said = json.dumps({"template": "{said}", "remedy": "", "params": {"said": "Bearer abc123def"}})
     for job_id, state in ((run.id, "running"), ("aaaa", "queued"), ("bbbb", "failed")):
-        submit(opened, dataset_id, state, job_id=job_id)
-        with opened.database.writing() as db:
+        submit(home, dataset_id, state, job_id=job_id)
+        with home.database.writing() as db:
             db.execute(
                 "UPDATE jobs SET state = ?, problem = ?, cancel = 1, worker = 'w', "
                 "stage = 'scoring' WHERE id = ?",
                 (state, said, job_id),
             )
-    asked = [Asked(run.id, "q1", doc, "term") for doc in ("d8", "d9")]
-    for each in asked:
-        Explanations(opened).ask(each)
-    Explanations(opened).claim(owner)
+    for doc_id in ("d8", "d9"):
+        Explanations(home).ask(Asked(run.id, "q1", doc_id, "term"))
+    Explanations(home).claim(owner)
     for name in ("one", "two"):
-        submit_judge(opened, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
+        submit_judge(home, dataset_id, name, pairs=[("q1", "d1"), ("q1", "d2")])
     judges.claim(owner)
     judges.keep("one", owner, [grade(("q1", "d2"))], {"calls": 1})
-    lose_copies(root)
-    columns = "state, stage, cancel, worker, problem, finished NOTNULL"
-    jobs = {name: rest for name, *rest in anew(f"SELECT name, {columns} FROM jobs")}
-    assert jobs["running"] == ["done", "waiting", 0, None, None, 1]
-    assert (jobs["queued"][0], jobs["queued"][3]) == ("interrupted", None)
-    assert jobs["failed"][0] == "failed"
-    assert json.loads(jobs["failed"][4])["params"] == {"said": "Bearer •••"}
-    left = "SELECT state, worker, finished NOTNULL FROM explanations WHERE id IN (?, ?)"
-    assert anew(left, *(each.id for each in asked)) == [("interrupted", None, 1)] * 2
-    assert anew("SELECT state FROM judges") == ["interrupted"] * 2
-    graded = "SELECT grade FROM judged_pairs WHERE judge_id = 'one' ORDER BY rowid"
-    assert anew(graded) == [None, 2.0]
+    lose_copies(home.root)
+
+
+# What is arranged, and what is asked of the database that is made.
+ANEW = {
+    "of two that count the same the database counts": copied("2"),
+    "a copy that counts more comes first": copied("1"),
+    "so does a database that counts more": copied("3"),
+    "a count that cannot be read is damage": copied("many"),
+    "one that is not there is of the first days": copied(None),
+    "the newest sound copy": (of_several_days, "SELECT value FROM settings WHERE key = 'day'"),
+    "a column that this version does not know loses no row": (with_a_column,),
+    "what belongs to no data set goes too": (without_a_dataset,),
+    "and what belongs to no run": (without_runs,),
+    "work is settled, and what it said of keys is hidden": (
+        with_work,
+        "SELECT name, state, stage, cancel, worker, problem, finished NOTNULL FROM jobs "
+        "ORDER BY name",
+        "SELECT doc_id, state, worker, finished NOTNULL FROM explanations ORDER BY doc_id",
+        "SELECT name, state FROM judges ORDER BY name",
+        "SELECT judge_id, doc_id, grade FROM judged_pairs ORDER BY judge_id, doc_id",
+    ),
+}
+
+
+def sizes(file):
+    names = ask(file, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return {name: ask(file, f"SELECT count(*) FROM {name}")[0] for name in names}
+
+
+def test_a_database_is_made_anew_of_what_there_is(in_use, tmp_path, on, approved):
+    on("2020-01-02")
+    said = {}
+    for case, (arrange, *questions) in ANEW.items():
+        root = shutil.copytree(in_use[0], tmp_path / str(len(said)))
+        make_old(*folders_of(root))
+        arrange(Workspace.open(root))
+        made, file = root.with_suffix(".sqlite"), root / DATABASE
+        before = sizes(file) if file.exists() else {}
+        lines = [f"copy of {repair.rebuild(root, made).copy_of or 'no day'}"]
+        rows = [f"{name} {before.get(name, '?')} → {n}" for name, n in sizes(made).items()]
+        said[case] = "\n".join([*lines, ", ".join(rows), *(str(ask(made, q)) for q in questions)])
+    approved("store/anew", table(said))
+
+
+def test_what_is_not_yet_in_the_file_of_the_database_is_read_from_its_log(root, opened, tmp_path):
+    with opened.database.reading() as held:
+        held.execute("SELECT 1 FROM settings").fetchall()
+        opened.set_setting("late", "kept")
+        assert (root / f"{DATABASE}-wal").stat().st_size > 0
+        repair.rebuild(root, tmp_path / "anew.sqlite")
+    found = ask(tmp_path / "anew.sqlite", "SELECT value FROM settings WHERE key = 'late'")
+    assert found == ["kept"]

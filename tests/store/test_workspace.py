@@ -26,6 +26,8 @@ from rankdash.store.tables import (
     write_ranking,
     write_table,
 )
+from tests.approved import masked
+from tests.results import results, several
 from tests.store.builders import folders_of
 
 ARRAYS = ("query_ids", "doc_ids", "offsets", "docs", "scores", "tied", "given")
@@ -80,21 +82,6 @@ def test_a_run_comes_back_as_it_was(workspace, stored, make_run):
     assert replace(loaded.measured, **known) == replace(run.measured, **known)
 
 
-def test_what_a_precomputed_run_does_not_know_stays_unknown(workspace, stored, make_run):
-    run = make_run(stored)
-    queries = run.queries.assign(latency_ms=np.nan, index_ms=np.nan)
-    bare = Run("p", "file", stored.id, run.ranking, "precomputed", queries, created="")
-    workspace.save_run(bare)
-    loaded = workspace.run("p")
-    assert math.isnan(loaded.load_ms)
-    assert (loaded.depth, loaded.measured, loaded.calls, loaded.reading) == (None,) * 4
-    (row,) = (row for row in workspace.runs() if row.id == "p")
-    assert np.isnan([row.load_ms, row.p50_ms, row.p95_ms]).all()
-    assert row.pairs_per_second is row.depth is None
-    assert row.created != ""
-    assert workspace.recorded("p") == ({}, None)
-
-
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
 exact = st.sampled_from([0.0, -1.5, 1e308, 5e-324, 3.0])
 
@@ -146,27 +133,35 @@ def test_counts_that_were_written_as_broken_numbers_are_read():
 # What lists say.
 
 
-def test_lists_tell_what_there_is_without_loading_it(workspace, make_dataset, make_run):
+def test_what_lists_tell_without_loading_it_is_as_approved(
+    workspace, make_dataset, make_run, approved
+):
+    """Also of a run from a file, of which nothing was measured. Pairs per second are measured by
+    themselves, and not from the latencies: 4 pairs in 100 ms."""
     dataset = make_dataset()
     workspace.save_dataset(dataset, source="sample", report_json='{"findings": []}')
-    row = workspace.datasets()[0]
-    assert (row.id, row.name, row.source) == (dataset.id, "small", "sample")
-    assert (row.queries, row.documents, row.labels) == (3, 4, 3)
-    assert workspace.check_report(dataset.id) == '{"findings": []}'
-    workspace.save_run(make_run(dataset))
-    (ranking,) = workspace.root.glob("runs/run-1-*/ranking.parquet")
-    ranking.unlink()
-    run = workspace.runs(dataset.id)[0]
-    assert (run.queries_done, run.queries_failed, run.queries_skipped) == (2, 1, 0)
-    assert run.settings == {"k1": 1.2, "language": "auto", "cased": False, "n": 3}
-    assert run.p50_ms == pytest.approx(20.0)
-    assert np.isnan(run.p95_ms), "two latencies have no p95"
-    # Measured by itself, and not from the latencies: 4 pairs in 100 ms.
-    assert run.pairs_per_second == pytest.approx(40.0)
-    assert workspace.runs("another") == []
-    machine, measured = workspace.recorded("run-1")
-    assert machine == {"cpu": "any", "logical_cpus": 2}
-    assert (measured.pairs, measured.throughput[0].in_flight) == (4, 2)
+    run = make_run(dataset)
+    untimed = run.queries.assign(latency_ms=np.nan, index_ms=np.nan)
+    bare = Run("p", "file", dataset.id, run.ranking, "precomputed", untimed, created="")
+    for each in (run, bare):
+        workspace.save_run(each)
+    loaded = workspace.run("p")
+    assert (loaded.depth, loaded.measured, loaded.calls, loaded.reading) == (None,) * 4
+    for ranking in workspace.root.glob("*/*/ranking.parquet"):
+        ranking.unlink()
+    cases = {"data set": workspace.datasets()[0], "report": workspace.check_report(dataset.id)}
+    cases |= {f"run {row.name}": row for row in workspace.runs(dataset.id)}
+    cases |= several("recorded of {}", workspace.recorded, ["run-1", "p"])
+    cases["runs of another"] = workspace.runs("another")
+    # The latencies of what is done; of one that is not known nothing is said.
+    for timed in (FEWEST_TIMED, FEWEST_TIMED - 1):
+        states = ["done"] * timed + ["failed", "skipped", "skipped"]
+        latencies = [*[10.0, 20.0, 30.0, 40.0, 50.0][-timed:], 9000.0, np.nan, 9000.0]
+        queries = pd.DataFrame({"state": states, "latency_ms": latencies})
+        cases[f"{timed} latencies"] = run_values(replace(run, queries=queries))
+    cases["infinite ones"] = run_values(replace(run, queries=queries.assign(latency_ms=np.inf)))
+    moment = r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"
+    approved("store/lists", masked(results(cases), moment=moment, token=r"(?<=-)[0-9a-f]{8}\b"))
 
 
 def test_lists_are_the_oldest_first_whatever_was_stored_first(workspace, make_dataset, make_run):
@@ -182,34 +177,17 @@ def test_lists_are_the_oldest_first_whatever_was_stored_first(workspace, make_da
         assert [row.id for row in runs] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("timed", "p95"), [(FEWEST_TIMED, 46.0), (FEWEST_TIMED - 1, None)])
-def test_the_latencies_of_a_row_are_those_of_what_is_done(make_dataset, make_run, timed, p95):
-    run, latencies = make_run(make_dataset()), [10.0, 20.0, 30.0, 40.0, 50.0][-timed:]
-    states = ["done"] * timed + ["failed", "skipped", "skipped"]
-    queries = pd.DataFrame({"state": states, "latency_ms": [*latencies, 9000.0, np.nan, 9000.0]})
-    row = run_values(replace(run, queries=queries))
-    assert row["p50_ms"] == np.median(latencies)
-    assert row["p95_ms"] == (p95 and pytest.approx(np.quantile(latencies, 0.95)))
-    assert (row["queries_done"], row["queries_failed"], row["queries_skipped"]) == (timed, 1, 2)
-    # Of one that is not known nothing is said.
-    unknown = run_values(replace(run, queries=queries.assign(latency_ms=np.inf)))
-    assert (unknown["p50_ms"], unknown["p95_ms"]) == (None, None)
-
-
 # Saved again, renamed, deleted.
 
 
-def test_the_same_content_is_stored_once_and_keeps_its_first_name(workspace, make_dataset):
-    first = workspace.save_dataset(make_dataset("first"))
-    assert workspace.save_dataset(make_dataset("second")) == first
-    assert [row.name for row in workspace.datasets()] == ["first"]
-    assert len(folders_of(workspace.root, "datasets")) == 1
-
-
-def test_a_run_saved_again_replaces_the_old_one_and_its_files(workspace, stored, make_run):
+def test_what_is_saved_again_is_stored_once_and_a_run_replaces_the_old_one(
+    workspace, stored, make_dataset, make_run
+):
+    assert workspace.save_dataset(make_dataset("second")) == stored.id
     workspace.save_run(make_run(stored, name="again"))
-    assert [row.name for row in workspace.runs()] == ["again"]
-    assert len(folders_of(workspace.root, "runs")) == 1
+    rows = [*workspace.datasets(), *workspace.runs()]
+    assert [row.name for row in rows] == ["small", "again"]
+    assert len(folders_of(workspace.root)) == 2
 
 
 def test_of_two_that_store_the_same_at_once_one_folder_stays(workspace, make_dataset, monkeypatch):

@@ -13,35 +13,18 @@ from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
 from rankdash.rerankers.remote.keys import Place
 from tests.approved import table
 from tests.results import shown
+from tests.runs.stub import Stub, failed
 
 
-class Fixed:
-    """Scores by document id; `asked` is what it was given."""
+def fixed(known, tokens=False, fail=()):
+    """A reranker with a score for each document id."""
 
-    def __init__(self, scores, *, tokens=False, fail=(), details=None):
-        self.known = scores
-        self.tokens = tokens
-        self.fail = fail
-        self.asked = []
-        if details:
-            self.details = lambda: details
-
-    def prepare(self, corpus):
-        self.prepared = True
-
-    def score(self, requests):
-        self.asked += [list(request.doc_ids) for request in requests]
-        return [
-            Scored.failed(len(request.doc_ids), "no luck")
-            if request.query_id in self.fail
-            else self.of(request)
-            for request in requests
-        ]
-
-    def of(self, request):
-        scores = np.array([self.known[doc] for doc in request.doc_ids], dtype=np.float64)
-        counts = np.full(len(scores), 10) if self.tokens else None
+    def usual(request):
+        scores = np.array([known[doc] for doc in request.doc_ids], dtype=np.float64)
+        counts = np.full(len(scores), 10) if tokens else None
         return Scored(scores, counts, None if counts is None else counts + 1, 0.25)
+
+    return Stub(dict.fromkeys(fail, failed("no luck")), usual)
 
 
 def request(docs="abcd", query="q"):
@@ -65,21 +48,22 @@ def test_what_two_stages_make_of_documents_is_as_approved(approved):
 
     def ranked(first, second, top=2, queries="q"):
         found = cascade(first, second, top).score([request(query=name) for name in queries])
-        lines = [f"the second is asked {shown(second.asked)}"]
+        asked = [docs for call in second.calls for docs in call.values()]
+        lines = [f"the second is asked {shown(asked)}"]
         for each in found:
             lines += [each.error or order(each), shown(each), shown(each.tokens_computed)]
         return "\n".join(lines)
 
     counting = [(one, two) for one in (True, False) for two in (True, False)]
     cases = {
-        "the second reads the best of the first": ranked(Fixed(FIRST), Fixed(SECOND)),
+        "the second reads the best of the first": ranked(fixed(FIRST), fixed(SECOND)),
         "a query that fails in a stage fails, the others do not": ranked(
-            Fixed(FIRST, fail=["p"]), Fixed(SECOND, fail=["r"]), queries="pqr"
+            fixed(FIRST, fail=["p"]), fixed(SECOND, fail=["r"]), queries="pqr"
         ),
-        "a document that is not scored": ranked(Fixed(FIRST | {"d": np.nan}), Fixed(SECOND)),
+        "a document that is not scored": ranked(fixed(FIRST | {"d": np.nan}), fixed(SECOND)),
         **{
             f"counting tokens {one}, {two}": ranked(
-                Fixed(FIRST, tokens=one), Fixed(SECOND, tokens=two)
+                fixed(FIRST, tokens=one), fixed(SECOND, tokens=two)
             )
             for one, two in counting
         },
@@ -94,24 +78,24 @@ def test_what_two_stages_make_of_documents_is_as_approved(approved):
 )
 def test_stages_never_mix_whatever_the_scores(first, second, top):
     docs = "abcdefghijkl"[: len(first)]
-    one = Fixed(dict(zip(docs, first, strict=True)))
-    other = Fixed(dict(zip(docs, second, strict=False)))
-    (found,) = cascade(one, other, top).score([request(docs)])
-    before = sorted(docs, key=lambda doc: -one.known[doc])
-    best = sorted(sorted(before[:top]), key=lambda doc: -other.known[doc])
+    one, other = dict(zip(docs, first, strict=True)), dict(zip(docs, second, strict=False))
+    (found,) = cascade(fixed(one), fixed(other), top).score([request(docs)])
+    before = sorted(docs, key=lambda doc: -one[doc])
+    best = sorted(sorted(before[:top]), key=lambda doc: -other[doc])
     assert list(order(found, docs)) == best + before[top:]
     assert np.isfinite(found.scores).all()
     below = [found.scores[docs.index(doc)] for doc in before[top:]]
     steps = np.diff([min(found.scores[docs.index(doc)] for doc in best), *below])
-    equal = [False, *(one.known[a] == one.known[b] for a, b in itertools.pairwise(before[top:]))]
+    equal = [False, *(one[a] == one[b] for a, b in itertools.pairwise(before[top:]))]
     assert [step < 0 for step in steps] == [not same for same in equal[: len(steps)]]
 
 
 def test_both_are_prepared_and_tell_what_they_did():
-    first, second = Fixed(FIRST, details={"runtime": "x"}), Fixed(SECOND)
+    first, second = fixed(FIRST), fixed(SECOND)
+    first.details = lambda: {"runtime": "x"}
     both = cascade(first, second)
     both.prepare(Corpus([], []))
-    assert first.prepared and second.prepared
+    assert first.loaded == second.loaded == 1
     assert both.details() == {"first_runtime": "x"}
     assert both.fingerprint() == ""
     assert math.isnan(both.unknown_share(["x"]))
@@ -123,26 +107,16 @@ def test_both_are_prepared_and_tell_what_they_did():
 
 
 def test_one_stage_is_enough_to_need_something_and_both_have_to_promise_it():
-    checked = []
+    checked, needs = [], ("needs_text", "needs_network", "across_queries")
 
-    def stage(name, key, **promises):
+    def stage(name, place, need):
+        able = Capabilities(deterministic=not need, **dict.fromkeys(needs, need))
         return replace(
-            get("bm25"), name=name, settings=(), varying=None, key=lambda settings: key,
-            capabilities=Capabilities(**promises), check=lambda settings: checked.append(name),
+            get("bm25"), name=name, settings=(), varying=None, key=lambda settings: place,
+            capabilities=able, check=lambda settings: checked.append(name),
         )  # fmt: skip
 
-    needs = ("needs_text", "needs_network", "across_queries")
-    both = kind(
-        [
-            stage("plain", Place("", "http://a"), **dict.fromkeys(needs, False)),
-            stage(
-                "other",
-                Place("B", "http://b"),
-                deterministic=False,
-                **dict.fromkeys(needs, True),
-            ),
-        ]
-    )
+    both = kind([stage("plain", Place("", "x"), False), stage("other", Place("B", "y"), True)])
     for first, second in itertools.product(("plain", "other"), repeat=2):
         given = {"first": first, "second": second, "first_settings": "", "second_settings": ""}
         able, plain = both.able(given), first == second == "plain"

@@ -277,11 +277,9 @@ def test_the_estimate_counts_calls_tokens_and_dollars():
     assert found.tokens_in == pytest.approx(70 * 50 + 3 * 30 + 73 * 4.75, rel=0.02)
     assert found.dollars == pytest.approx(found.tokens_in * 2e-6)
     assert np.isnan(estimated(requests).dollars)
-
-
-@pytest.mark.parametrize(("documents", "units"), [(1, 1), (100, 1), (101, 2)])
-def test_a_hundred_documents_are_one_search_unit(documents, units):
-    assert estimated([ask(["word"] * documents)], price_searches=1000.0).dollars == units
+    # A hundred documents are one search unit.
+    for count, units in ((1, 1), (100, 1), (101, 2)):
+        assert estimated([ask(["word"] * count)], price_searches=1000.0).dollars == units
 
 
 def test_what_changes_scores_changes_the_fingerprint_and_nothing_else():

@@ -1,44 +1,26 @@
-import numpy as np
-import pytest
+from functools import partial
 
-from rankdash.errors import UnavailableError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import Corpus, Request, create
 from rankdash.rerankers.kinds.precomputed import Precomputed, run_from_ranking
+from tests.results import results
 
 RANKING = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.0, 7.0])
 
 
-def test_scores_follow_the_request_and_unlisted_documents_are_not_scored():
+def test_what_a_ranking_of_a_file_is_as_a_reranker_and_as_a_run(approved):
+    """Every ranked query is done, and nothing is made up."""
     reranker = Precomputed(RANKING)
     reranker.prepare(Corpus([], []))
-    request = Request("q1", "text", ["b", "new", "a"], ["", "", ""])
-    scored = reranker.score([request])[0]
-    np.testing.assert_array_equal(scored.scores, [-1.0, np.nan, 2.5])
-    assert scored.error == ""
-
-
-def test_a_query_that_the_file_does_not_rank_fails():
-    scored = Precomputed(RANKING).score([Request("q9", "text", ["a"], [""])])[0]
-    assert np.isnan(scored.scores).all()
-    assert "does not contain this query" in scored.error
-
-
-def test_it_is_not_made_from_settings():
-    with pytest.raises(UnavailableError, match="TREC run"):
-        create("precomputed")
-
-
-def test_a_run_of_a_file_has_every_ranked_query_done_and_nothing_invented():
     run = run_from_ranking("mine", "data1", RANKING, "mine.trec")
-    assert run.reranker == "precomputed"
-    assert run.settings == {"file": "mine.trec"}
-    assert run.queries["query_id"].tolist() == ["q1", "q2"]
-    assert set(run.queries["state"]) == {"done"}
-    assert run.queries["pairs"].tolist() == [2, 1]
-    for unknown in ("latency_ms", "index_ms", "tokens", "truncated"):
-        assert run.queries[unknown].isna().all()
-    assert run.left_out == {}
+    cases = {
+        "a document that is not listed": reranker.score([Request("q1", "", list("bna"), [""] * 3)]),
+        "a query that is not listed": reranker.score([Request("q9", "", ["a"], [""])]),
+        "made from settings": partial(create, "precomputed"),
+        "a run": (run.name, run.dataset_id, run.reranker, run.settings, run.left_out),
+        "its queries": run.queries,
+    }
+    approved("rerankers/precomputed", results(cases))
     assert run.ranking is RANKING
 
 

@@ -26,14 +26,23 @@ def test_another_runtime_is_chosen_where_it_is_faster_by_its_margin(approved):
     approved("rerankers/runtimes", results(several("{0}", choose, taken)))
 
 
-def test_what_was_measured_counts_on_the_machine_that_it_was_measured_on(tmp_path):
+def test_what_was_measured_counts_on_its_machine_if_it_can_be_read_and_no_half_is_kept(tmp_path):
     measured = Calibration("torch", {"onnx": 1.0, "torch": 0.5})
     calibration.keep(tmp_path, measured)
     assert calibration.kept(tmp_path) == measured
     file = tmp_path / "calibration.json"
     told = json.loads(file.read_text())
-    file.write_text(json.dumps({**told, "machine": {**told["machine"], "threads": 999}}))
-    assert calibration.kept(tmp_path) is None
+    elsewhere = json.dumps({**told, "machine": {**told["machine"], "threads": 999}})
+    for text in (elsewhere, "", "[]", "{}", "null", '{"machine": 1}'):
+        file.write_text(text)
+        assert calibration.kept(tmp_path) is None, text
+    assert calibration.kept(tmp_path / "gone") is None
+    # A folder in which it cannot be written.
+    file.unlink()
+    file.mkdir()
+    for folder in (tmp_path, tmp_path / "gone"):
+        calibration.keep(folder, measured)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 class Timed:
@@ -87,20 +96,6 @@ def test_rows_to_time_are_no_longer_than_a_model_reads_rounded_and_one_runtime_n
     alone = {"torch": Timed(times, 1.0)}
     assert calibration.calibrate(alone, 64) == Calibration("torch", {})
     assert alone["torch"].shapes == []
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"machine": 1}'])
-def test_what_was_kept_and_cannot_be_read_is_measured_again(tmp_path, text):
-    (tmp_path / "calibration.json").write_text(text)
-    assert calibration.kept(tmp_path) is None
-    assert calibration.kept(tmp_path / "gone") is None
-
-
-def test_a_folder_that_cannot_be_written_keeps_nothing_and_no_half_of_it(tmp_path):
-    (tmp_path / "calibration.json").mkdir()
-    calibration.keep(tmp_path, Calibration("onnx", {}))
-    assert [file.name for file in tmp_path.iterdir()] == ["calibration.json"]
-    calibration.keep(tmp_path / "gone", Calibration("onnx", {}))
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-2, 2)), min_size=2, max_size=20))

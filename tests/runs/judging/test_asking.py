@@ -3,18 +3,17 @@
 import itertools
 import threading
 
-import numpy as np
 import pytest
 
 from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.errors import SettingError
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.judging.judge import Judge
-from rankdash.rerankers.remote.estimates import Estimate
 from rankdash.runs.judging.asking import Question, ask
 from rankdash.runs.judging.wish import estimate, pairs_of, seconds_of
 from rankdash.store import Workspace
 from rankdash.store.jobs.judges import MOST_UNKEPT
+from tests.results import results
 
 
 def questions(count):
@@ -60,13 +59,10 @@ def test_no_more_is_under_way_or_unkept_than_may_be_lost(asked, server):
     assert len(batches) >= 4
     assert most[0] <= MOST_UNKEPT
     assert server.most_at_once > 1
-
-
-def test_a_clock_that_runs_hands_on_early(asked):
+    # One that runs hands on early.
     ticks = itertools.count()
     batches = asked(12, clock=lambda: float(next(ticks)))
-    assert taken(batches) == list(range(12))
-    assert len(batches) == 12
+    assert (taken(batches), len(batches)) == (list(range(12)), 12)
 
 
 def test_one_slow_answer_does_not_hold_up_the_others(asked, server):
@@ -81,14 +77,10 @@ def test_one_slow_answer_does_not_hold_up_the_others(asked, server):
     assert taken(asked(40, reply, 2)) == list(range(40))
 
 
-@pytest.fixture
-def pool():
+def test_the_pairs_are_those_of_the_label_pool():
     lists = [("q1", ["a", "b", "c"], [3.0, 2, 1]), ("q2", ["d", "e", "a"], [3.0, 2, 1])]
     other = [("q1", ["c", "b", "a"], [3.0, 2, 1]), ("q2", ["d", "f", "a"], [3.0, 2, 1])]
-    return pool_of({"x": Ranking.from_lists(lists), "y": Ranking.from_lists(other)}, 2)
-
-
-def test_the_pairs_are_those_of_the_label_pool(pool):
+    pool = pool_of({"x": Ranking.from_lists(lists), "y": Ranking.from_lists(other)}, 2)
     every = {("q1", "a"), ("q1", "b"), ("q1", "c"), ("q2", "d"), ("q2", "e"), ("q2", "f")}
     assert set(pairs_of(pool)) == every
     assert len(pairs_of(pool)) == 6
@@ -118,40 +110,32 @@ def test_a_sample_takes_queries_with_human_labels_first():
     assert len({frozenset(queries(2, seed)) for seed in range(9)}) > 1
 
 
-def test_cost_and_time_before(settings):
-    judge = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
-    asked = [*questions(1000), Question("q", "d", "a", " ")]
-    found, answered = estimate(judge, asked)
-    assert answered == 0
-    assert found.calls == 2000
-    whole = judge.estimate([(pair.query, pair.document) for pair in questions(1000)])
-    assert found.tokens_in == pytest.approx(whole.tokens_in, rel=0.01)
-    assert found.dollars == pytest.approx(found.tokens_in * 1e-6)
-    assert seconds_of(judge, 2000) == 1000
-    assert seconds_of(judge, 2000, 0.5) == 4000
-    assert np.isnan(seconds_of(Judge(settings), 10))
-    assert estimate(judge, [])[0].calls == 0
-
-
-def test_what_is_answered_costs_nothing_before(settings, tmp_path, server):
-    """Whatever part of it: whole pairs, and some of the repeats."""
+def test_cost_and_time_before_are_as_approved(settings, tmp_path, server, approved):
+    """What is answered costs nothing before, be it whole pairs or some of the repeats; another
+    prompt is another question. A pair without a text is not asked."""
     store = Workspace(tmp_path / "workspace").score_cache
+    twice = Judge({**settings, "repeats": 2, "per_minute": 120, "price_in": 1.0})
     once, thrice = (Judge({**settings, "repeats": n, "price_in": 1.0}) for n in (1, 3))
-    every = questions(30)
-    whole, _ = estimate(once, every, store)
-    assert whole.calls == 30
-    ask(once, every[:10], on_batch=lambda batch: None, cache=store)
-    assert estimate(once, every, store)[1] == 10
-    left, answered = estimate(once, [*every, Question("q", "d", "a", " ")], store)
-    assert (left.calls, answered) == (20, 10)
-    assert left.tokens_in == pytest.approx(whole.tokens_in * 2 / 3, rel=0.05)
-    assert left.dollars == pytest.approx(left.tokens_in * 1e-6)
-    more, answered = estimate(thrice, every, store)
-    assert (more.calls, answered) == (80, 0)
-    before = len(server.seen)
-    ask(thrice, every, on_batch=lambda batch: None, cache=store)
-    assert len(server.seen) - before == 80
-    assert estimate(thrice, every, store) == (Estimate(0, 0.0), 30)
-    # Another prompt is another question.
-    other = Judge({**settings, "guidelines": "Be strict."})
-    assert estimate(other, every, store)[1] == 0
+    every, thousand, blank = questions(30), questions(1000), Question("q", "d", "a", " ")
+
+    def asked(judge, pairs):
+        before = len(server.seen)
+        ask(judge, pairs, on_batch=lambda batch: None, cache=store)
+        return len(server.seen) - before
+
+    cases = {
+        "a thousand pairs twice": lambda: estimate(twice, [*thousand, blank]),
+        "each counted": lambda: twice.estimate([(pair.query, pair.document) for pair in thousand]),
+        "no pair": lambda: estimate(twice, []),
+        "seconds of 2000 calls": lambda: seconds_of(twice, 2000),
+        "at one in two seconds": lambda: seconds_of(twice, 2000, 0.5),
+        "without a limit": lambda: seconds_of(Judge(settings), 10),
+        "thirty pairs": lambda: estimate(once, every, store),
+        "ten are asked": lambda: asked(once, every[:10]),
+        "the others": lambda: estimate(once, [*every, blank], store),
+        "all three times": lambda: estimate(thrice, every, store),
+        "what is left is asked": lambda: asked(thrice, every),
+        "nothing is left": lambda: estimate(thrice, every, store),
+        "another prompt": lambda: estimate(Judge({**settings, "guidelines": "x"}), every, store),
+    }
+    approved("runs/judging_costs", results(cases))

@@ -10,6 +10,7 @@ from rankdash.store.jobs.leases import Owner
 from rankdash.store.notes.corrections import Corrections
 from tests.approved import masked, table
 from tests.results import shown
+from tests.store.builders import grade
 
 
 def say(grade):
@@ -21,17 +22,17 @@ def grades_of(rows, judge_id):
 
 
 def test_lives_of_judges_are_as_approved(
-    add, rows, served, server, pairs, workspace, dataset, make_dataset, approved
+    add, rows, served, server, pairs, workspace, dataset, make_dataset, monkeypatch, approved
 ):
     """The steps of each judge. Three pairs are never asked: d7 has no text."""
     lives = {}
 
-    def step(name, judge_id, resumed=None):
+    def step(name, judge_id, resumed=None, handover=None):
         if resumed is not None:
             assert rows.row(judge_id).can_resume
             rows.resume(judge_id, resumed)
         before = len(server.seen)
-        row = served(judge_id)
+        row = served(judge_id, handover)
         bodies = [body for _, _, body in server.seen[before:]]
         asked = f"{len(bodies)} asked, {sum(body['temperature'] > 0 for body in bodies)} varied"
         grades = rows.grades(judge_id)["grade"].value_counts().sort_index()
@@ -96,6 +97,16 @@ def test_lives_of_judges_are_as_approved(
     server.reply = lambda body: ("评分：2", {})
     step("no grade at all", judge_id)
 
+    handover, typed = Handover(), {"key_variable": "RACK_API_KEY"}
+    monkeypatch.delenv("RACK_API_KEY", raising=False)
+    judge_id = judge("typed", **typed)
+    server.key = "sk-typed-4711"
+    handover.feed(line(judge_id, {"RACK_API_KEY": server.key}))
+    step("a typed key", judge_id, handover=handover)
+    step("is not held for the next one", add(guidelines="next", **typed), handover=handover)
+    files = [file for file in workspace.root.rglob("*") if file.is_file()]
+    assert not any(b"sk-typed" in file.read_bytes() for file in files)
+
     many = make_dataset(queries=30, documents=8, depth=5)
     workspace.save_dataset(many)
     server.forget()
@@ -130,44 +141,34 @@ def test_a_judge_that_is_cancelled_keeps_what_it_asked_and_resumes_with_the_rest
     assert len(server.seen) == len([pair for pair in pairs if pair[1] != "d7"])
 
 
-def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_says_what_may_have_been_charged(
-    add, rows, server, served
+def test_a_worker_that_dies_leaves_its_batch_to_the_next_and_what_may_have_been_charged_is_told(
+    add, rows, server, served, approved
 ):
-    judge_id = add()
-    dead = Owner(host="elsewhere")
+    judge_id, dead, other = add(), Owner(host="elsewhere"), Owner(host="elsewhere", token="other")
     rows.claim(dead)
-    doc_id = rows.pending(judge_id)[0][1]
-    pair = {"query_id": "q0", "doc_id": doc_id, "grade": 2.0, "reason": "r", "answers": "[]"}
-    pair |= {"error": "", "kind": ""}
+    pair = grade(("q0", rows.pending(judge_id)[0][1]))
     lost = {"calls": 4, "billed": {"prompt_tokens": 70.0}, "estimated": 4}
-    assert rows.begin(judge_id, dead, {}, 5, {"calls": 5, "billed": {}, "estimated": 5})
+    more = {"calls": 5, "billed": {}, "estimated": 5}
     before = {"calls": 3, "billed": {"prompt_tokens": 1000.0, "completion_tokens": 5.0}}
-    assert rows.keep(judge_id, dead, [pair], before, at_risk=4, at_risk_usage=lost)
-    assert rows.row(judge_id).usage == before
-    rows.interrupt(dead.token)
-    row = rows.row(judge_id)
-    assert (row.state, row.graded, row.unsettled) == ("interrupted", 1, 4)
-    assert row.usage == {
-        "calls": 7,
-        "billed": {"prompt_tokens": 1070.0, "completion_tokens": 5.0},
-        "estimated": 4,
+    steps = {
+        "it asks": lambda: rows.begin(judge_id, dead, {}, 5, more),
+        "and keeps a pair": lambda: rows.keep(
+            judge_id, dead, [pair], before, at_risk=4, at_risk_usage=lost
+        ),
+        "it is dead": lambda: rows.interrupt(dead.token),
+        "the next one": lambda: [rows.resume(judge_id), rows.claim(other).id == judge_id][1],
+        "is dead before it asks": lambda: rows.interrupt(other.token),
+        "one that lives": lambda: [rows.resume(judge_id), served(judge_id), len(server.seen)][2],
+        "it is not the first one's any more": lambda: rows.begin(judge_id, dead, {}, 1, lost),
+        "nor does that one keep": lambda: rows.keep(judge_id, dead, [pair | {"grade": 0.0}], {}),
     }
-    rows.resume(judge_id)
-    # A worker that dies before it asks anything changes nothing of that.
-    rows.claim(Owner(host="elsewhere", token="dead at once"))
-    rows.interrupt("dead at once")
-    assert rows.row(judge_id).usage["calls"] == 7
-    rows.resume(judge_id)
-    row = served(judge_id)
-    assert (row.state, row.unsettled) == ("done", 4)
-    assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
-    assert row.usage["calls"] == 7 + len(server.seen)
-    assert row.usage["estimated"] == 4
-    assert row.usage["billed"]["prompt_tokens"] > 1070
-    # It is not its own any more.
-    assert not rows.begin(judge_id, dead, {}, 1, lost)
-    assert not rows.keep(judge_id, dead, [{**pair, "grade": 0.0}], {})
-    assert rows.grades(judge_id).iloc[0]["grade"] == 2.0
+    cases = {}
+    for name, step in steps.items():
+        told, row = step(), rows.row(judge_id)
+        first = rows.grades(judge_id)["grade"].iloc[0]
+        said = f"{row.state}, {row.graded} graded, the first {first}, {row.unsettled} unsettled"
+        cases[name] = f"{told}: {said}, {shown(row.usage)}"
+    approved("runs/dead_judges", table(cases))
 
 
 def test_several_judges_are_apart_and_go_with_their_data_set(add, rows, served, workspace, dataset):
@@ -199,21 +200,3 @@ def test_a_wish_that_cannot_be_is_refused_before_it_is_queued(add, rows, changes
     with pytest.raises(error, match=says):
         add(**changes)
     assert rows.rows() == []
-
-
-def test_a_typed_key_goes_to_the_endpoint_and_into_no_file(
-    add, workspace, server, monkeypatch, served
-):
-    monkeypatch.delenv("RACK_API_KEY", raising=False)
-    server.key = "sk-typed-4711"
-    handover = Handover()
-    judge_id = add(key_variable="RACK_API_KEY")
-    handover.feed(line(judge_id, {"RACK_API_KEY": "sk-typed-4711"}))
-    assert served(judge_id, handover).state == "done"
-    assert {headers["Authorization"] for _, headers, _ in server.seen} == {"Bearer sk-typed-4711"}
-    files = [file for file in workspace.root.rglob("*") if file.is_file()]
-    assert not any(b"sk-typed" in file.read_bytes() for file in files)
-    # It is not held for the next one.
-    row = served(add(key_variable="RACK_API_KEY", guidelines="x"), handover)
-    assert row.state == "failed"
-    assert "The key of the service is missing" in str(row.error)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rankdash.errors import StoreError, UnavailableError
+from rankdash.runs import jobs
 from rankdash.store.jobs import leases
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
@@ -17,7 +18,6 @@ from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
 
 LACK = UnavailableError("No model {model!r}.", remedy="Give a folder, not {model!r}.", model="x")
-LEVELS = ("term", "sentence", "a", "b")
 # What happens → why it is there. `claim` is by me or another, `gone` is a worker whose process is
 # gone and `far` one of another machine; `late` is a look after the time in which a worker beats.
 STOPPED = "add a; claim me; cancel a; finish a me {}; again a; claim me; beat a me"
@@ -48,62 +48,56 @@ LIVES = {
 }  # fmt: skip
 
 
+ME = Owner()
+GONE = replace(ME, pid=2**22 + 1)
+FAR = replace(GONE, host="another-machine")
+OWNERS = {"me": ME, "other": Owner(), "gone": GONE, "far": FAR}
+
+
 class Work:
-    """Jobs; ids: of work by its name here."""
+    """Jobs; ids: of work by its name in a life. A step that has no method here is one of `Leases`,
+    of the same name."""
+
+    kind = Queue
 
     def __init__(self, workspace, dataset):
-        self.workspace, self.dataset, self.ids = workspace, dataset, {}
-        self.leases = self.store()
-        me = Owner()
-        gone = replace(me, pid=2**22 + 1)
-        far = replace(gone, host="another-machine")
-        self.owners = {"me": me, "other": Owner(), "gone": gone, "far": far}
+        self.workspace, self.dataset = workspace, dataset
+        self.leases, self.ids = self.kind(workspace), {}
 
-    def store(self):
-        return Queue(self.workspace)
-
-    def row(self, row_id):
-        # A list writes off whom it finds dead.
-        return next((row for row in self.leases.rows() if row.id == row_id), None)
+    def do(self, verb, *words):
+        if hasattr(self, verb):
+            return getattr(self, verb)(*words)
+        given = ({**OWNERS, **self.ids}.get(word, word) for word in words)
+        return getattr(self.leases, verb)(*given)
 
     def add(self, name):
-        self.ids[name] = self.submit(name)
-
-    def submit(self, _name):
-        return submit(self.workspace, self.dataset.id)
+        self.ids[name] = submit(self.workspace, self.dataset.id)
 
     def again(self, name):
-        # So that times differ.
-        time.sleep(0.002)
         self.leases.resume(self.ids[name])
 
     def progress(self, name, who):
-        self.leases.progress(self.ids[name], self.owners[who], Progress("scoring", done=3))
+        self.leases.progress(self.ids[name], OWNERS[who], Progress("scoring", done=3))
+
+    def row(self, name):
+        # A list writes off whom it finds dead.
+        return next((row for row in self.leases.rows() if row.id == self.ids[name]), None)
 
     def claim(self, who):
-        claimed = self.leases.claim(self.owners[who])
-        return "nothing" if claimed is None else self.name(claimed.id)
-
-    def name(self, row_id):
-        return next(name for name, each in self.ids.items() if each == row_id)
-
-    def beat(self, name, who):
-        return self.leases.beat(self.ids[name], self.owners[who])
-
-    def cancel(self, name):
-        self.leases.cancel(self.ids[name])
+        claimed = self.leases.claim(OWNERS[who])
+        names = {row_id: name for name, row_id in self.ids.items()}
+        return "nothing" if claimed is None else names[claimed.id]
 
     def finish(self, name, who, state):
-        return self.leases.finish(
-            self.ids[name], self.owners[who], state, None if state == "done" else LACK
-        )
+        error = None if state == "done" else LACK
+        return self.leases.finish(self.ids[name], OWNERS[who], state, error)
 
     def interrupt(self, who):
-        Queue(self.workspace).interrupt(self.owners[who].token, LACK)
-        Queue(self.workspace).interrupt(self.owners[who].token)
+        Queue(self.workspace).interrupt(OWNERS[who].token, LACK)
+        Queue(self.workspace).interrupt(OWNERS[who].token)
 
     def waits(self):
-        return self.leases.any_waits()
+        return jobs.any_waits(self.workspace)
 
     def unavailable(self):
         Queue(self.workspace).fail_waiting(UnavailableError("No worker."))
@@ -111,45 +105,39 @@ class Work:
     def delete(self):
         self.workspace.delete_dataset(self.dataset.id)
 
-    def shown(self):
-        return [f"{name} {self.state(self.row(each))}" for name, each in self.ids.items()]
-
-    def state(self, row):
+    def shown(self, name):
+        row = self.row(name)
         if row is None:
-            return "is gone"
+            return f"{name} is gone"
         done = f", {row.done} done" if getattr(row, "done", 0) else ""
         why = f" ({row.error})" if row.error else ""
-        return f"{row.state}{', cancelling' * row.cancelling}{done}{why}"
+        return f"{name} {row.state}{', cancelling' * row.cancelling}{done}{why}"
 
 
 class Questions(Work):
-    def store(self):
-        return Explanations(self.workspace)
+    kind = Explanations
 
     def asked(self, name):
-        return Asked("run-1", "007", "01", LEVELS["abcd".index(name)])
+        return Asked("run-1", "007", "01", name)
 
-    def row(self, row_id):
-        return self.leases.find(self.asked(self.name(row_id)))
+    def add(self, name):
+        self.ids[name] = self.leases.ask(self.asked(name))
 
-    def submit(self, name):
-        return self.leases.ask(self.asked(name))
-
-    def again(self, name):
-        time.sleep(0.002)
-        self.leases.ask(self.asked(name))
+    again = add
 
     def progress(self, name, who):
-        self.leases.progress(self.ids[name], self.owners[who], 3, 10)
+        self.leases.progress(self.ids[name], OWNERS[who], 3, 10)
+
+    def row(self, name):
+        return self.leases.find(self.asked(name))
 
 
 class Grading(Work):
-    def store(self):
-        return StoredJudges(self.workspace)
+    kind = StoredJudges
 
-    def submit(self, name):
+    def add(self, name):
         submit_judge(self.workspace, self.dataset.id, name, pairs=[("007", "1"), ("7", "01")])
-        return name
+        self.ids[name] = name
 
     def progress(self, _name, _who):
         """What it has graded says how far it is."""
@@ -164,25 +152,21 @@ def test_how_work_lives(kind, workspace, make_dataset, make_run, monkeypatch, ap
         workspace.save_run(make_run(dataset))
         work, lines = kind(workspace, dataset), []
         for step in steps.split("; "):
-            verb, *words = step.split()
-            late = STALE_SECONDS + 1 if verb == "late" else 0.0
+            # So that times differ.
+            time.sleep(0.002 * step.startswith("again"))
+            late = STALE_SECONDS + 1 if step == "late" else 0.0
             told = None
             with clock_moved(monkeypatch, late):
                 try:
-                    told = None if late else getattr(work, verb)(*words)
+                    told = None if late else work.do(*step.split())
                 except StoreError as refused:
                     told = f"refused: {refused}"
-                shown = ", ".join(work.shown())
+                shown = ", ".join(map(work.shown, work.ids))
             lines.append(f"{step}{'' if told is None else f' → {told}'}: {shown}")
         said.append((life, "\n".join(lines)))
         with suppress(StoreError):
             workspace.delete_dataset(dataset.id)
     approved(f"store/{kind.__name__.lower()}", table(said))
-
-
-@pytest.fixture
-def me():
-    return Owner()
 
 
 # Who lives.
@@ -229,20 +213,17 @@ def test_an_error_about_a_file_can_be_kept():
 # Explanations alone.
 
 
-def test_a_question_is_asked_once_and_its_answer_stays(workspace, stored, me):
+def test_an_answer_stays_with_its_question_and_goes_with_the_run(workspace, stored):
     explanations, asked = Explanations(workspace), Asked("run-1", "007", "01", "term")
     assert explanations.find(asked) is None
-    number = explanations.ask(asked)
-    assert explanations.ask(asked) == number
-    assert explanations.claim(me).asked == asked and explanations.find(asked).live
-    explanations.progress(number, me, 3, 10)
-    explanations.finish(number, me, "failed", LACK)
-    # Asked again it starts over.
-    explanations.ask(asked)
-    row = explanations.find(asked)
-    assert (row.done, row.total, row.live) == (0, 0, True)
-    explanations.claim(me)
-    explanations.finish(number, me, "done", result='{"score": 1}')
+    for state, result in (("failed", None), ("done", '{"score": 1}')):
+        number = explanations.ask(asked)
+        # Asked again it starts over.
+        row = explanations.find(asked)
+        assert (number, row.done, row.total, row.live) == (asked.id, 0, 0, True)
+        assert explanations.claim(ME).asked == asked
+        explanations.progress(number, ME, 3, 10)
+        explanations.finish(number, ME, state, result=result)
     explanations.ask(asked)
     row = explanations.find(asked)
     assert (row.state, row.result) == ("done", '{"score": 1}')

@@ -1,6 +1,7 @@
 """Jobs: what they were asked with, how far they are, and their batches until the end."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from rankdash.errors import StoreError, UnavailableError
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.jobs.queue import Owner, Progress, Queue
 from rankdash.store.tables import read_table, write_table
+from tests.approved import table
+from tests.results import shown
 from tests.store.builders import submit
 
 
@@ -31,42 +34,36 @@ def me():
     return Owner()
 
 
-def test_progress_is_shown_and_a_retry_keeps_the_first_start_and_the_latest_cold_start(
-    queue, job, me, monkeypatch
-):
-    assert queue.row(job).stage == "waiting"
-    claimed = queue.claim(me)
-    assert (claimed.settings, claimed.stage) == ({"k1": 1.2}, "loading")
-    queue.progress(job, me, Progress("scoring", 1, 2, 9, 10, 90, 5.0, 16.0, 300.0))
-    row = queue.row(job)
-    assert (row.stage, row.done, row.failed, row.total) == ("scoring", 1, 2, 9)
-    assert (row.pairs_done, row.pairs_total, row.rate_pairs_s, row.seconds_left) == (10, 90, 5, 16)
-    queue.progress(job, me, Progress("scoring", 2, 0, 9, 20, 90, 5.0, 14.0, None))
-    first = queue.row(job)
-    assert (first.done, first.load_ms) == (2, 300.0)
-    queue.interrupt(me.token, UnavailableError("Gone."))
-    stopped = queue.row(job)
-    assert (stopped.state, stopped.message) == ("interrupted", "Gone.")
-    assert stopped.rate_pairs_s is stopped.seconds_left is None and stopped.finished is not None
-    queue.resume(job)
-    waiting = queue.row(job)
-    assert (waiting.state, waiting.stage, waiting.finished) == ("queued", "waiting", None)
-    monkeypatch.setattr("rankdash.store.jobs.leases.now", lambda: "2999-01-01")
-    assert queue.claim(Owner()).started == "2999-01-01" > first.started
-
-
-def test_times_are_in_order_and_what_was_cancelled_while_it_waited_has_ended(
-    queue, workspace, dataset_id, job, me
-):
-    queue.claim(me)
-    waits = submit(workspace, dataset_id)
-    for each in (job, waits):
-        queue.cancel(each)
-    assert queue.row(waits).finished is not None and queue.row(job).finished is None
-    queue.finish(job, me, "done")
-    row = queue.row(job)
-    assert row.created <= row.started <= row.finished
-    assert [row.id for row in queue.rows()] == [job, waits]
+def test_what_a_job_tells_of_itself_is_as_approved(queue, dataset_id, monkeypatch, approved):
+    """A time is called by the step in which it was. A retry has the first cold start until it tells
+    of its own."""
+    asked = {
+        "dataset_id": dataset_id, "name": "n", "reranker": "bm25", "settings": {"k1": 1.2},
+        "depth": 5, "sample": 9, "seed": 7, "timing": {"repeats": 3}, "without_text": "empty",
+        "grid": "g", "actors": {"number": 2}, "fused": "f",
+    }  # fmt: skip
+    little, me = asked | dict.fromkeys(("sample", "timing", "grid", "actors", "fused")), Owner()
+    far = Progress("scoring", 1, 2, 9, 10, 90, 5.0, 16.0, 300.0, 12, 3)
+    steps = {
+        "asked with all": lambda: queue.submit(**asked, job_id="own"),
+        "claimed": lambda: queue.claim(me),
+        "under way": lambda: queue.progress("own", me, far),
+        "further": lambda: queue.progress("own", me, replace(far, done=2, load_ms=None)),
+        "interrupted": lambda: queue.interrupt(me.token, UnavailableError("Gone.")),
+        "resumed": lambda: queue.resume("own"),
+        "claimed again": lambda: queue.claim(me),
+        "asked with little": lambda: queue.submit(**little, job_id="other"),
+        "cancelled while it waits": lambda: queue.cancel("other"),
+        "cancelled while it runs": lambda: queue.cancel("own"),
+        "done": lambda: queue.finish("own", me, "done"),
+    }
+    said = []
+    for step, act in steps.items():
+        for module in ("leases", "queue"):
+            monkeypatch.setattr(f"rankdash.store.jobs.{module}.now", lambda step=step: step)
+        act()
+        said.append((step, "\n".join(map(shown, queue.rows()))))
+    approved("store/jobs", table(said))
 
 
 def test_unknown_jobs_and_data_sets_are_named(queue, workspace):
@@ -74,19 +71,6 @@ def test_unknown_jobs_and_data_sets_are_named(queue, workspace):
         queue.row("nope")
     with pytest.raises(StoreError, match="no data set 'nope'"):
         submit(workspace, "nope")
-
-
-def test_a_job_keeps_all_that_it_was_asked_with(queue, dataset_id):
-    asked = {
-        "dataset_id": dataset_id, "name": "n", "reranker": "bm25", "settings": {"k1": 1.2},
-        "depth": 5, "sample": 9, "seed": 7, "timing": {"repeats": 3}, "without_text": "empty",
-        "grid": "g",
-    }  # fmt: skip
-    row = queue.row(queue.submit(**asked, job_id="own"))
-    assert {name: getattr(row, name) for name in asked} == asked
-    assert row.id == "own"
-    bare = queue.row(queue.submit(**asked | {"sample": None, "timing": None, "grid": None}))
-    assert (bare.sample, bare.timing, bare.grid) == (None, {}, None)
 
 
 def test_the_jobs_of_a_data_set_are_listed_by_when_they_were_added(
@@ -157,25 +141,22 @@ def test_batches_of_an_older_version_are_read_with_what_they_have(job, workspace
     assert list(rows["read"][1]) == [5, 6]
 
 
-def test_deleting_a_job_or_its_data_set_forgets_what_it_had(queue, workspace, dataset_id, job):
-    other = submit(workspace, dataset_id)
+def test_what_a_job_had_goes_with_it_its_data_set_and_if_it_is_done_its_run(
+    queue, workspace, dataset_id, make_dataset, make_run, job
+):
+    other, waiting, me = *(submit(workspace, dataset_id) for _ in "12"), Owner()
     for each in (job, other):
         write_part(workspace, each, [part("007", 1.0)])
     queue.delete(other)
-    assert [row.id for row in queue.rows()] == [job]
-    workspace.delete_dataset(dataset_id)
-    assert queue.rows() == []
-    assert list((workspace.root / "jobs").iterdir()) == []
-
-
-def test_deleting_a_run_forgets_the_job_that_made_it(
-    queue, workspace, dataset_id, make_dataset, make_run, job, me
-):
+    assert [row.id for row in queue.rows()] == [job, waiting]
     queue.claim(me)
-    workspace.save_run(make_run(make_dataset(), run_id=job))
+    for each in (job, waiting):
+        workspace.save_run(make_run(make_dataset(), run_id=each))
     queue.finish(job, me, "done")
-    waiting = submit(workspace, dataset_id)
-    workspace.save_run(make_run(make_dataset(), run_id=waiting))
     workspace.delete_run(job)
     workspace.delete_run(waiting)
     assert [row.id for row in queue.rows()] == [waiting], "it is not done"
+    write_part(workspace, waiting, [part("007", 1.0)])
+    workspace.delete_dataset(dataset_id)
+    assert queue.rows() == []
+    assert list((workspace.root / "jobs").iterdir()) == []
