@@ -4,8 +4,6 @@ import runpy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rankdash.shipped import PAGES
@@ -28,6 +26,7 @@ def part(
     """
 
     def drawn(draw, arguments, settings):
+
         import streamlit as st
 
         from rankdash.shipped import PAGES
@@ -77,18 +76,6 @@ def said(app: AppTest) -> str:
     notes = (app.info, app.success, app.warning, app.error)
     found = "\n".join(str(each.value) for kind in (*kinds, *notes) for each in kind)
     return found.replace("\\", "").replace("\u2060", "")
-
-
-def selects(monkeypatch: pytest.MonkeyPatch, key: str, *rows: int) -> None:
-    """As if these rows of a table were selected, which no test can click."""
-    drawn = st.dataframe
-
-    def dataframe(*arguments: Any, **settings: Any) -> Any:
-        answer = drawn(*arguments, **settings)
-        found = str(settings.get("key", "")).startswith(key)
-        return {"selection": {"rows": list(rows)}} if found else answer
-
-    monkeypatch.setattr(st, "dataframe", dataframe)
 
 
 def page(name: str, **given: Any) -> AppTest:

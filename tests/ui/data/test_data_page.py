@@ -12,18 +12,14 @@ from rankdash.findings import Finding
 from rankdash.intake.keeping import Kept
 from rankdash.loading import load
 from rankdash.readers import Source
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.run_notes import RunNotes
 from rankdash.store.workspace_file.merge_rows import TakenIn
-from rankdash.ui.data import check_view, dataset_list, kept_view, sharing_files, uploads
-from rankdash.ui.state import address, deleted, samples
-from rankdash.ui.widgets import dialogs
+from rankdash.ui.data import check_view, kept_view, sharing_files, uploads
+from rankdash.ui.state import address, samples
 from tests.approved import table
 from tests.stored import keep_lists
 from tests.ui.conftest import ROWS, opened_at
 from tests.ui.page_text import page_text
-from tests.ui.sessions import part, press, said
+from tests.ui.sessions import part, said
 
 UNEVEN = "query_id,query,doc_id,document,label,score\n" + "".join(
     f"q{q},ask {q},d{d},text {d},{int(d == 0) if q else ''},{9 - d}\n"
@@ -127,47 +123,6 @@ def test_another_data_set_is_opened_without_the_choices_of_the_last(session):
 
 
 # What is stored.
-
-
-def test_a_data_set_is_renamed_and_deleted_with_what_goes_with_it(workspace, stored, monkeypatch):
-    asked, renamed, gone = [], [], []
-    monkeypatch.setattr(dialogs, "delete", lambda *given: asked.append(given))
-    monkeypatch.setattr(dialogs, "rename", lambda *given: renamed.append(given))
-    monkeypatch.setattr(deleted, "by_this_session", gone.extend)
-    other = load([Source("b.csv", UNEVEN.encode())], name="Other")
-    workspace.save_dataset(other.dataset, report_json=other.report.to_json())
-    (run,) = workspace.runs(stored)
-
-    def listed():
-        return part(dataset_list.draw, workspace.datasets(), chosen={"data": stored})
-
-    def goes():
-        press(listed(), "Delete")
-        return asked[-1][1]
-
-    assert listed().dataframe[0].value["current"].tolist() == ["●", ""]
-    first = "Shop will be deleted permanently. Your own files stay where they are."
-    assert goes() == [first, "1 run goes with it."]
-    Notes(workspace).keep(stored, "q1", ["odd"], "")
-    last = "1 note or corrected label goes with it."
-    assert goes() == [first, "1 run goes with it.", last]
-    RunNotes(workspace).keep(run.id, "why")
-    Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
-    keep_lists(workspace, stored, [], "second")
-    last = "3 notes and corrected labels go with it."
-    assert goes() == [first, "2 runs go with it.", last]
-    for each in workspace.runs(stored):
-        workspace.delete_run(each.id)
-    assert goes() == [first, last.replace("3", "2")]
-    press(listed(), "Rename")
-    [(_title, old, rename)] = renamed
-    assert old == "Shop"
-    rename("Shop")
-    assert workspace.datasets()[0].name == "Shop", "a data set keeps its own name"
-    rename("Other")
-    assert workspace.datasets()[0].name == "Other (2)"
-    asked[-1][2]()
-    assert [row.name for row in workspace.datasets()] == ["Other"] and gone == [stored]
 
 
 @pytest.mark.parametrize(("primary", "kinds"), [(True, ["primary", "secondary"]),

@@ -276,29 +276,6 @@ def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
         assert app.selectbox(key="address.base").value == base
 
 
-def test_a_note_is_shown_as_it_was_typed_deleted_and_brought_back(workspace, several, only_shown):
-    app = shown({"shop": several}, runs="old")
-    (note,) = [area for area in app.text_area if area.label == "Note on this run"]
-    note.set_value(HOSTILE).run()
-    assert RunNotes(workspace).of("old").text == HOSTILE
-    assert by_name(app).loc["old", "note"] == HOSTILE
-    # Nowhere does it reach a place that renders Markdown.
-    assert "evil" not in said(app) and "Saved " in said(app)
-    press(app, "Delete the note")
-    assert RunNotes(workspace).all(several) == {} and "Deleted" in said(app)
-    press(app, "Undo")
-    assert RunNotes(workspace).of("old").text == HOSTILE
-    # A workspace that is only shown shows pin and note and changes nothing.
-    Pins(workspace).pin("old")
-    only_shown()
-    app = shown({"shop": several}, runs="old")
-    assert not app.button and not app.text_area
-    assert (
-        HOSTILE in [each.value for each in app.text] and by_name(app).loc["old", "role"] == "pinned"
-    )
-    assert not shown({"shop": several}, runs=FIRST_STAGE).button
-
-
 def test_the_pair_is_swapped_and_opened_on_overview(app, several):
     open_page(app, "history", runs=["old", "again"])
     press(app, "Swap")

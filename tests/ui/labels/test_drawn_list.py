@@ -17,12 +17,10 @@ from rankdash.spreadsheet import csv_bytes
 from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.study.study import Study
 from rankdash.ui.labelling import label_files
 from rankdash.ui.labels import new_labels, unjudged_view
 from rankdash.ui.state import label_plan, server, stored
 from tests.ui.labelling.two_rankings import begin, trec, two_rankings
-from tests.ui.parts import drawn
 
 QUERIES, DOCS = 30, 6
 SETTINGS = {"metric": "dcg@5", "top": 2.0, "seed": 3}
@@ -190,31 +188,3 @@ def test_a_plan_that_is_none_breaks_no_page(workspace, shop, settings):
     sound = LabelPlans(workspace).newest(shop).settings
     LabelPlans(workspace).begin(shop, {**sound, **settings} if settings else {}, "")
     assert label_plan.current(shop) is None
-
-
-def test_the_order_is_that_of_draws_unless_the_largest_effect_is_chosen(workspace, monkeypatch):
-    shop = made(workspace)
-
-    def draw() -> None:
-        systems = stored.systems(shop)
-        first, *others = systems
-        unjudged_view.draw(
-            Study(stored.dataset(shop), systems, first, tuple(others), dataset_id=shop)
-        )
-
-    listed = drawn(draw)
-    assert not listed.get("download_button")
-    with monkeypatch.context() as patch:
-        patch.setattr(unjudged_view, "read_only", lambda: True)
-        assert not [each for each in drawn(draw).button if each.key == "unjudged.draw"]
-    listed.button(key="unjudged.draw").click().run()
-    assert not listed.exception
-    kept = LabelPlans(workspace).newest(shop)
-    # NDCG is no sum over documents, so the draws are for DCG at the same cutoff.
-    assert (kept.settings["metric"], kept.settings["top"]) == ("dcg@10", 1.0)
-    assert len(listed.get("download_button")) == 2
-    assert any("unbiased estimate" in each.value for each in listed.caption)
-    listed.segmented_control(key="unjudged.order").set_value("largest").run()
-    assert any("is biased" in each.value for each in listed.caption)
-    assert len(listed.get("download_button")) == 2
-    assert not any("unbiased" in each.value for each in listed.caption)

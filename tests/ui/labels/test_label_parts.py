@@ -9,22 +9,20 @@ import pytest
 import streamlit as st
 
 from rankdash.dataset import Dataset
-from rankdash.store.notes.corrections import Correction, Corrections
+from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import (
     corrections_form,
     corrections_list,
-    new_labels,
     successor,
     unjudged_view,
 )
-from rankdash.ui.state import address, person
+from rankdash.ui.state import address
 from rankdash.ui.state import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
-from tests.ui.page_text import page_text
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
 
 HEAD = "query_id,query,doc_id,document,label,score\n"
@@ -76,16 +74,18 @@ def test_how_far_missing_labels_can_move_a_change(approved, workspace, language)
 # Corrections.
 
 
-@pytest.fixture
-def shop(workspace) -> str:
-    """One query whose 30 documents the run "turned" turns round; a label for the last of them, and
-    for one that nobody ranks."""
+def deep_shop(workspace) -> str:
+    """The id of a data set with one query whose 30 documents the run "turned" turns round; a label
+    for the last of them, and for one that nobody ranks."""
     rows = "".join(f"q1,how to,d{n},Returns {n},{'1' * (n == 29)},{30 - n}\n" for n in range(30))
     rows += "q1,how to,x,Text of x,0,\nq2,,d0,Returns 0,1,1\n"
     dataset_id = keep_rows(workspace, HEAD + rows, "Shop")
     turned = [f"d{n}" for n in range(29, -1, -1)]
     keep_lists(workspace, dataset_id, [("q1", turned, [*range(30, 0, -1)])], "turned")
     return dataset_id
+
+
+shop = pytest.fixture(deep_shop, name="shop")
 
 
 def study(dataset_id: str, cutoff: int | None = None) -> Study:
@@ -106,30 +106,6 @@ def test_documents_to_correct_are_those_near_the_top_then_the_judged_then_the_co
     assert offered == [*(f"Returns {n}" for n in top), "Text of x"]
 
 
-def test_a_label_put_back_to_the_uploaded_one_is_no_correction(shop, workspace, monkeypatch):
-    corrections = Corrections(workspace)
-    corrections.correct(shop, ("q2", "d29"), 0.0, "")
-    monkeypatch.setattr(person, "name", lambda: "Ann")
-    app = drawn(lambda: corrections_form.label(study(shop), "q1", "d29"))
-    assert app.button_group[0].value == "1", "that of another query is not this one's"
-    assert app.caption[0].value == "as uploaded: 1 · First stage: rank 30 · turned: rank 1"
-    for chosen, kept in (("0", [0.0]), ("unjudged", [None]), ("1", [])):
-        app.button_group[0].set_value(chosen).run()
-        assert app.button_group[0].value == chosen
-        made = [each for each in corrections.all(shop) if each.query_id == "q1"]
-        assert [each.label for each in made] == kept
-        assert all(each.who == "Ann" for each in made)
-    [caption] = drawn(lambda: corrections_form.label(study(shop), "q1", "x")).caption
-    assert caption.value == "as uploaded: 0 · First stage: not ranked · turned: not ranked"
-
-
-def correct(workspace, dataset_id: str) -> list[Correction]:
-    corrections = Corrections(workspace)
-    for pair, label in ((("q1", "d29"), None), (("q1", "d0"), 0.5), (("q2", "d0"), 0.0)):
-        corrections.correct(dataset_id, pair, label, "Ann <b>")
-    return corrections.all(dataset_id)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_corrections_are_listed_with_their_files(approved, workspace, shop, monkeypatch, language):
     blank = keep_rows(workspace, HEAD + "q 1,a,d 1,text,1,1\n", "Blanks")
@@ -142,7 +118,8 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
         "notes alone": lambda: corrections_list.exports(blank),
     }
     cases = {"no files": said(parts["files"], language)}
-    correct(workspace, shop)
+    for pair, label in ((("q1", "d29"), None), (("q1", "d0"), 0.5), (("q2", "d0"), 0.0)):
+        Corrections(workspace).correct(shop, pair, label, "Ann <b>")
     cases |= {name: said(draw, language) for name, draw in parts.items()}
     Corrections(workspace).correct(blank, ("q 1", "d 1"), 0.0, "")
     cases["ids with blanks"] = said(parts["notes alone"], language)
@@ -152,63 +129,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     approved(f"ui/corrections.{language}", re.sub(f"(?m){moments}", "<moment>", table(cases)))
 
 
-def test_all_corrections_are_undone_and_put_back_once(workspace, shop):
-    made = correct(workspace, shop)
-    app = drawn(lambda: corrections_list.draw(shop, "q1"))
-    app.button(key="corrections.undo.all.query").click().run()
-    assert [each.pair for each in Corrections(workspace).all(shop)] == [("q2", "d0")]
-    assert "2 corrections undone." in page_text(app)
-    app.button(key="corrections.restore.query").click().run()
-    assert {each.pair for each in Corrections(workspace).all(shop)} == {each.pair for each in made}
-    assert "undone" not in page_text(app)
-
-
-@pytest.mark.parametrize(("chosen", "left"), [([], None), ([1], {"q1 d29", "q2 d0"}),
-                                              ([0, 1, 2], set())])  # fmt: skip
-def test_the_chosen_corrections_are_undone(workspace, shop, monkeypatch, chosen, left):
-    correct(workspace, shop)
-    monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": chosen}})
-    app = drawn(lambda: corrections_list.draw(shop))
-    button = app.button(key="corrections.undo.some.data")
-    assert button.disabled is (left is None)
-    if left is not None:
-        button.click().run()
-        assert {" ".join(each.pair) for each in Corrections(workspace).all(shop)} == left
-
-
-def test_the_latest_corrections_are_shown_and_all_are_undone(workspace, shop):
-    rows = [Correction(f"q{n}", "d0", 1.0, "", MADE) for n in range(1001)]
-    Corrections(workspace).restore(shop, rows[:1000])
-    app = drawn(lambda: corrections_list.draw(shop))
-    assert len(app.dataframe[0].value) == 1000 and not app.caption
-    Corrections(workspace).restore(shop, rows[1000:])
-    app.run()
-    assert len(app.dataframe[0].value) == 1000
-    assert [each.value for each in app.caption] == ["The latest 1,000 are shown."]
-    app.button(key="corrections.undo.all.data").click().run()
-    assert Corrections(workspace).all(shop) == []
-
-
 # Labels that come back.
-
-
-@pytest.mark.parametrize(
-    ("labels", "words", "name"),
-    [
-        ("q1,d1,1\nq1,d2,1\nq1,d29,0\nq1,x,0\n", "2 labels added, 1 changed, 1 unchanged",
-         "Shop + 3 new labels"),
-        ("q1,d1,1\nq9,d1,1\n", "1 label added, 0 changed, 0 unchanged, 1 not used: not a query and "
-         "document of this data set", "Shop + 1 new label"),
-    ],
-)  # fmt: skip
-def test_labels_are_counted_as_added_changed_and_unchanged(workspace, shop, labels, words, name):
-    app = drawn(partial(new_labels.draw, shop))
-    file = ("query_id,doc_id,label\n" + labels).encode()
-    app.get("file_uploader")[0].upload("labels.csv", file, "text/csv").run()
-    app.button(key="labels.add").click().run()
-    assert not app.exception
-    assert [each.value for each in app.success] == [words]
-    assert [row.name for row in workspace.datasets()] == ["Shop", name]
 
 
 def keep(dataset_id: str, made: Dataset, name: str, corrected: Callable = float) -> None:

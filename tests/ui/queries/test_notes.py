@@ -3,7 +3,6 @@
 import io
 
 import pandas as pd
-import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -37,11 +36,6 @@ def opened(dataset_id: str, query: str = QUERY, **params: str) -> AppTest:
     return drawn(draw, data=dataset_id, **params)
 
 
-@pytest.fixture
-def form(stored):
-    return opened(stored, system=server.workspace().runs(stored)[0].id)
-
-
 def widget(kind, label):
     return next(each for each in kind if each.label == label)
 
@@ -50,43 +44,6 @@ def ndcg(dataset_id: str) -> float:
     data, systems = stored_sets.dataset(dataset_id), stored_sets.systems(dataset_id)
     found = Study(data, systems, FIRST_STAGE, ()).evaluate(FIRST_STAGE, ("ndcg@10",))
     return float(found.wide().loc[QUERY, "ndcg@10"])
-
-
-def test_tags_and_note_are_saved_at_once_and_undone(form, stored):
-    Notes(server.workspace()).keep(stored, "q1", ["wrong label"], "")
-    form.run()
-    tags = widget(form.multiselect, "Tags")
-    assert list(tags.options) == ["wrong label"]
-    tags.set_value(["wrong label"]).run()
-    widget(form.text_area, "Note").set_value("=1+1 ![x](http://evil.invalid)").run()
-    kept = Notes(server.workspace()).of(stored, QUERY)
-    assert kept.tags == ("wrong label",)
-    assert kept.text == "=1+1 ![x](http://evil.invalid)"
-    assert not any("evil" in str(each.value) for each in (*form.markdown, *form.caption))
-    marks = form.dataframe[-1].value.set_index("query_id")
-    assert marks.loc[QUERY, "note"] == kept.text
-    assert marks.loc["q1", "tags"] == "wrong label"
-    form.button(key="notes.undo").click().run()
-    assert Notes(server.workspace()).of(stored, QUERY).text == ""
-    assert widget(form.text_area, "Note").value == ""
-    assert not form.exception
-
-
-def test_a_corrected_label_counts_at_once_and_the_upload_stays(form, stored):
-    assert not [each for each in form.caption if "corrected" in str(each.value)]
-    before, uploaded = ndcg(stored), server.workspace().dataset(stored)
-    form.text_input(key="labels.who").set_value("Ada").run()
-    box = widget(form.selectbox, "Correct the label of")
-    assert len(box.options) == 4
-    box.set_value("d1").run()
-    label = widget(form.button_group, "Label")
-    assert list(label.options) == ["not judged", "0", "1"]
-    label.set_value("unjudged").run()
-    assert "**1 label corrected**" in texts(form)
-    [made] = Corrections(server.workspace()).all(stored)
-    assert (made.pair, made.label, made.who) == ((QUERY, "d1"), None, "Ada")
-    assert server.workspace().dataset(stored) == uploaded
-    assert ndcg(stored) == before
 
 
 def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace):

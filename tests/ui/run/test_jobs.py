@@ -1,10 +1,8 @@
-"""Jobs on the page Run: what their cards say and offer, what that does, and what is told of those
-that ended while a person watched."""
+"""Cards of jobs on the page Run, and how often they are looked at."""
 
 import json
 import math
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,12 +10,9 @@ import pytest
 from rankdash.runs import jobs
 from rankdash.store.jobs.queue import Queue
 from rankdash.ui.run import job_list
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
-from rankdash.ui.widgets import dialogs
 from tests.stored import keep_rows
 from tests.ui.page_text import page_text
-from tests.ui.sessions import part, press, said
+from tests.ui.sessions import part
 
 
 @pytest.fixture(autouse=True)
@@ -27,40 +22,28 @@ def worker(hand, monkeypatch):
     return hand
 
 
-@pytest.fixture
-def add(workspace, stored):
-    """Queues a job and puts it into a state."""
-
-    def added(
-        name, state="queued", *, reranker="bm25", grid=None, data=stored, fused=None, **columns
-    ):
+def put(
+    workspace, data, name, state="queued", *, reranker="bm25", grid=None, fused=None, **columns
+):
+    """Put a job into a state; one that is new is queued first."""
+    if name not in {row.id for row in jobs.list(workspace)}:
         settings = {"base_url": "http://127.0.0.1:9"} if reranker == "endpoint" else {}
-        job_id = Queue(workspace).submit(
+        Queue(workspace).submit(
             dataset_id=data, name=name, reranker=reranker, settings=settings, depth=None,
             sample=None, seed=0, grid=grid, job_id=name, fused=fused,
         )  # fmt: skip
-        lives = {"worker": "w", "host": "elsewhere", "pid": 1, "heartbeat": time.time()}
-        change(workspace, job_id, state=state, **(lives if state == "running" else {}), **columns)
-        return job_id
-
-    return added
-
-
-def change(workspace, job_id, **columns):
-    names = ", ".join(f"{name} = :{name}" for name in columns)
+    lives = {"worker": "w", "host": "elsewhere", "pid": 1, "heartbeat": time.time()}
+    columns |= {"state": state} | (lives if state == "running" else {})
+    names = ", ".join(f"{each} = :{each}" for each in columns)
     with workspace.database.writing() as db:
-        db.execute(f"UPDATE jobs SET {names} WHERE id = :at", {"at": job_id, **columns})
+        db.execute(f"UPDATE jobs SET {names} WHERE id = :at", {"at": name, **columns})
 
 
-def keep(workspace, dataset_id, names):
-    """A stored run for each letter, which is its id."""
-    run = workspace.run(workspace.runs(dataset_id)[0].id)
-    for name in names:
-        workspace.save_run(replace(run, id=name, name=name))
-
-
-def states(workspace):
-    return {row.id: row.state for row in jobs.list(workspace)}
+@pytest.fixture
+def add(workspace, stored):
+    return lambda name, state="queued", data=stored, **more: put(
+        workspace, data, name, state, **more
+    )
 
 
 COUNTS = {"pairs_done": 5, "pairs_total": 10, "done": 1, "total": 2}
@@ -110,117 +93,6 @@ def test_the_cards_of_jobs(add, workspace, approved, lang):
     approved(f"pages/jobs.{lang}", page_text(app))
 
 
-def test_what_is_clicked_is_done(add, workspace, stored, worker, monkeypatch):
-    asked = []
-    monkeypatch.setattr(dialogs, "delete", lambda *given: asked.append(given))
-    add("waits")
-    add("runs", "running")
-    add("failed", "failed")
-    add("scored", "cancelled", done=1)
-    for name, state in (("g1", "done"), ("g2", "queued"), ("g3", "running")):
-        add(name, state, grid="g")
-    app = part(job_list.draw, stored)
-    for key in ("waits", "runs", "g"):
-        # It draws the cards alone again, which no test can.
-        app.button(key=f"cancel.{key}").click().run()
-        app.run()
-    assert [row.id for row in jobs.list(workspace) if row.cancelling] == ["runs", "g3"]
-    assert (states(workspace)["waits"], states(workspace)["g2"]) == ("cancelled", "cancelled")
-    change(workspace, "g3", state="interrupted", cancel=0)
-    app.run()
-    before = worker.asked
-    app.button(key="resume.g").click().run()
-    assert [states(workspace)[each] for each in ("g1", "g2", "g3")] == ["done", "queued", "queued"]
-    app.button(key="resume.failed").click().run()
-    assert states(workspace)["failed"] == "queued" and worker.asked > before
-    change(workspace, "g3", state="failed")
-    change(workspace, "g2", state="cancelled")
-    app.run()
-    for key in ("g", "waits", "scored"):
-        app.button(key=f"remove.{key}").click().run()
-    # Done variants stay, and what is scored is not lost without a question.
-    assert set(states(workspace)) == {"runs", "failed", "scored", "g1"}
-    [(title, sentences, remove)] = asked
-    assert (title, sentences) == ("Remove this run?", ["scored", "1 scored query is lost."])
-    remove()
-    assert "scored" not in states(workspace)
-
-
-def test_a_stopped_job_of_a_service_goes_on_with_its_key(add, workspace, stored, worker):
-    for name in ("a", "b"):
-        add(name, "failed", reranker="endpoint", grid="g")
-    app = part(job_list.draw, stored)
-    app.button(key="resume.g").click().run()
-    assert "No key yet. Type it." in said(app) and set(states(workspace).values()) == {"failed"}
-    app.text_input(key="key.g.0").set_value(" sk-1 ").run()
-    app.button(key="resume.g").click().run()
-    assert set(states(workspace).values()) == {"queued"}
-    assert [list(keys.values()) for keys in worker.keys.values()] == [["sk-1"], ["sk-1"]]
-
-
-@pytest.mark.parametrize(
-    ("steps", "told"),
-    [
-        # It ended before anyone watched.
-        (["a=done"], [""]),
-        (["a=running b=queued", "a=done b=running", "a=done b=done d=failed"],
-         ["", "", "Done: a, b."]),
-        # Those that ended before the next ones began were told of.
-        (["a=running", "a=done", "a=done b=running", "a=done b=done"],
-         ["", "Done: a.", "", "Done: b."]),
-        # What is not stored any more is not compared.
-        (["y=running", "y=done"], ["", ""]),
-        (["a=running", "a=done!"], ["", "Done: a. 5 queries failed: select the run in the list to "
-         "retry them."]),
-        # One with its fusion with the first stage.
-        (["c=running", "c=done"], ["", "Done: c, c fused."]),
-        (["g:a=running g:b=done", "g:a=done g:b=done"], ["", "2 variants are done."]),
-        (["g:a=running g:y=done", "g:a=done g:y=done"], ["", ""]),
-        (["g:a=done g:b=done"], [""]),
-        # One that ended waits for the one that began after it.
-        (["g:a=running g:b=running", "g:a=done g:b=done h:e=running h:d=done",
-          "g:a=done g:b=done h:e=done h:d=done"], ["", "", "2 variants are done."]),
-    ],
-)  # fmt: skip
-def test_what_ended_is_told_to_those_who_watched(add, workspace, stored, steps, told):
-    named = {each[each.find(":") + 1] for each in " ".join(steps).split()}
-    keep(workspace, stored, [*named - {"y"}, *(["c-fused"] if "c" in named else [])])
-    app, found = None, []
-    for step in steps:
-        for each in step.split():
-            grid, _, rest = each.rpartition(":")
-            name, state = rest.rstrip("!").split("=")
-            if name not in states(workspace):
-                add(name, "running", grid=grid or None, fused="c fused" if name == "c" else None)
-            change(workspace, name, state=state, failed=5 if each.endswith("!") else 0)
-        app = app.run() if app else part(job_list.draw, stored)
-        found.append(" ".join(str(each.value) for each in (*app.success, *app.warning)))
-    assert found == told
-
-
-@pytest.mark.parametrize(
-    ("grid", "base", "systems"), [(None, None, "abcdefgh"), ("g", ["a"], "bcdefgh")]
-)
-def test_what_ended_is_compared_as_far_as_by_default(
-    add, workspace, stored, monkeypatch, grid, base, systems
-):
-    """The first variant of a grid is the baseline of the others."""
-    went = []
-    monkeypatch.setattr(view, "go", lambda page: went.append((page, address.offered())))
-    keep(workspace, stored, "abcdefghij")
-    for name in "abcdefghij":
-        add(name, "running", grid=grid)
-    app = part(job_list.draw, stored)
-    for name in "abcdefghij":
-        change(workspace, name, state="done")
-    press(app.run(), "Compare")
-    [(page, chosen)] = went
-    assert page == "overview"
-    assert (chosen.get("base"), chosen["system"]) == (base, list(systems))
-    # Gone to once, it is told no more.
-    assert not app.run().success
-
-
 @pytest.mark.parametrize(
     ("before", "now", "every", "again"),
     [
@@ -242,7 +114,7 @@ def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_en
         def made(draw):
             def later():
                 if now:
-                    change(workspace, "a", state=now)
+                    put(workspace, stored, "a", now)
                 draw()
 
             return fragment(later)
@@ -255,8 +127,7 @@ def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_en
         job_list.draw(stored)
 
     if before:
-        add("a", "running")
-        change(workspace, "a", state=before)
+        add("a", before)
     monkeypatch.setattr(job_list.st, "fragment", watched)
     monkeypatch.setattr(job_list.st, "rerun", lambda **how: found.append(how))
     part(shown)

@@ -170,31 +170,6 @@ def test_a_typed_amount_of_nothing_stays_and_an_emptied_one_goes_and_a_rate_of_n
     assert scenario.rates() == {"EUR": 1.1}
 
 
-@pytest.mark.parametrize(
-    ("given", "currency", "lost"),
-    [
-        ({"currency": ["EUR"]}, "USD", {}),
-        ({"currency": ["EUR"], "rate": ["GBP=1.2"]}, "USD", {}),
-        ({"currency": ["EUR"], "rate": ["USD=0.9"]}, "EUR", {}),
-        ({"currency": ["EUR"], "value_per_search": ["2"]}, "EUR", {}),
-        ({"currency": ["XYZ"], "rate": ["USD=0.9"]}, "USD", {"currency": "XYZ"}),
-        ({}, "USD", {}),
-    ],
-)
-def test_amounts_are_in_a_currency_once_something_can_be_in_it(given, currency, lost):
-    address.take_over(given)
-    assert (scenario.currency(), address.lost()) == (currency, lost)
-
-
-def test_a_default_of_money_is_in_the_currency_and_another_as_it_is():
-    value, passages = BY_NAME["value_per_search"], BY_NAME["passages"]
-    assert scenario.default_of(value) == value.default
-    address.choose("currency", "EUR")
-    address.choose("rate", ["USD=0.5"])
-    assert scenario.default_of(value) == value.default / 2
-    assert scenario.default_of(passages) == passages.default
-
-
 @pytest.mark.parametrize("name", ["searches_per_day", "value_per_search"])
 def test_a_default_that_a_person_typed_is_told_from_one_that_nobody_set(name):
     each, usual = BY_NAME[name], address.FIELDS[name]
