@@ -103,15 +103,6 @@ def _csv(text: str) -> Read:
             yield from _labelled([row]) if len(cells) == len(head) else [None]
 
 
-def _objects(rows: object) -> Read:
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UnknownContentError
-    named = [row for row in rows if {"query_id", "doc_id", "label"} <= row.keys()]
-    if len(named) < len(rows):
-        raise UnknownContentError
-    yield from _labelled(rows)
-
-
 def _labelled(rows: Iterable[dict[str, object]]) -> Read:
     """Without the rows that have a score and no label, which a note counts."""
     for row in rows:
@@ -120,11 +111,14 @@ def _labelled(rows: Iterable[dict[str, object]]) -> Read:
 
 
 def _json(text: str) -> Read:
-    return _objects(json.loads(text))
-
-
-def _json_lines(text: str) -> Read:
-    return _objects([json.loads(line) for line in text.split("\n") if line.strip()])
+    whole = text.lstrip().startswith("[")
+    lines = filter(str.strip, [text] if whole else text.split("\n"))
+    parts = [json.loads(line) for line in lines]
+    rows = parts[0] if whole else parts
+    named = {"query_id", "doc_id", "label"}
+    if not all(isinstance(row, dict) and named <= row.keys() for row in rows):
+        raise UnknownContentError
+    yield from _labelled(rows)
 
 
 _READERS: dict[str, tuple[str, Callable[[str], Read]]] = {
@@ -134,5 +128,5 @@ _READERS: dict[str, tuple[str, Callable[[str], Read]]] = {
     "csv": ("label", _csv),
     "csv, even": ("label", _csv),
     "json": ("label", _json),
-    "json lines": ("label", _json_lines),
+    "json lines": ("label", _json),
 }

@@ -1,7 +1,6 @@
 """Files of every format, and what becomes of them where bytes are changed; the same for a seed."""
 
 import gzip
-import io
 import json
 import random
 import zipfile
@@ -11,9 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from rankdash.readers import Source
-from tests.readers.reading import zipped
-from tests.readers.samples import RANX_RUN, arrow, excel, parquet, shape
-from tests.readers.shapes import SHAPES
+from tests.readers.reading import repacked, zipped
+from tests.readers.samples import RANX_RUN, SHAPES, arrow, excel, parquet, shape
 
 ROWS = [
     (f"q{query}", f"how to return {query}", f"d{at}", f'text, "{at}" 退货', at % 3, 9.5 - at)
@@ -36,18 +34,14 @@ _NUMBERS = (0, 1, 2**7 - 1, 2**8 - 1, 2**15, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2*
 
 
 _RECORDS = FRAME.to_dict("records")
-_BY_QUERY = [
-    {"query": query, **{name: list(rows[name]) for name in NAMES[2:]}}
-    for query, rows in FRAME.groupby("query", sort=False)
-]
 _NESTED = [
     {
-        "query": each["query"],
-        "docs": each["document"],
-        "true_scores": each["label"],
+        "query": query,
+        "docs": list(rows["document"]),
+        "true_scores": list(rows["label"]),
         "metadata": {"kind": "a"},
     }
-    for each in _BY_QUERY
+    for query, rows in FRAME.groupby("query", sort=False)
 ]
 
 
@@ -121,17 +115,12 @@ def mutated(name: str, seed: int) -> bytes:
     values, so that it stays JSON; of a workbook that is told so, its first sheet."""
     chance = random.Random(f"{name} {seed}")
     if name == "xlsx, its sheet":
-        return _with_part(FORMATS[name], "xl/worksheets/sheet1.xml", chance)
+        return repacked(
+            FORMATS[name], lambda part, own: changed(own, chance) if "sheet1" in part else own
+        )
     if seed % 2 and FORMATS[name][:1] in (b"[", b"{"):
         return _rearranged(FORMATS[name], chance)
     return changed(FORMATS[name], chance)
-
-
-def _with_part(packed: bytes, part: str, chance: random.Random) -> bytes:
-    """The archive with one of its files changed."""
-    with zipfile.ZipFile(io.BytesIO(packed)) as source:
-        parts = {name: source.read(name) for name in source.namelist()}
-    return zipped({**parts, part: changed(parts[part], chance)})
 
 
 def _rearranged(content: bytes, chance: random.Random) -> bytes:
@@ -141,17 +130,14 @@ def _rearranged(content: bytes, chance: random.Random) -> bytes:
     for _ in range(chance.randint(1, _MOST_CHANGES)):
         held = [each for each in _inside(whole) if isinstance(each, list | dict) and each]
         holder = chance.choice(held)
-        places = list(range(len(holder)) if isinstance(holder, list) else holder)
-        place = chance.choice(places)
-        kind = chance.randrange(4)
-        if kind == 0:
+        place = chance.choice([*(range(len(holder)) if isinstance(holder, list) else holder)])
+        piece = json.dumps(chance.choice(chance.choice((_VALUES, [*_inside(whole)]))))
+        if chance.random() < 0.3:
             del holder[place]
-        elif kind == 1:
-            holder[place] = json.loads(json.dumps(chance.choice(list(_inside(whole)))))
-        elif kind == 2:
-            holder[place] = json.loads(json.dumps(chance.choice(_VALUES)))
-        elif isinstance(holder, list):
-            holder.insert(place, json.loads(json.dumps(holder[place])))
+        elif isinstance(holder, list) and chance.random() < 0.3:
+            holder.insert(place, json.loads(piece))
+        else:
+            holder[place] = json.loads(piece)
         if not whole:
             break
     texts = map(json.dumps, whole) if lines and isinstance(whole, list) else [json.dumps(whole)]

@@ -1,8 +1,8 @@
 """Files beside the data of every kind, and what reads them: the same for a seed."""
 
 import io
-import json
 import random
+import re
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import pandas as pd
 from rankdash import sharing
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.analysis.labelling.label_pool import pool_of
 from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
 from rankdash.cli import main
 from rankdash.cli.arguments import REFUSED
@@ -27,7 +27,9 @@ from rankdash.loading import examine
 from rankdash.readers import Source
 from rankdash.readers.rated import read_judged, read_rated
 from rankdash.readers.timings import read_timings
+from rankdash.rerankers.judging.answers import Answer
 from rankdash.rerankers.judging.judge import Judge
+from rankdash.runs.judging.asking import JudgedPair
 from rankdash.runs.results import QueryResult
 from rankdash.runs.resume import ResultsFile
 from rankdash.runs.shards import complete, merge
@@ -38,10 +40,12 @@ from rankdash.value.targets import Goals, Targets
 from rankdash.value.targets import shipped as shipped_targets
 from tests import documented
 from tests.fuzz.mutated import changed
+from tests.lists import ranking
 from tests.stored import keep_lists, keep_rows
 
 QUERIES = [f"q{at}" for at in range(4)]
 DOCUMENTS = [f"d{at}" for at in range(6)]
+TIME = "2026-11-01T10:00:00+00:00"
 SETTINGS = """metrics = ["ndcg@10", "mrr"]
 seed = 3
 
@@ -79,53 +83,35 @@ TIMINGS = "query_id,state,reason,latency_ms\n" + "".join(
 WISH = {"data": "x", "settings": {"top": 10}}
 
 
-class CommandFaultError(Exception):
-    """What a command says of an error that is not rankdash's own."""
-
-
 def command(*typed: object) -> None:
     """Run a command without what it prints. Raises DataError if it refuses something."""
     said = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(said):
         refused = main(list(map(str, typed))) == REFUSED
-    if refused and "This is a fault of rankdash" in said.getvalue():
-        raise CommandFaultError(said.getvalue()[:200])
+    assert "This is a fault of rankdash" not in said.getvalue()
     if refused:
         raise DataError("{said}", said=said.getvalue())
 
 
 @dataclass(frozen=True)
 class SideFile:
-    """name: of the file. content: makes one that reads. read: whatever reads a file of the name in
-    a folder of its own."""
+    """name: of the file. content: of one that reads, or what writes one. read: whatever reads a
+    file of the name in a folder of its own."""
 
     name: str
-    content: Callable[[], bytes]
+    content: bytes | str | Callable[[Path], object]
     read: Callable[[Path], object]
 
 
-def _plan() -> bytes:
-    ranks = np.array([np.arange(1, 7)] * 4 + [np.arange(6, 0, -1)] * 4, dtype=np.float64)
-    pool = LabelPool(
-        systems=("old", "new"),
-        query_ids=np.array(QUERIES, dtype=object),
-        query=np.repeat(np.arange(4), 6),
-        doc_ids=np.array(DOCUMENTS * 4, dtype=object),
-        ranks=ranks.reshape(2, 24),
-        excluded=(),
-    )
+def _plan(file: Path) -> None:
+    lists = {"old": DOCUMENTS, "new": DOCUMENTS[::-1]}
+    pool = pool_of({name: ranking(**dict.fromkeys(QUERIES, own)) for name, own in lists.items()}, 6)
     plan = LabelPlan.make(pool, Additive.of("dcg@3", top=2.0, threshold=1.0), seed=1)
     drawn = plan.order[:8]
-    answers = pd.DataFrame(
-        {
-            "query_id": pool.query_ids[pool.query[drawn]],
-            "doc_id": pool.doc_ids[drawn],
-            "label": [0.0, 1.0, 2.0, np.nan, 1.0, 0.0, 1.0, 2.0],
-            "rater": "anna",
-            "time": "2026-11-01T10:00:00+00:00",
-        }
-    )
-    return write_plan(plan) + write_answers(answers)
+    ids = {"query_id": pool.query_ids[pool.query[drawn]], "doc_id": pool.doc_ids[drawn]}
+    labels = [0.0, 1.0, 2.0, np.nan, 1.0, 0.0, 1.0, 2.0]
+    answers = pd.DataFrame(ids).assign(label=labels, rater="anna", time=TIME)
+    file.write_bytes(write_plan(plan) + write_answers(answers))
 
 
 def _read_plan(file: Path) -> None:
@@ -137,22 +123,13 @@ def _judge() -> Judge:
     return Judge({"base_url": "http://127.0.0.1:1/v1", "model": "m", "key_variable": "none"})
 
 
-def _grades(name: str) -> bytes:
-    judge = _judge()
-    rows = [
-        {
-            "query_id": query, "doc_id": doc, "grade": at % 3, "error": "", "kind": "",
-            "reason": "because", "grades": [at % 3], "judge": "m", "model": "m",
-            "template": judge.template_hash, "top": judge.top, "time": "2026-11-01T10:00:00+00:00",
-            "calls": 1, "billed": {"calls": 1},
-        }
-        for query in QUERIES
-        for at, doc in enumerate(DOCUMENTS)
-    ]  # fmt: skip
-    if name.endswith(".jsonl"):
-        return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    cells = [row | {key: json.dumps(row[key]) for key in ("grades", "billed")} for row in rows]
-    return pd.DataFrame(cells).to_csv(index=False, lineterminator="\n").encode()
+def _grades(file: Path) -> None:
+    grades = GradesFile.open(file, "m", _judge())
+    answers = [(doc, Answer(at % 3, "because")) for at, doc in enumerate(DOCUMENTS)]
+    grades.add([JudgedPair(query, *each, each[1:]) for query in QUERIES for each in answers])
+    grades.close(())
+    # The same for a seed on every day.
+    file.write_text(re.sub(r'20\d\d-[^",]+', TIME, file.read_text()))
 
 
 def _read_grades(file: Path) -> None:
@@ -167,15 +144,10 @@ def _read_drawn(file: Path) -> None:
     command("evaluate", "--qrels", file, "--run", run, "--metrics", "ndcg@3", "--format", "json")
 
 
-def _shard() -> bytes:
-    with TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "rows.csv").write_text(ROWS)
-        command(
-            *("rerank", "--data", place / "rows.csv", "--reranker", "bm25", "--shard", "1/1"),
-            *("--out", place / "shard"),
-        )
-        return (place / "shard").read_bytes()
+def _shard(file: Path) -> None:
+    rows = file.with_name("rows.csv")
+    rows.write_text(ROWS)
+    command("rerank", "--data", rows, "--reranker", "bm25", "--shard", "1/1", "--out", file)
 
 
 def _read_shard(file: Path) -> None:
@@ -183,28 +155,22 @@ def _read_shard(file: Path) -> None:
     command("merge", file, "--out", file.with_name("merged.trec"))
 
 
-def _resume() -> bytes:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "results"
-        results = ResultsFile(file, WISH)
-        results.begin({"runtime": "onnx", "device": "cpu"})
-        results.add(
-            QueryResult(query, "done", np.arange(3), np.arange(3) / 2, latency_ms=1.5)
-            for query in QUERIES
-        )
-        return file.read_bytes()
+def _results(file: Path) -> None:
+    results = ResultsFile(file, WISH)
+    results.begin({"runtime": "onnx", "device": "cpu"})
+    results.add(
+        QueryResult(query, "done", np.arange(3), np.arange(3) / 2, latency_ms=1.5)
+        for query in QUERIES
+    )
 
 
-@cache
-def _workspace() -> bytes:
-    with TemporaryDirectory() as folder:
-        workspace = Workspace(Path(folder))
-        made = keep_rows(workspace, ROWS, "rows")
-        lists = [(query, DOCUMENTS, [9.0 - at for at in range(6)]) for query in QUERIES]
-        keep_lists(workspace, made, lists, "run")
-        written = io.BytesIO()
-        sharing.export(workspace, written, "1")
-        return written.getvalue()
+def _workspace(file: Path) -> None:
+    workspace = Workspace(file.with_name("before"))
+    made = keep_rows(workspace, ROWS, "rows")
+    lists = [(query, DOCUMENTS, [9.0 - at for at in range(6)]) for query in QUERIES]
+    keep_lists(workspace, made, lists, "run")
+    with file.open("wb") as target:
+        sharing.export(workspace, target, "1")
 
 
 def _read_workspace(file: Path) -> None:
@@ -236,46 +202,36 @@ def _source(read: Callable[[Source], object]) -> Callable[[Path], object]:
     return lambda file: read(Source(file.name, file.read_bytes()))
 
 
-def _first_toml(page: str) -> bytes:
-    return documented.code(documented.text_of(documented.DOCS / page), "toml")[0].encode()
+def _first_toml(page: str) -> str:
+    return documented.code(documented.text_of(documented.DOCS / page), "toml")[0]
 
 
+PROFILE = next(iter(shipped_targets().profiles.values()))
+SCENARIOS = sharing.write_scenarios({"now": Assumptions()})
 SIDE_FILES = {
-    "prices": SideFile("prices.toml", SHIPPED.read_bytes, _prices),
-    "prices as JSON": SideFile("prices.json", lambda: to_json(shipped()[:3]).encode(), _prices),
-    "profile": SideFile("mine.toml", lambda: _first_toml("metrics.md"), _profile),
-    "profile as JSON": SideFile(
-        "mine.json",
-        lambda: next(iter(shipped_targets().profiles.values())).to_json().encode(),
-        _profile,
-    ),
-    "targets": SideFile(
-        "targets.json", lambda: shipped_targets().to_json().encode(), _text(Targets.from_json)
-    ),
+    "prices": SideFile("prices.toml", SHIPPED.read_bytes(), _prices),
+    "prices as JSON": SideFile("prices.json", to_json(shipped()[:3]), _prices),
+    "profile": SideFile("mine.toml", _first_toml("metrics.md"), _profile),
+    "profile as JSON": SideFile("mine.json", PROFILE.to_json(), _profile),
+    "targets": SideFile("targets.json", shipped_targets().to_json(), _text(Targets.from_json)),
     "targets as TOML": SideFile(
-        "targets.toml",
-        lambda: SHIPPED.with_name("targets.toml").read_bytes(),
+        *("targets.toml", SHIPPED.with_name("targets.toml").read_bytes()),
         _text(Targets.from_toml),
     ),
-    "scenarios": SideFile(
-        "scenarios.json",
-        lambda: sharing.write_scenarios({"now": Assumptions()}).encode(),
-        _text(sharing.read_scenarios),
-    ),
+    "scenarios": SideFile("scenarios.json", SCENARIOS, _text(sharing.read_scenarios)),
     "assumptions": SideFile(
-        "money.toml",
-        lambda: _first_toml("cost.md"),
+        *("money.toml", _first_toml("cost.md")),
         lambda file: read_money(file, {"run": "minilm"}),
     ),
-    "settings": SideFile("rankdash.toml", SETTINGS.encode, _read_settings),
+    "settings": SideFile("rankdash.toml", SETTINGS, _read_settings),
     "label plan": SideFile("plan.jsonl", _plan, _read_plan),
-    "grades": SideFile("grades.csv", lambda: _grades("grades.csv"), _read_grades),
-    "grades as JSON": SideFile("grades.jsonl", lambda: _grades("grades.jsonl"), _read_grades),
-    "labels of raters": SideFile("rated.csv", RATED.encode, _source(read_rated)),
-    "labels that were drawn": SideFile("drawn.csv", DRAWN.encode, _read_drawn),
-    "timings": SideFile("timings.csv", TIMINGS.encode, _source(read_timings)),
+    "grades": SideFile("grades.csv", _grades, _read_grades),
+    "grades as JSON": SideFile("grades.jsonl", _grades, _read_grades),
+    "labels of raters": SideFile("rated.csv", RATED, _source(read_rated)),
+    "labels that were drawn": SideFile("drawn.csv", DRAWN, _read_drawn),
+    "timings": SideFile("timings.csv", TIMINGS, _source(read_timings)),
     "shard": SideFile("shard", _shard, _read_shard),
-    "results": SideFile("results", _resume, lambda file: ResultsFile(file, WISH)),
+    "results": SideFile("results", _results, lambda file: ResultsFile(file, WISH)),
     "workspace": SideFile("workspace.zip", _workspace, _read_workspace),
 }
 
@@ -283,7 +239,13 @@ SIDE_FILES = {
 @cache
 def whole(kind: str) -> bytes:
     """The file of a kind, before anything is changed."""
-    return SIDE_FILES[kind].content()
+    each = SIDE_FILES[kind]
+    if not callable(each.content):
+        return each.content.encode() if isinstance(each.content, str) else each.content
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / each.name
+        each.content(file)
+        return file.read_bytes()
 
 
 def mutated(kind: str, seed: int) -> bytes:

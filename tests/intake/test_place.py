@@ -47,49 +47,33 @@ def server(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
-def test_what_a_killed_server_left_goes_and_what_a_living_one_holds_stays(server):
-    (dead, left), (_living, held) = server(), server()
-    dead.kill()
-    dead.wait()
+def test_what_a_killed_server_left_goes_and_nothing_else(server, tmp_path):
+    (dead, left), (other, moved), (_living, held) = server(), server(), server()
+    for each in (dead, other):
+        each.kill()
+        each.wait()
     own = place.folder()
-    assert (left / "upload").exists()
-    place.sweep()
-    assert not left.exists()
-    assert (held / "upload").read_bytes() == b"given"
-    assert own.is_dir() and place.folder() == own
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell who lives")
-def test_what_rankdash_did_not_make_stays(server, tmp_path):
-    dead, left = server()
-    dead.kill()
-    dead.wait()
     # Another's folder that is called alike, one that is being made, and a link to one that is left.
     (tmp_path / "rankdash-results").mkdir()
     (tmp_path / "rankdash-results" / "mine.csv").touch()
     (tmp_path / "rankdash-begun").mkdir()
-    [mark] = {each.name for each in left.iterdir()} - {"upload"}
+    [mark] = {each.name for each in moved.iterdir()} - {"upload"}
     (tmp_path / "rankdash-begun" / f"{mark}.new").touch()
-    kept = tmp_path / "elsewhere"
-    left.rename(kept)
+    kept = moved.rename(tmp_path / "elsewhere")
     (tmp_path / "rankdash-link").symlink_to(kept)
-    before = sorted(tmp_path.rglob("*"))
+    before = set(tmp_path.rglob("*"))
     place.sweep()
-    assert sorted(tmp_path.rglob("*")) == before
-    assert (kept / "upload").exists()
+    assert before - set(tmp_path.rglob("*")) == {left, left / "upload", left / mark}
+    assert (held / "upload").read_bytes() == (kept / "upload").read_bytes() == b"given"
+    assert own.is_dir() and place.folder() == own
 
 
-def test_a_server_that_ends_leaves_nothing(server):
+def test_a_server_that_ends_leaves_nothing_and_a_folder_taken_away_is_made_again(server):
     process, folder = server()
     assert folder.is_dir()
     process.stdin.close()
     assert process.wait() == 0
     assert not folder.exists()
-
-
-def test_a_folder_that_was_taken_away_is_made_again(server):
     first = place.folder()
-    for each in first.iterdir():
-        each.unlink()
-    first.rmdir()
+    shutil.rmtree(first)
     assert place.folder() != first and place.folder().is_dir()

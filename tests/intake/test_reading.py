@@ -1,17 +1,16 @@
 """Large files: a process reads and stores them, says how far it is, and leaves nothing behind."""
 
 import errno
-import hashlib
 import io
 import itertools
 import json
 import sys
 import time
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -43,6 +42,8 @@ from rankdash.intake.reading import (
 from rankdash.loading import load
 from rankdash.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
 from rankdash.store import Workspace
+from rankdash.store.workspace_file.workspace_zip import Packer
+from tests import marked
 
 ROWS = "query,document,label\n" + "".join(
     f"query {q},text {q} {d},{(q + d) % 3}\n" for q in range(3) for d in range(3)
@@ -138,13 +139,6 @@ def test_what_is_stored_equals_what_is_read_here_and_each_step_is_said(
     assert json.loads((asked / PROGRESS).read_text()) == last
 
 
-def test_a_set_that_is_here_is_not_stored_again(workspace, asked):
-    stored = workspace.save_dataset(load([Source("mine.csv", ROWS.encode())]).dataset)
-    own.main(asked)
-    assert outcome_of((asked / ANSWER).read_text()) == Kept(stored, was_here=True)
-    assert [row.name for row in workspace.datasets()] == ["mine"]
-
-
 def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, asked):
     assert claim(asked)
     own.main(asked)
@@ -152,44 +146,40 @@ def test_what_was_cancelled_before_it_stores_stores_nothing(workspace, asked):
     assert workspace.datasets() == []
 
 
-def errors(**files: str) -> tuple[RankdashError, RankdashError]:
-    """What reading raises, and the same after it went through the answer."""
-    with pytest.raises(RankdashError) as raised:
+def plain(value: object) -> object:
+    """A value that can be compared; a tuple comes back as a list."""
+    match value:
+        case RankdashError():
+            return type(value), str(value), plain(vars(value))
+        case Phrase():
+            return value.template, plain(value.params)
+        case pd.DataFrame():
+            return value.to_dict("list")
+        case Mapping():
+            return {name: plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [*map(plain, value)]
+    return value
+
+
+RUN = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"),
+    [
+        (MappingNeeded, {"daten": ROWS.replace("query,document,label", "wer,was,gut", 1)}),
+        (WordsNeeded, {"shop": ROWS.translate({48: "Exact", 49: "Meh", 50: "Partial"})}),
+        (BaselineNeeded, {"qrels": "q1 0 d1 1\n", "run_a": RUN, "run_b": RUN}),
+        (FormatError, {"broken": 'query,document,label\n"a gift,one,1\n'}),
+    ],
+)
+def test_questions_and_errors_come_back_as_they_were(kind, files):
+    with pytest.raises(kind) as raised:
         load([Source(f"{name}.csv", text.encode()) for name, text in files.items()], ask=True)
-    back = outcome_of(answer_of(raised.value))
-    assert type(back) is type(raised.value)
-    told = [(str(each), each.file, each.line, each.remedy) for each in (raised.value, back)]
-    assert told[0] == told[1]
-    return raised.value, back
-
-
-def test_questions_and_errors_come_back_as_they_were():
-    asked, back = errors(daten=ROWS.replace("query,document,label", "wer,was,gut", 1))
-    assert isinstance(back, MappingNeeded)
-    assert (back.columns, back.guess, back.missing) == (asked.columns, asked.guess, asked.missing)
-    assert back.preview.equals(asked.preview)
-
-    words = ROWS.replace(",0\n", ",Exact\n").replace(",1\n", ",Meh\n").replace(",2\n", ",Partial\n")
-    asked, back = errors(shop=words)
-    assert isinstance(back, WordsNeeded)
-    assert tuple(back.words) == asked.words and len(asked.words) == 3
-
-    run = "q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n"
-    asked, back = errors(qrels="q1 0 d1 1\n", run_a=run, run_b=run)
-    assert isinstance(back, BaselineNeeded)
-    assert back.rankings == asked.rankings == ["run_a", "run_b"]
-
-    raised, back = errors(broken='query,document,label\n"a gift,one,1\n')
-    assert (type(back), back.line) == (FormatError, 2)
-    several = RefusedFilesError(
-        [raised, DataError("No {what}.", file="b.csv", what=Phrase("rows of {n}", n=2))]
-    )
-    again = outcome_of(answer_of(several))
-    assert isinstance(again, RefusedFilesError) and str(again) == str(several)
-    assert [type(each) for each in again.errors] == [FormatError, DataError]
-    phrase = again.errors[1].params["what"]
-    assert isinstance(phrase, Phrase)
-    assert (phrase.template, phrase.params) == ("rows of {n}", {"n": 2})
+    other = DataError("No {what}.", file="b.csv", what=Phrase("rows of {n}", n=2))
+    for each in (raised.value, RefusedFilesError([raised.value, other])):
+        assert plain(outcome_of(answer_of(each))) == plain(each)
 
 
 def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
@@ -201,6 +191,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
     assert workspace.datasets()[0].name == "Shop"
     assert not reading.running and requests() == []
     assert Reading(workspace, shop()).result().was_here
+    assert [row.name for row in workspace.datasets()] == ["Shop"]
     tried(shop())
     for source in (Source("a.gz", b"\x1f\x8b\x08"), Source("b.parquet", b"PAR1" + bytes(99))):
         with pytest.raises(FormatError, match="damaged or cut short") as refused:
@@ -246,31 +237,26 @@ def test_what_is_cancelled_left_or_dies_ends_the_process_and_stores_nothing(work
     assert list((workspace.root / "datasets").glob("*")) == []
 
 
-def test_one_process_waits_however_often_it_is_asked_for():
-    process.take().kill()
-    process.warm()
-    process.warm()
-    waiting, other = process.take(), process.take()
-    assert waiting.running and other.running and waiting is not other
-    process.give_back(waiting)
-    process.give_back(other)
-    assert waiting.running and not other.running
-
-
-def test_a_process_that_waited_long_or_died_is_not_asked_and_no_guess_waits_for_long(
+def test_one_process_waits_until_it_is_old_or_dies_and_no_guess_waits_for_long(
     monkeypatch, started
 ):
     process.warm()
+    process.warm()
+    waiting, other = process.take(), process.take()
+    assert started == [waiting, other] and waiting.running and other.running
+    process.give_back(waiting)
+    process.give_back(other)
+    assert [each.running for each in started] == [True, False]
     now = time.monotonic
     with monkeypatch.context() as later:
         later.setattr(time, "monotonic", lambda: now() + process.IDLE_SECONDS)
         process.give_back(process.take())
-        assert [each.running for each in started] == [False, True]
-    started[1].stop()
+        assert [each.running for each in started] == [False, False, True]
+    started[2].stop()
     seconds = itertools.count(now(), 100)
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
     assert guessed(shop(), 1_000_000) == []
-    assert not started[2].running
+    assert not started[3].running
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
@@ -326,15 +312,11 @@ def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, mo
     assert list(temporary.iterdir()) == []
 
 
-def exported(workspace: Workspace) -> bytes:
-    out = io.BytesIO()
-    sharing.export(workspace, out, "1")
-    return out.getvalue()
-
-
 def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_path):
     stored = keep(workspace, load([Source("mine.csv", ROWS.encode())])).dataset_id
-    source = Source("w.zip", exported(workspace))
+    out = io.BytesIO()
+    sharing.export(workspace, out, "1")
+    source = Source("w.zip", out.getvalue())
     here = sharing.bring_in(Workspace.open(tmp_path / "here"), io.BytesIO(source.data), "w.zip")
     other = Workspace.open(tmp_path / "other")
     assert imported(other, source, lambda *_of: None) == here
@@ -353,18 +335,11 @@ def test_a_workspace_file_is_brought_in_by_the_process_as_here(workspace, tmp_pa
 
 def bomb(workspace: Workspace) -> bytes:
     """A workspace file of which one table repeats a text more often than there is memory for."""
-    old, out = zipfile.ZipFile(io.BytesIO(exported(workspace))), io.BytesIO()
-    manifest = json.loads(old.read("manifest.json"))
-    [name] = [each for each in old.namelist() if each.endswith("documents.parquet")][:1]
-    table = io.BytesIO()
+    parts, table, out = marked.exported(workspace), io.BytesIO(), io.BytesIO()
     texts = pa.DictionaryArray.from_arrays(np.zeros(300_000, dtype=np.int8), pa.array(["x" * 9999]))
     pq.write_table(pa.table({"doc_id": texts, "title": texts, "text": texts}), table)
-    parts = {**{each: old.read(each) for each in old.namelist()}, name: table.getvalue()}
-    manifest["parts"][name] = {
-        "bytes": len(parts[name]),
-        "sha256": hashlib.sha256(parts[name]).hexdigest(),
-    }
-    with zipfile.ZipFile(out, "w") as new:
-        for each, content in {**parts, "manifest.json": json.dumps(manifest)}.items():
-            new.writestr(each, content)
+    head, packer = json.loads(parts.pop("manifest.json")), Packer(out)
+    for name, content in parts.items():
+        packer.add(name, table.getvalue() if name.endswith("documents.parquet") else content)
+    packer.close({name: value for name, value in head.items() if name != "parts"})
     return out.getvalue()

@@ -3,7 +3,7 @@ refused. Tests compare it with what was approved; the name of a case says what i
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rankdash.errors import DataError, LimitError, Phrase, RefusedFilesError
 from rankdash.ranking.ranking import Ranking
@@ -33,12 +33,22 @@ def sources(files: Files) -> list[Source]:
     ]
 
 
+def parse(contents: Files, **options: object) -> Parsed:
+    return read(sources(contents), **options)
+
+
 def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return packed.getvalue()
+
+
+def repacked(packed: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """The archive with what `change` makes of each of its files."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as source:
+        return zipped({name: change(name, source.read(name)) for name in source.namelist()})
 
 
 def shown(cases: Mapping[str, Case]) -> str:

@@ -8,6 +8,7 @@ import pytest
 from rankdash.errors import DataError, FormatError, LimitError
 from rankdash.i18n import error_text
 from rankdash.readers.parse.faults import told
+from tests.readers.reading import parse
 from tests.readers.samples import arrow, parquet
 
 ROWS = 6
@@ -60,7 +61,7 @@ NO_PARQUET = {"seconds", "seconds in lists", "interval"}
 
 @pytest.mark.parametrize("field", ["extra", "query", "document", "label"])
 @pytest.mark.parametrize(("write", "lacks"), [(arrow, set()), (parquet, NO_PARQUET)])
-def test_odd_columns_are_read_or_refused_by_name(parse, write, lacks, field):
+def test_odd_columns_are_read_or_refused_by_name(write, lacks, field):
     for odd in ODD.keys() - lacks:
         try:
             parse({"odd.bin": write(pa.table({**COLUMNS, field: ODD[odd]}))})
@@ -88,7 +89,7 @@ def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected,
     assert said in seen.value.message and seen.value.remedy
 
 
-def test_what_files_do_only_together_names_them(parse, monkeypatch):
+def test_what_files_do_only_together_names_them(monkeypatch):
     def fails(*_args: object, **_settings: object) -> None:
         raise ZeroDivisionError("by zero")
 

@@ -4,10 +4,9 @@ import csv
 import io
 import json
 import re
-import zipfile
 
 from tests.readers import samples
-from tests.readers.reading import shown, zipped
+from tests.readers.reading import repacked, shown
 
 HEAD = ("query", "document", "label")
 ROWS = [("how to", "text a", 1), ("how to", "text b", 0), ("what is", "text a", 1)]
@@ -21,11 +20,9 @@ def workbook(*rows, hidden=()) -> bytes:
 
 def with_saved(data: bytes, cell: str, kind: str, value: str) -> bytes:
     """The workbook with the value that a spreadsheet program saves beside the formula."""
-    with zipfile.ZipFile(io.BytesIO(data)) as source:
-        parts = {name: source.read(name) for name in source.namelist()}
     saved = rf'<c r="{cell}"{kind}>\1<v>{value}</v></c>'.encode()
     formula = rf'<c r="{cell}"[^>]*>(<f>.*?</f>)<v.*?</c>'.encode()
-    return zipped({name: re.sub(formula, saved, part) for name, part in parts.items()})
+    return repacked(data, lambda _part, own: re.sub(formula, saved, own))
 
 
 def separated(*rows) -> str:

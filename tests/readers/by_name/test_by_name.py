@@ -48,9 +48,7 @@ TEXTS = {
     "corpus/corpus-00000-of-00001.parquet": parquet(CORPUS),
     "queries/queries-00000-of-00001.parquet": parquet(QUERIES),
 }
-LABELS = {
-    "test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n",
-}
+LABELS = {"test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n"}
 ROWS = {
     f"data/{split}-00000-of-00001.parquet": parquet(
         [{"query": f"{split} {n}", "document": f"about {split} {n}", "label": n} for n in (0, 1)]
@@ -364,7 +362,7 @@ def fetched(folder: Path, contents: dict[str, bytes]) -> list[Fetched]:
         # The shards of one table count together.
         (5, [3, 3], True, [2, 1]),
         (6, [3, 3], True, [3, 3]),
-        # A shard is left out if nothing of it is wanted.
+        # A shard without a wanted text is left out.
         (5, [5, 1], True, [3]),
         # Nothing says what is wanted.
         (5, [6], False, [6]),

@@ -1,5 +1,5 @@
 """Parquet and Arrow: types become text without loss; refused, if damaged or too large, before they
-are unpacked."""
+are unpacked. Excel workbooks: sheets are tables, and ids stay as they are."""
 
 import io
 import struct
@@ -12,8 +12,8 @@ import pytest
 
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
-from tests.readers.reading import shown
-from tests.readers.samples import arrow, parquet
+from tests.readers.reading import parse, repacked, shown, zipped
+from tests.readers.samples import arrow, parquet, workbook
 
 ROWS = 12
 # What was taken from one is given back to it, maybe after the test.
@@ -63,7 +63,7 @@ def pool() -> Iterator[pa.MemoryPool]:
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_every_packing_is_read_as_the_same_rows(parse, stream, compression):
+def test_every_packing_is_read_as_the_same_rows(stream, compression):
     table = pa.table(PLAIN)
     coded = table.set_column(0, "query", table["query"].dictionary_encode())
     expected = parse({"a": packed(table)})
@@ -74,9 +74,7 @@ def test_every_packing_is_read_as_the_same_rows(parse, stream, compression):
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_a_batch_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
-    parse, pool, stream, compression
-):
+def test_a_batch_that_unpacks_to_too_much_is_refused_before(pool, stream, compression):
     numbers = np.zeros(1_000_000, dtype=np.int64)
     table = pa.table({"query": numbers, "label": numbers})
     content, before = arrow(table, stream=stream, compression=compression), pool.max_memory()
@@ -97,7 +95,7 @@ def test_a_batch_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(
         *((how, large) for how in ("dictionary", "views")),
     ],
 )
-def test_a_text_that_would_be_repeated_too_often_is_refused_before_it_is(parse, pool, how, write):
+def test_a_text_that_would_be_repeated_too_often_is_refused_before_it_is(pool, how, write):
     column = repeated("x" * 10_000, 5_000)[how]
     content, before = write(pa.table({"query": column})), pool.max_memory()
     with pytest.raises(LimitError, match=r"larger than 40\.0 MB"):
@@ -106,7 +104,7 @@ def test_a_text_that_would_be_repeated_too_often_is_refused_before_it_is(parse, 
 
 
 @pytest.mark.parametrize("write", [packed, parquet])
-def test_lists_of_too_many_values_are_refused_before_they_are_made(parse, write):
+def test_lists_of_too_many_values_are_refused_before_they_are_made(write):
     lists = pa.array([{"a": list(range(50))}, {"a": list(range(49))}])
     table = pa.table({"query": ["a", "b"], "more": lists})
     with pytest.raises(LimitError, match="lists of the file hold more than 100 values"):
@@ -161,3 +159,71 @@ def test_columns_of_every_type_become_text_and_damage_is_refused(approved):
         ),
     }
     approved("readers/parquet.en", shown({name: {"x": data} for name, data in tables.items()}))
+
+
+HEAD = ("query_id", "query", "doc_id", "document", "label", "rank")
+GIFT = [
+    ("007", "return a gift", "d1", "Bring it back\nwithin a month", 2, 1),
+    ("007", "return a gift", "d2", "Open hours", 0, 2),
+    (8, "退货", "d1", "Bring it back\nwithin a month", 0.5, None),
+]
+
+
+def changed(packed: bytes, last: str) -> bytes:
+    """The workbook with one more row at the end of its sheet."""
+    end = f"{last}</sheetData>".encode()
+    return repacked(packed, lambda _part, own: own.replace(b"</sheetData>", end))
+
+
+def test_a_workbook_is_read_as_the_tables_it_holds(approved):
+    whole = workbook(Sheet=[HEAD, *GIFT])
+    short, pair = ("query", "document", "label"), [("c", "d", 0), ("e", "f", 1)]
+    cases = {
+        "ids and texts stay as they are": {"labels.xlsx": whole},
+        "whatever its name": {"labels.csv": whole},
+        "sheets are files": {
+            "set.xlsx": workbook(
+                queries=[("query_id", "query"), ("1", "return a gift")],
+                documents=[("doc_id", "document"), ("d1", "Bring it back"), ("d2", "Open hours")],
+                labels=[("query_id", "doc_id", "label"), ("1", "d1", 1), ("1", "d2", 0)],
+                hidden_notes=[("a", "b"), ("c", "d")],
+                empty=[],
+            )
+        },
+        "lines are rows, also behind empty ones": {
+            "x.xlsx": workbook(
+                Sheet=[HEAD, *GIFT[:2], (), ("9", "x", "d1", "y", "?", 1), ("9", "x", "d2", "z", 1)]
+            )
+        },
+        "truth values": {
+            "x.xlsx": workbook(Sheet=[short, ("a", "x", True), ("a", "y", False)])
+        },
+        "columns of one name are all there": {
+            "x.xlsx": workbook(Sheet=[("rating", None, "rating", "rating"), (1, 2, 3, 4)])
+        },
+        "a row wider than the header is refused and a narrower one filled": {
+            "x.xlsx": workbook(
+                Sheet=[short, ("a", "x", 1, "more"), ("b",), ("b", "y", 0, None), (*pair[0],)]
+            )
+        },
+        "in a zip": {"set.zip": zipped({"labels.xlsx": whole})},
+        "cut": {"x.xlsx": whole[: len(whole) // 2]},
+        "a header alone": {"x.xlsx": workbook(Sheet=[HEAD])},
+        "a header alone beside a table": {"x.xlsx": workbook(labels=[short, *pair], more=[short])},
+        "two tables": {"x.xlsx": workbook(labels=[short, pair[0]], more=[short, pair[1]])},
+        "a cell far outside costs no memory": {
+            "x.xlsx": changed(
+                whole, '<row r="99999"><c r="XFD99999" t="n"><v>1</v></c></row>'
+            )
+        },
+        **{
+            f"row 10^{len(str(row)) - 1}, below the last of a sheet{formula}": {
+                "x.xlsx": changed(
+                    whole, f'<row r="{row}"><c r="A{row}">{formula}<v>1</v></c></row>'
+                )
+            }
+            for formula in ("", "<f>1+1</f>")
+            for row in (1_048_577, 10**9, 10**400)
+        },
+    }  # fmt: skip
+    approved("readers/workbook.en", shown(cases))

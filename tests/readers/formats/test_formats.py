@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
 from rankdash.readers import Source, read
-from tests.readers.reading import lines_of, shown
+from tests.readers.reading import lines_of, parse, shown, zipped
 from tests.readers.samples import SAME
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_every_format_is_told_and_says_the_same_plain_and_packed(parse, zipped, name):
+def test_every_format_is_told_and_says_the_same_plain_and_packed(name):
     content = SAME[name]
     packings = {
         "data": content,

@@ -4,7 +4,6 @@ import io
 import json
 
 import pandas as pd
-import pytest
 
 from rankdash.readers.formats import huggingface
 from tests.readers.reading import shown
@@ -136,7 +135,6 @@ def test_what_other_tools_write_is_read(approved):
 
 def test_what_lacks_a_part_is_asked_for_or_refused_by_line(approved):
     texts = {"queries.csv": "query_id,query\nq0,a\nq1,b\n"}
-    letor = LETOR
     cases = {
         "no query": {"a.csv": "docid,alice,Bob\n11,3,2\n12,0,0\n"},
         "no document": {"a.csv": BOOK.replace("docid,", "film,")},
@@ -147,10 +145,10 @@ def test_what_lacks_a_part_is_asked_for_or_refused_by_line(approved):
         "more ratings without a document than with one": {
             "file": shape(JUDGMENT).replace(b"docId", b"doc", 2)
         },
-        "lines that are no LETOR": {"file": letor + "3 qid:12 1:2:3\nnothing at all\n"},
-        "lines without features where others have some": {"file": letor + "1 qid:9\n1\n"},
+        "lines that are no LETOR": {"file": LETOR + "3 qid:12 1:2:3\nnothing at all\n"},
+        "lines without features where others have some": {"file": LETOR + "1 qid:9\n1\n"},
         # With a line end it would be a row whose features are 0.
-        'cut off within "qid:95 1:0.4"': {"file": letor + "1 qid:9"},
+        'cut off within "qid:95 1:0.4"': {"file": LETOR + "1 qid:9"},
         **{
             f"a column of {', '.join(cells)} beside one of ratings": {
                 "x.csv": "query,docid,Ann,Bob\n"
@@ -161,28 +159,19 @@ def test_what_lacks_a_part_is_asked_for_or_refused_by_line(approved):
                 ("0.5",), ("", ""), tuple(map(str, range(12))), tuple(map(str, range(13))),
             )
         },
-        "ids of LETOR that match no text": {"fold.txt": letor, **texts},
+        "ids of LETOR that match no text": {"fold.txt": LETOR, **texts},
     }  # fmt: skip
     approved("readers/tools_lacking.en", shown(cases))
 
 
-@pytest.mark.parametrize(
-    ("file", "test"),
-    [
-        ("a/test-00000-of-00002.parquet", True),
-        ("a/Test-00000-of-00002.parquet", True),
-        ("a/TEST/0000.parquet", True),
-        ("a/test/0000.parquet", True),
-        ("a/test/data-00000-of-00002.arrow", True),
-        ("a/b/data-00000-of-00002.arrow", False),
-        ("a/test/corpus-00000-of-00002.parquet", False),
-        ("a/corpus-00000-of-00002.parquet", False),
-        ("a/b/0000.parquet", False),
-        ("a/test/rows.parquet", False),
-    ],
-)
-def test_a_shard_of_the_split_test_sets_the_split_train_of_its_folder_aside(file, test):
-    train = "a/train-00000-of-00001.parquet"
-    for listed in ([file, train], [train, file]):
-        aside, notes = huggingface.other_splits(listed)
-        assert (aside, list(notes)) == (({train}, [file]) if test else (set(), []))
+def test_a_shard_of_the_split_test_sets_the_split_train_of_its_folder_aside():
+    train, of = "a/train-00000-of-00001.parquet", "-00000-of-00002.parquet"
+    arrow_of = "data-00000-of-00002.arrow"
+    tests = {f"a/{name}" for name in (f"test{of}", f"Test{of}", "TEST/0000.parquet")}
+    tests |= {"a/test/0000.parquet", f"a/test/{arrow_of}"}
+    others = {f"a/b/{arrow_of}", f"a/test/corpus{of}", f"a/corpus{of}", "a/b/0000.parquet"}
+    for file in tests | others | {"a/test/rows.parquet"}:
+        for listed in ([file, train], [train, file]):
+            aside, notes = huggingface.other_splits(listed)
+            expected = ({train}, [file]) if file in tests else (set(), [])
+            assert (aside, list(notes)) == expected, listed

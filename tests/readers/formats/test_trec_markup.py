@@ -1,12 +1,7 @@
 """TREC's documents and topics as they are written: tags left open, entities, XML."""
 
-import gzip
-
 import pytest
 
-from rankdash.cli import main
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.readers.formats import trec_markup
 from rankdash.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
@@ -106,7 +101,11 @@ def test_a_document_and_a_topic_have_their_own_parts(approved):
         # The number inside counts before an attribute.
         "<topic id='9'><num>7<title>c</topic>",
     )
-    cases = {text: table(text).frame for text in texts}
+    begins = (" \n<DOC>", "<xml><topic number='1'>", "<docs>", "<html>", "a <doc>")
+    cases: dict[str, object] = {
+        f"begins as its own: {text!r}": trec_markup.matches(text) for text in begins
+    }
+    cases |= {text: table(text).frame for text in texts}
     approved("readers/trec_parts", results(cases))
 
 
@@ -116,34 +115,6 @@ def test_lines_are_those_of_the_file_behind_comments_and_cdata():
     assert list(table(text).lines) == [1, 5]
     open_ended = "<doc><docno>1</docno>a <!-- b\nc</doc>"
     assert table(open_ended).frame.iloc[0, 2].startswith("a <!-- b")
-
-
-@pytest.mark.parametrize(
-    ("text", "own"),
-    [
-        (" \n<DOC>", True),
-        ("<xml><topic number='1'>", True),
-        ("<docs>", False),
-        ("<html>", False),
-        ("a <doc>", False),
-    ],
-)
-def test_markup_of_documents_and_topics_is_told_by_its_first_tags(text, own):
-    assert trec_markup.matches(text) is own
-
-
-def test_packed_files_give_the_same_data_set_by_command(tmp_path, capsys):
-    files = {"docs": DOCUMENTS, "topics": TOPICS, "qrels": "301 0 FT911-3 1\n301 0 2 0\n"}
-    for name, text in files.items():
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
-    packed = load([Source(each.name, each.read_bytes()) for each in sorted(tmp_path.iterdir())])
-    plain = load([Source(name, text.encode()) for name, text in files.items()])
-    assert packed.dataset.id == plain.dataset.id
-    assert plain.dataset.first_stage == "corpus-bm25" and plain.dataset.segments == []
-    assert main(["check", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    for kind, holds in (("TREC documents", "documents"), ("TREC topics", "queries")):
-        assert f"Read as: {kind}" in said and holds in said
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<![x ", "<!--", "<![CDATA[", "</", "&#"])

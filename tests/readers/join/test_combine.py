@@ -6,7 +6,8 @@ import pytest
 
 from rankdash.errors import DataError
 from rankdash.readers import Source, read, sources_from_path
-from tests.readers.reading import shown
+from tests.readers.reading import parse, shown, zipped
+from tests.results import results
 
 CORPUS = (
     '{"_id": "d1", "title": "Returns", "text": "Bring it back"}\n'
@@ -36,7 +37,7 @@ ROWS = "query_id,query,doc_id,document,label,score\nq1,gift,d1,a,1,2\nq1,gift,d2
 
 
 @pytest.mark.parametrize("top", ["", "shop/"])
-def test_a_folder_and_a_zip_are_read_as_files_dropped_together(tmp_path, zipped, parse, top):
+def test_a_folder_and_a_zip_are_read_as_files_dropped_together(tmp_path, top):
     (tmp_path / "shop" / "qrels").mkdir(parents=True)
     for name, text in BEIR.items():
         (tmp_path / "shop" / name).write_text(text)
@@ -59,8 +60,6 @@ def test_files_are_joined_by_their_ids(approved):
     cases = {
         "BEIR: labels below a header": BEIR,
         "BEIR: labels without one": {**TEXTS, "qrels.tsv": BARE},
-        "BEIR: with commas": {**TEXTS, "qrels.tsv": BARE.replace("\t", ",")},
-        "BEIR: of TREC": {**TEXTS, "qrels.tsv": "1 0 d1 2\n1 0 d2 0\n2 0 d2 1\n"},
         "queries and corpus are told apart by ids, not by names": {
             "queries.jsonl": untitled, "corpus.jsonl": QUERIES, "qrels": QRELS
         },
@@ -132,7 +131,6 @@ def test_files_are_joined_by_their_ids(approved):
             "qrels": LABELS, "run.csv": run
         },
         "without a header a text is asked about": {"x": "how to return,d1,1\nhow to,d2,0\n"},
-        "without a header a bad label is refused": {"x": "1,11,1\n1,12,x\n2,13,0\n"},
         "one of several files speaks of the ids": {
             "queries.csv": "query_id,query\nq1,return a gift\n",
             "qrels": "q9 0 d1 1\n", "run": "q1 Q0 d1 1 2.5 x\n",
@@ -245,7 +243,7 @@ NAMES = (
 )
 
 
-def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
+def test_what_rerankers_start_from_is_found_asked_or_chosen(approved):
     def runs(names: str, ask: bool = True, first_stage: str | None = None):
         files = {**BEIR, **dict.fromkeys([f"{name}.trec" for name in names.split()], RUN)}
         return files, {"ask": ask, "first_stage": first_stage}
@@ -278,8 +276,6 @@ def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
             )
             for chosen in ("system_b", "bm25_title")
         },
-        "four names that say nothing": runs("system_a system_b system_c system_d"),
-        "a name that says that it is not": runs("dense dense_reranked"),
         "scores beside the rows have no name": (
             {"rows.csv": "query_id,doc_id,label,bm25_score\nq1,d1,1,2\nq1,d2,0,1\n"},
             {"ask": True},
@@ -327,33 +323,24 @@ def test_what_rerankers_start_from_is_found_asked_or_chosen(zipped, approved):
     approved("readers/first_stage.en", shown(cases))
 
 
-@pytest.mark.parametrize(
-    ("names", "name"),
-    [
-        ("corpus.jsonl queries.jsonl qrels.tsv run.trec", "My data set"),
-        ("corpus.jsonl queries.jsonl test.tsv bm25_top100.trec", "My data set"),
-        ("corpus.jsonl queries.jsonl qrels.tsv rerank_minilm.trec", "My data set"),
-        ("corpus.jsonl queries.jsonl medquad.qrels initial.trec", "medquad"),
-        ("corpus.jsonl queries.jsonl qrels_medquad_test.txt run.trec", "qrels_medquad_test"),
-        ("corpus.jsonl queries.jsonl test_qrels_2024.txt medquad.trec", "My data set"),
-        ("corpus.jsonl queries.jsonl 检索评测.tsv run.trec", "检索评测"),
-        # The name of the labels goes before that of the texts, and a folder before both.
-        ("clinic.jsonl queries.jsonl medquad.qrels", "medquad"),
-        ("clinic.jsonl queries.jsonl qrels.tsv", "clinic"),
-        ("shop/corpus.jsonl shop/queries.jsonl shop/qrels/test.tsv", "shop"),
-    ],
-)
-def test_files_are_called_by_a_telling_name_or_none(parse, names, name):
+def test_files_are_called_by_a_telling_name_or_none(approved):
+    others = ("run.trec", "bm25_top100.trec", "rerank_minilm.trec", "initial.trec", "medquad.trec")
+    labels = ("qrels.tsv", "test.tsv", "medquad.qrels", "qrels_medquad_test.txt", "检索评测.tsv")
+    files = [f"corpus.jsonl queries.jsonl qrels.tsv {name}" for name in others]
+    files += [
+        f"corpus.jsonl queries.jsonl {name} run.trec" for name in (*labels, "test_qrels_2024.txt")
+    ]
+    # The name of the labels goes before that of the texts, and a folder before both.
+    files += [f"clinic.jsonl queries.jsonl {name}" for name in ("medquad.qrels", "qrels.tsv")]
+    files += ["shop/corpus.jsonl shop/queries.jsonl shop/qrels/test.tsv"]
     contents = (CORPUS, QUERIES, QRELS, RUN)
-    assert parse(dict(zip(names.split(), contents, strict=False))).name == name
-
-
-def test_of_several_archives_none_is_the_data_set(parse, zipped):
-    """One gives the texts, the other the labels, which say what it is."""
+    cases = {names: parse(dict(zip(names.split(), contents, strict=False))).name for names in files}
+    # Of several archives none is the data set: one gives the texts, the other the labels.
     texts = zipped({name: text.encode() for name, text in TEXTS.items()})
-    labels = LABELS.encode()
-    assert parse({"a.zip": texts, "b.zip": zipped({"medquad.qrels": labels})}).name == "medquad"
-    assert parse({"clinic.zip": texts, "b.zip": zipped({"qrels": labels})}).name == "clinic"
+    for name, qrels in (("a", "medquad.qrels"), ("clinic", "qrels")):
+        archives = {f"{name}.zip": texts, "b.zip": zipped({qrels: LABELS.encode()})}
+        cases[f"{name}.zip beside {qrels} in b.zip"] = parse(archives).name
+    approved("readers/names", results(cases))
 
 
 def test_no_files_two_of_one_name_and_paths_that_lead_nowhere_are_refused(tmp_path):
@@ -367,3 +354,33 @@ def test_no_files_two_of_one_name_and_paths_that_lead_nowhere_are_refused(tmp_pa
         sources_from_path(tmp_path)
     with pytest.raises(DataError, match="cannot be read"):
         Source.from_path(tmp_path)
+
+
+JUDGED = "q1 0 d1 1\nq2 0 d2 1\n"
+
+
+def test_the_side_of_a_table_is_told_by_its_ids_then_its_name_then_what_is_missing(approved):
+    documents = {"d.csv": "doc_id,document\nd1,words\n"}
+    queries = {"q.csv": "query_id,query\nq1,words\n"}
+    again = "d1,One,words\nd1,One,words\nd1,Two,words\nd1,One,more\nd2,One,words\nd3,,a\nd4,,b\n"
+
+    def table(name: str, ids: str, beside: dict[str, str]) -> dict[str, str]:
+        rows = "".join(f"{identity},words of {identity}\n" for identity in ids.split())
+        return {name: f"id,text\n{rows}", "qrels": JUDGED, **beside}
+
+    cases = {
+        **{
+            f"{name} with {ids}": table(name, ids, {})
+            for name, ids in (
+                ("passages.csv", "q1 q2"), ("questions.csv", "d1 d2"), ("questions.csv", "x y"),
+                ("passages.csv", "x y"), ("questions.csv", "q1 d1"), ("passages.csv", "q1 d1"),
+                ("passages.csv", "q1 q2 d1"),
+            )
+        },
+        "documents are there": table("table.csv", "x", documents),
+        "queries are there": table("table.csv", "x", queries),
+        "neither is": table("table.csv", "x", {}),
+        "both are": table("table.csv", "x", documents | queries),
+        "an id that comes again": {"docs.csv": f"doc_id,title,document\n{again}", "qrels": JUDGED},
+    }  # fmt: skip
+    approved("readers/sides.en", shown(cases))

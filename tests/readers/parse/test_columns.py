@@ -16,7 +16,7 @@ from rankdash.readers.parse.columns import (
     recognise,
     systems_in,
 )
-from tests.readers.reading import shown
+from tests.readers.reading import parse, shown
 from tests.results import results
 
 TEXT_HEADS = (
@@ -126,7 +126,7 @@ def test_what_each_column_is_read_as(approved):
     approved("readers/columns.en", shown(cases))
 
 
-def test_who_is_asked_for_columns_sees_the_first_rows_and_what_to_do(parse):
+def test_who_is_asked_for_columns_sees_the_first_rows_and_what_to_do():
     """Also as an error of a format, for those who cannot ask."""
     with pytest.raises(FormatError) as needed:
         parse({"x.csv": "wer,was,lang\n" + "q,a long passage,en\n" * 9})

@@ -6,11 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rankdash.errors import FormatError
-from rankdash.readers import Source, read
 from rankdash.readers.parse.encoding import decode
 from tests.readers.reading import shown
 from tests.results import results
@@ -45,17 +42,6 @@ def test_every_encoding_is_found_told_where_it_was_guessed_and_refused_by_line(a
         "UTF-16 cut in the middle of a character": cut,
     }  # fmt: skip
     approved("readers/encodings.en", shown({name: {"x": data} for name, data in contents.items()}))
-
-
-@given(
-    st.text(st.sampled_from("的一是了我不人在他有这个上们来到时大地为子中你说生国年着"), min_size=4)
-)
-def test_common_chinese_in_gb18030_comes_back(text):
-    # A few words, such as 联通, are the same bytes as some UTF-8; a whole sentence is not.
-    text += "是什么意思"
-    data = f"query,document,label\n{text},{text},1\n".encode("gb18030")
-
-    assert read([Source("x", data)]).queries["text"].tolist() == [text]
 
 
 def test_an_encoding_is_told_by_its_bytes(approved):

@@ -11,6 +11,7 @@ from rankdash.readers import ReadLimits
 from rankdash.readers.parse import gauge
 from rankdash.readers.parse.encoding import Decoded
 from rankdash.readers.parse.limits import limit_set, variable
+from tests.readers.reading import parse
 
 MEGABYTE = 1_000_000
 SMALL = ReadLimits(
@@ -109,7 +110,7 @@ def test_a_text_far_longer_than_a_field_is_refused_with_its_line(cut):
     ],
     ids=["rows", "json_rows", "json_lists", "json_deep", "line", "field", "json_text"],
 )
-def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(parse, start, part, times, end, match):
+def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(start, part, times, end, match):
     content = start + part * times * MEGABYTE + end
     packed = gzip.compress(content, 1)
     size = len(content)
@@ -124,7 +125,7 @@ def test_a_bomb_takes_no_more_memory_than_what_it_unpacks_to(parse, start, part,
     assert peak < 2 * size + 60 * MEGABYTE
 
 
-def test_an_archive_of_the_same_bytes_again_and_again_is_refused(parse):
+def test_an_archive_of_the_same_bytes_again_and_again_is_refused():
     row = {"query": "a", "document": "b" * 900_000, "label": 1}
     content = "\n".join([json.dumps(row)] * 60).encode()
     packed = gzip.compress(content)
@@ -150,7 +151,7 @@ def test_whoever_starts_rankdash_sets_a_limit(monkeypatch, limit):
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "1e9", "٣", "9" * 40, "_"])
-def test_a_limit_that_is_no_number_is_said_with_its_variable(parse, monkeypatch, text):
+def test_a_limit_that_is_no_number_is_said_with_its_variable(monkeypatch, text):
     monkeypatch.setenv("RANKDASH_MAX_ROWS", text)
     with pytest.raises(DataError, match="RANKDASH_MAX_ROWS must be a whole number") as refused:
         parse({"x.csv": "query,document,label\na,b,1\n"})

@@ -8,7 +8,7 @@ import pytest
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits, Source, sources_from_path
 from rankdash.readers.formats import cast, collection
-from tests.readers.reading import limits, shown
+from tests.readers.reading import limits, parse, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 
 # What holds three rows of five columns, and a longest field of thirteen characters.
@@ -37,7 +37,7 @@ LIMITED = [
 
 
 @pytest.mark.parametrize(("content", "limit", "most"), LIMITED)
-def test_as_much_as_allowed_is_read_and_one_more_is_refused(parse, content, limit, most):
+def test_as_much_as_allowed_is_read_and_one_more_is_refused(content, limit, most):
     parse({"x": content}, limits=ReadLimits(**{limit: most}))
     with pytest.raises(LimitError, match=f"RANKDASH_MAX_{limit.upper()}") as refused:
         parse({"x": content}, limits=ReadLimits(**{limit: most - 1}))
@@ -103,7 +103,7 @@ def test_files_of_a_folder_are_counted_and_measured_before_they_are_read(tmp_pat
         Source.from_path(file, limits=ReadLimits(file_bytes=100))
 
 
-def test_a_parquet_file_that_says_itself_that_it_is_too_large_is_not_unpacked(parse, monkeypatch):
+def test_a_parquet_file_that_says_itself_that_it_is_too_large_is_not_unpacked(monkeypatch):
     plain = io.BytesIO()
     pd.DataFrame(REPEATED).to_parquet(plain, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(

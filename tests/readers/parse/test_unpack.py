@@ -12,7 +12,7 @@ from rankdash import sharing
 from rankdash.errors import LimitError
 from rankdash.readers import ReadLimits
 from rankdash.store import Workspace
-from tests.readers.reading import limits, shown
+from tests.readers.reading import limits, parse, shown, zipped
 
 CSV = b"query,document,label\na,b,1\n"
 MEGABYTE = 1_000_000
@@ -40,7 +40,7 @@ def changed(packed: bytes, at: int, value: bytes) -> bytes:
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_what_becomes_of_archives(zipped, approved, tmp_path):
+def test_what_becomes_of_archives(approved, tmp_path):
     gz, once = gzip.compress, zipped({"a.csv": CSV})
     many = gz(CSV * 1000)
     flipped = (
@@ -124,7 +124,7 @@ def test_what_becomes_of_archives(zipped, approved, tmp_path):
     approved("readers/archives.en", shown(cases))
 
 
-def test_a_bomb_is_stopped_while_unpacking(parse):
+def test_a_bomb_is_stopped_while_unpacking():
     bomb = gzip.compress(b"a" * 50 * MEGABYTE)
     tracemalloc.start()
     with pytest.raises(LimitError, match=r"Unpacked, the files are larger than 2\.0 MB"):
