@@ -176,26 +176,14 @@ def serving(home: Path) -> Iterator[App]:
     assert "A page failed" not in said, said
 
 
-@contextmanager
-def _on_sample(folder: Path) -> Iterator[App]:
-    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
-    home = folder / "home"
-    keep_sample(Workspace(home))
-    with serving(home) as started:
-        yield started
-
-
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """On a workspace with the sample and none of the runs that come with it; for all tests of a
-    file. A file whose tests see what another one stores takes `app_of_test` for it."""
-    with _on_sample(tmp_path_factory.mktemp("file")) as started:
-        yield started
-
-
-@pytest.fixture
-def app_of_test(tmp_path: Path) -> Iterator[App]:
-    with _on_sample(tmp_path) as started:
+    file."""
+    # Not where tests keep their own files: a folder with files in it is refused as a workspace.
+    home = tmp_path_factory.mktemp("file") / "home"
+    keep_sample(Workspace(home))
+    with serving(home) as started:
         yield started
 
 

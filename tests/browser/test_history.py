@@ -7,9 +7,9 @@ from playwright.sync_api import Locator, expect
 from rankdash.store import Workspace
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
-from tests.stored import keep_lists
+from tests.stored import keep_lists, keep_rows
 
-from .conftest import visiting
+from .conftest import shop_lists, shop_rows, visiting
 
 # The boxes of the table, one under the other, the newest run first.
 FIRST_ROW, ROW = 53, 35
@@ -17,22 +17,14 @@ HOSTILE = "![x](http://evil.invalid/x.png) <img src=http://evil.invalid/y.png>"
 
 
 def two_runs(home) -> tuple[str, str, str]:
-    """The sample's id, and the ids of two runs of it: its lists turned round, and as they were."""
-    workspace = Workspace.open(home)
-    (row,) = workspace.datasets()
-    given = workspace.dataset(row.id).candidates
-    lists = [(query, given.documents_of(query)[0]) for query in given.query_ids]
+    """The ids of a data set and of two runs of it, the first of which is worse."""
+    store = Workspace.open(home)
+    dataset_id = keep_rows(store, shop_rows(), "Shop")
     ids = [
-        keep_lists(
-            workspace,
-            row.id,
-            [(query, list(docs[::step]), [-float(n) for n in range(len(docs))])
-             for query, docs in lists],
-            name,
-        ).id
-        for name, step in (("Turned round", -1), ("As it was", 1))
-    ]  # fmt: skip
-    return row.id, *ids
+        keep_lists(store, dataset_id, shop_lists(step=step), name).id
+        for name, step in (("Turned round", 3), ("As it was", 1))
+    ]
+    return dataset_id, *ids
 
 
 def choose(visit, place: int) -> None:
@@ -48,7 +40,7 @@ def baseline(visit) -> Locator:
 def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, browser):
     dataset_id, turned, straight = two_runs(app.home)
     workspace = Workspace.open(app.home)
-    visit.open("history")
+    visit.open(f"history?data={dataset_id}")
     visit.sees("use the same")
     choose(visit, 0)
     visit.page.get_by_role("button", name="Pin as baseline").click()
@@ -75,7 +67,7 @@ def test_pin_note_compare_and_back_and_a_fresh_session_sees_them(visit, app, bro
 
     with visiting(browser, app) as other:
         other.page.set_viewport_size({"width": 1700, "height": 900})
-        other.open("history")
+        other.open(f"history?data={dataset_id}")
         expect(baseline(other)).to_have_value("As it was (pinned)")
         assert f"base={straight}" in other.params
         cell = other.page.get_by_role("gridcell", name=HOSTILE, include_hidden=True)

@@ -1,17 +1,15 @@
 """Labelling by keys: blind, two people at once, and a server that is killed meanwhile."""
 
-import json
 from dataclasses import asdict
 
 from playwright.sync_api import expect
 
-from rankdash.loading import load
-from rankdash.readers import Source
 from rankdash.store import Workspace
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_plans import LabelPlans
 from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.state.label_plan import LabelSettings
+from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting
 
@@ -22,41 +20,25 @@ CARD = ".rd-label"
 PARTS = f"{CARD}, [class*='st-key-labelling-']"
 
 
-def _run(order) -> str:
-    """Scores and ids that tell the place in a ranking to whoever sees them."""
-    return "".join(
-        f"q{query} Q0 {DOC}{doc}of{query} {place} {SCORE}{99 - place} s\n"
-        for query in range(QUERIES)
-        for place, doc in enumerate(order, start=1)
-    )
-
-
 def _begun(workspace: Workspace) -> str:
-    """A data set without labels, and a plan for its two rankings."""
-    texts = {
-        f"{DOC}{doc}of{query}": f"about {chr(97 + doc)} and {chr(97 + query)}"
+    """A data set without labels, and a plan for its two rankings. Scores and ids tell the place in
+    a ranking to whoever sees them."""
+    scores = [float(f"{SCORE}{99 - place}") for place in range(DOCS)]
+    rows = [
+        {"query_id": f"q{query}", "query": f"ask {query}", "doc_id": f"{DOC}{doc}of{query}",
+         "document": f"about {chr(97 + doc)} and {chr(97 + query)}", "score": score}
         for query in range(QUERIES)
-        for doc in range(DOCS)
-    }
-    files = {
-        "queries.jsonl": [{"_id": f"q{n}", "text": f"ask {n}"} for n in range(QUERIES)],
-        "corpus.jsonl": [{"_id": doc, "text": text} for doc, text in texts.items()],
-    }
-    sources = [
-        Source(name, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-        for name, rows in files.items()
+        for doc, score in enumerate(scores)
+    ]  # fmt: skip
+    dataset_id = keep_rows(workspace, rows, "Blind")
+    lists = [
+        (f"q{query}", [f"{DOC}{doc}of{query}" for doc in reversed(range(DOCS))], scores)
+        for query in range(QUERIES)
     ]
-    sources += [
-        Source("initial.trec", _run(range(DOCS)).encode()),
-        Source(f"{SYSTEM}.trec", _run([*reversed(range(DOCS))]).encode()),
-    ]
-    loaded = load(sources, name="Blind")
-    workspace.save_dataset(loaded.dataset, report_json=loaded.report.to_json())
-    [run] = loaded.runs
-    workspace.save_run(run)
+    run = keep_lists(workspace, dataset_id, lists, SYSTEM)
     settings = LabelSettings((FIRST_STAGE, run.id), "dcg@10", 1.0, 1.0, seed=3)
-    LabelPlans(workspace).begin(loaded.dataset.id, asdict(settings), HOSTILE)
-    return loaded.dataset.id
+    LabelPlans(workspace).begin(dataset_id, asdict(settings), HOSTILE)
+    return dataset_id
 
 
 def _enter(visit, dataset_id: str, name: str) -> None:

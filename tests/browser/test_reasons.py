@@ -2,14 +2,10 @@
 
 import re
 
-import pandas as pd
 from playwright.sync_api import expect
 
-from rankdash.analysis.labels.check import check
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from tests.stored import keep_lists, keep_rows
 
 DOCS = [f"d{place}" for place in range(12)]
 SCORES = [40.0, 33.0, 30.0, 24.0, 21.0, 17.0, 14.0, 9.0, 8.0, 5.0, 4.0, 1.0]
@@ -19,21 +15,16 @@ FIRST_ROW, FIRST_BOX = 54, 16
 
 def store(workspace: Workspace) -> str:
     """Six queries: the first two lose their one relevant document, the others gain it."""
-    names = [f"q{place}" for place in range(6)]
-    wanted = {name: "d0" if name in names[:2] else "d11" for name in names}
-    first = Ranking.from_lists((name, DOCS, SCORES) for name in names)
-    dataset = Dataset(
-        "Shop",
-        pd.DataFrame({"query_id": names, "text": [f"about {name}" for name in names]}),
-        pd.DataFrame({"doc_id": DOCS, "title": [f"title of {d}" for d in DOCS], "text": "text"}),
-        pd.DataFrame([(*pair, 1.0) for pair in wanted.items()],
-                     columns=["query_id", "doc_id", "label"]),
-        first,
-    )  # fmt: skip
-    workspace.save_dataset(dataset, report_json=check(dataset, (), {}).to_json())
-    turned = Ranking.from_lists((name, DOCS[::-1], SCORES) for name in names)
-    workspace.save_run(run_from_ranking("turned", dataset.id, turned, "turned"))
-    return dataset.id
+    rows = [
+        {"query_id": f"q{q}", "query": f"about q{q}", "doc_id": doc, "title": f"title of {doc}",
+         "document": "text", "label": 1 if doc == ("d0" if q < 2 else "d11") else None,
+         "score": score}
+        for q in range(6)
+        for doc, score in zip(DOCS, SCORES, strict=True)
+    ]  # fmt: skip
+    dataset_id = keep_rows(workspace, rows, "Shop")
+    keep_lists(workspace, dataset_id, [(f"q{q}", DOCS[::-1], SCORES) for q in range(6)], "turned")
+    return dataset_id
 
 
 def test_a_reason_on_the_overview_leads_to_its_queries_and_each_says_why(visit, app):

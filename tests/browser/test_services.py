@@ -15,11 +15,6 @@ KEY, WRONG = "sk-typed-by-hand-4711", "sk-mistyped-0815"
 FIELD = "Key of the service, where it asks for one"
 
 
-@pytest.fixture
-def app(app_of_test):
-    return app_of_test
-
-
 def files_with(folder, text: str) -> list:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any(path.name == "worker.log" for path in files)

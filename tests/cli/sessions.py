@@ -11,9 +11,9 @@
     t times.json …  timings: for each of these queries a latency, or its state, such as failed
     $ rankdash …    a command, with `< FILE` for its standard input, and then
                     `| grep TEXT`, `| head N` or `| json PATH …` for a part of what it writes
-    $ cat FILE      also `text FILE` of HTML, `cp FILE FILE`, `ln FILE FILE`, `rm FILES`, `ls` and
-                    `zip FILE NAME=FILE …`; `shorten FILE N` to its first lines, and `cut FILES`,
-                    which writes half a line at the end of the first of them
+    $ cat FILE      also `text FILE` of HTML, `ls`, `cp`, `ln`, `rm` and `sed` of the shell,
+                    `zip FILE NAME=FILE …`, and `cut FILES`, which writes half a line at the end of
+                    the first of them
     $ robot PLAN N  labels the next N pairs by the sample's labels, all but the fourth
     $ keep FILE N   stores a file as the data set N of the workspace
     $ set NAME=TEXT an environment variable
@@ -29,11 +29,13 @@ import io
 import json
 import re
 import shlex
+import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import count, cycle, takewhile
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 from xml.etree import ElementTree
 
@@ -91,7 +93,7 @@ def _done(
             Path(name).write_text(json.dumps([*map(_timed, count(), _times(rest))]))
         case "$":
             typed = " ".join([name, *rest]).replace("SERVER", server.url)
-            shown = _command(shlex.split(typed), run, patch, server)
+            shown = _command(typed, run, patch, server)
             return [each.replace(server.url[7:], "SERVER") for each in shown]
     return []
 
@@ -138,31 +140,21 @@ def _requests(server: Server) -> list[str]:
 
 
 def _command(
-    words: list[str], run: Callable, monkeypatch: pytest.MonkeyPatch, server: Server
+    typed: str, run: Callable, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> list[str]:
-    words, *filters = _split(words, "|")
+    words, *filters = _split(shlex.split(typed), "|")
     words, *stdin = _split(words, "<")
     match words:
         case ["ls"]:
             return [" ".join(sorted(each.name for each in Path().iterdir()))]
-        case ["rm", name]:
-            for file in Path().glob(name):
-                file.unlink()
-            return []
-        case ["cp", name, other]:
-            _place(other).write_bytes(Path(name).read_bytes())
+        case ["cp" | "rm" | "ln" | "sed", *_, name]:
+            _place(name)
+            subprocess.run(typed, shell=True, check=True)
             return []
         case ["cut", name]:
             file = min(Path().glob(name))
             content = file.read_bytes()
             file.write_bytes(content + content.splitlines()[-1][:30])
-            return []
-        case ["shorten", name, number]:
-            lines = Path(name).read_text().splitlines(keepends=True)
-            Path(name).write_text("".join(lines[: int(number)]))
-            return []
-        case ["ln", name, other]:
-            Path(other).symlink_to(name)
             return []
         case ["zip", name, *parts]:
             with zipfile.ZipFile(_place(name), "w") as archive:
@@ -234,7 +226,7 @@ def _lines(out: str, filters: list[list[str]]) -> list[str]:
         return out.splitlines()
     paths = [path for name, *paths in filters if name == "json" for path in paths]
     if not paths:
-        return list(_spread(found))
+        return pformat(found, width=120, sort_dicts=False).splitlines()
     return [f"{path}: {json.dumps(_at(found, path), ensure_ascii=False)}" for path in paths]
 
 
@@ -242,24 +234,6 @@ def _at(value: Any, path: str) -> Any:
     for key in path.split("/"):
         value = value[int(key)] if isinstance(value, list) else value[key]
     return value
-
-
-def _spread(value: Any, before: str = "", after: str = "") -> Iterator[str]:
-    """JSON, what fits into a line on one."""
-    indent = " " * (len(before) - len(before.lstrip()))
-    short = f"{before}{json.dumps(value, ensure_ascii=False)}{after}"
-    if len(short) <= 120 or not isinstance(value, (dict, list)):
-        yield short
-        return
-    ends = "{}" if isinstance(value, dict) else "[]"
-    yield before + ends[0]
-    pairs = [
-        (f"{json.dumps(key, ensure_ascii=False)}: ", each)
-        for key, each in (value.items() if isinstance(value, dict) else ())
-    ] or [("", each) for each in value]
-    for place, (key, each) in enumerate(pairs, start=1):
-        yield from _spread(each, f"{indent} {key}", "," * (place < len(pairs)))
-    yield f"{indent}{ends[1]}{after}"
 
 
 def mask(text: str) -> str:
@@ -304,17 +278,17 @@ def sample(name: str) -> None:
 def cut(name: str) -> dict[str, str]:
     """The files of the first queries of a sample, with a ranking that has the relevant documents of
     most queries first, and the grades of a judge that errs on every fifth pair."""
-    folder = SAMPLES[name]
-    queries = (folder / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)[:QUERIES]
+
+    def lines(file: str) -> list[str]:
+        return (SAMPLES[name] / file).read_text("utf-8").splitlines(keepends=True)
+
+    queries = lines("queries.jsonl")[:QUERIES]
     keep = [json.loads(line)["_id"] for line in queries]
-    head, *labels = (folder / "qrels.tsv").read_text("utf-8").splitlines(keepends=True)
+    head, *labels = lines("qrels.tsv")
     labels = [line for line in labels if line.split()[0] in keep]
     known = {(q, d): int(label) for q, d, label in map(str.split, labels)}
-    lists: dict[str, list[str]] = {query: [] for query in keep}
-    for line in (folder / "initial.trec").read_text("utf-8").splitlines():
-        query, _q0, doc, *_ = line.split()
-        if query in lists and len(lists[query]) < DEPTH:
-            lists[query].append(doc)
+    ranked = [line.split()[:3] for line in lines("initial.trec")]
+    lists = {query: [doc for q, _, doc in ranked if q == query][:DEPTH] for query in keep}
     better = {
         query: sorted(docs, key=lambda doc: -known.get((query, doc), 0))
         if place % 4
@@ -328,7 +302,7 @@ def cut(name: str) -> dict[str, str]:
     )
     return {
         "queries.jsonl": "".join(queries),
-        "corpus.jsonl": (folder / "corpus.jsonl").read_text("utf-8"),
+        "corpus.jsonl": "".join(lines("corpus.jsonl")),
         "qrels.tsv": head + "".join(labels),
         "initial.trec": _trec(lists),
         "../better.trec": _trec(better),

@@ -4,9 +4,6 @@ import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 # No part of a name such as p95 or NDCG@10, and no hyphen between two words.
 _NUMBER = re.compile(r"(?<![\w.,@-])[-+]?[$]?\d+(?:,\d{3})*(?:\.\d+)?%?")
 _INLINE = {"b", "strong", "em", "span", "a", "sup", "sub", "code"}
@@ -23,12 +20,6 @@ def assert_says(text: str, expected: Iterable[str]) -> None:
     wanted = [each for one in expected for each in numbers(one)]
     missing = [each for each in wanted if each not in rest]
     assert not missing, f"{missing} of {wanted} in: {text}"
-
-
-def assert_same(shown: ArrayLike, expected: ArrayLike) -> None:
-    """The same numbers to the last digit; what does not exist is the same as NaN."""
-    one, other = (np.asarray(list(each), dtype=np.float64) for each in (shown, expected))
-    np.testing.assert_array_equal(one, other)
 
 
 class Page(HTMLParser):

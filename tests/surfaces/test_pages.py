@@ -1,59 +1,56 @@
-"""The tables of the pages have the numbers of the study to the last digit. Sentences are in
-`approved/pages`."""
+"""The tables of the pages; the Overview has the numbers of the study to the last digit under all
+rules. Sentences are in `approved/pages`."""
 
 import re
 from collections.abc import Iterator
 
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rankdash as rd
-from rankdash.i18n import number, signed, three_digits
+from rankdash.i18n import number, signed
+from rankdash.ranking.ranking import Run
 from rankdash.reporting.exports.zip_file import tables
 from rankdash.reporting.report import PRESETS, Front, html
 from rankdash.store import Workspace
-from rankdash.study import history, latency, leaderboard, queries
-from rankdash.study.query_table import Filters
+from rankdash.study import leaderboard
 from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.ui.state import server
-from rankdash.words.reasons import reason_words
 from rankdash.words.verdict_chips import chip
+from tests.approved import table as sections
 from tests.sets import ROOT
 from tests.surfaces.case import Case
-from tests.surfaces.reading import Page, assert_same, assert_says
-from tests.surfaces.shown import RULES, differences, expected, study_of
+from tests.surfaces.reading import Page, assert_says
+from tests.surfaces.shown import RULES, differences, existing, expected, study_of
+from tests.ui.conftest import opened_at
+from tests.ui.page_text import table_text
+from tests.ui.sessions import whole
 
-FOLDED = ("overview.table", "overview.segments", "overview.unjudged")
+UNFOLDED = ("overview.table", "overview.segments", "overview.unjudged", "latency.numbers")
+COLUMNS = (
+    *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
+    *("smallest_detectable", "more_queries", "delta"),
+)
 
 
 @pytest.fixture(scope="module")
 def workspace(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RANKDASH_HOME", str(tmp_path_factory.mktemp("home")))
-        server.workspace.cache_clear()
-        st.cache_resource.clear()
-        found = server.workspace()
-        found.save_dataset(
-            case.loaded.dataset, source="upload", report_json=case.loaded.report.to_json()
-        )
+    with opened_at(tmp_path_factory.mktemp("home")) as found:
+        report = case.loaded.report.to_json()
+        found.save_dataset(case.loaded.dataset, source="upload", report_json=report)
         for run in case.runs:
             found.save_run(run)
         yield found
-        server.workspace.cache_clear()
 
 
 def started(case: Case, **rules: object) -> AppTest:
-    made = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
-    made.query_params["data"] = case.loaded.dataset.id
-    made.query_params["system"] = [run.id for run in case.runs]
-    for name, value in rules.items():
-        made.query_params[name] = str(value)
-    made.session_state["latency.numbers"] = True
-    for part in FOLDED:
-        made.session_state[part] = True
-    return made.run()
+    return whole(
+        "overview",
+        dict.fromkeys(UNFOLDED, True),
+        data=case.loaded.dataset.id,
+        system=[run.id for run in case.runs],
+        **{name: str(value) for name, value in rules.items()},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,18 +87,12 @@ def test_overview_has_every_number_of_the_comparison(case, workspace, quick_star
     shown = table(opened(started(case, **rules.changed), "overview"), "mean", "p_corrected")
     study = study_of(case, rules, case.runs)
     specs = {title: spec for spec, title in study.titles.items()}
+    ids = {name: system for system, name in study.names.items()}
     found = {}
     for row in shown.to_dict("records"):
         key = row["system"], specs[row["metric"]]
-        assert row.pop("verdict") == chip(study.comparison.row(
-            {name: each for each, name in study.names.items()}[key[0]], key[1]
-        )["verdict"])  # fmt: skip
-        for column in (
-            *("mean", "p", "p_corrected", "effect_size", "helped", "same", "hurt", "n", "left_out"),
-            *("smallest_detectable", "more_queries", "delta"),
-        ):
-            if row[column] == row[column]:
-                found[*key, column] = row[column]
+        assert row["verdict"] == chip(study.comparison.row(ids[key[0]], key[1])["verdict"])
+        found |= existing({(*key, column): row[column] for column in COLUMNS})
     numbers = expected(case, rules, "overview", found)
     own = study.name(study.baseline)
     numbers = {key: each for key, each in numbers.items() if key[::2] != (own, "delta")}
@@ -135,71 +126,18 @@ def test_one_table_is_that_of_the_overview_of_the_report_of_the_files_and_of_pyt
             assert_says(helped, [number(row[each], 0) for each in ("helped", "hurt")])
 
 
-def test_overview_has_every_cutoff_group_and_bound(case, app):
-    study, system = case.study, case.runs[0].id
-    for segment in study.segments:
-        opened(app, "overview", vs=system, segment=segment)
-        found = study.segment(system, segment)
-        # One group alone is corrected for nothing.
-        p = "corrected p" if found["p"].count() > 1 else "p"
-        shown = table(app, "group", p)
-        of_group = {"queries": "n", "change": "delta", "low": "low", "high": "high"}
-        for column, of in (*of_group.items(), (p, "p_corrected")):
-            assert_same(shown[column], found[of])
-    counts, reasons = study.reason_counts(system), table(app, "reason", "adds")
-    for column in ("queries", "mean", "adds"):
-        assert_same(reasons[column], counts[column])
-    curves = table(app, *study.names.values())
-    for system, name in study.names.items():
-        own = study.curves[study.curves["system"] == system].set_index("k")
-        assert_same(curves[name], own["mean"].loc[curves.index])
-    bounds = table(app, "lowest possible")
-    for column, of in (("lowest possible", "lowest"), ("highest possible", "highest")):
-        assert_same(bounds[column], study.unjudged[of])
+def test_the_tables_of_the_pages(case, app, approved):
+    """Of long ones some rows."""
 
+    def said(page: str, run: Run) -> str:
+        frames = [each.value for each in opened(app, page, vs=run.id).dataframe]
+        frames = [frame[:: -(-len(frame) // 12) or 1] for frame in frames]
+        return "\n".join(table_text(each.drop(columns="made", errors="ignore")) for each in frames)
 
-def test_queries_have_every_value(case, app):
-    study, system = case.study, case.flaky.id
-    opened(app, "queries", vs=system)
-    rows, shown = queries.table(study, system), table(app, "before", "after", "judged_after")
-    assert len(shown) == len(rows)
-    rows = rows.loc[queries.listing(study, system).kept(Filters(), {}, "hurt").index]
-    for column in ("before", "after", "ceiling", "to_win", "spread", "judged_before",
-                   "judged_after"):  # fmt: skip
-        assert_same(shown[column], rows[column])
-    # A change is shown rounded: Streamlit would write one of -0.0004 as "-0.000".
-    assert_same(shown["delta"], rows["delta"].round(3))
-    assert_same(shown["latency_ms"], rows["latency_ms"].map(three_digits))
-    assert list(shown["reason"]) == [reason_words()[code] for code in rows["reason"]]
-
-
-def test_latency_has_every_quantile(case, app):
-    opened(app, "latency")
-    found, times = (of(case.study, case.flaky.id) for of in (latency.summary, latency.times))
-    shown = table(app, "p50", "p95").iloc[0]
-    wanted = {
-        "queries timed": found.n, "mean": found.mean, "standard deviation": found.deviation,
-        "p50": found.p50, "p90": found.p90, "p95": found.p95, "p99": float("nan"),
-        "p50, low": found.p50_interval[0], "p50, high": found.p50_interval[1],
-        "p95, low": found.p95_interval[0], "p95, high": found.p95_interval[1],
-        "failed": times.apart.failed, "not timed": times.apart.untimed,
-    }  # fmt: skip
-    assert_same([shown[each] for each in wanted], wanted.values())
-
-
-def test_history_has_the_means_of_the_common_queries_and_what_each_run_took(case, app):
-    study = case.study
-    found = history.trend(study, tuple(study.systems), every=False).frame.set_index("system")
-    shown = table(opened(app, "history"), "mean", "change_interval").set_index("name")
-    for system in study.systems:
-        row, own = shown.loc[study.name(system)], found.loc[system]
-        assert_same([row["mean"], row["p"]], [own["mean"], own["p_corrected"]])
-        assert_says(row["interval"], map(number, (own["mean_low"], own["mean_high"])))
-        if system == FIRST_STAGE:
-            continue
-        assert_same([row["change"]], [own["delta"]])
-        assert_says(row["change_interval"], map(signed, (own["delta_low"], own["delta_high"])))
-        assert row["verdict"] == chip(own["verdict"])
-        timed = latency.summary(study, system)
-        assert_same([row["p95"]], [float("nan") if timed is None else timed.p95])
-        assert row["failed"] == len(study.failures(system))
+    shown = {page: said(page, case.flaky) for page in ("queries", "latency", "history")}
+    shown["overview"] = said("overview", case.runs[0])
+    for segment in case.study.segments:
+        shown[f"overview, {segment}"] = table_text(
+            table(opened(app, "overview", segment=segment), "group")
+        )
+    approved("surfaces/tables.en", sections(shown))

@@ -127,15 +127,10 @@ def trec(frame: pd.DataFrame) -> str:
 
 def rewritten(file: Path, form: str, folder: Path) -> Path:
     """The labels or the ranking of a file in another form, to the last digit."""
-    if file.suffix == ".tsv":
-        frame = pd.read_csv(file, sep="\t", dtype=str)
-        frame.columns = ["query_id", "doc_id", "label"]
-    else:
-        rows = [line.split() for line in file.read_text().splitlines()]
-        frame = pd.DataFrame(
-            [(q, d, score) for q, _, d, _, score, _ in rows],
-            columns=["query_id", "doc_id", "score"],
-        )
+    labels = file.suffix == ".tsv"
+    head, columns = (0, [0, 1, 2]) if labels else (None, [0, 2, 4])
+    frame = pd.read_csv(file, sep=r"\s+", dtype=str, header=head, usecols=columns)
+    frame.columns = ["query_id", "doc_id", "label" if labels else "score"]
     target = folder / f"{file.stem}.{form.split()[-1 if form == 'quoted csv' else 0].strip(',')}"
     if FORMS[form] is None:
         frame.astype({frame.columns[2]: float}).to_parquet(target)
@@ -200,24 +195,6 @@ def test_blocks_and_lines_say_the_same_of_files_whole_and_hurt(case, tmp_path, m
         monkeypatch.setattr(reader, "even_columns", lambda *_, **__: None)
     for files, known in zip(pairs, fast, strict=True):
         assert said(files) == known, files
-
-
-@pytest.mark.parametrize(("rule", "how"), [("highest", "max"), ("lowest", "min"), ("mean", "mean")])
-def test_labels_that_disagree_or_are_reversed_are_settled_before(case, tmp_path, rule, how):
-    labels = pd.read_csv(case.qrels, sep="\t", dtype={"query-id": str})
-    twice = pd.concat([labels, labels[::9].assign(score=(labels[::9]["score"] + 2) % 4)])
-    turned = twice.assign(score=(4.0 - twice["score"]).where(twice["score"] >= 0, twice["score"]))
-    settled = getattr(turned.groupby(["query-id", "corpus-id"], sort=False), how)().reset_index()
-    found = []
-    for name, table, options in (
-        ("twice", twice, ("--conflict", rule, "--reverse-labels", 4)),
-        ("settled", settled, ()),
-    ):
-        file = tmp_path / f"{name}.tsv"
-        table.to_csv(file, sep="\t", index=False)
-        asked = ("--qrels", file, "--run", case.initial, *case.files.values(), *options)
-        found.append(json.loads(command("evaluate", *asked, "--json"))["systems"])
-    assert found[0] == found[1]
 
 
 def test_an_order_that_rankdash_made_has_one_mean(tmp_path):
