@@ -1,10 +1,11 @@
 """`python -m tests`: the checks of this project, the quick ones first; what is said of the types
 comes last.
 
-With `--quick`, all but the tests that run Chromium or a neural model, and a tenth of the examples
-that tests draw. With `--all`, or RANKDASH_TESTS=all, also the thorough ones (kills, full disks,
-damaged files by the thousand, several processes, every journey in the browser), and then faults are
-planted in the source, to list those that no test notices (`tests/planted.py`).
+With `--quick`, all but the tests that run Chromium or a neural model or are slow, by
+`tests/slow.txt`, and a tenth of the examples that tests draw. With `--all`, or RANKDASH_TESTS=all,
+also the thorough ones (kills, full disks, damaged files by the thousand, several processes, every
+journey in the browser), and then faults are planted in the source, to list those that no test
+notices (`tests/planted.py`). With `--times`, what took longest is written to `tests/slow.txt`.
 
 Tests draw the same examples each time; with `--random` they draw others and run in another order,
 from a seed that is printed. Any other argument goes to pytest.
@@ -43,7 +44,10 @@ AGAIN = [sys.executable, "-m", "pytest", "-q", "--last-failed", "--last-failed-n
 TYPES = [str(BIN / "mypy")]
 
 CHOICES = {
-    "--quick": ("-m", "not browser and not model and not thorough", "--hypothesis-profile=few"),
+    "--quick": (
+        *("-m", "not browser and not model and not slow and not thorough"),
+        "--hypothesis-profile=few",
+    ),
     "--all": (),
     "": ("-m", "not thorough"),
 }

@@ -1,7 +1,8 @@
 """One Chromium for every test that looks at something: two in a process get in each other's way.
 
-`python -m tests --quick` leaves out what runs Chromium or a neural model. Tests that take a fixture
-for it are marked here, others mark themselves, and one that does neither fails.
+`python -m tests --quick` leaves out what runs Chromium or a neural model, and what is slow. Tests
+that take a fixture for a browser or a model are marked here, others mark themselves, and one that
+does neither fails. `slow.txt` lists the slow ones; `python -m tests --times` writes it anew.
 """
 
 import functools
@@ -10,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from datetime import date
 from pathlib import Path
@@ -72,6 +74,11 @@ MAY_LACK = (
 )
 
 
+# The test functions that take longer than this, with all their cases.
+SLOW = Path(__file__).with_name("slow.txt")
+SLOW_SECONDS = 0.5
+_seconds = Counter[str]()
+
 # Their tests share comparisons that take long to make.
 ONE_PROCESS = ("tests/referee/", "tests/surfaces/")
 
@@ -90,6 +97,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew", action="store_true", help="write the approved texts anew")
+    parser.addoption("--times", action="store_true", help=f"write {SLOW.name} anew")
 
 
 # The day of every approved text, on which no price is old that a later day calls old.
@@ -112,8 +120,22 @@ def approved(
     return compare
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def function_of(nodeid: str) -> str:
+    """A test function, from the id of one of its cases."""
+    return nodeid.partition("[")[0]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[function_of(report.nodeid)] += report.duration
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     terminalreporter.write_line(f"Labelled sets: {', '.join(SETS)}")
+    if config.getoption("--times"):
+        slow = sorted(each for each, seconds in _seconds.items() if seconds > SLOW_SECONDS)
+        SLOW.write_text("\n".join(slow) + "\n")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -147,7 +169,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = set(SLOW.read_text().split())
     for item in items:
+        if function_of(item.nodeid) in slow:
+            item.add_marker("slow")
         for marker, fixtures in FIXTURES.items():
             if not fixtures.isdisjoint(getattr(item, "fixturenames", ())):
                 item.add_marker(marker)

@@ -116,8 +116,8 @@ def own_tests(file: str) -> str:
 
 
 def fails(copied: Path, tests: str) -> bool:
-    quick = ("-x", "-m", "not browser and not model and not thorough")
-    command = [sys.executable, "-m", "pytest", "-q", "-n2", *quick, tests]
+    marks = "not browser and not model and not thorough" + " and not slow" * (tests == "tests")
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-x", "-m", marks, tests]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run(command, cwd=copied, env=environment, capture_output=True, check=False)
     return ran.returncode != 0

@@ -1,8 +1,11 @@
 """Which tests run, and what Hypothesis draws: the same examples, or others from a printed seed."""
 
+import re
+from pathlib import Path
+
 from hypothesis import settings
 
-from tests.__main__ import arguments
+from tests.__main__ import ROOT, arguments
 
 
 def test_no_example_has_a_deadline_and_a_failure_is_repeated_from_the_source_or_the_seed(
@@ -28,4 +31,10 @@ def test_what_runs_is_chosen_by_an_argument_or_a_variable():
     assert usual == ["-m", "not thorough", "-x"]
     assert arguments(["--all", "-x"], {}) == arguments(["-x"], {"RANKDASH_TESTS": "all"}) == ["-x"]
     quick = arguments(["--quick"], {"RANKDASH_TESTS": "all"})
-    assert "not browser and not model and not thorough" in quick
+    assert "not browser and not model and not slow and not thorough" in quick
+
+
+def test_what_is_left_out_as_slow_exists():
+    listed = Path(__file__).with_name("slow.txt").read_text().split()
+    for file, _, name in (each.partition("::") for each in listed):
+        assert re.search(rf"^def {name}\(", (ROOT / file).read_text(), re.MULTILINE), (file, name)
