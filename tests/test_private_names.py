@@ -1,4 +1,5 @@
-"""Tests read public names of rankdash alone, so that whatever is private may change."""
+"""Tests read public names of rankdash alone and use its real parts, so that whatever is private may
+change."""
 
 import ast
 import re
@@ -12,6 +13,8 @@ PACKAGE = TESTS.parent / "rankdash"
 FOLDERS = sorted({file.relative_to(TESTS).parts[0] for file in TESTS.rglob("*.py")})
 # They belong to every named tuple.
 OF_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
+# What makes an object without a class, which passes for one of any class.
+STAND_INS = {"SimpleNamespace", "Mock", "MagicMock", "NonCallableMock", "create_autospec"}
 
 
 @cache
@@ -28,10 +31,10 @@ def private_names() -> set[str]:
     return {each for each in found if re.fullmatch(r"_[^\W_]|_[^\W_]\w*[^\W_]", each)} - OF_TUPLES
 
 
-def violations(source: str | bytes) -> list[tuple[int, str]]:
+def violations(tree: ast.AST) -> list[tuple[int, str]]:
     """Line and name of what is read, imported, replaced or copied that is private to rankdash."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 names = []
@@ -48,16 +51,29 @@ def violations(source: str | bytes) -> list[tuple[int, str]]:
             case _:
                 names = []
         found += [(node.lineno, each) for each in names if each in private_names()]
-    return found
+    return sorted(found)
+
+
+def stand_ins(tree: ast.AST) -> list[tuple[int, str]]:
+    """Line and name of what passes for an object of rankdash without its class."""
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in STAND_INS:
+                found.append((node.lineno, name))
+            case ast.Call(func=ast.Name(id="type"), args=[_, _, _]):
+                found.append((node.lineno, "type"))
+    return sorted(found)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_test_reads_a_private_name(folder):
+def test_no_test_reads_a_private_name_or_makes_a_stand_in(folder):
     files = (TESTS / folder).rglob("*.py") if (TESTS / folder).is_dir() else [TESTS / folder]
+    trees = {file: ast.parse(file.read_bytes()) for file in files}
     assert [
         f"{file.relative_to(TESTS.parent)}:{line}: {name}"
-        for file in files
-        for line, name in violations(file.read_bytes())
+        for file, tree in trees.items()
+        for line, name in violations(tree) + stand_ins(tree)
     ] == []
 
 
@@ -69,5 +85,12 @@ def test_no_test_reads_a_private_name(folder):
     ],
 )
 def test_a_private_name_is_found_wherever_it_is_read(planted):
-    assert [line for line, _ in violations(f"\n{planted}\n")] == [2]
-    assert violations("numpy.core._internal; self._own; row._replace(id=1); '_id'") == []
+    assert [line for line, _ in violations(ast.parse(f"\n{planted}\n"))] == [2]
+    others = "numpy.core._internal; self._own; row._replace(id=1); '_id'"
+    assert violations(ast.parse(others)) == []
+
+
+def test_a_stand_in_is_found_however_it_is_made():
+    made = "types.SimpleNamespace(id=1)", "Mock()", "mock.MagicMock", "type('Job', (), {})"
+    assert [line for line, _ in stand_ins(ast.parse("\n".join(made)))] == [1, 2, 3, 4]
+    assert stand_ins(ast.parse("type(job); Job(id=1)")) == []
