@@ -107,6 +107,9 @@ def test_a_plan_at_each_of_its_stages(workspace, approved, only_shown):
     settings = {**plans.newest(data).settings, "top": 3.0, "before": 1.0}
     guidelines = "# What counts\n- **direct** <img src=x>\n![x](http://evil.example/x.png) :red[r]"
     plans.begin(data, settings, guidelines)
+    for place, (ann, bo) in enumerate(((0.0, 1.0), (1.0, 1.0), (2.0, 3.0), (3.0, 1.0))):
+        give("Ann", ann, pairs(data)[place])
+        give("Bo", bo, pairs(data)[place])
     told.add("another scale on which labels count, guidelines", data)
     plans.begin(data, {**settings, "keep": False, "metric": "precision@5", "double": 0.2}, "")
     told.add("labels do not count; the form of another plan", data, another=True)
