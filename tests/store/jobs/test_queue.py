@@ -73,6 +73,18 @@ def test_unknown_jobs_and_data_sets_are_named(queue, workspace):
         submit(workspace, "nope")
 
 
+def test_a_retry_asks_for_what_the_job_asked(queue, workspace, dataset_id):
+    asked = {
+        "dataset_id": dataset_id, "reranker": "bm25", "settings": {"k1": 1.2}, "depth": 5,
+        "sample": 9, "seed": 7, "timing": {"repeats": 3}, "without_text": "empty",
+    }  # fmt: skip
+    queue.submit(**asked, name="n", job_id="own")
+    write_part(workspace, "own", [part("7", 1.0)])
+    queue.retry("own", "again", "retried")
+    row = queue.row("retried")
+    assert {name: getattr(row, name) for name in asked} == asked and row.name == "again"
+
+
 def test_the_jobs_of_a_data_set_are_listed_by_when_they_were_added(
     queue, workspace, dataset_id, make_dataset
 ):

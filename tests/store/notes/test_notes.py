@@ -8,7 +8,7 @@ import pytest
 
 from rankdash.store import Workspace
 from rankdash.store.notes import label_plans
-from rankdash.store.notes.corrections import Corrections
+from rankdash.store.notes.corrections import Correction, Corrections
 from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
 from rankdash.store.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
 from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes, tags_in_use
@@ -266,3 +266,14 @@ def test_a_pair_that_was_left_lying_is_free_again(workspace, stored, monkeypatch
     take([PAIR, OTHER], "one")
     clock[0] += later
     assert take([PAIR, OTHER], "two") == (PAIR if free else OTHER)
+
+
+def test_labels_from_a_file_keep_their_times(workspace, stored):
+    said = "2025-03-01T08:00:00.000+00:00"
+    corrections = Corrections(workspace)
+    corrections.take_in(
+        stored, [Correction(*PAIR, 2.0, "Ann", said), Correction(*OTHER, 1.0, "Bo", "")]
+    )
+    bo, ann = corrections.all(stored)
+    assert (ann.pair, ann.made, ann.who) == (PAIR, said, "Ann")
+    assert bo.made > said
