@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_1samp
 
 from rankdash.analysis.latency import (
+    FEWEST_FITTED,
     apart,
     binomial_quantiles,
     call_parts,
@@ -126,8 +127,17 @@ CASES = {
             (0, 0, 0.95), (0, 1, 0.95), (4, 0, 0.95), (0, 4, 0.95),
         )
     },
+    "just in time": lambda: on_target(np.full(5, 10.0), 10.0),
     "two of five timed out": lambda: target(3, timed_out=2),
     "what timed out is not in time": lambda: target(59, timed_out=9),
+    # 19 of 20 are in time both times; p95 lies a twentieth of the way to the slowest.
+    **several(
+        "too few to be sure, the slowest at {}",
+        lambda slowest: on_target(np.array([*[9.0] * 19, slowest]), 500.0),
+        (9_000.0, 11_000.0),
+    ),
+    "too few points": lambda: fitted(*[np.arange(FEWEST_FITTED - 1)] * 2),
+    "one depth": lambda: fitted(np.full(50, 100.0), np.arange(50)),
     "two depths": lambda: fitted(np.arange(12) % 2, 2 * (np.arange(12) % 2)),
     "three depths": lambda: fitted(np.arange(12) % 3, 2 * (np.arange(12) % 3)),
     "gaps": lambda: fitted(np.arange(30), np.where(np.arange(30) % 3 > 0, np.nan, 1.0)),
@@ -138,6 +148,7 @@ CASES = {
     "of another number of documents": lambda: paired_ratio(
         BEFORE, table([1.0], pairs=5.0), PLAIN_T
     ),
+    "of none measured": lambda: paired_ratio(BEFORE[6:], AFTER, PLAIN_T),
     "of one query": lambda: paired_ratio(BEFORE[:1], AFTER, PLAIN_T),
     "what took no time has no ratio": lambda: paired_ratio(
         NO_TIME[0], NO_TIME[1].assign(pairs=[1, 1, 10.0, 99]), PLAIN_T
@@ -145,12 +156,14 @@ CASES = {
     # Trap 10: a failed call is no latency of 0.
     "apart": lambda: apart(run_of(FIVE, LATE, cached_pairs=7)),
     "their latencies": lambda: latencies(FIVE),
+    "without calls": lambda: apart(run_of(FIVE)),
     "answered after a time-out": lambda: apart(run_of(TWO, ANSWERED)),
     "not measured": lambda: apart(replace(run_of(TWO), measured=None)),
     "the network and the model": lambda: call_parts(run_of(table([1.0]), SERVED)),
     "a silent server": lambda: call_parts(
         run_of(table([1.0]), SERVED.assign(server_ms=math.nan))
     ),
+    "only time-outs": lambda: call_parts(run_of(table([1.0]), SERVED[2:])),
     "no calls": lambda: call_parts(run_of(table([1.0]))),
     "lengths": lambda: read_of([100, 512, 512, -1, 40], [100, 512, 1024, -1, 40]),
     "no lengths": lambda: read_of([-1], [-1]),
@@ -168,6 +181,9 @@ CASES = {
         f"repeats of {times}": lambda times=times: repeated(times)
         for times in ({"a": (1.0, 3.0), "b": (500.0,), "c": (2.0, 6.0)}, {}, {"b": (500.0,)})
     },
+    "repeats of nothing measured": lambda: repeats_deviation(
+        replace(run_of(table([1.0])), measured=None)
+    ),
 }  # fmt: skip
 
 
@@ -190,6 +206,17 @@ def test_a_thinned_curve_has_only_true_points_and_both_ends(values, most):
     assert curve["share"].iloc[-1] == 1
     if len(set(values)) > 1:
         assert curve["ms"].iloc[0] == ordered[0]
+
+
+@given(
+    st.lists(st.floats(0.01, 1e5), min_size=5, max_size=60),
+    st.floats(0.01, 1e5),
+    st.floats(0.01, 1e5),
+)
+def test_a_later_target_is_never_harder(values, one, other):
+    ranks = ["misses", "unlikely", "likely", "meets"]
+    early, late = (on_target(np.sort(values), each).kind for each in sorted((one, other)))
+    assert ranks.index(early) <= ranks.index(late)
 
 
 @given(st.floats(-5, 5), st.floats(0, 100))
@@ -215,6 +242,20 @@ def test_the_interval_of_a_ratio_is_that_of_a_mean_of_logarithms(n):
     assert (found.low, found.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
     skewed = paired_ratio(table(one), table(other), StatisticsSettings())
     assert skewed.low <= found.low * (1 + 1e-12) and skewed.high >= found.high * (1 - 1e-12)
+
+
+@settings(max_examples=30)
+@given(times)
+def test_turned_around_the_ratio_is_its_inverse(values):
+    rng = np.random.default_rng(len(values))
+    one, other = table(values), table(np.array(values) * rng.uniform(0.5, 2, len(values)))
+    settings = StatisticsSettings()
+    there, back = (paired_ratio(*each, settings) for each in ((one, other), (other, one)))
+    assert there.ratio * back.ratio == pytest.approx(1)
+    if math.isfinite(there.low):
+        assert there.low <= there.ratio * (1 + 1e-9)
+        assert there.ratio <= there.high * (1 + 1e-9)
+        assert there.low * back.high == pytest.approx(1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 500)), min_size=1, max_size=80))

@@ -1,6 +1,5 @@
 """Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
 
-from dataclasses import replace
 from functools import cache
 from inspect import signature
 from types import ModuleType
@@ -97,11 +96,16 @@ def point(name: str, *given: float | bool) -> frontier.FrontierPoint:
 
 
 POINTS = [
-    point("none", 0.0, 0.5, True, 0.45, 0.55),
+    point("none", 0.0, 0.5, True, 0.42, 0.55),
     point("beaten", 3.0, 0.55, False),
     point("fast", 1.0, 0.6, True),
     point("slow", 9.0, 0.7, True),
     point("unpriced", nan, 0.9, False),
+]
+CLOSE = [
+    point("No reranker", 0.0, 0.500, True),
+    point("BM25 reranker", 0.1, 0.501, False),
+    point("a long name at the edge", 2.0, 0.6, True),
 ]
 # The upper of two marks above each other has its name above the lower's.
 CROWDED = [
@@ -125,9 +129,10 @@ def far(most: float) -> list[frontier.FrontierPoint]:
     ]
 
 
-# The better of two marks that overlap is drawn later, which is on top.
-OVERLAPPING = [point("fast", 0.0, 0.651, True), point("beaten", 0.0, 0.650, False)]
-OVERLAPPING += [point("none", 0.0, 0.5, False), point("slow", 9.0, 0.8, True)]
+def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
+    """The better of two marks that overlap is drawn later, which is on top."""
+    alike = [point("fast", x, 0.651, True), point("beaten", x, 0.650, False)]
+    return [*alike, point("none", 0.0, 0.5, False), point("slow", most, 0.8, True)]
 
 
 def cost() -> dict[ModuleType, dict[str, Case]]:
@@ -141,7 +146,10 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
         },
         break_even: {
             "hostile": of(
-                net=NET, money=hostile_money, upward=UPWARD, across=replace(ACROSS, title=HOSTILE)
+                net=np.array([[-1.0, 2.0], [3.0, -4.0]]),
+                money=hostile_money,
+                across=break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, logarithmic=True),
+                upward=break_even.Axis("y", [0.0, 1.0], 0.5),
             ),
             "half of it pays": of(net=NET, **net),
             # A far corner takes the whole of the scale, and the present point is told from nothing.
@@ -155,7 +163,10 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
         },
         frontier: {
             "hostile": of(
-                points=[point(HOSTILE, 1.0, 0.5, True), point("slow", 9.0, 0.5, True)],
+                points=[
+                    frontier.FrontierPoint(name, style.marks_in_order([name])[name], x, 0.5, True)
+                    for name, x in ((HOSTILE, 1.0), ("slow", 9.0))
+                ],
                 x_title="cost",
                 target=5.0,
             ),
@@ -163,11 +174,19 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
             "over the target": of(points=POINTS, target=5.0, **front),
             "close together": of(points=far(20.0), **front),
             "far apart, with a place for 0": of(points=far(20.1), **front),
+            "names take different corners": of(points=CLOSE, **front),
             "names above each other": of(points=CROWDED, size=frontier.BESIDE, **front),
-            "overlapping at 0": of(points=OVERLAPPING, **front),
+            "overlapping at 0": of(points=overlapping(0.0, 9.0), **front),
+            "overlapping at the edge": of(points=overlapping(9.0, 9.0), **front),
+            "overlapping, far apart": of(points=overlapping(1.0, 30.0), **front),
         },
         crossover: {
             "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, own=2.0),
+            "one's own length": of(
+                lengths=[10.0, 200.0, 500.0],
+                own=200.0,
+                costs={"a": [1.0, 1.0, 1.0], "b": [0.1, 2.0, 5.0]},
+            ),
         },
         depth: {
             "hostile": of(table=DEPTHS, marks={"best": 10}, latency=[0, 9, 90], cost=[0, 1, 2]),
@@ -429,6 +448,7 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
         agreement: {"hostile": of(table=AGREED, p=0.9, names={"a": HOSTILE, "b": SYSTEMS[-1]})},
         flows: {
             "hostile, many": of(flow=flow(many, 10), **sides),
+            "hostile, no flow": of(flow=flow(few, 100), **sides),
             "in to the right, out to the left": of(flow=way(), **plain),
         },
         move_sizes: {
@@ -440,6 +460,7 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
             "hostile, few": of(table=counts_of(few, relevant_only=True), **sides),
             "up, down and same": of(table=counts(), **plain),
             "large counts fit their cell": of(table=counts(652_732, 4832), **plain),
+            "less than a hundredth": of(table=counts(652_732, 7), **plain),
         },
     }
 
@@ -448,6 +469,7 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
 
 LABEL_CURVE = [(20, 0.2, 0.11), (40, 0.14, 0.08), (100, 0.09, 0.09)]
 """People's queries, half the interval of people alone, half the corrected one."""
+OTHER_CURVE = [(20, 0.2, 0.15), (40, 0.14, 0.12), (100, 0.09, 0.09)]
 
 
 def table() -> pd.DataFrame:
@@ -596,6 +618,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             0.4, 0.95, 0.5, compared=[True, False, True], n=[60, 5, 60]
         ),
         "failures have a panel": past(0.4, 0.4, failed=[3, 0]),
+        "times and failures": past(0.4, failed=[3], p95_ms=[12.0]),
         "not timed is a gap": past(0.4, 0.4, 0.4, p95_ms=[20.0, nan, 40.0]),
         "a note": past(0.4, 0.4, note=["new tokenizer <b>", ""]),
         "days are named once": past(*[0.4] * 30, day=days),
@@ -619,10 +642,14 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             "hostile": of(table=usual, **titles),
             "alone": of(table=usual[usual["system"] == "BM25"]),
             "hostile, intervals": of(table=sure, **titles),
+            "one change": of(
+                table=sure[two & (sure["metric"] == "map")], names={"MiniLM": "Mini <b>"}
+            ),
             "a stricter level": of(table=sure[two], level=0.999),
             "not corrected": of(table=sure[two], corrected=False),
             # Ticks are values that a metric can have, and no interval leads beyond them.
             "near the highest value": of(table=high[two]),
+            "no common query": of(table=usual[two].assign(before=nan, after=nan, delta=nan)),
         },
         cutoffs: {
             "hostile": of(curve=curve, k=10),
@@ -638,6 +665,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
         grades: {"three labels": of(bars=[("0", 1200), ("1", 30), ("2…3", 4)])},
         label_curve: {
             "hostile": of(curves={HOSTILE: LABEL_CURVE}),
+            "two judges": of(curves={"Judge A": LABEL_CURVE, "Judge B": OTHER_CURVE}),
             "all labelled": of(curves={"Judge A": [(30, 0.2, 0.2)]}),
         },
         headroom: {
@@ -674,7 +702,11 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
                 systems=("BM25", "MiniLM"),
                 names={"d1": "Returns <b>"},
             ),
+            "a sum a hair below zero": of(
+                documents=shares((0.1, 0.0), (0.2, 0.0)), before=0.1 + 0.2 - 1e-15
+            ),
             "a list lacks it": of(documents=shares((0.3, 0.0), rank_after=[nan]), before=0.3),
+            "nothing changes": of(documents=shares(), before=0.3),
             "nine have a bar each": of(
                 documents=shares(*((0.0, 0.01 * n) for n in range(1, 10))), before=0.0, metric="M"
             ),

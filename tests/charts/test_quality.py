@@ -88,7 +88,9 @@ def whiskers(figure) -> list[float]:
     [
         ({"p_corrected": 0.05}, True),
         ({"p_corrected": 0.051}, False),
+        ({"p_corrected": np.nan}, False),
         ({"delta_low": -0.001}, False),
+        ({"delta_low": np.nan, "delta_high": np.nan}, False),
     ],
 )
 def test_proven_is_what_the_verdict_calls_proven(changed, proven):

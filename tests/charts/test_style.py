@@ -29,6 +29,11 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+def test_contrast_is_measured_as_wcag_does():
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+
+
 def test_text_can_be_read_and_marks_be_seen_before_the_grid(ink: style.Ink):
     for text in (ink.text, ink.muted):
         assert min(contrast(text, behind) for behind in (ink.background, ink.hover)) >= 4.5
@@ -131,6 +136,14 @@ def test_a_name_under_the_pointer_is_whole_and_escaped():
     assert "<br>" in style.whole(name)
     assert "<b>" not in style.whole(name)
     assert style.whole(name).replace("<br>", " ") == style.short(name, 500)
+
+
+def test_the_baseline_takes_no_ones_place():
+    marks = style.marks_in_order(["base", "a", "b"], "base")
+    alone = style.marks_in_order(["a", "b"])
+    assert (marks["a"], marks["b"]) == (alone["a"], alone["b"])
+    assert marks["base"].colour == style.FIRST_STAGE
+    assert marks["a"].colour == style.SYSTEMS[0]
 
 
 def test_a_figure_that_is_only_sent_is_the_one_whose_parts_are_looked_at():

@@ -16,7 +16,7 @@ from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
 from rankdash.reporting.report import ALL, PRESETS, Front, html
 from rankdash.study.study import Study
-from rankdash.study.systems import Money, System
+from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
 from tests.approved import table
 from tests.reporting.builders import (
@@ -193,6 +193,19 @@ def test_every_chart_of_a_subject_is_offered_by_name(better):
     for drawing in drawings(better).values():
         assert drawing.alt
         assert len(drawing.in_both_inks().light.data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"challengers": ("x",)}, "no system 'x'"),
+        ({"challengers": (FIRST_STAGE,)}, "with itself"),
+        ({"metric": "nonsense"}, "nonsense"),
+    ],
+)
+def test_a_subject_refuses_what_cannot_be_compared(better, changes, why):
+    with pytest.raises(SpecError, match=why):
+        dataclasses.replace(better, **changes)
 
 
 @pytest.mark.parametrize(

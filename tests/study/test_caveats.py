@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+import pytest
+
 from rankdash.analysis.statistics.settings import RULE_OF_THUMB
 from rankdash.findings import Finding
 from rankdash.metrics import Conventions
@@ -14,7 +16,7 @@ from rankdash.study.caveats import caveats, unknown_tokens
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.price_list import shipped
-from rankdash.words.caveats import line
+from rankdash.words.caveats import line, lines
 from tests.approved import table
 from tests.study.builders import (
     DOCS,
@@ -181,6 +183,7 @@ FIVE = (10, 9, 10), (10, 1, 2), (10, 4, 5), (10, 2, 4), (10, 6, 8)
 def cases() -> dict[str, tuple[Any, ...]]:
     return {
         "one document of a hundred without a label: 1 %": (unlabelled(1), "unlabelled"),
+        "none": (unlabelled(0), "unlabelled"),
         "one of a hundred and ten: below 1 %": (unlabelled(1, 11), "unlabelled"),
         "skipped by the conventions": (
             unlabelled(1, conventions=Conventions(judged_only=True)), "unlabelled",
@@ -192,23 +195,32 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "the order of the rows, which an older version did not store": (
             made("given", scores=False, texts=False, retrieval="rows"), "baseline",
         ),
+        "ordered by BM25, but another system is the baseline": (
+            made(scores=False, between=True), "baseline",
+        ),
         "ordered by BM25, of which not all documents are labelled": (
             made(labels=slice(1, None), scores=False), "baseline",
         ),
         "retrieved by BM25": (made("corpus-bm25", labelled={0: 9}), "baseline"),
+        "retrieved by a bi-encoder": (made("corpus-bi-encoder", labelled={0: 9}), "baseline"),
+        "retrieved by both": (made("corpus-fused", labelled={0: 9}), "baseline"),
         "11 % of the tokens are not known": (blind(0.11), "unknown_tokens"),
+        "11 % to the baseline's model": (blind(0.11, of_baseline=True), "unknown_tokens"),
         "10 %": (blind(0.1), "unknown_tokens"),
+        "nobody knows how many": (blind(math.nan), "unknown_tokens"),
         "the baseline reaches 0.95 of the best": (on([1] * 9 + [2], TOP), "ceiling"),
         "0.9 of the best": (on([1] * 8 + [2] * 2, TOP), "ceiling"),
         "a ranking from a file has no price, and no example of one": (
             priced("a ranking from a file"), "price",
         ),
+        "nothing of prices was asked": (priced("no money"), "price"),
         "an example stands in for the price": (priced("example"), "price"),
         "the user's own price": (priced("own"), "price"),
         "proven on another metric": (
             others(others=("hit@4", "judged@10", "hit@10")), "other_metrics",
         ),
         "better on one and worse on another": (others(others=("hit@4", "hit@1")), "other_metrics"),
+        "equal on the others": (others(others=("hit@10", "judged@10")), "other_metrics"),
         "a small gain on another metric is proven too": (
             on([2] * 8 + [1] * 52, [1] * 60, metric="hit", others=("mrr",), statistics=RULE),
             "other_metrics",
@@ -221,9 +233,14 @@ def cases() -> dict[str, tuple[Any, ...]]:
             on([3] * 30 + [1] * 9, [1] * 30 + [2] * 9, ["easy to say"] * 30 + ["hard"] * 9),
             "segments",
         ),
+        "they gain where the whole loses": (
+            on([1] * 30 + [2] * 10, [3] * 30 + [1] * 10, ["easy to say"] * 30 + ["hard"] * 10),
+            "segments",
+        ),
         "a kind loses less than the tie band of 0.01": (falling(1), "segments"),
         "and more": (falling(2), "segments"),
         "of five kinds the largest three are named": (turning(*FIVE), "segments"),
+        "of three all": (turning(*FIVE[:3]), "segments"),
         "a proven kind comes before one that turns farther": (
             on([3] * 60 + [1] * 5 + [3] * 5 + [4] * 10, [1] * 60 + [10] * 5 + [3] * 5 + [5] * 10,
                ["gain"] * 60 + ["far"] * 10 + ["sure"] * 10),
@@ -247,11 +264,15 @@ def cases() -> dict[str, tuple[Any, ...]]:
         "all candidates of 2 of 3 queries are relevant": (easy("12 11 01 00"), "no_negatives"),
         "of 1 of 3": (easy("12 01 01"), "no_negatives"),
         "a candidate without a label may not be relevant": (easy("1- 10"), "no_negatives"),
+        "no relevant document": (easy("00 00"), "no_negatives"),
         "the sample has no timings": (with_sample_times(None), "timings"),
         "timings that come with the sample": (with_sample_times(5.0), "timings"),
+        "own timings": (with_sample_times(5.0, machine=False), "timings"),
         "a lead of 0.05 over the next": (led(TOP, [1] * 9 + [2]), "lead"),
+        "a proven lead": (led(TOP, [2] * 10), "lead"),
         "the next best has none": (led([1] * 9 + [2], TOP), "lead"),
         "the baseline comes next": (led(TOP, [4] * 10), "lead"),
+        "the baseline comes next, and is hardly worse": (led([1] + [3] * 9, [4] * 10), "lead"),
         "small, and proven": (led([1] * 60, [1] * 52 + [2] * 8, statistics=RULE), "lead"),
         "what looks wrong about the data": (suspect(), "implausible", "refused_rows"),
         "a metric that describes labels has none": (unlabelled(5, metric="judged"),),
@@ -272,7 +293,14 @@ def test_caveats_are_as_approved(approved):
     approved("study/caveats", table((name, told(*case)) for name, case in cases().items()))
 
 
-def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know():
+def test_names_and_values_are_made_fit_for_where_they_stand():
+    of = on([3] * 30 + [1] * 10, [1] * 30 + [2] * 10, ["a"] * 30 + ["<b>"] * 10)
+    said = "\n".join(lines(of, of.challengers[0], lambda text: f"[{text}]"))
+    assert "[kind] “[<b>]”" in said
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know(deep):
     loaded = rows(FLAT)
     data = loaded.dataset
     unread, reads = (
@@ -281,8 +309,8 @@ def test_a_fused_run_does_not_know_what_one_of_its_parts_does_not_know():
     )
     other = moved(loaded, [3] * 10, "other")
     fused, sound = together(data, unread, reads), together(data, reads, other)
-    last = together(data, fused, other)
-    runs = unread, reads, other, fused, sound, last
+    last = together(data, fused, other) if deep else fused
+    runs = list({each.id: each for each in (unread, reads, other, fused, sound, last)}.values())
     of = compared(loaded, *runs, challengers=(last.id,))
     assert unknown_tokens(of, last.id) == 0.6
     assert unknown_tokens(of, sound.id) == 0.02

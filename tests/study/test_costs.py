@@ -16,6 +16,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
 from rankdash.runs.usage import MeasuredLoad, load_of
 from rankdash.study.costs import choices, equal_recall, listwise, system_of
+from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
@@ -104,6 +105,7 @@ def bills_of_prices() -> dict[str, Bill]:
         "an hour at the measured 50 searches a second, as 80 miss the target": alone(
             hour, levels=levels
         ),
+        "an hour, and no documents": alone(hour, documents=0),
         "€2 at 8 to 1": alone(euros, currency="CNY", rates=rates),
     }
 
@@ -162,6 +164,7 @@ def machines() -> dict[str, tuple[Study, str]]:
         found[name] = of(system, *others, **({"shared": True} | money)), system.id
 
     case("a processor: 100 searches a second at $0.20 an hour, in use for 30 % of it", FAST)
+    case("seven times as slow", SLOW)
     case("a graphics card", replace(FAST, machine=CARD))
     for ran, machine, paid in (("cpu", CPU, "gpu"), ("gpu", CARD, "cpu")):
         for how, levels in (("in batches", ()), ("concurrently", (served(50.0, 5.0),))):
@@ -180,6 +183,7 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("half of its scores came from the cache, which was paid for before",
          charged("half", "llm-listwise", [0.005] * 4, measured=half))  # fmt: skip
     case("an LLM that told no dollars", charged("untold", "llm-pointwise", [0.0] * 8))
+    case("the user's own price, whatever it charged", LLM, prices={"llm": own(0.7, "flat")})
     lost = charged("llm", "llm-pointwise", [0.005] * 7 + [1.0])
     lost = replace(lost, queries=lost.queries.assign(
         state=["done"] * 7 + ["failed"], pairs=[4.0] * 7 + [math.nan]))  # fmt: skip
@@ -194,6 +198,7 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("fused: the sum of its parts", FUSED, FAST, SLOW)
     first = together(DATA, FAST, SLOW, name="with first stage", first_stage=True)
     case("fused with the first stage, which costs nothing", first, FAST, SLOW)
+    case("fused, and a part was deleted", FUSED, SLOW)
     case("a file: no price", FILE)
     case("a file at $0.70", FILE, prices={"file": own(0.7, "flat")})
     case("a file by the hour: no throughput", FILE, prices={"file": own(3.6, "hour")})
@@ -201,6 +206,9 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("a file by the hour, 50 ms a query", slow, prices={"timed": own(3.6, "hour")})
     busy = made("busy", "bi-encoder", ms=5.0, measured=batches(4.0, threads=2, cpu_seconds=1.0))
     case("a throughput of a busy machine is marked", busy)
+    listed = shipped()[5]
+    typed = replace(listed, price=replace(listed.price, searches_per_second=7.0))
+    case("a busy machine whose throughput was typed", busy, prices={"busy": typed})
     case("a price that the user chose from the list is set", FAST,
          prices={"fast": LISTED["cohere-rerank"]})  # fmt: skip
     for run in (FAST, SLOW, FUSED):
@@ -285,7 +293,9 @@ def test_loads_are_as_approved(approved):
     [
         # "a" and "b" are relevant: the first stage has both among its first three, one before.
         ("abxy", 3, 2),
+        ("abxy", 2, 1),
         ("axyb", 3, None),
+        ("axyb", 1, 1),
         ("xaby", 3, 3),
     ],
 )
@@ -331,6 +341,7 @@ PAIR = {"small": own(1.0), "large": own(2.0)}
 
 def options() -> dict[str, Study]:
     euros = Money(prices={"small": own(1.0, currency="EUR"), "large": own(2.0)}, given=VALUED)
+    tokens = {"small": own(1.0, "tokens"), "large": own(2.0)}
     hour = {"small": own(3.6, "hour", searches_per_second=10.0), "large": own(1.0)}
     within, beyond = (served(50.0, 500.0),), (served(50.0, 501.0),)
     value, price = {"given": VALUED}, {"prices": {"fast": own(0.7, "flat")}}
@@ -339,6 +350,7 @@ def options() -> dict[str, Study]:
             Money(prices=PAIR, also=(own(5.0),), given=VALUED)
         ),
         "what is in another currency costs nothing known": two(euros),
+        "nor do dollars where euros are": two(replace(euros, currency="EUR")),
         **{f"an LLM reads {read} passages": two(Money(Assumptions(passages=read), PAIR))
            for read in (0, 1, 2)},
         "by the hour, of 50 searches a second": two(
@@ -347,11 +359,16 @@ def options() -> dict[str, Study]:
         "by the hour, where these miss the target": two(
             Money(prices=hour, shared=True), levels=beyond
         ),
+        "by the token: two pairs of 100 tokens": two(Money(prices=tokens)),
         "a processor, neither price nor value set": of(FAST),
+        "its price set": of(FAST, **price),
         "the value set": of(FAST, **value),
         "both set": of(FAST, **price, **value),
         "examples for both": of(FAST, example=True),
+        "examples, but both were set": of(FAST, example=True, **price, **value),
         "a file, and the value set": of(FILE, **value),
+        "a file, and examples": of(FILE, example=True),
+        "without texts, by the token": search_of([""] * 50, Price(2.0, "tokens")),
         "one machine alone and fused: $146 a month": of(FAST, SLOW, FUSED),
     }  # fmt: skip
 
@@ -389,3 +406,20 @@ def test_scores_of_lists_depend_on_which_documents_were_scored_together():
     study = two(Money(), levels=levels)
     untimed = study_on(study.dataset, timed(study.run("small"), math.nan))
     assert waiting(untimed, "small") == Waiting(None, None, levels)
+
+
+def test_every_way_of_pricing_says_one_amount_on_every_surface():
+    """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
+    given = replace(FILE, id="given", name="given")
+    fused = together(DATA, FAST, LLM, given, name="all of them")
+    study = of(FAST, LLM, given, FILE, fused, prices={"given": own(0.7, "flat")}, shared=True)
+    hour = 0.2 / (100 * 3600 * 0.3) * 1000
+    expected = {"fast": hour, "llm": 5.0, "given": 0.7, fused.name: hour + 5.7}
+    board = {study.name(row.system): row.per_thousand for row in standings(study)}
+    cards = {each.name: each for each in choices(study)[1:]}
+    billed = {name: each.bill.per_thousand for name, each in cards.items()}
+    written = {name: each.came.cost_per_thousand.value for name, each in cards.items()}
+    for found in (board, billed, written):
+        assert found.pop("file") is None
+        assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+    assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"

@@ -18,6 +18,7 @@ from tests.study.builders import (
     FEW,
     FLAT,
     TOP,
+    changed,
     compared,
     keeping,
     moved,
@@ -83,6 +84,14 @@ def lone_kind(failed: bool) -> Study:
     loaded = rows([3] * 11, kinds=["a"] * 10 + ["b"])
     run = moved(loaded, [3] * 11)
     return compared(loaded, without(run, ["q10"]) if failed else run)
+
+
+def own_column(name: str) -> Study:
+    loaded = rows([3] * 20 + [2] * 10, kinds=["a"] * 20 + ["b"] * 10)
+    data = loaded.dataset
+    queries = data.queries.rename(columns={"kind": name})
+    loaded = replace(loaded, dataset=changed(data, queries=queries))
+    return compared(loaded, moved(loaded, [1] * 20 + [2] * 10))
 
 
 def half_labelled(lacking: int) -> Study:
@@ -162,11 +171,13 @@ def cases() -> dict[str, Study]:
         ),
         "two kinds": lone_kind(False),
         "the one query of the second kind failed": lone_kind(True),
+        "a column of one's own may be called difficulty": own_column("difficulty"),
         "six of six is p 0.03, and more once there are three kinds": on(
             [3] * 26 + [1] * 6, [1] * 26 + [2] * 6, twenties + ["b"] * 6 + ["c"] * 6,
         ),
         "price and value are set": gaining(priced(listed())),
         "nobody set the value": gaining(replace(priced(listed()), given=UNSET)),
+        "a price in another currency": gaining(priced(listed(currency="EUR"))),
         "an example that the user chose is a price that was set": gaining(priced(shipped()[0])),
         "no price": gaining(),
         **{f"p95 of {ms} ms, the target is 500": gaining(priced(listed()), ms)
@@ -175,6 +186,7 @@ def cases() -> dict[str, Study]:
         "no value and no cost: a net of exactly 0": gaining(
             priced(listed(0.0), Assumptions(value_per_search=0.0, elasticity=2.0))
         ),
+        "a net just above 0": gaining(priced(listed(0.0), Assumptions(value_per_search=1e-6))),
         "too dear": gaining(priced(listed(1e6))),
         "too dear, but nobody set the value": gaining(replace(priced(listed(1e6)), given=UNSET)),
         "a baseline made here": made_here(dear=False),
@@ -193,8 +205,11 @@ def cases() -> dict[str, Study]:
         **{f"two gains in {n} queries, a minimum gain of {least}": on(
             [3] * n, [1, 1] + [3] * (n - 2), statistics=replace(FEW, worthwhile=least),
         ) for n in (6, 19) for least in (None, 0.15)},
+        "two gains in 20 queries: too few to say how large a change is":
+            on([3] * 20, [1, 1] + [3] * 18),
         "four gains in 20 queries": on([3] * 20, [1] * 4 + [3] * 16),
         "documents of queries without a value lack labels too": partly_labelled(),
+        "of the first five of both lists": partly_labelled(cutoff=5),
         "a metric of whole lists": partly_labelled(metric="map", cutoff=None),
         "a metric that describes labels": unlabelled_first("judged"),
         "five documents without a label": unlabelled_first("mrr"),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.judging.circularity import Circularity
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import draws_table
@@ -19,7 +20,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
 from rankdash.study.drawn import with_draws
 from rankdash.study.gains import gain
-from rankdash.study.judging import agreement_groups, favours, verdicts
+from rankdash.study.judging import agreement_groups, circularity, favours, verdicts
 from rankdash.study.study import Study
 from tests.approved import table
 from tests.sets import SAMPLE
@@ -113,6 +114,8 @@ def cases(few: tuple[Study, Judgements], data: Dataset) -> Iterator[tuple[str, S
     people = next(each for each in pool.query_ids if each in own)
     lost = without(judge, rows.index[rows == people][:2], "time_out")
     yield "two grades of people's queries are lost, one by a time-out", alone, lost
+    asked = replace(judge, table=judge.table[~rows.isin(own)])
+    yield "nobody asked about the queries of people", alone, asked
     yield "no grade at all", alone, without(judge, judge.table.index)
     yield "grades of the first five of each list", alone, judge_of(study, qrels, depth=5)
     others = [query for query in pool.query_ids if query not in own][:30]
@@ -180,3 +183,20 @@ def test_whole_queries_that_were_drawn_are_peoples(data, same: int) -> None:
     # NDCG divides by what is at the same rank in both, too.
     ndcg = verdicts(replace(study, metric="ndcg"), judge)[challenger]
     assert (ndcg.three.people.n > 0) == (not same)
+
+
+def test_a_judge_of_a_compared_systems_maker_is_named(data) -> None:
+    study = study_of(data, 2)
+    first, _ = study.challengers
+    asked = {"reranker": "llm", "settings": {"model": "gpt-4o", "depth": 20}}
+    run = replace(study.systems[first].load(), **asked)
+    systems = {**study.systems, first: replace(study.systems[first], load=lambda: run)}
+    study = replace(study, systems=systems)
+    for judge, found in (
+        ({"model": "openai/gpt-4o"}, (True, "OpenAI")),
+        # If nobody said what the judge is made of, its name may tell.
+        ({"name": "GPT-4.1 judge"}, (False, "OpenAI")),
+        ({"model": "claude-haiku-4-5"}, None),
+    ):
+        expected = [] if found is None else [Circularity(first, *found)]
+        assert circularity(study, judge_of(study, data.qrels, **judge)) == expected

@@ -81,6 +81,10 @@ def cases() -> dict[str, Study]:
         **{f"a hasty system answered {n} queries": study(
             steady, run("hasty", 1, ms=1.0, failed=20 - n)
         ) for n in (7, 6)},
+        "nothing is Pareto-optimal alone: the only one answered five queries": study(
+            run("few", 1, ms=1.0, failed=15)
+        ),
+        "nothing is known of the only one": study(run("untimed", 1)),
         "every query failed: no mean, and no zero": study(
             run("better", 2), run("lost", 1, failed=20)
         ),
@@ -92,7 +96,9 @@ def cases() -> dict[str, Study]:
             half, run("whole", 1), baseline="half", challengers=("whole",)
         ),
         "a busy machine: 30 ms may be 15, and then 20 ms are dominated": busy(30.0, BUSY),
+        "an idle one": busy(30.0, replace(BUSY, cpu_seconds=19.0)),
         "busy, but 50 ms are 25 at least": busy(50.0, BUSY),
+        "busy, and 10 ms dominate anyway": busy(10.0, BUSY),
         "two on busy machines: 20 ms of one may be more than 30 of the other": study(
             run("busy", 1, ms=30.0, measured=BUSY), run("other", 2, ms=20.0, measured=BUSY)
         ),

@@ -44,7 +44,10 @@ def study_of(data: Dataset, count: int, **given: object) -> Study:
 @pytest.mark.parametrize(
     ("taken", "free"),
     [
+        ([], "BM25"),
         (["bm25"], "BM25"),
+        (["BM25"], "BM25 (2)"),
+        (["BM25", "BM25 (2)"], "BM25 (3)"),
         (["BM25", "BM25 (3)"], "BM25 (2)"),
         (["BM25 (2)"], "BM25"),
     ],
@@ -66,6 +69,7 @@ def test_systems_of_one_name_are_told_apart_and_keep_their_places():
         ("given", None, "First stage"),
         ("bm25", None, "First stage (BM25, listed documents only)"),
         ("corpus-bm25", None, "First stage (BM25)"),
+        ("rows", None, "First stage (order of the rows)"),
         ("corpus-fused", None, "First stage (BM25 + bi-encoder)"),
         ("bm25", "Our search", "Our search"),
         ("given", "Our search", "Our search"),
@@ -98,6 +102,18 @@ def test_a_system_is_known_and_named_once():
 # Metrics and cutoffs.
 
 
+@pytest.mark.parametrize(
+    ("spec", "metric", "cutoff"),
+    [("ndcg@10", "ndcg", 10), ("ndcg", "ndcg", None), ("rbp", "rbp", None), ("hit@1", "hit", 1)],
+)
+def test_a_spec_is_a_metric_and_its_cutoff(spec, metric, cutoff):
+    of = small(FOUR, FOUR, labels=LABELS)
+    found = Study.on(spec, dataset=of.dataset, systems=of.systems, baseline=FIRST_STAGE,
+                     challengers=of.challengers)  # fmt: skip
+    assert (found.spec, found.cutoff) == (spec, cutoff)
+    assert found.metric.partition("(")[0] == metric
+
+
 def test_other_metrics_have_the_cutoff_as_far_as_they_have_one_and_the_chosen_is_first():
     of = small(FOUR, FOUR, labels=LABELS, metric="recall", cutoff=3)
     assert of.specs == (
@@ -114,6 +130,7 @@ def test_other_metrics_have_the_cutoff_as_far_as_they_have_one_and_the_chosen_is
     [
         (7, 7, 9, ([1, 3, 5, 7], [1, 3, 5, 7])),
         (8, 8, 4, ([1, 3, 4, 5, 8], [1, 3, 4, 5, 8])),
+        (8, 8, None, ([1, 3, 5, 8], [1, 3, 5, 8])),
         (11, 10, 10, ([1, 3, 5, 10, 11], [1, 3, 5, 10])),
         (30, 10, 20, ([1, 3, 5, 10, 20, 30], [1, 3, 5, 10])),
         # A longer challenger lengthens the curve of all.

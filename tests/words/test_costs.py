@@ -78,16 +78,21 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
     cases = {
         "the lower end is above the cost": (SURE, SCENARIO),
         "the lower end is the cost": (changed(0.2, 0.1, 0.3), SCENARIO),
+        "the value is just above the cost": (changed(0.101, 0.01, 0.2), SCENARIO),
         "the value is the cost": (changed(0.1, 0.01, 0.2), SCENARIO),
         "only the upper end is above the cost": (changed(0.05, 0.01, 0.101), SCENARIO),
         "the upper end is the cost": (changed(0.05, 0.01, 0.1), SCENARIO),
         "not proven by its p": (UNSURE, SCENARIO),
+        "not proven by its interval": (changed(0.2, -0.01, 0.3, "unproven"), SCENARIO),
+        "the interval ends at 0": (changed(0.2, 0.0, 0.3, "unproven"), SCENARIO),
         "not proven, the upper end above": (changed(0.02, -0.01, 0.101, "unproven"), SCENARIO),
         "not proven, the upper end the cost": (changed(0.02, -0.01, 0.1, "unproven"), SCENARIO),
         "a proven loss": (LOSS, SCENARIO),
         "too few queries": (FEW, SCENARIO),
+        "one query": (replace(FEW, queries=1), SCENARIO),
         "no change": (Gain(NO_CHANGE), SCENARIO),
         "the change is not known": (None, SCENARIO),
+        "building and upkeep count": (SURE, replace(SCENARIO, setup_cost=1)),
         "upkeep counts": (SURE, replace(SCENARIO, monthly_cost=1)),
         "tickets that no proof backs": (
             Gain(NO_CHANGE, change(0.05, -0.01, 0.1, "unproven"), 40), tickets),
@@ -125,10 +130,15 @@ def test_without_a_price_and_a_value_of_ones_own_there_is_a_break_even_at_most(t
     cases = {
         "no value": only(choice(SURE), valued=False),
         "no price": billed(SURE),
+        "neither": billed(SURE, valued=False),
         "not proven, no value": only(choice(UNSURE), valued=False),
+        "not proven, no price": billed(UNSURE),
         "the upper end is above 0": billed(unsettled),
         "the upper end is 0": billed(changed(-0.1, -0.2, 0.0, "unproven")),
         "a loss, no value": only(choice(LOSS), valued=False),
+        "a loss, no price": billed(LOSS),
+        "no change, no price": billed(Gain(NO_CHANGE)),
+        "too few queries, no price": billed(FEW),
         "no searches": came(billed(SURE), break_even_price=Amount(reason="no_traffic")),
         "no price is low enough": came(billed(SURE), break_even_price=never),
     }
@@ -202,6 +212,12 @@ def test_a_figure_has_its_interval_where_that_says_more(texts):
             "periods": [(each.name, each.cost, each.value, each.net) for each in (month(), year())],
         },
     )
+
+
+def test_an_amount_of_a_year_is_that_of_twelve_months_at_every_end():
+    assert year().of(Amount(1.0, -2.0, "never")) == Amount(12.0, -24.0, "never")
+    assert year().of(Amount(None, None, 3.0, "no_gain")) == Amount(None, None, 36.0, "no_gain")
+    assert month().of(Amount(1.0, 2.0, 3.0)) == Amount(1.0, 2.0, 3.0)
 
 
 def test_how_sure_it_is_has_the_interval_of_the_gain_and_nothing_without_one(texts):

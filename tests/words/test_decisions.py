@@ -10,7 +10,7 @@ import pytest
 from rankdash.analysis.labels.check import CheckReport, LabelSpread
 from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
 from rankdash.analysis.latency import Apart
-from rankdash.dataset import FirstStage
+from rankdash.dataset import Dataset, FirstStage
 from rankdash.findings import Finding
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import SHIPPED_WITH, Ranking
@@ -29,7 +29,6 @@ from rankdash.words import decision as words
 from rankdash.words.latency import added, left_out_of_times, where_measured
 from rankdash.words.lights import label_count, lights
 from tests.study.best_or_worst import best_or_worst
-from tests.study.builders import changed
 from tests.study.test_headroom import QUERIES
 from tests.study.test_headroom import study_of as ceilings
 
@@ -44,8 +43,10 @@ def study() -> Study:
 
 
 def own_segment(study: Study, name: str) -> Study:
-    queries = study.dataset.queries.assign(**{name: "v"})
-    return replace(study, dataset=changed(study.dataset, queries=queries))
+    data = study.dataset
+    queries = data.queries.assign(**{name: "v"})
+    own = Dataset(data.name, queries, data.documents, data.qrels, data.candidates)
+    return replace(study, dataset=own)
 
 
 def fit(name: str) -> str:
@@ -65,6 +66,8 @@ def every_caveat(run: str) -> dict[str, found_caveats.Caveat]:
         "tokens": found_caveats.UnknownTokens(run, 0.6),
         "worse and proven": found_caveats.TurnedGroups(True, (group("a"),)),
         "worse and not proven": found_caveats.TurnedGroups(True, (group("a", proven=False),)),
+        "three kinds": found_caveats.TurnedGroups(False, tuple(map(group, "abc"))),
+        "one kind more": found_caveats.TurnedGroups(False, tuple(map(group, "abcd"))),
         "two kinds more": found_caveats.TurnedGroups(False, tuple(map(group, "abcde"))),
         "a lead": found_caveats.UnprovenLead(run, 0.01),
         "better on others": found_caveats.OtherMetrics(("MRR",), ()),
@@ -228,7 +231,13 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
             f"{n} without a text, {rule}": str(
                 rankings.without_text(Measured(textless_pairs=n, without_text=rule))
             )
-            for n, rule in ((0, "exclude"), (1, "exclude"), (2, "exclude"), (2, "empty"))
+            for n, rule in (
+                (0, "exclude"),
+                (1, "exclude"),
+                (2, "exclude"),
+                (1, "empty"),
+                (2, "empty"),
+            )
         },
     )
 
@@ -236,8 +245,10 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
 def labelled(study: Study, *relevant: str) -> Study:
     """The same with only these documents relevant."""
     pairs = [(query, doc, 1.0) for query in QUERIES for doc in relevant]
+    data = study.dataset
     qrels = pd.DataFrame(pairs, columns=["query_id", "doc_id", "label"])
-    return replace(study, dataset=changed(study.dataset, qrels=qrels))
+    changed = Dataset("set", data.queries, data.documents, qrels, data.candidates)
+    return Study(changed, study.systems, study.baseline, study.challengers)
 
 
 def test_a_ceiling_is_said_of_the_documents_that_it_is_of(texts, monkeypatch):

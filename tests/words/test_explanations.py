@@ -76,13 +76,16 @@ def test_what_a_reason_rests_on_is_the_document_and_what_was_promoted_above_it(t
     texts(
         "evidence",
         {
+            "within k": said("buried", after=5.0),
             "below k": said("buried", after=6.0),
             "no longer ranked": said("buried", after=nan),
             "no k": said("buried", "ndcg", after=6.0),
             "below relevant ones": said("buried", counts=(0, 0, 3)),
+            "below none": said("buried", counts=(0, 0, 0)),
             "a part of the change": said("rescued", **part),
             "of a metric that looks at the first one": said("rescued", "mrr@5", **part),
             "no document": said("idle", share=nan),
+            "a near-tie": said("near_tie"),
             "a text cut": said("truncated"),
         },
     )
@@ -125,6 +128,8 @@ def test_the_reason_of_a_query_says_what_it_means_and_names_its_documents(study,
         # Within it on both sides, or of no worth, is not below.
         "below the cutoff on one side is enough": [
             ("d1", 3.0, 1.0, 2.0), ("d2", 1.0, 2.0, 3.0), ("d3", 0.0, 3.0, 3.0)],
+        "or on the other": [("d1", 3.0, 2.0, 1.0), ("d2", 1.0, 3.0, 2.0)],
+        "the nearest of equals": [("d1", 2.0, 9.0, 3.0), ("d2", 2.0, 4.0, 5.0)],
     }  # fmt: skip
     texts(
         "reasoning",
@@ -161,8 +166,10 @@ def test_a_fault_splits_the_loss_and_says_what_the_largest_part_comes_from(texts
         "below the depth": (fault(*lost), (), 0),
         "a better order": (fault(0.2, 0.2, 1.0, 1.0), (), 0),
         "labels": (fault(0.2, 0.9, 1.0, 1.0), (), 1),
+        "two labels": (fault(0.2, 0.9, 1.0, 1.0), (), 2),
         "a part that would be written as nothing": (fault(0.2, 0.2, 0.9996, 1.0), (NOWHERE,), 0),
         "a part that is just written": (fault(0.2, 0.2, 0.9994, 1.0), (NOWHERE,), 0),
+        "mixed": (fault(0.2, 0.5, 0.7, 1.0), (NOWHERE,), 3),
         "nothing is lost": (fault(1.0, 1.0, 1.0, 1.0), (), 0),
     }
 

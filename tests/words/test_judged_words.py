@@ -78,11 +78,15 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         "people labelled everything": verdict(study, others=0),
         "a tenth of the documents is labelled": verdict(study, labelled=0.114),
         "just not all are labelled": verdict(study, labelled=0.994),
+        "as good as all are labelled": verdict(study, labelled=0.996),
+        "labels of single documents, a tenth": verdict(study, labelled=0.114, drawn=True),
+        "a mean of two queries": verdict(study, "too_few", n=2),
         "a mean of five": verdict(study, "too_few", n=5),
         "a mean of six": verdict(study, "too_few", n=6),
         "queries without a value": verdict(judged, people=23, queries=123, incomplete=3),
         "grades failed": verdict(judged, incomplete=5, queries=125, lost=failed),
         "grades not asked for yet": verdict(judged, lost=lost("not_asked")),
+        "grades not in the file": verdict(judged, lost=lost("elsewhere")),
     }  # fmt: skip
     # Of a run that was cancelled, nothing is known of how its changes follow people's.
     for graded in (9, 10):

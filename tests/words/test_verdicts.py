@@ -38,6 +38,7 @@ def test_a_change_has_its_interval_and_both_its_p(texts):
             "both alike": facts("p_corrected", p=0.036),
             "one comparison is not corrected": facts("p_corrected", p=0.036, planned_level=0.95),
             "the p itself": facts("p"),
+            "neither interval nor p": facts("p", delta_low=nan, delta_high=nan, p=nan),
             "a p is less only if its four decimals are zeros": [(p, p_value(p)) for p in ps],
             "intervals": [(*each, interval(*each), change_interval(*each)) for each in ends],
             "chips": [(kind, chip(kind)) for kind in ("baseline", *TITLES)],
@@ -108,9 +109,11 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
         "open, as a share of the baseline": shares,
         "open, of queries like these": {"like_these_low": -0.2, "like_these_high": 0.7},
         "better": settled,
+        "better since an earlier label": settled | {"conclusive_at": 57},
         "worse": losing,
         "complete": {"state": "complete", "labels": 931} | shares,
         "complete, worse": {"state": "complete", "difference": -0.25},
+        "complete, the same": {"state": "complete", "difference": 0.0},
         "too early": {"state": "too_early", "difference": nan},
     }
     free, dear = choices(best_or_worst(6, "precision@3", bool, lambda _at: True))
@@ -150,6 +153,7 @@ def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
             "many labels, and how long": effort(180, seconds=10.0),
             "one label": effort(1),
             "all that are left": effort(731),
+            "one label is left": effort(1, labels=930),
             "none": effort(0, 0, seconds=10.0),
             "one is not known": effort(20, None, seconds=10.0),
             "one is not known, of whole queries": effort(None, mode="query"),

@@ -6,6 +6,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from rankdash.analysis.judging.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
 from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.statistics.clusters import clustered_reach
 from tests.lists import ranking
 from tests.results import results, shown
 
@@ -87,6 +88,9 @@ CASES = {
         labelled([("a", "1", 3.0), ("a", "2", 0.0), ("b", "1", 2.0)]),
         threshold=1,
     ),
+    "nothing in common": lambda: agreement(
+        judged([("a", "1", 3.0)]), labelled([("b", "1", 0.0)]), threshold=1
+    ),
     **{
         f"{len(rows)} labels up to {rows[-1][2]}": lambda rows=rows: agreement(
             TWO, labelled(rows), threshold=1
@@ -152,6 +156,17 @@ def test_which_system_lifted_a_document_and_which_the_judge_favours() -> None:
     assert table.loc[("lifted", "first"), "over"] == 0.0
 
 
+def test_the_interval_of_a_clustered_mean() -> None:
+    rng = np.random.default_rng(8)
+    values = rng.random(30)
+    alone = 2.04523 * values.std(ddof=1) / 30**0.5
+    assert clustered_reach(values, np.arange(30), 0.95) == pytest.approx(alone, rel=1e-5)
+    # Pairs that only repeat their query say no more than the query.
+    again, owners = np.repeat(values, 7), np.repeat(np.arange(30), 7)
+    assert clustered_reach(again, owners, 0.95) == pytest.approx(alone, rel=1e-5)
+    assert np.isnan(clustered_reach(values, np.zeros(30, dtype=int), 0.95))
+
+
 def test_repeats_of_a_judge() -> None:
     first = judged([("a", "1", 3), ("a", "2", 0), ("a", "3", 1), ("b", "1", 2)])
     second = judged([("b", "1", 2), ("a", "1", 3), ("a", "2", 1), ("a", "3", np.nan)])
@@ -205,10 +220,13 @@ def test_few_pairs_have_no_kappa_and_no_interval(queries: int, each: int) -> Non
     [
         # Halfway between the border's labels, at the same share of the judge's scale.
         ([0, 1], (0, 3), 1, 2),
+        ([0, 1], (0, 10), 1, 5),
+        ([0, 1, 2], (0, 3), 1, 1),
         ([0, 1, 2], (0, 10), 1, 3),
         ([0, 1, 2], (0, 10), 2, 8),
         ([0, 1, 2, 3], (0, 100), 2, 50),
         ([0, 1, 2, 3], (0, 1), 1, 1),
+        ([0, 1, 2, 3, 4], (0, 3), 1, 1),
     ],
 )
 def test_another_scale_is_compared_as_relevant_or_not(labels, scale, threshold, cut) -> None:

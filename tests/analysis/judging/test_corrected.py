@@ -79,6 +79,18 @@ def test_equal_changes_have_no_spread(change: float) -> None:
     assert perfect.corrected.error == 0
 
 
+def test_a_perfect_judge_counts_in_full_but_for_what_is_not_seen() -> None:
+    _, judge = sample(20, 100_000)
+    people = judge.copy()
+    people[20:] = NAN
+    found = correct(people, judge, level=0.95)
+    assert found.weight == pytest.approx(1, abs=1e-3)
+    assert found.corrected.mean == pytest.approx(judge.mean(), abs=1e-3)
+    # Two of twenty queries unseen: a tenth of the variance is left.
+    assert found.worth == pytest.approx(10, rel=0.01)
+    assert found.saved == pytest.approx(180, rel=0.01)
+
+
 def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     people, judge = sample(20, 60)
     labelled = np.arange(80) < 24
@@ -98,6 +110,45 @@ def test_labelled_queries_without_a_value_take_no_part_in_the_mean() -> None:
     rest, unseen = ((change - weight * spread) ** 2).sum(), 2 * (change**2).sum() / 19
     tail = weight**2 * judge[24:].var(ddof=1) / 56 / share**2
     assert found.corrected.error == pytest.approx(math.sqrt((rest + unseen) / 20 / 20 + tail))
+
+
+# What the judge makes of people's changes, in a set of 4,000 queries.
+JUDGES = {
+    "even errors": lambda people, rng: 0.8 * people + rng.normal(0, 0.1, len(people)),
+    "favours the challenger": lambda people, rng: people + 0.3 + rng.normal(0, 0.1, len(people)),
+    "guesses": lambda people, rng: rng.permutation(people),
+    # A third of the queries have nothing relevant, which the judge mostly sees too.
+    "some have no value": lambda people, rng: 0.8 * people + rng.normal(0, 0.1, len(people)),
+}
+
+
+@pytest.mark.parametrize("kind", JUDGES)
+def test_the_interval_holds_the_truth_whatever_the_judge(kind: str) -> None:
+    """tests/benchmarks/judging.py does so on real labels."""
+    rng = np.random.default_rng(2)
+    people = np.where(rng.random(4_000) < 0.4, 0.0, rng.normal(0.1, 0.4, 4_000))
+    judge = JUDGES[kind](people, rng)
+    if kind == "some have no value":
+        people[rng.random(4_000) < 0.3] = NAN
+        judge[np.isnan(people) & (rng.random(4_000) < 0.8)] = NAN
+    truth = np.nanmean(people)
+    found = []
+    for _ in range(250):
+        rows, own = rng.integers(0, 4_000, 240), np.arange(240) < 40
+        seen = np.where(own, people[rows], NAN)
+        found.append(correct(seen, judge[rows], labelled=own, level=0.95))
+    # 250 draws of 95 %: three standard errors are 4 points.
+    held = {
+        way: np.mean([getattr(each, way).low <= truth <= getattr(each, way).high for each in found])
+        for way in ("people", "corrected", "judge")
+    }
+    assert min(held["people"], held["corrected"]) >= 0.91
+    assert held["judge"] < 0.1 or kind != "favours the challenger"
+    assert np.mean([each.corrected.mean for each in found]) == pytest.approx(truth, abs=0.01)
+    ours, theirs = (
+        sum(getattr(each, way).error for each in found) for way in ("corrected", "people")
+    )
+    assert ours <= (1.02 if kind == "guesses" else 0.8) * theirs
 
 
 def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:

@@ -118,21 +118,31 @@ GOOD = dataset(
     [("q1", "a", 2), ("q1", "b", 0), ("q2", "c", 1)], {"q1": ["a", "b", "x", "y"], "q2": ["c"]}
 )
 CASES = {
+    "counts": lambda: report_of(GOOD),
     "a hundred labels in ten bins": lambda: report_of(
         dataset([("q", f"d{i}", i / 100) for i in range(100)], {"q": ["d0"]})
     ),
     "findings of the reader, errors first": lambda: report_of(
         GOOD, Finding("note", "n", "A note."), Finding("warning", "w", "A warning.")
     ),
+    "a system beside the first stage": lambda: report_of(
+        GOOD, other=ranking(q1=["b", "z"])
+    ),
     **several(
         "{!r} is ranked, {!r} labelled", lambda ranked, labelled: one_pair(labelled, ranked),
         (("1", "q1"), ("q1", "Q1"), ("q1", "q1 "), ("7", "007"), ("alpha", "beta")),
+    ),
+    "documents match nothing": lambda: report_of(
+        dataset([("q", "D1", 1), ("q", "D2", 0)], {"q": ["d1", "d2"]})
     ),
     "a ranking that contains nothing": lambda: report_of(
         dataset([("q", "a", 1)], {"q": ["a"]}), other=Ranking.from_lists([])
     ),
     "a labelled query that is not ranked, with the near match": lambda: report_of(
         dataset([("q1", "a", 1), ("q2", "b", 1)], {"q1": ["a"], "Q2": ["b"]})
+    ),
+    "labels under the wrong query": lambda: report_of(
+        dataset([("q1", "b", 1), ("q2", "a", 1)], {"q1": ["a"], "q2": ["b"]})
     ),
     "missing texts and candidates": lambda: report_of(dataset(
         [("q1", "a", 1)], {"q1": ["a", "b"]}, texts={"b": ""}, queries={"q1": "", "q3": "waiting"}
@@ -141,6 +151,8 @@ CASES = {
     "labels given in rankdash": given_here,
     "low labels on top": lambda: directed(1, 30),
     "high labels on top": lambda: directed(-1, 30),
+    "random labels": lambda: directed(0, 20),
+    "low labels on top of three queries": lambda: directed(1, 3),
     "three reversed of five": three_reversed_of_five,
     "a single label is no scale that starts at 1": lambda: one_pair("q", "q"),
     "one grade says nothing of a direction": lambda: report_of(dataset(
@@ -156,6 +168,7 @@ CASES = {
         for labels in ([1, 0, 0], [1, 1, 2, 1], [1], [1, 0, 0, 0, 2])
     },
     **several("{} of 35 are labelled later", labelled_later, (5, 34)),
+    "enough are judged": lambda: report_of(shallow([1, 0, 0, 1, 0])),
     "not of another ranking": lambda: check(shallow([1, 0, 0, 1, 0]), (), {"mine": MINE}),
 }  # fmt: skip
 

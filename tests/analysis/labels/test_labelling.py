@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import fields
 
 import pandas as pd
@@ -164,3 +165,16 @@ def test_labelling_what_comes_first_settles_the_sign_and_one_label_less_does_not
     )
     assert (settled.sign != "open", before.sign) == (True, "open")
     assert settled.delta == pytest.approx(open_.bounds().delta)
+
+
+def test_no_cell_of_the_csv_runs_as_a_formula():
+    made, comparison = hostile()
+    frame = to_label(made, comparison, ("=A", "B"))
+    read_back = pd.read_csv(
+        pd.io.common.BytesIO(csv_bytes(frame)), dtype=str, keep_default_na=False
+    )
+    cells = [*read_back.columns, *read_back.drop(columns=["effect", "moves"]).to_numpy().ravel()]
+    texts = [cell for cell in cells if not re.fullmatch(r"-?\d+", cell)]
+    assert len(texts) < len(cells)
+    assert not [cell for cell in texts if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
+    assert read_back["query"].iloc[0].startswith("'=cmd") or read_back["query"].iloc[0] == ""

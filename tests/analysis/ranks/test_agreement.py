@@ -146,13 +146,27 @@ MEANS = pd.DataFrame({"query_id": list("abc"), "tau": [0.5, NAN, 1.0], "rbo": NA
 PAIRS = {
     "256 turned round": lambda: (listed(*LONG[:256]), listed(*LONG[255::-1])),
     "257 turned round": lambda: (listed(*LONG), listed(*LONG[::-1])),
+    # Two of three pairs agree, and one is tied on one side: 2 / √(3 · 2).
+    "tied on one side": lambda: (listed(*"abc"), made({"q": {"a": 2.0, "b": 2.0, "c": 1.0}})),
     "in one query of one side": lambda: (
         made({"a": ORDER, "b": ORDER}), made({"a": ORDER, "b": {"x": 1.0, "y": 1.0, "z": 0.0}})
     ),
+    "equal": lambda: (listed(*"abc"), listed(*"abc")),
     "nothing in common": lambda: (listed(*"abc"), listed(*"xyz")),
+    # Overlap by hand. X = 1, 1, 3: (0.1/0.9)(0.9 + 0.81/2 + 0.729) + 0.729.
+    "0.955": lambda: (listed(*"abc"), listed(*"acb")),
+    # X = 0, 2: (0.1/0.9)(0.81) + 0.81.
+    "0.9": lambda: (listed(*"ab"), listed(*"ba")),
+    # s = 1, l = 2, X = 1, 1, X_s = 1: (0.1/0.9)(0.9 + 0.81/2 + 0.81/2) + 0.81.
+    "1": lambda: (listed(*"a"), listed(*"ab")),
+    # s = 1, X = 0, 1: (0.1/0.9)(0.81/2) + (1/2)(0.81).
+    "0.45": lambda: (listed(*"b"), listed(*"ab")),
+    "swapped at the top": lambda: (listed(*"abcdef"), listed(*"bacdef")),
+    "swapped at the bottom": lambda: (listed(*"abcdef"), listed(*"abcdfe")),
     "without a score they are in order": lambda: (DEEP, listed(*"abcd")),
     "and not tied": lambda: (DEEP, listed(*"abdc")),
     "all tied": lambda: (made({"q": {"a": 1.0, "b": 1.0}}), listed(*"ab")),
+    "one document": lambda: (listed("a"), listed("a")),
     "other queries": lambda: (made({"q": {"a": 1.0}}), made({"p": {"a": 1.0}})),
     "an empty list": lambda: (EMPTY, listed("a")),
     "no document in common beside several lengths": lambda: (

@@ -182,10 +182,13 @@ HUNDRED = pd.DataFrame({"latency_ms": np.arange(1.0, 102.0), "pairs": 10.0})
 CASES = {
     # What is below the cut has no score and so no tie.
     **several("cut at {}", lambda depth: _cut(TIED, _lists(q="abc"), depth), (1, 2, 3)),
+    "other documents": lambda: _cut(_lists(q="ac"), AB),
+    "fewer documents": lambda: _cut(_lists(q="a"), AB),
     "a query without candidates": lambda: _cut(ALSO_R, AB),
     "no candidates": lambda: _cut(AB, NONE),
     "a query that was left out is in no shallower run": lambda: _cut(AB, ALSO_R),
     "the longest list": lambda: _cut(_lists(q="a", r="abc"), _lists(r="abc", q="a")),
+    "an empty run": lambda: _cut(NONE, AB),
     # The p of k queries of which all are helped is 2 / 2^k, and three depths are compared. A p of
     # exactly what the level leaves is significant.
     **several(
@@ -198,6 +201,7 @@ CASES = {
     # nor of a shallower depth that does the same. One that does less has to prove it.
     "the full depth has the proof of its verdict": lambda: _curve(6),
     "a shallower one that does less": lambda: _curve(5, 1),
+    "nobody is helped": lambda: _curve(0, full=False),
     # A correction for many systems counts, where the depths alone would ask for less.
     **{f"eight are helped, full: {full}": lambda full=full: _curve(8, depths=(20,), full=full)
        for full in (False, True)},
@@ -209,13 +213,16 @@ CASES = {
     },
     "nothing was reranked": lambda: _curve(0, depths=(), spec="mrr", full=False),
     "two failed": lambda: _curve(9, failed={"q0": "failed", "q1": "failed"}),
+    "all failed": lambda: _curve(9, failed={f"q{n}": "failed" for n in range(40)}),
     **{
         f"depths of {longest}, reranked {to}": depths_for(longest, to)
         for longest, to in ((50, None), (50, 25), (12, 25), (3, None), (0, None))
     },
     "the time of 50": lambda: latency_at(ROWS, 50, 1.0),
+    "the time of 10": lambda: latency_at(ROWS, 10, 1.0),
     # A query without documents took its time with nothing that could shrink.
     "beside a query without documents": lambda: latency_at(pd.concat([ROWS, NOTHING]), 50, 1.0),
+    "unmeasured": lambda: latency_at(ROWS.iloc[2:], 50),
     "the 95th of a hundred": lambda: latency_at(HUNDRED, 10),
 }  # fmt: skip
 

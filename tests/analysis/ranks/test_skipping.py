@@ -67,6 +67,19 @@ def test_the_mixed_system_is_the_mean_of_what_each_query_was_given():
     assert found.curve["share"].is_monotonic_increasing
 
 
+@pytest.mark.parametrize("tolerance", [0.01, 0.02, 0.05, 0.1])
+def test_twice_the_tolerance_allows_a_rule_that_skips_more(tolerance):
+    """The gain falls steadily with the margin, so that each rule costs a little more."""
+    margin = np.arange(400) / 400
+    found, twice = (
+        skipping(*made(0.3 * (1 - margin), margin), SETTINGS, tolerance=times * tolerance)
+        for times in (1, 2)
+    )
+    good = found.curve[found.curve["low"] >= -found.tolerance]
+    assert found.rule.share == good["share"].max() < twice.rule.share
+    assert found.held_out.share < twice.held_out.share
+
+
 def test_a_loss_of_just_the_tolerance_is_within_it():
     pairs, margin = made(np.full(40, 0.3), np.arange(40.0))
     found = skipping(pairs, margin, SETTINGS, tolerance=3 / 7 * (1 - 1e-15))

@@ -129,6 +129,8 @@ NEGATIVE = {"a": -1, "b": 0, "c": 2}
 SIX = dict.fromkeys("abcdef", 1)
 
 SPLITS = {
+    "no sum over documents": lambda: documents("ab", "ba", {"a": 1}, "judged@10"),
+    "the challenger lacks one": lambda: documents("ab", "b", {"a": 2, "b": 1}, "ndcg@10"),
     "the baseline lacks one": lambda: documents("b", "ab", {"a": 2, "b": 1}, "ndcg@10"),
     **several(
         "a label below 0, {}", lambda rules: documents("abc", "cba", NEGATIVE, "mrr", **rules),
@@ -142,12 +144,19 @@ SPLITS = {
         for state in ("failed", "skipped")
     },
     "one ranking lacks the query": lambda: documents("ab", ONLY_R, {"a": 1}, "ndcg@10", {"a": 1}),
+    "no labels and no ranking": lambda: documents(ONLY_R, ONLY_R, {}, "ndcg", {"a": 1}),
+    "discounted gain, the largest change first": lambda: documents(
+        "abc", "cba", {"a": 3, "b": 1, "x": 2}, "ndcg@3"
+    ),
     # The last digits of equal changes are not those of their sizes.
     "equal changes in the order of the challenger": lambda: documents(
         "abcxyz", "zyxwfed", SIX, "recall@6"
     ),
     "condensed ranks": lambda: documents("uba", "ua", {"a": 1, "b": 0}, "mrr", judged_only=True),
     "in mrr the credit passes on": lambda: documents("ab", "cb", {"a": 1, "b": 1}, "mrr"),
+    "in map a document counts less below a gap": lambda: documents(
+        "ab", "cb", {"a": 1, "b": 1}, "map"
+    ),
 }  # fmt: skip
 ONE_LABEL = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["a", "a"], "label": [1.0, 2.0]})
 
@@ -170,13 +179,20 @@ OF_OTHERS = {
 }  # fmt: skip
 ABOVE = {"a": 1}
 STATEMENTS = {
+    "map below a gap": lambda: told("ab", "cb", {"a": 1, "b": 1}, "map"),
     "entrants and leavers": lambda: told(
         "abcdef", "defabc", {"a": 1, "d": 1, "f": 1, "b": 0, "c": 0}, "recall@3"
     ),
     "the first relevant one alone counts": lambda: told("abcd", "bcda", {"a": 1, "d": 1}, "mrr@2"),
     "the first of at least 1": lambda: told("abcd", "cbda", {"a": 1, "b": 2}, "mrr@4"),
+    "the first of at least 2": lambda: told(
+        "abcd", "bcda", {"a": 1, "b": 2}, "mrr@4", threshold=2.0
+    ),
     "the first in the baseline alone": lambda: told("ab", "bc", {"a": 1}, "mrr"),
+    "the first in the challenger alone": lambda: told("bc", "ba", {"a": 1}, "mrr"),
+    "unjudged ones lifted above": lambda: told("abcd", "bcad", {"a": 1, "d": 0}, "ndcg@4"),
     "what stood above already was not lifted": lambda: told("uab", "uba", {"a": 1}, "ndcg@3"),
+    "both were lifted": lambda: told("aub", "uba", {"a": 1}, "ndcg@3"),
     **several(
         "a grade of {} lifted above 2",
         lambda label: told("ab", "ba", {"a": 2, "b": label}, "ndcg"),
@@ -186,6 +202,8 @@ STATEMENTS = {
     "above one that lost nothing": lambda: told(
         "acdebu", "caubde", {"a": 3, "c": 1, "b": 1}, "ndcg@6"
     ),
+    "risen, as they stood before": lambda: told("xyab", "baxy", {"a": 1, "b": 1}, "ndcg@4"),
+    "above one that is gone": lambda: told("abcd", "bcd", {"a": 1, "d": 1}, "ndcg@4"),
     "c passed both, u only b": lambda: told("abcu", "caub", {"a": 2, "b": 1}, "ndcg@4"),
     "the dearer of two causes": lambda: told(
         "abcde", "dcbea", {"a": 2, "b": 0, "c": 0, "e": 0}, "ndcg@5"
@@ -203,6 +221,9 @@ STATEMENTS = {
     # Either way nobody judged "u" and "v", which were lifted over "a".
     "lost, so there is a cause": lambda: told("auvd", "duva", {"a": 2, "d": 1.8}, "ndcg@4"),
     "won, so there is none": lambda: told("auvd", "duva", {"a": 2, "d": 2.2}, "ndcg@4"),
+    "what entered makes good": lambda: told(
+        "axbcde", "cxbade", {"a": 1, "b": 1, "c": 1}, "recall@2"
+    ),
     "room for three groups": lambda: told("abcd", "dacb", {"a": 1, "b": 1, "c": 1, "d": 3},
                                           "ndcg@3"),
     "three groups and a cause, room for two": lambda: told(
@@ -211,6 +232,7 @@ STATEMENTS = {
     "more than there is room for": lambda: told(
         "abcdefgh", "cfbdgahe", {"a": 3, "b": 1, "c": 2, "d": 2, "e": 1, "f": 3}, "ndcg@4"
     ),
+    "nothing changed": lambda: told("abc", "abc", ABOVE, "ndcg@3"),
     "nothing that counts changed": lambda: told("abc", "bac", {"a": 1, "b": 1}, "mrr"),
 }  # fmt: skip
 

@@ -169,6 +169,28 @@ def test_the_split_adds_up_and_no_reranking_of_the_candidates_passes_the_ceiling
     assert list(shares({"A": result})["own"]) == [False]
 
 
+@given(
+    lists=st.lists(
+        st.lists(st.sampled_from(DOCS), min_size=1, unique=True), min_size=2, max_size=4
+    ),
+    **DRAWN,
+)
+@settings(max_examples=50)
+def test_no_system_passes_the_ceiling_of_its_own_list(lists, labels, name, k, judged_only):
+    spec = name if k is None or not registry[name].has_cutoff else f"{name}@{k}"
+    rules = Conventions(judged_only=judged_only, no_relevant="count")
+    own = qrels(q={**labels, "unranked": 1.0})
+    rankings = [ranking(q="".join(docs)) for docs in lists]
+    before, *others = (evaluate(judge(each, own, rules), [spec], rules) for each in rankings)
+    for each, after in zip(rankings[1:], others, strict=True):
+        best = limits(judge(each, own, rules), spec, rules, own=True)
+        row = headroom(before, after, best).queries.iloc[0]
+        assert row["challenger"] <= row["ceiling"] + 1e-9
+        assert row["baseline"] <= row["perfect"] + 1e-9
+        assert row["ceiling"] <= row["perfect"] + 1e-9
+        assert row[list(SHARES)].sum() == pytest.approx(row["perfect"], abs=1e-9)
+
+
 @pytest.mark.parametrize("name", QUALITY)
 def test_some_order_of_the_candidates_reaches_the_ceiling(name):
     rng = np.random.default_rng(5)

@@ -122,6 +122,8 @@ CASES = {
         (150, 151, 299, 300, 301),
     ),
     "a word is one term with all its places": lambda: named(terms(TWICE, ""), TWICE),
+    "without a term": lambda: [part.without(TWICE) for part in terms(TWICE, "")],
+    "wide letters are the same word": lambda: terms("ＡＢＣ abc", ""),
     "signs are no words, accents and emoji are": lambda: named(terms(MARKS, ""), MARKS),
     "a sign joins what it stands between": lambda: [
         each for each in cut(word_pieces(SIGNS), SIGNS) if any(map(str.isalnum, each))
@@ -158,6 +160,12 @@ CASES = {
     "what each word is worth, wherever it stands": lambda: asked(
         "how", GIFT, "term", {"refund": 2.0, "gift": 0.5, "never": -1.25}, bias=7.0
     ),
+    "of sentences": lambda: asked(
+        "q", "A gift. No refund. The end.", "sentence", {"refund": 2.0, "gift": 0.5}
+    ),
+    "of terms of the query": lambda: asked(
+        "refund my gift", "nothing", "query", {"refund": 2.0, "gift": 0.5}
+    ),
     "long: by sentence, then into the strongest": lambda: [
         each if not isinstance(each, str) else sorted(
             (part for part in each.split(", ") if not part.endswith("=0")), key=len
@@ -181,6 +189,7 @@ CASES = {
         for most in (12, 11, 10, 9)
     },
     "as far as there is room": lambda: best(words(60, ". Two words."), (-3.0, math.nan), 10),
+    "the other sentence": lambda: best(words(60, ". Two words."), (math.nan, 0.1), 10),
     **several(
         "a term of two sentences, {}, {}",
         lambda effects, most: best("a b. c a. d.", effects, most),
@@ -190,6 +199,9 @@ CASES = {
         "q", "a b", "term",
         lambda variants: np.array([1.0 if "b" in each.document else math.nan for each in variants]),
     ), "a b"),
+    "a pair that cannot be scored": lambda: explain(
+        "q", "a b", "term", lambda variants: np.full(len(variants), np.nan)
+    ),
 }  # fmt: skip
 
 

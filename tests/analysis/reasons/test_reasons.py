@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rankdash.analysis.reasons.contributions import split
 from rankdash.analysis.reasons.main_document import evidence
@@ -97,6 +99,7 @@ def straight(swap: int, score) -> pd.Series:
     return reasons(*sides, parse_measure("ndcg@5")).iloc[0].drop("query_id")
 
 
+CLOSE = [20.0, 19.9, 12.0, 3.0]
 BELOW_DEPTH = ("q", list("bacde"), [9.0, 8.9, 3.0, NAN, NAN])
 OTHER = ("r", ["a"], [1.0])
 OUT, IN = "bcdefgha", "abcdefgh"
@@ -105,8 +108,10 @@ NO_LABELS_OF_X = {
     "below the cutoff one is": ("x1 c0", "ndcg@2", {}),
     "within it one is": ("x1 b0", "ndcg@2", {}),
     "within a larger cutoff one is": ("x1 c0", "ndcg@3", {}),
+    "without a cutoff one is": ("x1 c0", "ndcg", {}),
     "condensed one is": ("x1 c0", "ndcg@2", {"judged_only": True}),
     "condensed nothing is": ("x1", "ndcg@2", {"judged_only": True}),
+    "the relevant one is below": ("c1", "ndcg@2", {}),
     "none is relevant": ("x0", "ndcg@2", {}),
 }
 
@@ -127,11 +132,15 @@ CASES = {
     },
     "a label comes before a ranking": lambda: reason("ab", UNRANKED, "a0"),
     "a ranking comes before candidates": lambda: reason("ab", UNRANKED, "x1"),
+    "no candidate is relevant": lambda: reason("abc", "cba", "x1 a0"),
+    "no label is relevant: 0": lambda: reason("abc", "cba", "a0"),
     "no label is relevant: -1": lambda: reason("abc", "cba", "a-1"),
+    "no label is relevant: two of 0": lambda: reason("abc", "cba", "x0 a0"),
     "below the threshold of mrr": lambda: reason("ab", "ba", "a1 b0", "mrr", threshold=2),
     "not among candidates": lambda: reason("ab", "ba", "x2 a1", "mrr", threshold=2),
     "ndcg has no threshold": lambda: reason("ab", "ba", "a1 b0", "ndcg", threshold=2),
     "ideal and kept": lambda: reason("abcd", "abdc", "a2 b1"),
+    "ideal and equal ones swapped": lambda: reason("abcd", "bacd", "a1 b1"),
     "ideal comes before idle": lambda: reason("abc", "abc", "a1"),
     "an ideal order that was hurt": lambda: reason("abcd", "cbad", "a2 c0"),
     "a value of 0 is not ideal": lambda: reason("bc", "bcdefa", "a1 b0"),
@@ -146,8 +155,12 @@ CASES = {
         for spec in ("hit@2", "recall@2")
     },
     "below k": lambda: reason("bcdefag", "bcdefga", "a1"),
+    "from within k": lambda: reason("bcdefag", "bcdefga", "a1", "ndcg@6"),
+    "below k, one is judged": lambda: reason("bcdefag", "bcdefga", "a1 b0"),
     "below k of one list": lambda: reason("bcdefa", "bcdef", "a1"),
     "below k in mrr nothing is missed": lambda: reason("bac", "bac", "a1 c1", "mrr@2"),
+    "below k in recall": lambda: reason("bac", "bac", "a1 c1", "recall@2"),
+    "below k and ideal": lambda: reason("abc", "abc", "a2 b1 c1", "ndcg@2"),
     "below k would add the band": lambda: reason("bac", "bac", "a1 c1", "recall@2", tie_band=0.5),
     "below k more": lambda: reason("bac", "bac", "a1 c1", "recall@2", tie_band=0.4999),
     **{
@@ -156,8 +169,11 @@ CASES = {
         )
         for name, (labels, spec, rules) in NO_LABELS_OF_X.items()
     },
+    "judged before alone": lambda: reason("abcd", "cdab", "x1 a0", "ndcg@2"),
     "judged after alone": lambda: reason("cdab", "abcd", "x1 a0", "ndcg@2"),
     "buried: counts are within k": lambda: reason(IN, OUT, "a1 b0"),
+    "buried below the first page": lambda: reason("abcdefghijkl", "bcdefghijkla", "a1", "ndcg"),
+    "within the first page": lambda: reason("abcdefghijkl", "bcdaefghijkl", "a1", "ndcg"),
     **{
         f"from {start} to {end} in {spec}": lambda start=start, end=end, spec=spec: (
             fell(start, end, spec)
@@ -165,21 +181,26 @@ CASES = {
         for spec, page in (("ndcg@5", 5), ("ndcg@11", 11), ("ndcg", 10))
         for start, end in ((page, page + 1), (1, page), (page + 1, page + 2))
     },
+    "buried comes before a distractor": lambda: reason("abc", "bca", "a1 b0 c0", "ndcg@2"),
+    "a distractor and an unjudged": lambda: reason("abcd", "bcad", "a1 b0"),
     "a distractor and two unjudged": lambda: reason("abcde", "bcdae", "a1 b0"),
     "a lower grade is a distractor": lambda: reason("ab", "ba", "a3 b0.5"),
     "negative is not relevant": lambda: reason("abc", "bac", "a1 b-1"),
     "negative is unjudged": lambda: reason("abc", "bac", "a1 b-1", negative="unjudged"),
+    "whole lists": lambda: reason("abcde", "cdeba", "a1 b0", "ndcg@2"),
     "condensed": lambda: reason("abcde", "cdeba", "a1 b0", "ndcg@2", judged_only=True),
     "condensed, within k": lambda: reason("abcd", "bcda", "a1 b0 c0 d0", "ndcg@2",
                                           judged_only=True),
     "threshold 2, passed by 2": lambda: reason("acbx", "bxac", "a2 c2 b2", "recall@2", threshold=2),
     "threshold 2, passed by 1": lambda: reason("acbx", "bxac", "a2 c2 b1", "recall@2", threshold=2),
+    "threshold 2, unjudged": lambda: reason("acbx", "bxac", "a2 c2", "recall@2", threshold=2),
     **several(
         "read {} of {}", lambda read, full: reason(IN, OUT, "a1", read={"a": (read, full)}),
         ((100, 400), (200, 400), (201, 400), (399, 400), (0, 400), (50, 50),
         (-1, -1), (-1, 400), (0, 0)),
     ),
     "another was truncated": lambda: reason(IN, OUT, "a1", read={"b": (100, 400)}),
+    "what rose was truncated": lambda: reason(OUT, IN, "a1", read={"a": (100, 400)}),
     "ties settled again": lambda: reason("acb", ranked("bac", [3.0, 1.0, 1.0]), "a1 c1", "ndcg@2",
                                          read={"a": (1, 9), "c": (7, 7)}, ties="trec"),
     "as good as any order, for what fell made room": lambda: reason("bac", "abc", "a3 b2.5"),
@@ -192,12 +213,16 @@ CASES = {
     "ranks in disguise": lambda: straight(0, lambda n: -float(n)),
     # A straight line from first to last meets these at every quarter of the list.
     "ties at every second rank": lambda: straight(1, lambda n: -float((n + 1) // 2)),
+    "below the depth": lambda: reason(
+        "abcde", Ranking.from_lists([("q", list("bcdae"), [9.0, 8.9, 3.0, NAN, NAN])]), "a1"
+    ),
     "the range ends at the depth": lambda: reason(
         "abcde", Ranking.from_lists([BELOW_DEPTH, OTHER]), "a1"
     ),
     "the other query first": lambda: reason(
         "abcde", Ranking.from_lists([OTHER, BELOW_DEPTH]), "a1"
     ),
+    "two scores": lambda: reason("ba", ranked("ab", [5.0, 1.0]), "a1 b0"),
     "equal scores": lambda: reason("bac", ranked("abc", [5.0, 5.0, 5.0]), "a1 b0"),
     "one score": lambda: reason("b", ranked("a", [5.0]), "a1 b0"),
     "from below a shorter list": lambda: reason("bcdea", "abc", "a1"),
@@ -211,13 +236,17 @@ CASES = {
     "it kept its place, below one that rose": lambda: reason("xyab", "xbay", "a1 b1", "map"),
     # Each makes half of the change, or a third.
     "one of two by a hair": lambda: by_a_hair(*moved(2, 0)),
+    "one of three by a hair": lambda: by_a_hair(*moved(3, 0)),
     "by a hair, either way": lambda: by_a_hair(
         *moved(2, 2, spare=1)[:2], "a3 b1 c2.5 d1", "ndcg@3"
     ),
     # A gain of 2.26 in two documents against a loss of 2 in one, and the other way around.
     "another moved more, helped": lambda: reason("xyabc", "xbcya", "a4 b2 c2", "dcg@3"),
     "another moved more, hurt": lambda: reason("xbcya", "xyabc", "a4 b2 c2", "dcg@3"),
+    "gone, overtaken by all": lambda: reason("xabcd", "xbcde", "a2 b0 x2"),
     "gone, by those within k": lambda: reason("xabcd", "xbcde", "a2 b0 x2", "ndcg@3"),
+    "one of each": lambda: reason("axbcde", "cxbade", "a1 b1 c1", "recall@2"),
+    "hurt, and nearly as much gained": lambda: reason("abcdefg", "dcefgab", "a2 d3"),
     "in mrr the first counts": lambda: reason(IN, "bdcefgha", "a1 d1 b0", "mrr@5"),
     # A spare rank, for a list that cannot be better is a rescue whatever it lost.
     **several(
@@ -250,14 +279,14 @@ def test_the_orders_and_the_documentation_hold_the_same_codes():
     assert len(set(CODES)) == 15
 
 
-def made_of_all_kinds(queries: int, seed: int = 28) -> tuple[Ranking, Ranking, pd.DataFrame]:
+def made_of_all_kinds() -> tuple[Ranking, Ranking, pd.DataFrame]:
     """Lists of up to 14 of 16 documents, labels from -1 to 3, near scores, and queries that a
     ranking lacks."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(28)
     docs = np.array([f"d{number}" for number in range(16)], dtype=object)
     lists: tuple[list, list] = ([], [])
     rows = []
-    for query in (f"q{number}" for number in range(queries)):
+    for query in (f"q{number}" for number in range(400)):
         for side in lists:
             if length := int(rng.integers(0, 15)):
                 scores = np.sort(np.round(rng.normal(size=length) * rng.choice([1, 8]), 2))[::-1]
@@ -272,7 +301,7 @@ def made_of_all_kinds(queries: int, seed: int = 28) -> tuple[Ranking, Ranking, p
 @pytest.mark.parametrize("name", [*SETS, "all kinds"])
 def test_the_reason_of_every_query_follows_from_the_documentation(name):
     if name == "all kinds":
-        before, after, qrels = made_of_all_kinds(400)
+        before, after, qrels = made_of_all_kinds()
     else:
         data = loaded(name).dataset
         before, after, qrels = data.candidates, loaded(name).runs[-1].ranking, data.qrels
@@ -290,6 +319,13 @@ def test_the_reason_of_every_query_follows_from_the_documentation(name):
             expected[query] = "missing" if relevant else "no_relevant_label"
     assert found.to_dict() == expected
     assert len(set(expected.values())) >= (8 if name == "all kinds" else 3)
+
+
+@settings(max_examples=20)
+@given(scale=st.floats(1e-6, 1e6), shift=st.floats(-1e3, 1e3))
+def test_a_near_tie_does_not_depend_on_the_scale_of_the_scores(scale, shift):
+    close = [(score + shift) * scale for score in CLOSE]
+    assert reason("bacd", ranked("abcd", close), "a1")["reason"] == "near_tie"
 
 
 @pytest.mark.parametrize(
@@ -324,15 +360,45 @@ def test_reasons_sum_to_the_queries_and_the_change_that_the_mean_counts():
     assert counted(reason_of, pairs.iloc[[1, 4]]).empty
 
 
+DOCS = "abcdefghij"
+
+
+@st.composite
+def cases(draw):
+    """Five queries, each in either ranking or not, with labels of its own."""
+    sides, labels = ([], []), []
+    for query in "vwxyz":
+        for side in sides:
+            docs = draw(st.lists(st.sampled_from(DOCS), unique=True))
+            steps = draw(st.lists(st.sampled_from([0.0, 0.01, 1.0]), min_size=10, max_size=10))
+            side += [
+                (query, doc, -score)
+                for doc, score in zip(docs, np.cumsum(steps)[: len(docs)], strict=True)
+            ]
+        own = draw(
+            st.dictionaries(st.sampled_from(DOCS + "k"), st.sampled_from([-1, 0, 0.5, 1, 3]))
+        )
+        labels += [(query, doc, float(label)) for doc, label in own.items()]
+    frames = [pd.DataFrame(side, columns=["q", "d", "s"]) for side in sides]
+    rankings = [
+        Ranking.from_columns(side["q"].astype("str"), side["d"].astype("str"), side["s"])
+        for side in frames
+    ]
+    qrels = pd.DataFrame(labels, columns=["query_id", "doc_id", "label"])
+    qrels = qrels.astype({"query_id": "str", "doc_id": "str", "label": float})
+    return rankings, qrels
+
+
 @pytest.mark.parametrize("name", QUALITY)
-@pytest.mark.parametrize(
-    ("k", "judged_only", "ties"),
-    [(None, False, "trec"), (1, True, "as_ranked"), (3, False, "trec"), (5, True, "trec")],
-)
+@settings(max_examples=10)
+@given(
+    case=cases(), k=st.sampled_from([None, 1, 3, 25]), judged_only=st.booleans(),
+    ties=st.sampled_from(["as_ranked", "trec"]),
+)  # fmt: skip
 def test_every_labelled_query_has_one_reason_that_its_documents_bear_out(
-    name, k, judged_only, ties
+    name, case, k, judged_only, ties
 ):
-    *rankings, qrels = made_of_all_kinds(15, seed=k or 0)
+    rankings, qrels = case
     measure = parse_measure(name if k is None or not registry[name].has_cutoff else f"{name}@{k}")
     rules = Conventions(judged_only=judged_only, ties=ties)
     sides = [RankedLabels(each, judge(each, qrels, rules)) for each in rankings]

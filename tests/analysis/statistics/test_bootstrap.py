@@ -23,6 +23,18 @@ def bca_interval(values: np.ndarray, means: np.ndarray, **settings: float):
     return bootstrap.bca_interval(Columns.of(values), means, **settings)
 
 
+def test_intervals_cover_the_true_mean_as_often_as_they_say():
+    """600 sets: two and a half standard errors around 95 % are 92.8 % to 97.2 %. As per-query NDCG
+    differences look: a third zero, most gains small, a few large losses."""
+    rng = np.random.default_rng(5)
+    sign = np.where(rng.random((60, 600)) < 0.25, -0.6, 1.0)
+    changed = rng.beta(1, 4, size=(60, 600)) * sign
+    sets, truth = np.where(rng.random((60, 600)) < 0.3, 0.0, changed), 0.7 * 0.2 * 0.6
+    means = bootstrap_means(sets, resamples=1000)
+    for low, high in (percentile_interval(means), bca_interval(sets, means)):
+        assert 0.928 <= np.mean((low <= truth) & (high >= truth)) <= 0.972
+
+
 def test_without_spread_or_values_nothing_is_made_up():
     assert sign_flip_p(np.full((40, 1), 0.5), flips=999)[0] == pytest.approx(1 / 1000)
     assert sign_flip_p(np.zeros((20, 1)), flips=500)[0] == 1.0

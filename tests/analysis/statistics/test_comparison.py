@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from rankdash.analysis.statistics import inference
 from rankdash.analysis.statistics.comparison import (
@@ -87,6 +88,12 @@ def told(found: Comparison) -> str:
     return "\n".join(lines)
 
 
+def no_relevant() -> Comparison:
+    rules = Conventions()
+    judged = judge(ranked(places([1] * 9)), qrels(9).assign(label=0.0), rules)
+    return compare({name: evaluate(judged, ("mrr", "ndcg@10"), rules) for name in "ab"}, "a", T)
+
+
 def other_queries(**rules) -> Comparison:
     sides = places([1] * 20), places([2] * 20, start=20)
     return compared(*sides, labelled=40, **rules)
@@ -127,16 +134,20 @@ CASES = {
                             "unproven": [3, 6] * 30, "identical": [4] * 60}.items()
     },
     "within the tie band": lambda: compared([40] * 60, [38] * 60),
+    "without a tie band": lambda: compared([40] * 60, [38] * 60, replace(FIFTH, tie_band=0)),
     "five pairs": lambda: compared([2] * 5, [1] * 5),
     **several(
         "six pairs by {}",
         lambda test: compared([2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6], replace(T, test=test)),
         ("sign-flip", "t", "wilcoxon"),
     ),
+    "five pairs have no detectable change": lambda: compared([4] * 5, [3, 5, 3, 5, 3]),
     "six pairs have one": lambda: compared([4] * 6, [3, 5, 3, 5, 3, 5]),
     # From a mean of 0.25 MRR can rise by 0.75, from 1 by nothing.
     "a detectable change within 0.75": lambda: compared([4] * 6, SPREAD),
+    "none from 1": lambda: compared([1] * 6, SPREAD),
     "no label": lambda: compared([1] * 9, [1] * 9, labelled=0),
+    "no relevant document": no_relevant,
     **{
         f"other queries, {rules}": lambda rules=rules: other_queries(**rules)
         for rules in ({"missing": "zero"}, {"missing": "skip"}, {"queries": "both"},
@@ -171,6 +182,9 @@ CASES = {
         | {f"n{i}": evaluated(places([4] * 80)) for i in range(12)}, "a", T,
     ),
     "alone": lambda: compare({"a": evaluated(random_places(1))}, "a", T),
+    "alone without values": lambda: compare(
+        {"a": evaluated(places([1] * 9), failed=EVERY[:9])}, "a", T
+    ),
     **several("last digits: {}", last_digits, (1e-13, 1e-11)),
     # As many up as down, and one query from the 100th place to the 101st.
     "no number of queries would do": lambda: compared([4] * 40 + [100], [3, 6] * 20 + [101]),
@@ -193,6 +207,26 @@ CASES = {
 
 def test_a_comparison_says_what_its_numbers_allow(approved):
     approved("analysis/comparison", results(CASES, told))
+
+
+def test_trap_11_each_query_is_paired_with_its_own_value_and_not_with_one_topic():
+    before = random_places(3)
+    after = {query: max(1, place - 1) for query, place in before.items()}
+    row = compared(before, after).row("b", "mrr")
+    own = [evaluated(each).column("mrr") for each in (before, after)]
+    assert row["p"] == pytest.approx(stats.ttest_rel(own[1], own[0]).pvalue)
+    change = own[1] - own[0]
+    assert row["effect_size"] == pytest.approx(change.mean() / change.std(ddof=1))
+
+
+def test_what_failed_in_one_system_changes_nothing_between_two_others():
+    made = {"a": evaluated(random_places(7)), "b": evaluated(random_places(8))}
+    alone = compare(made, "a", StatisticsSettings(correction="none")).row("b", "mrr")
+    broken = evaluated(random_places(9), failed=("q0", "q5"))
+    beside = compare(made | {"c": broken}, "a", StatisticsSettings(correction="none"))
+    pd.testing.assert_series_equal(
+        alone.drop("system"), beside.row("b", "mrr").drop("system"), check_names=False, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("queries", "resamples"), [(2_000, 10_000), (2_001, 1_000)])
@@ -229,15 +263,23 @@ def test_a_setting_out_of_range_is_refused_by_name(name, value):
 
 
 def test_means_alone_are_over_the_queries_that_every_system_has():
-    def made(*failing: str) -> dict[str, Evaluation]:
-        lost = {name: ("q3",) if name in failing else () for name in "ab"}
-        return {name: evaluated(random_places(seed), "mrr", "mrr@3", failed=lost[name])
-                for seed, name in enumerate("ab", 1)}  # fmt: skip
-
-    alone = mean_intervals(made("a"), "a", QUICK).set_index(["system", "metric"])
-    whole = compare(made("a", "b"), "a", QUICK).frame.set_index(["system", "metric"])
+    specs = ("mrr", "mrr@3")
+    alone = mean_intervals(
+        {
+            "a": evaluated(random_places(1), *specs, failed=("q3",)),
+            "b": evaluated(random_places(2), *specs),
+        },
+        "a",
+        QUICK,
+    ).set_index(["system", "metric"])
+    both_failed = {
+        name: evaluated(random_places(seed), *specs, failed=("q3",))
+        for name, seed in (("a", 1), ("b", 2))
+    }
+    whole = compare(both_failed, "a", QUICK).frame.set_index(["system", "metric"])
     for column, other in (("mean", "mean"), ("low", "mean_low"), ("high", "mean_high"), ("n", "n")):
-        assert alone[column].to_dict() == pytest.approx(whole[other].to_dict())
+        for place, value in alone[column].items():
+            assert value == pytest.approx(whole.loc[place, other])
     assert set(alone["n"]) == {59}
 
 

@@ -161,7 +161,10 @@ DECIDED = {
     },
     "a mean that is the limit": lambda: held_to("min", 0.5, [2] * 10, [2] * 10),
     "a mean that is, to rounding": lambda: held_to("min", 1 / 3, THIRD, THIRD),
+    "no gain": lambda: held_to("min-gain", 0.0, [2] * 10, [2] * 10),
+    "nobody is hurt": lambda: hurting(0, 0.0, 10),
     "two of ten are": lambda: hurting(2, 0.2, 10),
+    "two of ten are too many": lambda: hurting(2, 0.19, 10),
     # From tables of the two-sided 90 % interval: 0.0422 to 0.3437 for 3 of 20. Of one query of n
     # the lower limit is 1 - 0.95^(1/n), of all but one the upper mirrors it.
     **{f"{hurt} of 20 are hurt": lambda hurt=hurt: hurting(hurt) for hurt in (0, 1, 3, 19, 20)},
@@ -183,8 +186,11 @@ DECIDED = {
     "a latency that is the limit": lambda: late(7.0, timed([7.0] * 6)),
     "not measured is in no quantile": lambda: late(50.0, timed(TEN + NANS * 5, 3)),
     "three failed of two": lambda: late(2, timed(TEN, 3), "failed"),
+    "three failed of three": lambda: late(3, timed(TEN, 3), "failed"),
+    "none measured": lambda: late(500.0, timed(NANS * 9)),
     "four measured": lambda: late(500.0, timed([1.0] * 4)),
     "no queries": lambda: late(500.0, timed([])),
+    "no queries that could fail": lambda: late(0, timed([]), "failed"),
     "the time of a failed query is no latency": lambda: late(50.0, one_failed()),
     "without timings": lambda: late(500.0, None),
     # 0.95 to the power of 20 is more than 5 %: all may be below the quantile.
@@ -195,6 +201,7 @@ DECIDED = {
         f"a target, of which {most} can be reached": lambda most=most: of_profile(most)
         for most in (0.5, 0.5 - 1e-13, 0.499)
     },
+    "a typed one": lambda: of_profile(0.499, is_target=False),
     **{
         f"estimated: {state} {difference} from {low}": lambda each=(state, difference, low): (
             estimated(*each)

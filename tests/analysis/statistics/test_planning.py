@@ -103,6 +103,18 @@ def test_each_number_proves_its_change_as_often_as_promised(shape, number):
     assert proven(present, change, int(0.8 * more)) <= POWER + 0.045
 
 
+@pytest.mark.parametrize(("n", "gained"), [(60, 4), (60, 5), (200, 5)])
+@pytest.mark.parametrize("number", ["least", "likely", "most"])
+def test_hits_alone_need_the_numbers_of_the_binomial_distribution(n, gained, number):
+    """Gains without a loss are proven from six of them on."""
+    present = _with_zeros(n, (1.0, gained))
+    more, change = getattr(planned(present), number), true_changes(present)[number]
+    least, most = (stats.binom.sf(5 - gained, each, change) for each in (more - 1, more))
+    # 1,000 draws: two standard errors are 2.5 points.
+    assert least <= POWER + 0.03
+    assert most >= POWER - 0.03
+
+
 FEW_TIES = SHAPES["half of 100 changed, ndcg"]
 TIES = _with_zeros(60, (-0.1, 20), (0.3, 14))
 RARE_GAINS = _with_zeros(306, (-0.002, 300), (0.1, 3), (1.0, 3))
@@ -156,7 +168,10 @@ PLANS = {
         ((0.60, 0.95), (0.75, 0.95), (0.60, 0.995), (0.0004, 0.95)),
     ),
     "20 queries are planned for": lambda: planned(LEAST) is not None,
+    "fewer are not": lambda: planned(LEAST[1:]),
     "nothing varies": lambda: planned(np.full(30, 0.1)),
+    "nothing changes": lambda: planned(np.zeros(30)),
+    "nothing is gained": lambda: planned(np.tile([0.1, -0.1], 15)),
     "hardly anything is gained": lambda: planned(_normal(60, 0.0001, 0.2)).likely,
     # A hundred thousand more, or ten times as many, are a plan.
     **several(
@@ -169,6 +184,7 @@ PLANS = {
         ((1, "holm"), (2, "holm"), (2, "none")),
     ),
     "without spread nothing is detectable": lambda: smallest_detectable(np.full(30, 0.1)),
+    "nor of one query": lambda: smallest_detectable(np.array([0.1])),
 }  # fmt: skip
 
 

@@ -66,6 +66,28 @@ def test_one_or_two_changes_of_few_queries_have_no_interval(n):
     assert ends([0.4] * n) == (0.4, 0.4)
 
 
+# The true mean, the highest share of intervals that may cover it, and how changes are drawn.
+SHAPES = {
+    "most change": (0.05, 0.985, lambda rng, size: rng.normal(0.05, 0.2, size).round(2)),
+    "a few change much": (0.05, 1.0, lambda rng, size: np.where(
+        rng.random(size) < 0.5, 0.0, rng.exponential(0.1, size))),
+    "in steps": (0.1, 0.985, lambda rng, size: (
+        rng.binomial(10, 0.3, size) - rng.binomial(10, 0.2, size)) / 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [6, 12, 40])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_covers_the_truth_of_few_queries(n, shape):
+    """The bootstrap covers as few as 71 % of these."""
+    truth, most, drawn = SHAPES[shape]
+    low, high = intervals(drawn(np.random.default_rng([36, n]), (n, 3_000)), USUAL)
+    made = ~np.isnan(low)
+    assert made.mean() > 0.6
+    # 3,000 sets: two standard errors are 1 point.
+    assert 0.92 <= ((low <= truth) & (high >= truth))[made].mean() <= most
+
+
 def test_the_p_of_a_gate_is_at_most_5_percent_exactly_if_its_lower_limit_is_met():
     rng = np.random.default_rng(37)
     one_sided = StatisticsSettings(level=0.9)

@@ -42,6 +42,7 @@ CASES: dict[str, dict[str, object]] = {
     "just the smallest relevant gain, 15 % of 0.5": {"delta": 0.075, "low": 0.01},
     "that, to rounding": {"delta": 0.15 * 0.5 - 1e-13, "low": 0.01},
     "less than that": {"delta": 0.074, "low": 0.01},
+    "less than a minimum of 25.5 %": {"worthwhile": 0.255},
     "14 %, with the minimum in whole percent": {"after": 0.57, "delta": 0.07},
     "a loss": WORSE,
     "a loss smaller than the minimum": {
@@ -49,6 +50,10 @@ CASES: dict[str, dict[str, object]] = {
     },
     "a loss to the last digit": WORSE | {"high": -1e-9},
     "no loss, for it ends at 0": WORSE | {"high": 0.0},
+    "no loss by its p": WORSE | {"p": 0.2},
+    "0 is within": {"low": -0.001},
+    "it ends at 0": {"low": 0.0, "high": 0.2},
+    "it ends at -0": {"low": -0.0, "high": 0.2},
     "it ends above 0": {"low": 1e-9},
     "a fall that is not proven": {"delta": -0.01, "low": -0.05, "high": 0.02},
     "p is the level": {"p": 0.05},
@@ -57,11 +62,14 @@ CASES: dict[str, dict[str, object]] = {
     "no query changes": SAME | {"identical": True, "exact": True},
     "all within the band": {"delta": 0.004, "low": 0.003, "high": 0.005, "identical": True},
     "four queries": {"n": 4} | NONE_FIT,
+    "six are enough": {"n": 6},
     "six where seven are needed": {"n": 6, "fewest": 7},
     "no interval": {"delta": 0.01, "low": NAN, "high": NAN, "p": 0.01},
     "a measure of labels": {"quality": False, "p": NAN},
+    "that, of four": {"quality": False, "n": 4, "p": NAN},
     "that, of none in common": {"quality": False, "n": 4, "in_common": 0},
     "nothing in common": NOTHING,
+    "nothing in common, but numbers": {"in_common": 0},
     "nothing before": {"n_before": 0, "in_common": 0},
     "no values at all": NOTHING | {"n_before": 0, "n_after": 0},
     "from 0 there is no percentage": {"before": 0.0, "after": 0.1},
@@ -75,14 +83,17 @@ CASES: dict[str, dict[str, object]] = {
         for before, delta in ((0.5, 0.1), (0.5, 0.07), (0.0, 0.1), (0.5, -0.1))
     },
     "each but for the last digits": {"low": 0.1 - 1e-9, "high": 0.1},
+    "each but for the last digits above": {"low": 0.1, "high": 0.1 + 1e-9},
     "by chance among four": {"p": 0.12, "comparisons": 4},
     "between two numbers of queries": UNSURE | {"plan": PLAN},
     "at least so many": UNSURE | {"plan": replace(PLAN, most=None)},
     "too many": UNSURE | {"plan": replace(PLAN, likely=None)},
     "the change may well be none": UNSURE | {"plan": replace(PLAN, none_within=True)},
+    "without a plan": UNSURE,
     "more, for three comparisons": UNSURE | MANY | {"plan": PLAN},
     "all is below the minimum": {"low": -0.01, "high": 0.0749, "plan": PLAN},
     "all but the minimum is": {"low": -0.01, "high": 0.075, "plan": PLAN},
+    "what is proven needs no more": {"plan": PLAN},
     # So many digits are shown as tell an end from 0, up to the sixth.
     **{
         f"digits of {low:g} … {high:g}, {delta:g}": {"low": low, "high": high, "delta": delta}
@@ -93,6 +104,7 @@ CASES: dict[str, dict[str, object]] = {
         )
     },
     "not proven, ends at 0": {"low": 0.0, "high": 0.21, "p": 0.2},
+    "not proven, ends at -0": {"low": -0.0, "high": 0.21, "p": 0.2},
 }  # fmt: skip
 
 
@@ -132,3 +144,10 @@ def test_without_a_minimum_nothing_is_small_and_no_gain_is_out_of_reach(
     )  # fmt: skip
     assert found.kind == least.kind != "small"
     assert "minimum" not in found.sentence and "worthwhile" not in found.params
+
+
+def test_systems_may_be_called_by_other_names_and_keep_theirs_without_one():
+    found = verdict(**UNSURE).named({"BM25": "First stage", "another": "x"})
+    assert (found.params["baseline"], found.params["challenger"]) == ("First stage", "MiniLM")
+    assert found.sentence.startswith("Not proven that MiniLM differs from First stage")
+    assert (found.kind, found.advice) == ("unproven", verdict(**UNSURE).advice)

@@ -1,7 +1,9 @@
 """Bounds hold for every assignment of labels, and where they are called tight one reaches them."""
 
 import itertools
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -131,6 +133,22 @@ def test_no_labels_take_a_difference_beyond_its_bounds(
     assert comparison.effects * 2 == pytest.approx(alone[1:] - alone[0], abs=1e-9)
 
 
+@pytest.mark.parametrize("rules", [Conventions(), Conventions.trec_eval()], ids=["own", "trec"])
+@pytest.mark.parametrize("missing", ["zero", "skip"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_run_that_lacks_a_labelled_query_has_bounds(name, missing, rules):
+    """The query counts 0 or not at all, as the conventions say; no label can change that."""
+    rules = replace(rules, missing=missing)
+    ranking = made("abc", ["q"])
+    judged = judge(ranking, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
+    row = bounds_table({"s": RankedLabels(ranking, judged)}, [name], rules).iloc[0]
+    shown = evaluate(judged, [name], rules)
+    assert row["n"] == (~np.isnan(shown.values[:, 0])).sum()
+    assert row["value"] == pytest.approx(shown.mean(name))
+    assert row["lowest"] - 1e-9 <= row["value"] <= row["highest"] + 1e-9
+    assert row["unjudged"] == 2 if name != "r_precision" else row["unjudged"] <= 2
+
+
 def compared(
     before, after, labels, spec="mrr@2", left_out=None, **conventions
 ) -> UnjudgedComparison:
@@ -166,13 +184,6 @@ def swapped(rule: str) -> UnjudgedComparison:
     rules = Conventions(mrr_none=rule, no_relevant="count")
     sides = (system(docs, {}, rules) for docs in (["a", "b"], ["b", "a"]))
     return UnjudgedComparison(*sides, "mrr@2", rules)
-
-
-def lacking(missing: str) -> pd.DataFrame:
-    """Of two labelled queries the run ranks one."""
-    rules, listed = Conventions(missing=missing), made("abc")
-    judged = judge(listed, qrels(q={"a": 1.0}, lacking={"a": 1.0}), rules)
-    return bounds_table({"s": RankedLabels(listed, judged)}, ["ndcg", "map"], rules)
 
 
 def top(labels: list[float], spec: str, threshold: float) -> float:
@@ -227,7 +238,6 @@ COMPARED = {
     "joined with other labels": of_other_labels,
 }  # fmt: skip
 BOUNDED = {
-    **several("a run that lacks a query, {}", lacking, ("zero", "skip")),
     # A grade of 1 for x makes the order perfect.
     "a middle grade can be best": lambda: bounded("axb", {"a": 1.0, "b": 1.0}, "ndcg"),
     # With e relevant too: (1 + 2/5) / 2; with d and e no less.
