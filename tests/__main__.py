@@ -121,7 +121,8 @@ def check(environment: dict[str, str]) -> int:
         print(f"== {name}: {time.monotonic() - started:.0f} s", flush=True)
     if "tests" in failed:
         print("\n== what failed once more, with its values", flush=True)
-        subprocess.run([*AGAIN, *given], cwd=ROOT, env=environment, check=False)
+        rest = [each for each in given if each != "--times"]
+        subprocess.run([*AGAIN, *rest], cwd=ROOT, env=environment, check=False)
     if thorough and not failed:
         print("\n== planted faults", flush=True)
         subprocess.run(

@@ -18,6 +18,8 @@ BUILT_IN = {kind.name for kind in kinds()}
 @pytest.fixture
 def plug(tmp_path, monkeypatch):
     """Names files of these contents in the environment."""
+    # A file of the same length within the same second would be taken for the compiled one.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def named(**contents):
         paths = [tmp_path / f"{name}.py" for name in contents]
