@@ -31,6 +31,7 @@ from rankdash.rerankers import create, kinds
 from rankdash.rerankers.judging.judge import Judge
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
+from rankdash.store.checksums import keep_schema
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner, State
@@ -433,6 +434,8 @@ def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
                             else json.dumps(_marked(inner, markup, kept))
                         )
                         db.execute(f"UPDATE {table} SET {name} = ? WHERE {name} = ?", (new, text))
+        # It is one of the texts: without it the workspace counts as damaged, and is only shown.
+        keep_schema(db)
     return workspace
 
 
