@@ -69,7 +69,6 @@ MAY_LACK = (
     "the labelled sets are not beside the project",  # They are not ours to ship.
     "pdflatex is not installed",
     "root may write anywhere",
-    "ppi_python is not here",  # It brings a package of its own that is called tests.
     "could not import 'ray'",  # A cluster needs more than a busy machine of two processors has.
 )
 
