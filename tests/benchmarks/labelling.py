@@ -23,15 +23,14 @@ from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import cohen_kappa
 from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.ranking.ragged import Floats
+from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.benchmarks.robot import (
     Replay,
     failing,
     favouring,
     judge,
     one_grade_off,
-    real_pool,
     replay,
-    without_difference,
 )
 from tests.sets import SAMPLE, SETS
 

@@ -1,7 +1,7 @@
 """A robot that labels in the order of many plans from the full labels, looking after every label;
 and judges that err in a known way."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from rankdash.analysis.labelling.draws import VALUE_SHARE, LabelPlan, Mode
 from rankdash.analysis.labelling.estimate import follow_draws
 from rankdash.analysis.labelling.guess import Guess
 from rankdash.analysis.labelling.kappa import cohen_kappa
-from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
-from tests.sets import loaded
+from rankdash.analysis.labelling.label_pool import LabelPool
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,25 +103,6 @@ def replay(
         float((each[0] * gains).sum()) for each in (plans[0].weights, plans[0].baselines)
     )
     return Replay(truth, truth / baseline, scale, Sequence(**together), tuple(plans))
-
-
-def real_pool(name: str, reranking: str, depth: int = 10) -> tuple[LabelPool, np.ndarray]:
-    """The pool of the first stage and a reranking of a set, and the labels of all its pairs; those
-    that nobody judged are 0."""
-    found = loaded(name)
-    run = next(run for run in found.runs if reranking in run.name)
-    pool = pool_of({"first stage": found.dataset.candidates, reranking: run.ranking}, depth)
-    return pool, np.nan_to_num(pool.aligned(found.dataset.qrels))
-
-
-def without_difference(pool: LabelPool, metric: Additive, labels) -> LabelPool:
-    """The pool with the two systems swapped in some queries, the choice of 2,000 random ones that
-    leaves the smallest difference."""
-    plan = LabelPlan.make(pool, metric, seed=0)
-    own = np.bincount(pool.query, plan.weights[0] * metric.gains(labels))
-    swaps = np.random.default_rng(7).choice([-1.0, 1.0], (2_000, len(own)))
-    best = swaps[np.argmin(np.abs(swaps @ own))]
-    return replace(pool, ranks=np.where(best[pool.query] < 0, pool.ranks[::-1], pool.ranks))
 
 
 def judge(labels, kappa: float, top: float, wrong):

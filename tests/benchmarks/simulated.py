@@ -15,7 +15,8 @@ from rankdash.analysis.labelling.label_pool import LabelPool
 from rankdash.metrics import Conventions, evaluate
 from rankdash.metrics import judge as join
 from rankdash.ranking.build import coded
-from tests.benchmarks.robot import failing, favouring, judge, one_grade_off, real_pool
+from tests.analysis.labelling.pools import real_pool
+from tests.benchmarks.robot import failing, favouring, judge, one_grade_off
 from tests.sets import loaded
 
 STRENGTHS = (0.8, 0.6, 0.4)

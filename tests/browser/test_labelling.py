@@ -21,7 +21,7 @@ PARTS = f"{CARD}, [class*='st-key-labelling-']"
 
 
 def _begun(workspace: Workspace) -> str:
-    """A data set without labels, and a plan for its two rankings. Scores and ids tell the place in
+    """A data set without labels, and a plan for its two rankings. Scores and ids show the place in
     a ranking to whoever sees them."""
     scores = [float(f"{SCORE}{99 - place}") for place in range(DOCS)]
     rows = [

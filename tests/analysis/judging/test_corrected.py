@@ -170,7 +170,7 @@ def test_the_curve_starts_at_what_there_is_and_ends_at_all() -> None:
 
 
 def test_people_and_the_judge_alone_have_the_t_interval() -> None:
-    """From six queries on; below ten of people's there is no corrected number."""
+    """The interval needs six queries, the corrected number ten that people labelled."""
     people, judge = sample(12, 30)
     judge[[3, 20]] = NAN
     found = correct(people, judge, level=0.9)

@@ -222,5 +222,5 @@ def test_the_report_survives_json():
     ]
     report = report_of(GOOD, *noticed)
     assert CheckReport.from_json(report.to_json()) == report
-    told = json.loads(report.to_json())["findings"]
-    assert {"count": 3, "name": "\u202e\ud7ff"} in [each["params"] for each in told]
+    findings = json.loads(report.to_json())["findings"]
+    assert {"count": 3, "name": "\u202e\ud7ff"} in [each["params"] for each in findings]

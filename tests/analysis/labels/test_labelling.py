@@ -123,7 +123,7 @@ def filled(data: bytes, labels: list[str]) -> bytes:
 
 @pytest.mark.parametrize("write", [csv_bytes, to_label_jsonl])
 def test_labels_come_back_to_the_pairs_they_were_given_to(write):
-    """An unfilled list is read as candidates that nobody judged."""
+    """An unfilled list is read as candidates without a label."""
     made, comparison = hostile()
     frame = to_label(made, comparison, ("=A", "B"))
     parsed = read([Source("to_label", write(frame))])

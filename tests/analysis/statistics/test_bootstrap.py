@@ -137,7 +137,7 @@ def test_columns_on_either_side_of_a_thousand_queries_get_what_they_get_alone():
 
 
 def test_a_column_is_turned_to_a_gain_unless_it_has_neither_gain_nor_loss():
-    """Else the interval of no change would be that of a loss."""
+    """Otherwise the interval of a zero change would be that of a loss."""
     turned, signs = Columns.oriented(np.array([[-2.0, 1.0, 0.5], [1.0, -1.0, 2.0]]))
     assert signs.tolist() == [-1.0, 1.0, 1.0]
     assert turned.values.tolist() == [[-1.0, -1.0, 0.5], [2.0, 1.0, 2.0]]
