@@ -1,11 +1,19 @@
 import dataclasses
+import itertools
 import json
 
 import pandas as pd
 import pytest
 
 from rankdash.errors import SpecError
-from rankdash.metrics import CONVENTION_SETTINGS, Conventions, evaluate, judge, judge_frame
+from rankdash.metrics import (
+    CONVENTION_SETTINGS,
+    Conventions,
+    evaluate,
+    judge,
+    judge_frame,
+    registry,
+)
 from rankdash.ranking.ranking import Ranking
 from tests.results import results
 
@@ -115,6 +123,29 @@ def test_each_rule_changes_what_it_says(approved, evaluation_of):
         "a summary": Conventions(threshold=2.0, judged_only=True).summary,
     }
     approved("metrics/conventions", results(cases | refused | own))
+
+
+def test_an_evaluation_does_not_depend_on_those_before_it(tables):
+    run, qrels = tables({"a": [None, 1, None, 0, 3, 2], "b": [0, None, 2], "c": [1, 0]})
+    specs = [f"{name}@3" if each.has_cutoff else name for name, each in registry.items()]
+    changes = [
+        {},
+        {"judged_only": True},
+        {"threshold": 2.0},
+        {"threshold": 2.0, "judged_only": True},
+    ]
+    changes += [{"ap_norm": "min(R,k)"}, {"err_top_label": 4.0}, {"no_relevant": "count"}]
+
+    def joined():
+        return judge(Ranking.from_columns(*run.to_numpy().T), qrels)
+
+    used = joined()
+    for before, changed in itertools.permutations(changes, 2):
+        evaluate(used, specs, Conventions(**before))
+        found, expected = (
+            evaluate(join, specs, Conventions(**changed)).frame() for join in (used, joined())
+        )
+        pd.testing.assert_frame_equal(found, expected)
 
 
 def tied_ranking(ties):
