@@ -10,7 +10,7 @@ from rankdash.ranking.ranking import Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
-from tests.study.builders import changed, data_of, ranking, study_on
+from tests.study.builders import changed, data_of, keeping, ranking, study_on
 
 QUERIES = [f"q{n}" for n in range(8)]
 CANDIDATES = [f"d{n}" for n in range(6)]
@@ -90,3 +90,10 @@ def test_a_list_is_the_runs_own_if_it_differs_from_the_candidates(docs, queries,
 def test_the_ceiling_is_as_deep_as_the_reranker_went(depth, reach):
     study = study_of("reranked", baseline="other", reranked=depth, other=4)
     assert study.headroom("reranked").depth == reach
+
+
+def test_each_of_two_depths_in_one_comparison_has_a_ceiling_of_its_own():
+    depths = {"reranked": 5, "other": 6}
+    both = replace(study_of(*depths, **depths), cache=keeping())
+    for name in depths:
+        assert both.headroom(name).ceiling == study_of(name, **depths).headroom(name).ceiling
