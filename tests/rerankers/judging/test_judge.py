@@ -92,6 +92,12 @@ def test_repeats_are_all_kept_and_those_that_are_cached_are_not_asked(make, serv
     assert len(graded.calls) == len(server.seen) == 4
     again = judge.grade(QUERY, DOCUMENT, graded.answers)
     assert (again.answers, again.calls) == (graded.answers, ())
+    fewer = make(repeats=1).grade(QUERY, DOCUMENT, graded.answers[1:])
+    assert (fewer.answer, fewer.answers, fewer.calls) == (
+        graded.answers[1],
+        graded.answers[1:2],
+        (),
+    )
 
 
 def test_several_answers_make_one_grade_on_the_scale(approved):
