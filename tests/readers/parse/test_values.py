@@ -23,14 +23,8 @@ WORDS = (
     *("4-Excellent,3-Incomplete,2-Related,1-Incorrect", "2: good,0 = bad,1.5 – so so,1、一般"),
     *("relevant,irrelevant", "Relevant,not relevant"),
     *("highly relevant,partially relevant,not relevant", "true,FALSE", "yes,no", "yes,no,1,0"),
-    *(
-        "-1: harmful,+2: relevant,0: neither",
-        "True,False,1,0",
-        "是,否,1,0",
-        "1,yes",
-        "Perfect,Excellent,Good,Fair,Bad",
-        "相关,不相关",
-    ),
+    *("-1: harmful,+2: relevant,0: neither", "Perfect,Excellent,Good,Fair,Bad", "1,yes"),
+    *("True,False,1,0", "是,否,1,0", "相关,不相关"),
     *("高度相关,部分相关,无关", "是,否", "100,10,1,0", "0.5,0.25,1,0", "-1,0,2,1", "1e-3,2.,+1"),
 )
 
