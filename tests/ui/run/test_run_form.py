@@ -23,7 +23,7 @@ from tests.stored import keep_rows
 from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
 from tests.ui.parts import unlike
-from tests.ui.sessions import part, press, said
+from tests.ui.sessions import part
 
 KEY = "sk-typed-4711"
 HERE = {"base_url": "http://127.0.0.1:9"}
@@ -37,11 +37,6 @@ def worker(hand, monkeypatch):
     return hand
 
 
-def widget(app, key):
-    every = (*app.text_input, *app.selectbox, *app.number_input, *app.text_area)
-    return next(each for each in every if each.key == key)
-
-
 @pytest.fixture
 def form(stored):
     def opened(*kinds, data=stored, lang="en", **settings):
@@ -49,15 +44,6 @@ def form(stored):
         return part(run_form.draw, data, lang=lang, state={"run.rerankers": [*kinds]} | chosen)
 
     return opened
-
-
-def start(app):
-    return press(app, "Start 1 run")
-
-
-def tick(app):
-    """That no key is needed."""
-    return next(box for box in app.checkbox if box.label == "No key needed")
 
 
 CHANGED = {
@@ -204,57 +190,14 @@ def test_a_run_is_called_by_its_model_and_by_what_makes_it_special(workspace, st
     approved("pages/run_names.en", table(names))
 
 
-# The key of a service.
-
-
-def test_a_hosted_service_starts_with_its_key_which_goes_to_the_worker_alone(
-    form, worker, workspace
-):
-    app = start(form("endpoint"))
-    assert app.text_input(key="key.endpoint.0").label == "Key of the service (COHERE_API_KEY)"
-    told = "Rerank service: No key yet. Type it, or tick that no key is needed."
-    assert [each.value for each in app.error] == [told] and jobs.list(workspace) == ()
-    app.text_input(key="key.endpoint.0").set_value(f" {KEY} ").run()
-    assert "Key received. It is sent to api.cohere.com" in said(app)
-    assert not app.error and KEY not in said(app)
-    start(app)
-    (job,) = jobs.list(workspace)
-    assert worker.keys == {job.id: {"COHERE_API_KEY": KEY}} and KEY not in repr(job)
-    files = [path for path in workspace.root.rglob("*") if path.is_file()]
-    assert not any(KEY.encode() in path.read_bytes() for path in files)
-
-
-@pytest.mark.parametrize("place", ["environment", "secrets"])
-def test_a_key_of_the_server_is_named_and_not_asked_for(
-    form, worker, monkeypatch, workspace, place
-):
-    if place == "environment":
-        monkeypatch.setenv("COHERE_API_KEY", KEY)
-    else:
-        known = {"COHERE_API_KEY": KEY}
-        monkeypatch.setattr(type(st.secrets), "load_if_toml_exists", lambda self: True)
-        monkeypatch.setattr(
-            type(st.secrets), "get", lambda self, name, other=None: known.get(name, other)
-        )
-    app = form("endpoint")
-    assert not [field for field in app.text_input if field.key.startswith("key.endpoint.")]
-    told = f"from the {place} of this server: COHERE_API_KEY. It is sent to api.cohere.com"
-    assert told in said(app) and KEY not in said(app)
-    start(app)
-    # The worker, which began before the secrets were read, has to be given it.
-    assert [*worker.keys.values()] == [{"COHERE_API_KEY": KEY}] * (place == "secrets")
-    assert len(jobs.list(workspace)) == 1
-    # It is not offered to another address.
-    app = form("endpoint", **HERE)
-    assert app.text_input(key="key.endpoint.0").value == ""
-    assert f"from the {place}" not in said(app)
-
-
 # What is clicked, and what that starts.
+
+# Model → the share of the tokens that it does not know.
+UNKNOWN = {"packaged/multilingual-e5-small": 0.0, "BAAI/bge-m3": math.nan}
 
 
 @pytest.mark.parametrize("life", lives("run_form"))
-def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, monkeypatch):
+def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, monkeypatch, request):
     sets = {}
 
     def opened(*words):
@@ -266,6 +209,11 @@ def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, mon
     def large():
         for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):
             monkeypatch.setattr(f"rankdash.rerankers.defaults.{name}", value)
+
+    def secrets(name, value):
+        of = type(st.secrets)
+        monkeypatch.setattr(of, "load_if_toml_exists", lambda _self: True)
+        monkeypatch.setattr(of, "get", lambda _self, key, other=None: {name: value}.get(key, other))
 
     def queued():
         return "\n".join(
@@ -282,21 +230,17 @@ def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, mon
         "measured": lambda: keep(workspace, stored, p50=500.0),
         "cancel": lambda at: Queue(workspace).cancel(jobs.list(workspace)[int(at)].id),
         "set": lambda given: monkeypatch.setenv(*given.split("=", 1)),
+        "secrets": secrets,
+        "fields": lambda kind, *given: part(settings_form.draw, get(kind), *given),
+        "unknown": lambda kind, language: part(
+            settings_form.draw, get(kind), language, lambda each: UNKNOWN.get(each, 0.62)
+        ),
+        "without-models": lambda: request.getfixturevalue("no_models"),
     }
     facts = {"jobs": queued, "keys": lambda: [*map(dict, worker.keys.values())]}
     approved(life, play(life, acts, facts))
-
-
-def test_without_the_packages_of_models_bm25_is_offered_and_a_model_says_what_it_needs(
-    stored, workspace, no_models
-):
-    app = part(run_form.draw, stored)
-    chosen = app.multiselect(key="run.rerankers")
-    assert chosen.value == ["bm25"] and not app.warning
-    chosen.set_value(["bi-encoder"]).run()
-    assert 'pip install "rankdash[models]"' in app.warning[0].value.replace("\\", "")
-    assert "Models need packages that are not installed" in said(start(app))
-    assert jobs.list(workspace) == ()
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in path.read_bytes() for path in files)
 
 
 # The fields of settings.
@@ -346,32 +290,3 @@ def test_a_setting_has_the_field_of_its_kind():
         " b ",
     )
     assert part(settings_form.draw, OWN, "zh").number_input(key="setting.own.zh.whole").value == 3
-
-
-def test_a_model_that_does_not_know_the_tokens_is_no_default_and_has_a_caution_of_one_line():
-    shares = {"packaged/multilingual-e5-small": 0.0, "BAAI/bge-m3": math.nan}
-    app = part(settings_form.draw, get("bi-encoder"), "latin", lambda each: shares.get(each, 0.62))
-    assert app.session_state["found"]["model"] == "packaged/multilingual-e5-small"
-    assert not app.warning and "many languages" in said(app)
-    app.selectbox[0].set_value("packaged/bge-small-en-v1.5").run()
-    assert [each.value.replace("\\", "") for each in app.warning] == [
-        "62% of the tokens of these texts are unknown to this model, so its ranking says nothing "
-        "about reranking. Choose another, such as packaged/multilingual-e5-small."
-    ]
-    app.selectbox[0].set_value("BAAI/bge-m3").run()
-    assert not app.warning
-
-
-def test_the_default_model_reads_the_language_of_the_queries_and_another_is_warned_of():
-    def both():
-        return [
-            settings_form.draw(get(each), "zh")["model"] for each in ("cross-encoder", "bi-encoder")
-        ]
-
-    app = part(both)
-    usual = ["BAAI/bge-reranker-v2-m3", "packaged/multilingual-e5-small"]
-    assert app.session_state["found"] == usual and not app.warning
-    app.selectbox[0].set_value("cross-encoder/ms-marco-MiniLM-L6-v2").run()
-    [warning] = app.warning
-    assert "not trained for the language of these queries" in warning.value.replace("\\", "")
-    assert usual[0] in warning.value.replace("\\", "")
