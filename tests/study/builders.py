@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
 from rankdash.dataset import Dataset
+from rankdash.findings import Finding
 from rankdash.loading import Loaded, load
 from rankdash.metrics import Conventions
 from rankdash.ranking.ranking import Ranking, Run
@@ -20,6 +22,8 @@ from rankdash.runs.combining import CombinedRun, fuse
 from rankdash.study.cache import Cache, Key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.value.billing import Price
+from rankdash.value.price_list import ListedPrice
 
 LETTERS = "abcdefgh"
 Lists = Mapping[str, Sequence[str]]
@@ -36,6 +40,11 @@ def ranking(lists: Lists) -> Ranking:
     return Ranking.from_lists(
         (query, list(docs), np.arange(len(docs), 0, -1.0)) for query, docs in lists.items()
     )
+
+
+def lists_of(ranked: Ranking) -> dict[str, list[str]]:
+    """Query → its documents in order."""
+    return {query: [*ranked.documents_of(query)[0]] for query in ranked.query_ids}
 
 
 def data_of(
@@ -114,6 +123,13 @@ def together(data: Dataset, *parts: Run, name: str = "", first_stage: bool = Fal
     return fuse(data, found, Fusion(), name or " + ".join(each.name for each in parts))
 
 
+def own_price(
+    amount: float, unit: str = "search", currency: str = "USD", **more: object
+) -> ListedPrice:
+    price = Price(amount, unit, currency, **more)
+    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
+
+
 # Comparisons in which each query has one relevant document, at a rank.
 
 DOCS = 10
@@ -166,9 +182,14 @@ def moved(loaded: Loaded, ranks: Sequence[int], name: str = "new", **given: obje
 
 def reversed_(loaded: Loaded) -> Run:
     """A run with every list of the first stage turned round."""
-    first = loaded.dataset.candidates
-    lists = {query: first.documents_of(query)[0][::-1] for query in first.query_ids}
+    lists = {query: docs[::-1] for query, docs in lists_of(loaded.dataset.candidates).items()}
     return run_from_ranking("new", loaded.dataset.id, ranking(lists), "new.trec")
+
+
+def with_finding(loaded: Loaded, *findings: Finding) -> Study:
+    """A gain on data of which the check found something more."""
+    report = replace(loaded.report, findings=(*loaded.report.findings, *findings))
+    return compared(loaded, moved(loaded, TOP), check=report)
 
 
 # What is checked here does not depend on the last digit of an interval.

@@ -25,6 +25,7 @@ from tests.study.builders import (
     TOP,
     changed,
     compared,
+    lists_of,
     moved,
     on,
     ranking,
@@ -34,6 +35,7 @@ from tests.study.builders import (
     small,
     timed,
     together,
+    with_finding,
 )  # fmt: skip
 
 RULE = replace(FEW, worthwhile=RULE_OF_THUMB)
@@ -123,8 +125,8 @@ def falling(queries: int) -> Study:
     loaded = rows([3] * 30 + [10] * 12, kinds=["a"] * 30 + ["b"] * 12)
     run = moved(loaded, [1] * 30 + [10] * 12)
     gone = {f"q{30 + n}" for n in range(queries)}
-    lists = {query: run.ranking.documents_of(query)[0] for query in run.ranking.query_ids}
-    lists = {query: docs[:-1] if query in gone else docs for query, docs in lists.items()}
+    lists = {query: docs[:-1] if query in gone else docs
+             for query, docs in lists_of(run.ranking).items()}  # fmt: skip
     return compared(loaded, replace(run, ranking=ranking(lists)),
                     statistics=replace(FEW, tie_band=0.01))  # fmt: skip
 
@@ -151,8 +153,7 @@ def difficult(named: bool) -> Study:
 def shortened(metric: str, cutoff: int | None, documents: int, side: str) -> Study:
     loaded = rows(FLAT)
     full, run = moved(loaded, TOP, "full"), moved(loaded, TOP, "short")
-    lists = {query: run.ranking.documents_of(query)[0][:documents]
-             for query in run.ranking.query_ids}  # fmt: skip
+    lists = {query: docs[:documents] for query, docs in lists_of(run.ranking).items()}
     run = replace(run, ranking=ranking(lists))
     base, challenger = (full, run) if side == "challenger" else (run, full)
     return compared(loaded, full, run, baseline=base.id, challengers=(challenger.id,),
@@ -165,16 +166,14 @@ def others(**given: object) -> Study:
 
 
 def suspect() -> Study:
-    loaded = rows(FLAT)
     refused = {"count": 12872, "lines": "1, 2", "rows": 30000}
-    more = (
+    return with_finding(
+        rows(FLAT),
         Finding("warning", "none_in_top", "Nothing in {name}.", {"name": "<b>x</b>"}),
         Finding("warning", "ties", "Not among them."),
         Finding("warning", "bad_label", "Refused: {count} (lines {lines}).", refused,
                 file="a.csv", count=12872),
     )  # fmt: skip
-    report = replace(loaded.report, findings=(*loaded.report.findings, *more))
-    return compared(loaded, moved(loaded, TOP), check=report)
 
 
 FIVE = (10, 9, 10), (10, 1, 2), (10, 4, 5), (10, 2, 4), (10, 6, 8)

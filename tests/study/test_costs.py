@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -21,13 +20,14 @@ from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
 from rankdash.study.systems import Money
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Load, Price, Searches
+from rankdash.value.billing import Load, Searches
 from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words import prices
 from tests.approved import table
 from tests.study.builders import (
     changed,
     data_of,
+    own_price,
     ranking,
     shown,
     six,
@@ -38,11 +38,6 @@ from tests.study.builders import (
 
 VALUED = frozenset({"value_per_search"})
 LISTED = {each.key: each for each in shipped()}
-
-
-def own(amount: float, unit: str = "search", currency: str = "USD", **more: object) -> ListedPrice:
-    price = Price(amount, unit, currency, **more)
-    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
 
 
 def served(rate: float, p95_ms: float) -> Level:
@@ -78,14 +73,14 @@ def told(found: Bill | None) -> str:
 # A price alone, of 40 documents of 90 tokens and a query of 10.
 
 ALONE = {
-    "$1 for a million tokens: 100 of each document": own(1.0, "tokens"),
-    "$2 for 1,000 units of a hundred documents": own(2.0),
-    "$2, whatever is sent": own(2.0, "flat"),
-    "$3.60 for an hour of 10 searches a second at 40 documents": own(
+    "$1 for a million tokens: 100 of each document": own_price(1.0, "tokens"),
+    "$2 for 1,000 units of a hundred documents": own_price(2.0),
+    "$2, whatever is sent": own_price(2.0, "flat"),
+    "$3.60 for an hour of 10 searches a second at 40 documents": own_price(
         3.6, "hour", searches_per_second=10.0
     ),
-    "of an hour nobody knows what it serves": own(3.6, "hour"),
-    "a currency without a rate": own(1.0, "tokens", "EUR"),
+    "of an hour nobody knows what it serves": own_price(3.6, "hour"),
+    "a currency without a rate": own_price(1.0, "tokens", "EUR"),
     "no price": None,
 }
 
@@ -97,7 +92,7 @@ def alone(price: ListedPrice | None, documents: int = 40, **money: object) -> Bi
 
 
 def bills_of_prices() -> dict[str, Bill]:
-    hour, euros = own(3.6, "hour", searches_per_second=10.0), own(2.0, "flat", "EUR")
+    hour, euros = own_price(3.6, "hour", searches_per_second=10.0), own_price(2.0, "flat", "EUR")
     levels = (served(50.0, 500.0), served(80.0, 501.0))
     rates = {"USD": 7.0, "EUR": 8.0}
     return {
@@ -183,7 +178,7 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("half of its scores came from the cache, which was paid for before",
          charged("half", "llm-listwise", [0.005] * 4, measured=half))  # fmt: skip
     case("an LLM that told no dollars", charged("untold", "llm-pointwise", [0.0] * 8))
-    case("the user's own price, whatever it charged", LLM, prices={"llm": own(0.7, "flat")})
+    case("the user's own price, whatever it charged", LLM, prices={"llm": own_price(0.7, "flat")})
     lost = charged("llm", "llm-pointwise", [0.005] * 7 + [1.0])
     lost = replace(lost, queries=lost.queries.assign(
         state=["done"] * 7 + ["failed"], pairs=[4.0] * 7 + [math.nan]))  # fmt: skip
@@ -200,10 +195,10 @@ def machines() -> dict[str, tuple[Study, str]]:
     case("fused with the first stage, which costs nothing", first, FAST, SLOW)
     case("fused, and a part was deleted", FUSED, SLOW)
     case("a file: no price", FILE)
-    case("a file at $0.70", FILE, prices={"file": own(0.7, "flat")})
-    case("a file by the hour: no throughput", FILE, prices={"file": own(3.6, "hour")})
+    case("a file at $0.70", FILE, prices={"file": own_price(0.7, "flat")})
+    case("a file by the hour: no throughput", FILE, prices={"file": own_price(3.6, "hour")})
     slow = made("timed", "precomputed", ms=50.0, machine={})
-    case("a file by the hour, 50 ms a query", slow, prices={"timed": own(3.6, "hour")})
+    case("a file by the hour, 50 ms a query", slow, prices={"timed": own_price(3.6, "hour")})
     busy = made("busy", "bi-encoder", ms=5.0, measured=batches(4.0, threads=2, cpu_seconds=1.0))
     case("a throughput of a busy machine is marked", busy)
     listed = shipped()[5]
@@ -230,7 +225,7 @@ def machines() -> dict[str, tuple[Study, str]]:
     return found
 
 
-def search_of(texts: list[str], price: Price) -> Study:
+def search_of(texts: list[str], price: ListedPrice) -> Study:
     """One query of one word, whose challenger ranks documents of these texts, at a price; 900 short
     documents are in no list."""
     ids, word = [f"d{place}" for place in range(len(texts))], "word" if any(texts) else ""
@@ -240,18 +235,18 @@ def search_of(texts: list[str], price: Price) -> Study:
                                                             for doc in docs})  # fmt: skip
     data = changed(data, queries=data.queries.assign(text=word))
     run = run_from_ranking("up", data.id, data.candidates, "up.trec")
-    listed = ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
-    return study_on(data, run, money=Money(prices={run.id: listed}, given=VALUED))
+    return study_on(data, run, money=Money(prices={run.id: price}, given=VALUED))
 
 
 def bills_of_lengths() -> dict[str, tuple[Study, str]]:
     long, none = ["word " * 600, *["word"] * 99], [""] * 50
-    found = {f"one of a hundred documents has 600 words, by {unit}": (long, Price(2.0, unit))
+    found = {f"one of a hundred documents has 600 words, by {unit}": (long, own_price(2.0, unit))
              for unit in ("search", "tokens")}  # fmt: skip
-    for price in (Price(2.0, "tokens"), Price(2.0, "template", template_tokens=70),
-                  Price(2.0, "search"), Price(2.0, "search", chunk_tokens=0),
-                  Price(2.0, "flat")):  # fmt: skip
-        found[f"without texts, by {price.unit} of {price.chunk_tokens}"] = (none, price)
+    for listed in (own_price(2.0, "tokens"), own_price(2.0, "template", template_tokens=70),
+                   own_price(2.0), own_price(2.0, chunk_tokens=0),
+                   own_price(2.0, "flat")):  # fmt: skip
+        price = listed.price
+        found[f"without texts, by {price.unit} of {price.chunk_tokens}"] = (none, listed)
     studies = {name: search_of(*each) for name, each in found.items()}
     return {name: (study, study.challengers[0]) for name, study in studies.items()}
 
@@ -336,18 +331,20 @@ def two(money: Money, *, levels: tuple[Level, ...] = (), **more: object) -> Stud
     return study_on(data, *runs, money=money)
 
 
-PAIR = {"small": own(1.0), "large": own(2.0)}
+PAIR = {"small": own_price(1.0), "large": own_price(2.0)}
 
 
 def options() -> dict[str, Study]:
-    euros = Money(prices={"small": own(1.0, currency="EUR"), "large": own(2.0)}, given=VALUED)
-    tokens = {"small": own(1.0, "tokens"), "large": own(2.0)}
-    hour = {"small": own(3.6, "hour", searches_per_second=10.0), "large": own(1.0)}
+    euros = Money(
+        prices={"small": own_price(1.0, currency="EUR"), "large": own_price(2.0)}, given=VALUED
+    )
+    tokens = {"small": own_price(1.0, "tokens"), "large": own_price(2.0)}
+    hour = {"small": own_price(3.6, "hour", searches_per_second=10.0), "large": own_price(1.0)}
     within, beyond = (served(50.0, 500.0),), (served(50.0, 501.0),)
-    value, price = {"given": VALUED}, {"prices": {"fast": own(0.7, "flat")}}
+    value, price = {"given": VALUED}, {"prices": {"fast": own_price(0.7, "flat")}}
     return {
         "two systems, and a price alone at the last load": two(
-            Money(prices=PAIR, also=(own(5.0),), given=VALUED)
+            Money(prices=PAIR, also=(own_price(5.0),), given=VALUED)
         ),
         "what is in another currency costs nothing known": two(euros),
         "nor do dollars where euros are": two(replace(euros, currency="EUR")),
@@ -368,7 +365,7 @@ def options() -> dict[str, Study]:
         "examples, but both were set": of(FAST, example=True, **price, **value),
         "a file, and the value set": of(FILE, **value),
         "a file, and examples": of(FILE, example=True),
-        "without texts, by the token": search_of([""] * 50, Price(2.0, "tokens")),
+        "without texts, by the token": search_of([""] * 50, own_price(2.0, "tokens")),
         "one machine alone and fused: $146 a month": of(FAST, SLOW, FUSED),
     }  # fmt: skip
 
@@ -412,7 +409,7 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     """A machine, an LLM's dollars, a typed price, their fusion, and a file without a price."""
     given = replace(FILE, id="given", name="given")
     fused = together(DATA, FAST, LLM, given, name="all of them")
-    study = of(FAST, LLM, given, FILE, fused, prices={"given": own(0.7, "flat")}, shared=True)
+    study = of(FAST, LLM, given, FILE, fused, prices={"given": own_price(0.7, "flat")}, shared=True)
     hour = 0.2 / (100 * 3600 * 0.3) * 1000
     expected = {"fast": hour, "llm": 5.0, "given": 0.7, fused.name: hour + 5.7}
     board = {study.name(row.system): row.per_thousand for row in standings(study)}

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from datetime import date
 from functools import cache
 
 from rankdash.findings import Finding
@@ -10,7 +9,6 @@ from rankdash.study.decision import Decision, decision
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Price
 from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words.decision import gaps, next_step
 from tests.approved import table
@@ -21,26 +19,25 @@ from tests.study.builders import (
     changed,
     compared,
     keeping,
+    lists_of,
     moved,
     on,
+    own_price,
     ranking,
     reversed_,
     rows,
     shown,
     timed,
+    with_finding,
     without,
 )
 
 VALUE = Assumptions(value_per_search=1.0)
+CHEAP = own_price(0.001)
 
 
 def decided(of: Study) -> Decision:
     return decision(of, of.challengers[0])
-
-
-def listed(amount: float = 0.001, currency: str = "USD") -> ListedPrice:
-    price = Price(amount, "search", currency)
-    return ListedPrice("own", "Us", "", price, "our invoice", date(2026, 11, 1))
 
 
 @cache
@@ -62,16 +59,14 @@ def priced(price: ListedPrice, scenario: Assumptions = VALUE, of: str = "run") -
 
 
 def suspect(warned: bool) -> Study:
-    loaded = rows(FLAT)
     finding = Finding("warning", "label_direction", "Labels look reversed.")
-    report = replace(loaded.report, findings=(*loaded.report.findings, *[finding] * warned))
-    return compared(loaded, moved(loaded, TOP), check=report)
+    return with_finding(rows(FLAT), *[finding] * warned)
 
 
 def made_here(dear: bool) -> Study:
     loaded = rows(FLAT, scores=False)
     of = compared(loaded, moved(loaded, TOP))
-    return replace(of, money=priced(listed(1e6), of=of.challengers[0])) if dear else of
+    return replace(of, money=priced(own_price(1e6), of=of.challengers[0])) if dear else of
 
 
 def failed_first() -> Study:
@@ -97,10 +92,9 @@ def own_column(name: str) -> Study:
 def half_labelled(lacking: int) -> Study:
     """Of ten documents five have a label, and one less in the first queries; two swap ranks."""
     loaded = rows([1] * 10, labelled={q: 5 - (q < lacking) for q in range(10)})
-    first = loaded.dataset.candidates
-    docs = {query: list(first.documents_of(query)[0]) for query in first.query_ids}
+    first = lists_of(loaded.dataset.candidates)
     run = moved(loaded, [1] * 10)
-    lists = {query: [each[1], each[0], *each[2:]] for query, each in docs.items()}
+    lists = {query: [docs[1], docs[0], *docs[2:]] for query, docs in first.items()}
     return compared(loaded, replace(run, ranking=ranking(lists)))
 
 
@@ -175,20 +169,20 @@ def cases() -> dict[str, Study]:
         "six of six is p 0.03, and more once there are three kinds": on(
             [3] * 26 + [1] * 6, [1] * 26 + [2] * 6, twenties + ["b"] * 6 + ["c"] * 6,
         ),
-        "price and value are set": gaining(priced(listed())),
-        "nobody set the value": gaining(replace(priced(listed()), given=UNSET)),
-        "a price in another currency": gaining(priced(listed(currency="EUR"))),
+        "price and value are set": gaining(priced(CHEAP)),
+        "nobody set the value": gaining(replace(priced(CHEAP), given=UNSET)),
+        "a price in another currency": gaining(priced(own_price(0.001, currency="EUR"))),
         "an example that the user chose is a price that was set": gaining(priced(shipped()[0])),
         "no price": gaining(),
-        **{f"p95 of {ms} ms, the target is 500": gaining(priced(listed()), ms)
+        **{f"p95 of {ms} ms, the target is 500": gaining(priced(CHEAP), ms)
            for ms in (500.0, 500.1, math.nan)},
         **{f"p95 of {ms} ms, and no price": gaining(None, ms) for ms in (500.1, math.nan)},
         "no value and no cost: a net of exactly 0": gaining(
-            priced(listed(0.0), Assumptions(value_per_search=0.0, elasticity=2.0))
+            priced(own_price(0.0), Assumptions(value_per_search=0.0, elasticity=2.0))
         ),
-        "a net just above 0": gaining(priced(listed(0.0), Assumptions(value_per_search=1e-6))),
-        "too dear": gaining(priced(listed(1e6))),
-        "too dear, but nobody set the value": gaining(replace(priced(listed(1e6)), given=UNSET)),
+        "a net just above 0": gaining(priced(own_price(0.0), Assumptions(value_per_search=1e-6))),
+        "too dear": gaining(priced(own_price(1e6))),
+        "too dear, but nobody set the value": gaining(replace(priced(own_price(1e6)), given=UNSET)),
         "a baseline made here": made_here(dear=False),
         "a baseline made here, and too dear": made_here(dear=True),
         "half of the documents have no label": half_labelled(0),

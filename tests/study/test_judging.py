@@ -24,7 +24,7 @@ from rankdash.study.judging import agreement_groups, circularity, favours, verdi
 from rankdash.study.study import Study
 from tests.approved import table
 from tests.sets import SAMPLE
-from tests.study.builders import changed, ranking, shown
+from tests.study.builders import changed, lists_of, ranking, shown
 from tests.study.test_study import study_of
 
 PEOPLE = 40
@@ -71,9 +71,8 @@ def drawn_study(data: Dataset, mode: str, count: int, same: int = 0) -> Study:
     study = study_of(labelled_in(data, []), 1)
     (challenger,) = study.challengers
     if same:
-        first = data.candidates
-        docs = {query: list(first.documents_of(query)[0]) for query in first.query_ids}
-        lists = {query: [*own[:same], *own[same:][::-1]] for query, own in docs.items()}
+        lists = {query: [*docs[:same], *docs[same:][::-1]]
+                 for query, docs in lists_of(data.candidates).items()}  # fmt: skip
         system = replace(study.systems[challenger], load=None, ranking=ranking(lists))
         study = replace(study, systems={**study.systems, challenger: system})
     pool = pool_of({study.name(each): study.ranking(each) for each in study.chosen}, 10)

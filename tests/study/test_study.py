@@ -15,7 +15,7 @@ from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.study.cache import Key
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, System, numbered, systems_of, unused
-from tests.study.builders import changed, data_of, keeping, ranking, small, study_on
+from tests.study.builders import changed, data_of, keeping, lists_of, ranking, small, study_on
 from tests.study.parts import study as made_up
 
 FOUR = {"q": "abcd", "r": "abcd"}
@@ -25,8 +25,7 @@ SWAPPED = {"q": "bacd", "r": "bacd"}
 
 def turned(first: Ranking, by: int) -> Ranking:
     """Every list with its first `by` documents moved behind the others."""
-    lists = {query: list(first.documents_of(query)[0]) for query in first.query_ids}
-    return ranking({query: [*docs[by:], *docs[:by]] for query, docs in lists.items()})
+    return ranking({query: [*docs[by:], *docs[:by]] for query, docs in lists_of(first).items()})
 
 
 def study_of(data: Dataset, count: int, **given: object) -> Study:
