@@ -1,6 +1,8 @@
 """Files on their way in: what a person is asked, and what the answer does."""
 
 import gzip
+import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from tests.approved import table
 from tests.results import shown
 from tests.ui.lives import lives, play
 from tests.ui.page_text import page_text
-from tests.ui.sessions import button, page, part, press, said
+from tests.ui.sessions import page, part, press
 
 ROWS = "query,document,label\n" + "".join(
     f"query {q},text {q} {d},{{{(q + d) % 3}}}\n" for q in range(3) for d in range(3)
@@ -67,9 +69,50 @@ def test_the_uploader_names_every_format(panel):
     assert all(name in panel.file_uploader[0].help for name in (*FORMATS, *SHAPES))
 
 
+# What a process that reads comes to: a data set that was here before, a question or an error.
+WORDS, OTHER_WORDS = ("good", "bad"), ("relevant", "irrelevant")
+OUTCOMES = {
+    "here": Kept("x", was_here=True),
+    "columns": MappingNeeded("a.csv", pd.DataFrame({"x": ["1"], "query": ["how to"]}), "document"),
+    "columns-b": MappingNeeded("b.csv", pd.DataFrame({"x": ["1"]}), "document"),
+    "words": WordsNeeded("a.csv", words_in(np.array(WORDS, dtype=object))),
+    "words-b": WordsNeeded("b.csv", words_in(np.array(OTHER_WORDS, dtype=object))),
+    "limit": LimitError("The file has {n} rows.", remedy="Load fewer.", file="shop.csv", n=9),
+    "refused": DataError("x" * 5000, file="0.csv"),
+    "all-refused": RefusedFilesError([DataError("x" * 5000, file=f"{n}.csv") for n in range(3)]),
+}
+
+
+class Held:
+    """In place of a process that reads: it goes on until it is told to end."""
+
+    def __init__(self, workspace, sources, **options):
+        self.running, self.cancelled, self.seconds = True, False, 42.0
+        self.progress = Progress("reading", 1_250_000, 30.0)
+        self.result = lambda: keep(workspace, load(sources, **options))
+
+    def wait(self, _seconds):
+        pass
+
+    def cancel(self):
+        self.running, self.cancelled = False, True
+
+    def end(self, outcome=None):
+        """outcome: instead of the data set."""
+        self.running = False
+        if outcome:
+            self.result = partial(settled, OUTCOMES[outcome])
+
+
+def settled(outcome):
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
 @pytest.mark.parametrize("life", lives("uploads"))
 def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
-    files, asked = {}, []
+    files, asked, reading, how = {}, [], [], {}
 
     def named(name):
         """The page on which names are typed, for which a file is fetched, or "fails"."""
@@ -91,6 +134,23 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
         opened[:] = [part(column_choices.draw, [Source(name, files[name].encode())], str)]
         return opened[0]
 
+    def hold(size, *outcomes):
+        """Processes go on until their end, or come to one outcome after the other at once."""
+        left = iter(outcomes)
+
+        def process(*given, **options):
+            how.update({name: options[name] for name in ("mapping", "words")})
+            reading[:] = [Held(*given, **options)]
+            if outcome := next(left, None):
+                reading[0].end(outcome)
+            return reading[0]
+
+        monkeypatch.setattr(uploads, "is_large", lambda _sources: size == "large")
+        monkeypatch.setattr(uploads, "Reading", process)
+
+    def progress(step, rows):
+        reading[0].progress = Progress(step, int(rows))
+
     def sets():
         found = []
         for row in workspace.datasets():
@@ -108,87 +168,21 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
         "drop": lambda *names: drop(panel, *((name, files[name].encode()) for name in names)),
         "columns": columns,
         "named": named,
+        "hold": hold,
+        "progress": progress,
+        "end": lambda *outcome: reading[0].end(*outcome),
+        "set": monkeypatch.setenv,
     }
-    told = {"sets": sets, "asked": lambda: asked}
-    facts = (
-        {"found": lambda: opened and opened[0].session_state["found"]} if "guess" in life else told
-    )
-    approved(life, play(life, acts, facts))
+    facts = {"sets": sets, "asked": lambda: asked}
+    if "guess" in life:
+        facts = {"found": lambda: opened and opened[0].session_state["found"]}
+    if "questions" in life:
+        facts |= {"read with": lambda: how}
+    approved(life, play(life, acts, facts, lambda text: re.sub("x{9,}", counted, text)))
 
 
-class Held:
-    """In place of a process that reads: it goes on until it is told to end."""
-
-    def __init__(self, workspace, sources, **options):
-        self.running, self.cancelled, self.seconds = True, False, 42.0
-        self.progress = Progress("reading", 1_250_000, 30.0)
-        self.ended = lambda: keep(workspace, load(sources, **options))
-
-    def wait(self, _seconds):
-        pass
-
-    def cancel(self):
-        self.running, self.cancelled = False, True
-
-    def result(self):
-        return self.ended()
-
-
-@pytest.fixture
-def large(panel, monkeypatch, request):
-    """The page while a large file is being read, or a small one that takes long."""
-    is_large = getattr(request, "param", True)
-    monkeypatch.setattr(uploads, "is_large", lambda sources: is_large)
-    monkeypatch.setattr(uploads, "Reading", Held)
-    drop(panel, "shop.csv", rows(("2", "1", "0")))
-    panel.text_input[0].set_value("Autumn")
-    return read(panel)
-
-
-def under_way(app):
-    return app.session_state["upload.reading"][1]
-
-
-@pytest.mark.parametrize("large", [True, False], indirect=True)
-def test_a_large_file_shows_how_far_it_is_and_is_stored_at_its_end(large, workspace):
-    assert r"**Reading shop\.csv**" in [each.value for each in large.markdown]
-    assert button(large, "Read 1 file").disabled and workspace.datasets() == []
-    under_way(large).progress = Progress("storing", 2_000_000)
-    large.run()
-    assert large.button(key="upload.cancel").disabled
-    under_way(large).running = False
-    large.run()
-    assert [each.value for each in large.success] == ["Autumn is ready: 3 queries and 9 documents."]
-    assert [row.name for row in workspace.datasets()] == ["Autumn"]
-    assert "upload.reading" not in large.session_state
-
-
-def test_cancelling_a_large_file_stores_nothing_and_keeps_it_to_read_again(large, workspace):
-    large.button(key="upload.cancel").click().run()
-    assert [each.value for each in large.info] == ["Cancelled. Nothing was stored."]
-    assert workspace.datasets() == [] and not button(large, "Read 1 file").disabled
-
-
-def test_an_error_and_a_question_of_a_large_file_are_those_of_a_small_one(large, workspace):
-    def fail():
-        raise LimitError("The file has {n} rows.", remedy="Load fewer.", file="shop.csv", n=9)
-
-    held = under_way(large)
-    held.ended, held.running = fail, False
-    large.run()
-    [told] = [each.value.replace("\\", "") for each in large.error]
-    assert told == "shop.csv: The file has 9 rows. Load fewer." and workspace.datasets() == []
-    drop(large, "words.csv", rows(("Exact", "Partial", "Meh")))
-    read(large)
-    under_way(large).running = False
-    large.run()
-    assert "are words. Which grade is each?" in large.warning[0].value
-    next(field for field in large.number_input if field.label.startswith("Meh")).set_value(0.25)
-    read(large)
-    assert not large.number_input
-    under_way(large).running = False
-    large.run()
-    assert labels(workspace) == [0.25, 1, 2]
+def counted(found):
+    return f"x×{len(found[0])}"
 
 
 @pytest.mark.thorough
@@ -215,120 +209,6 @@ def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_
     assert "shop" in told and "maybe for lack of memory" in told and workspace.datasets() == []
     read(panel)
     assert labels(workspace) == [0, 1, 2]
-
-
-# What the readers ask, step by step.
-
-COLUMNS = MappingNeeded(
-    "a.csv", pd.DataFrame({"x": ["1"], "query": ["how to return it"]}), "document"
-)
-OTHER = MappingNeeded("b.csv", pd.DataFrame({"x": ["1"]}), "document")
-
-
-def words(*of, file="a.csv"):
-    return WordsNeeded(file, words_in(np.array(of, dtype=object)))
-
-
-# What was here before, so that nothing is opened.
-HERE = Kept("x", was_here=True)
-
-
-class Asked:
-    """In place of a process that reads: it asks or refuses, and is told how to read."""
-
-    def __init__(self, outcomes, told):
-        self.outcomes, self.told = iter(outcomes), told
-        self.running = self.cancelled = False
-
-    def __call__(self, _workspace, _files, **how):
-        self.told.append(how)
-        return self
-
-    def wait(self, _seconds):
-        pass
-
-    def result(self):
-        outcome = next(self.outcomes)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-
-@pytest.fixture
-def asked(panel, monkeypatch):
-    """The page after files were dropped about which the reader asks one thing after the other; and
-    what it was told each time."""
-
-    def on(*outcomes):
-        told = []
-        monkeypatch.setattr(uploads, "Reading", Asked(outcomes, told))
-        drop(panel, "a.csv", rows(("2", "1", "0")))
-        return read(panel), told
-
-    return on
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "back"),
-    [
-        # Its columns were chosen a moment ago: they may be the reason of the next question.
-        (COLUMNS, words("good", "bad"), True),
-        (COLUMNS, COLUMNS, True),
-        (OTHER, words("good", "bad"), False),
-        (words("good", "bad"), words("good", "bad"), False),
-    ],
-)
-def test_a_question_leads_back_to_the_columns_of_the_same_file(asked, first, then, back):
-    app, _told = asked(first, then)
-    assert not app.file_uploader and "Back to the columns" not in labels_of(app)
-    read(app)
-    assert ("Back to the columns" in labels_of(app)) is back
-
-
-def labels_of(app):
-    return [each.label for each in app.button]
-
-
-def test_an_answer_is_added_to_those_of_other_files(asked):
-    app, told = asked(
-        COLUMNS, words("good", "bad"), words("relevant", "irrelevant", file="b.csv"), HERE
-    )
-    # Columns are guessed, and those left empty are not in the file; words that few rows share are
-    # no labels.
-    boxes = {box.label: box for box in app.selectbox}
-    assert (boxes["Query text"].value, boxes["Document id"].value) == ("query", "")
-    assert (boxes["Label"].options, boxes["Query text"].options) == (
-        ["not in this file", "x"], ["not in this file", "x", "query"]
-    )  # fmt: skip
-    boxes["Document text"].set_value("x")
-    boxes["Label"].set_value("")
-    read(app)
-    for grades in ((1.0, 0.0), (2.0, 1.0)):
-        for grade, field in zip(grades, app.number_input, strict=True):
-            field.set_value(grade)
-        read(app)
-    assert [each["mapping"] for each in told][-1] == {"a.csv": {"query": "query", "document": "x"}}
-    assert told[2]["words"] == {"a.csv": {"good": 1.0, "bad": 0.0}}
-    assert told[3]["words"] == told[2]["words"] | {"b.csv": {"relevant": 2.0, "irrelevant": 1.0}}
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_what_is_refused_is_said_file_by_file_and_the_files_stay(asked, count):
-    errors = [DataError("x" * 5000, file=f"{n}.csv") for n in range(count)]
-    app, _told = asked(errors[0] if count == 1 else RefusedFilesError(errors))
-    [told] = [each.value.replace("\\", "") for each in app.error]
-    head, *lines = told.split("\n- ") if count > 1 else ("", told)
-    assert head == ("" if count == 1 else "Files that cannot be used: 3.")
-    assert [line[:6] for line in lines] == [f"{n}.csv:"[:6] for n in range(count)]
-    assert all(550 < len(line) <= 601 for line in lines)
-    assert "Read 1 file" in labels_of(app)
-
-
-def test_a_limit_that_is_set_wrong_is_said(panel, monkeypatch):
-    monkeypatch.setenv("RANKDASH_MAX_ROWS", "many")
-    drop(panel, "a.csv", rows(("2", "1", "0")))
-    read(panel)
-    assert "RANKDASH_MAX_ROWS" in said(panel) and "whole number" in said(panel)
 
 
 # Which column is which, before files are read.

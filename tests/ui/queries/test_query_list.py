@@ -1,10 +1,12 @@
 """The list of queries and its filters: what is listed, how it is shown, and which one is open."""
 
 import re
+from functools import partial
 from urllib.parse import unquote
 
 import pandas as pd
 import pytest
+import streamlit as st
 
 from rankdash import i18n
 from rankdash.charts import style
@@ -17,7 +19,7 @@ from rankdash.ui.sidebar import view
 from rankdash.ui.state import address
 from rankdash.ui.state import stored as stored_sets
 from rankdash.ui.state.cache import cache
-from tests.ui.page_text import page_text
+from tests.ui.lives import lives, play
 from tests.ui.parts import dataset_of, drawn, run_of, study_of
 
 # Query → rank of its one relevant document before and after, by MRR@10; 0: below the cutoff.
@@ -140,42 +142,6 @@ def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_i
     assert (address.one("sort"), address.one("q")) == (sort, query)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "text", "found", "lost"),
-    [("down", "", "down", None), ("gone", "", "up", "gone"), (None, "", "up", None),
-     (None, "nothing like it", None, None)],
-)  # fmt: skip
-def test_the_query_of_the_address_is_opened_or_the_first(monkeypatch, wanted, text, found, lost):
-    monkeypatch.setattr(address, "publish", lambda: None)
-    made = []
-    app = drawn(
-        lambda: made.append((query_list.opened(rows(text=text)), address.lost().get("q"))),
-        **{"q": wanted} if wanted else {},
-    )
-    assert made == [(found, lost)]
-    assert (view.LANDING in app.session_state) is bool(wanted)
-    assert not wanted or app.session_state[view.LANDING] == wanted
-    none = ["No query matches these filters."] * (found is None)
-    assert [each.value for each in app.info] == none
-
-
-@pytest.mark.parametrize(
-    ("opened", "disabled", "next_one", "said"),
-    [
-        ("up", [True, False], "down", "1 of 6"),
-        ("down", [False, False], "whole", "2 of 6"),
-        ("least down", [False, True], None, "6 of 6"),
-    ],
-)
-def test_the_query_before_and_the_one_after(opened, disabled, next_one, said):
-    app = drawn(lambda: query_list.steps(rows(), opened))
-    assert [each.disabled for each in app.button] == disabled
-    assert [each.value for each in app.caption] == [said]
-    if next_one:
-        app.button[1].click().run()
-        assert app.session_state[view.LANDING] == next_one
-
-
 def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
     data, systems = stored_sets.dataset(stored), stored_sets.systems(stored)
 
@@ -206,93 +172,44 @@ def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
     assert words[0] != words[1]
 
 
-# The filters.
+@pytest.mark.parametrize("life", lives("queries"))
+def test_a_life_of_the_list(life, approved, monkeypatch):
+    found = {}
+    monkeypatch.setattr(address, "publish", lambda: None)
 
-
-class Filtered:
-    """What the filters of the list want, drawn for a link."""
-
-    def __init__(self, others: dict[str, str] | None = None, **params: object) -> None:
-        self.others = others or {}
-        self.app = drawn(self._draw, **params)
-
-    def _draw(self) -> None:
+    def filters():
+        given = query_notes.tags(MARKS), "Judged@10", TITLES, {"a=1": "First", "b": "Second"}
         listing = queries.listing(STUDY, "run")
-        given = query_notes.tags(MARKS), "Judged@10", TITLES, self.others
-        self.wanted, self.order, _place = query_filters.draw(listing, *given)
+        found["wanted"], found["order"], _place = query_filters.draw(listing, *given)
         query_filters.left_line(3, 16)
-        self.lost = dict(address.lost())
+        found["lost"], found["in link"] = dict(address.lost()), address.several("values")
 
-    def options(self, name: str) -> list[str]:
-        return self.app.multiselect(key=f"address.{name}").options
+    def listed():
+        shown = rows(text=address.one("text") or "")
+        found["opened"] = query_list.opened(shown)
+        found["lost"] = dict(address.lost())
+        found["landing"] = st.session_state.get(view.LANDING)
+        if found["opened"]:
+            query_list.steps(shown, found["opened"])
 
+    def opened(draw, *given):
+        """What is drawn for an address, such as "q=up tag=ask"."""
+        found.clear()
+        params = {}
+        for name, _, value in (each.partition("=") for each in given):
+            params.setdefault(name, []).append(value)
+        return drawn(draw, **params)
 
-def test_values_that_occur_are_offered_in_their_usual_order_and_then_the_commonest_first():
-    shown = Filtered()
-    assert shown.wanted == Filters() and shown.order == "hurt" and shown.lost == {}
-    assert shown.options("outcome") == ["helped ▲", "same =", "hurt ▼"]
-    assert shown.options("segment") == ["kind: a", "kind: b", "a=b: c", "a=b: d"]
-    assert shown.options("tag") == ["ask", "later", "x"]
-    # Every state is "ok", so there is none to choose.
-    assert "address.state" not in [each.key for each in shown.app.multiselect]
+    def wanted():
+        usual = vars(Filters())
+        return {name: each for name, each in vars(found["wanted"]).items() if each != usual[name]}
 
-
-def test_a_link_filters_by_column_and_value():
-    shown = Filtered(segment=["kind=b", "a=b=c", "kind=a"], outcome="helped", tag="ask",
-                     text="x", sort="-text", share="0.5")  # fmt: skip
-    assert shown.wanted == Filters(
-        segments={"kind": ("b", "a"), "a=b": ("c",)}, outcomes=("helped",), tags=("ask",),
-        text="x", judged=0.5,
-    )  # fmt: skip
-    assert shown.order == "-text"
-
-
-def test_a_filter_that_does_not_apply_is_lost_and_clearing_leaves_the_order():
-    shown = Filtered(state=["a", "b"], sort="helped", text="x", share="7")
-    assert shown.lost == {"state": "a, b", "share": "7"} and shown.wanted == Filters(text="x")
-    [clear] = [each for each in shown.app.button if each.label == "Clear filters"]
-    clear.click().run()
-    assert shown.wanted == Filters() and shown.order == "helped"
-    assert not [each for each in shown.app.button if each.label == "Clear filters"]
-    assert "3 of 16 queries listed" in page_text(shown.app)
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted"),
-    [
-        ("-0.5..0.5", (-0.5, 0.5)),
-        ("0.2..0.2", (0.2, 0.2)),
-        ("-9..0.5", (-1.0, 0.5)),
-        ("-99..99", None),
-        # A range that is none, or that is no number, leaves every query in the list.
-        ("0.3..0.2", None),
-        ("nan..0.5", None),
-        ("0.5", None),
-    ],
-)
-def test_a_range_of_changes_that_cannot_be_is_said_and_filters_nothing(given, wanted):
-    shown = Filtered(delta=given)
-    assert shown.wanted.delta == wanted
-    assert ("delta" in shown.lost) is (wanted is None)
-
-
-def test_each_compared_system_has_a_range_of_values_that_a_link_carries():
-    shown = Filtered({"a=1": "First", "b": "Second"},
-                     values=["a=1=0.2..0.5", "gone=0..0.3", "b=0.9..0.1"])  # fmt: skip
-
-    def ranges() -> tuple[dict, list[str]]:
-        return dict(shown.wanted.values), shown.app.session_state["address.choices"]["values"]
-
-    sliders = [each for each in shown.app.slider if "values" in str(each.key)]
-    assert [each.label for each in sliders] == ["Value of First", "Value of Second"]
-    assert [each.value for each in sliders] == [(0.2, 0.5), (0.0, 1.0)]
-    # A system that is not compared, and a range that is none, are said.
-    assert ranges() == ({"value a=1": (0.2, 0.5)}, ["a=1=0.2..0.5"])
-    assert shown.lost["values"] == "gone=0..0.3, b=0.9..0.1"
-    shown.app.slider(key="address.values.b").set_value((0.0, 0.3)).run()
-    assert ranges()[1] == ["a=1=0.2..0.5", "b=0..0.3"] and "values" not in shown.lost
-    shown.app.slider(key="address.values.a=1").set_value((0.0, 1.0)).run()
-    assert ranges() == ({"value b": (0.0, 0.3)}, ["b=0..0.3"])
+    names = ("order", "lost", "in link") if "filters" in life else ("opened", "lost", "landing")
+    facts = {name: partial(found.get, name) for name in names}
+    if "filters" in life:
+        facts["wanted"] = wanted
+    acts = {"filters": partial(opened, filters), "list": partial(opened, listed)}
+    approved(life, play(life, acts, facts))
 
 
 @pytest.mark.parametrize(
