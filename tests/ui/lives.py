@@ -40,11 +40,13 @@ def play(
     acts: Mapping[str, Callable[..., AppTest | None]],
     facts: Facts,
     mask: Callable[[str], str] = str,
+    *,
+    sidebar: bool = False,
 ) -> str:
     """The life with what its steps change now.
 
     acts: by name; "file" is given a name and the content of a file. An app that one returns is gone
-    on with, and any other act draws the page anew.
+    on with, and any other act draws the page anew. sidebar: whether that is read, too.
     """
     steps = [line for line in (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
              if line[:1].strip()]  # fmt: skip
@@ -71,7 +73,7 @@ def play(
         if app is not None and kind in "*$":
             assert not app.exception, (name, line, app.exception[0].message)
             toasts = [f"[toast] {each.value}" for each in app.toast]
-            now = "\n".join([page_text(app, charts=False), *toasts])
+            now = "\n".join([page_text(app, sidebar, charts=False), *toasts])
             now = re.sub(
                 r"(?s)(\[file_uploader\] [^\n]*?): \[?U.*?\n *\)\]?(?=\n|\Z)", r"\1: …", now
             )
@@ -115,7 +117,7 @@ def _use(app: AppTest, step: str) -> None:
 
 def _named(app: AppTest, label: str, method: str) -> Any:
     """The field of a label or a key; or else whose label begins so, or whose key contains it."""
-    found = [each for each in _nodes(app.main) if hasattr(each, method)]
+    found = [each for each in (*_nodes(app.main), *_nodes(app.sidebar)) if hasattr(each, method)]
     names = [tuple(str(getattr(each, name, None)) for name in ("key", "label")) for each in found]
     for fits in (str.__eq__, str.startswith, lambda name, part: f".{part}" in name):
         for field, own in zip(found, names, strict=True):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.errors import StoreError
 from rankdash.ranking.measured import Measured
 from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers import kinds
@@ -31,8 +30,7 @@ from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
-from tests.ui.sessions import page, part, press, said, whole
-from tests.ui.test_pages import in_address, open_page
+from tests.ui.sessions import page, part
 
 HOSTILE = "=1+1 ![x](http://evil.invalid) <b>bold</b>"
 SETTINGS = {"file": "x", "k": 1}
@@ -167,14 +165,6 @@ def test_the_table_is_as_high_as_its_rows_up_to_fourteen(
     assert heights[0] == 35 * rows + 3
 
 
-def test_looks_are_corrected_with_one_click(sets):
-    app = shown(sets, correction="none")
-    before = by_name(app)["p"]
-    press(app, "Correct for all 3")
-    assert "corrected for all 3 (Holm)" in said(app)
-    assert by_name(app).loc["better", "p"] > before["better"]
-
-
 @pytest.mark.parametrize(
     ("pinned", "baseline", "picked", "order"),
     [
@@ -234,54 +224,3 @@ def test_a_run_is_read_once_and_not_again_for_another_metric(workspace, several,
         for system in study.systems:
             assert [each.spec for each in history.evaluation(study, system).measures] == [spec]
     assert sorted(asked) == ["again", "better", "look", "old"]
-
-
-def refused(*_given):
-    raise StoreError("No room.")
-
-
-def test_a_pin_is_the_baseline_at_once_in_every_new_session_and_until_unpinned(
-    app, several, workspace, monkeypatch
-):
-    open_page(app, "history", runs="old")
-    press(app, "Pin as baseline")
-    assert Pins(workspace).of(several) == "old"
-    box = app.selectbox(key="address.base")
-    assert box.value == "old" and "old (pinned)" in box.options
-    assert in_address(app, "base") == ["old"]
-    assert by_name(app).loc["old", ["role", "verdict"]].tolist() == ["pinned", "baseline"]
-    for base, used in ((None, "old"), (FIRST_STAGE, FIRST_STAGE)):
-        fresh = whole("overview", **({"base": base} if base else {}))
-        assert fresh.selectbox(key="address.base").value == used
-    # What cannot be stored is said, and the baseline stays.
-    with monkeypatch.context() as patch:
-        patch.setattr(Pins, "unpin", refused)
-        press(app, "Unpin")
-    assert "No room." in said(app) and app.selectbox(key="address.base").value == "old"
-    press(app, "Unpin")
-    assert Pins(workspace).of(several) is None
-    assert app.selectbox(key="address.base").value == FIRST_STAGE
-    # One that is deleted is no baseline any more.
-    Pins(workspace).pin("old")
-    workspace.delete_run("old")
-    app.run()
-    assert not app.exception and app.selectbox(key="address.base").value == FIRST_STAGE
-    assert "old" not in by_name(app).index
-    # Another data set starts with its own baseline.
-    Pins(workspace).pin("again")
-    other = keep_rows(workspace, ROWS.replace("how", "when"), "Other")
-    app.run()
-    for dataset_id, base in ((other, FIRST_STAGE), (several, "again")):
-        app.selectbox(key="address.data").set_value(dataset_id).run()
-        assert app.selectbox(key="address.base").value == base
-
-
-def test_the_pair_is_swapped_and_opened_on_overview(app, several):
-    open_page(app, "history", runs=["old", "again"])
-    press(app, "Swap")
-    assert in_address(app, "runs") == ["again", "old"]
-    assert "old is better than again" in said(app)
-    press(app, "Open on Overview")
-    assert app.title[0].value == "Overview"
-    assert (in_address(app, "base"), in_address(app, "system")) == (["again"], ["old"])
-    assert "old is better than again" in said(app)

@@ -1,4 +1,4 @@
-"""The page Latency: each sentence of its parts from both sides of where it changes, and choices."""
+"""The page Latency: each sentence of its parts from both sides of where it changes."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,6 @@ from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
-from tests.ui.test_pages import in_address, open_page, texts
 
 QUERIES, DOCS = 80, 2
 DATA = dataset_of(
@@ -203,20 +202,3 @@ def test_what_the_page_says_of_latency(approved, language):
 )  # fmt: skip
 def test_a_target_is_whole_milliseconds_up_to_ten_minutes(typed, target):
     assert latency_readout.whole_ms(typed) == target
-
-
-def test_the_target_and_the_axis_of_growth_are_in_the_address(app, workspace, stored):
-    """Growth is by tokens where documents do not differ, unless a person chooses."""
-    run = workspace.run(workspace.runs(stored)[0].id)
-    times = run.queries.assign(latency_ms=np.arange(10.0, 26.0), pairs=4.0, tokens=100.0)
-    read = np.full(len(run.ranking), 25, dtype=np.int32)
-    workspace.save_run(
-        replace(run, id="timed", name="timed", queries=times, reading=Reading(read, read + 5))
-    )
-    open_page(app, "latency", target="1e3")
-    assert app.selectbox(key="address.target").value == "500"
-    assert app.button_group(key="address.against").value == "tokens"
-    assert "misses 12 ms" in texts(open_page(app, "latency", target="12"))
-    open_page(app, "latency", against="documents")
-    assert app.button_group(key="address.against").value == "documents"
-    assert in_address(app, "target") == ["12"]

@@ -9,8 +9,6 @@ from streamlit.testing.v1 import AppTest
 from rankdash.readers import Source, read
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
 from rankdash.ui.labels import corrections_list
 from rankdash.ui.queries import query_notes
 from rankdash.ui.sidebar import view
@@ -18,7 +16,6 @@ from rankdash.ui.state import pickers, server
 from rankdash.ui.state import stored as stored_sets
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import drawn
-from tests.ui.test_pages import in_address, open_page, texts
 
 QUERY = "q5"
 
@@ -40,12 +37,6 @@ def widget(kind, label):
     return next(each for each in kind if each.label == label)
 
 
-def ndcg(dataset_id: str) -> float:
-    data, systems = stored_sets.dataset(dataset_id), stored_sets.systems(dataset_id)
-    found = Study(data, systems, FIRST_STAGE, ()).evaluate(FIRST_STAGE, ("ndcg@10",))
-    return float(found.wide().loc[QUERY, "ndcg@10"])
-
-
 def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace):
     rows = [
         {"query": QUERY, "document": f"text {doc}", "label": 3, "score": -doc} for doc in range(2)
@@ -61,23 +52,6 @@ def test_grade_0_to_the_top_can_be_given_whatever_labels_were_uploaded(workspace
     label.set_value("2").run()
     [made] = Corrections(workspace).all(dataset_id)
     assert (made.pair, made.label) == ((query, doc), 2.0)
-
-
-def test_every_page_says_that_labels_were_corrected_and_can_leave_them_out(app, stored):
-    corrections = Corrections(server.workspace())
-    # The relevant document of q5 stands second in the first stage; now the first one is it.
-    corrections.correct(stored, (QUERY, "d1"), 0.0, "")
-    corrections.correct(stored, (QUERY, "d0"), 1.0, "")
-    assert "**2 labels given or corrected**" in texts(open_page(app, "queries"))
-    effective = stored_sets.with_corrections(stored, corrections.layer(stored).revision)
-    assert ndcg(effective) == 1.0
-    assert ndcg(stored) < 1.0
-    assert "10 helped" in texts(open_page(app, "overview"))
-    app.button_group(key="address.labels").set_value("uploaded").run()
-    [line] = [each for each in texts(app).splitlines() if each.startswith("Shop · ")]
-    assert line.endswith(" · 2 corrections excluded")
-    assert "11 helped" in texts(app)
-    assert in_address(app, "labels") == ["uploaded"]
 
 
 def test_files_hold_the_corrected_labels_and_run_no_formula(app, stored):

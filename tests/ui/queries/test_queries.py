@@ -1,4 +1,4 @@
-"""The Queries page as a person uses it: filters and the open query live in the address."""
+"""The states of the Queries page, and its list and its queries as files."""
 
 import io
 
@@ -9,35 +9,11 @@ from rankdash.ui.queries import query_export, query_list_file
 from rankdash.ui.sidebar import view
 from rankdash.ui.state import pickers
 from tests.ui.parts import drawn
-from tests.ui.sessions import press
-from tests.ui.test_pages import in_address, open_page, texts
-
-FILTERS = {"outcome", "reason", "segment", "text", "state", "delta", "share", "sort"}
+from tests.ui.test_pages import open_page
 
 
 def listed(app):
     return app.dataframe[0].value
-
-
-def test_filters_and_the_open_query_are_written_into_the_address_and_cleared_from_it(app, stored):
-    open_page(app, "queries", outcome="helped", segment="kind=b", sort="helped", text="RETURN 1")
-    assert list(listed(app)["query"]) == [f"how to return {n}" for n in (11, 10, 14, 13)]
-    assert "4 of 16 queries listed" in texts(app)
-    assert app.subheader[0].value == "how to return 11", "the first of them"
-    press(app, "Clear filters")
-    assert len(listed(app)) == 16
-    assert not FILTERS - {"sort"} & set(app.query_params)
-    app.multiselect(key="address.outcome").select("same").run()
-    app.slider(key="address.delta").set_value((0.0, 0.2)).run()
-    app.text_input(key="address.text").set_value("q12").run()
-    assert in_address(app, "outcome") == ["same"]
-    assert in_address(app, "delta") == ["0..0.2"]
-    assert in_address(app, "text") == ["q12"]
-    assert list(listed(app)["query"]) == ["how to return 12"]
-    press(app, "Clear filters")
-    assert app.subheader[0].value == "how to return 12", "the query that was open stays open"
-    press(app, "Next")
-    assert in_address(app, "q") != ["q12"]
 
 
 def test_the_state_is_shown_where_some_query_is_not_ok(app, stored):

@@ -15,14 +15,12 @@ from rankdash.reporting.report import SECTIONS, Front
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.ui.report import report_exports, report_preview, report_view
 from rankdash.ui.sidebar import view
-from rankdash.ui.sidebar.view import PAGES
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
 from tests.ui.page_text import page_text
 from tests.ui.parts import unlike
-from tests.ui.sessions import page, part, said
-from tests.ui.test_pages import open_page
+from tests.ui.sessions import page, part
 
 
 @pytest.fixture(scope="module")
@@ -109,56 +107,6 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
         "Ids with blanks cannot stand in a TREC file.",
         "The data set has no texts of queries and documents.",
     }
-
-
-def test_a_preset_chooses_sections_and_those_can_be_changed_after_it(sets):
-    app = page("report", chosen=chosen_in(sets))
-
-    def in_force():
-        buttons = {name: app.button(key=f"report.preset.{name}") for name in ("decision", "full")}
-        return [name for name, each in buttons.items() if each.proto.type == "primary"]
-
-    # Latency was not measured, so that all that there is counts as the full report.
-    assert in_force() == ["full"] and len(app.checkbox) == len(SECTIONS)
-    app.button(key="report.preset.decision").click().run()
-    assert [box.key for box in app.checkbox if box.value] == ["report.section.decision"]
-    assert in_force() == ["decision"]
-    app.checkbox(key="report.section.data").check().run()
-    assert in_force() == []
-    app.checkbox(key="report.section.data").uncheck().run()
-    app.button(key="report.preset.full").click().run()
-    assert all(box.value for box in app.checkbox if not box.disabled) and in_force() == ["full"]
-    for box in app.checkbox:
-        if not box.disabled:
-            app.checkbox(key=box.key).uncheck()
-    app.run()
-    assert "Choose at least one section." in said(app)
-    assert app.get("download_button")[0].proto.disabled
-
-
-def test_what_was_typed_stays_while_another_page_is_looked_at(app, stored):
-    open_page(app, "report")
-    app.text_input(key="report.title").set_value("Ship it?").run()
-    app.text_area(key="report.note").set_value("We **will**.").run()
-    app.checkbox(key="report.section.verdict").uncheck().run()
-    app.file_uploader[0].set_value(("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(9), "image/png")).run()
-    assert "Logo: logo" in said(app) and not app.error
-    app.switch_page(str(PAGES / "overview.py")).run()
-    app.switch_page(str(PAGES / "report.py")).run()
-    assert app.text_input(key="report.title").value == "Ship it?"
-    assert app.text_area(key="report.note").value == "We **will**."
-    assert not app.checkbox(key="report.section.verdict").value
-    assert not app.file_uploader
-    app.button(key="report.logo.away").click().run()
-    assert app.file_uploader and "Logo: logo" not in said(app)
-
-
-def test_a_logo_that_is_no_picture_is_refused_in_words(sets):
-    app = page("report", chosen=chosen_in(sets))
-    app.file_uploader[0].set_value(("logo.png", b"<svg onload=alert(1)>", "image/png")).run()
-    assert "no picture that a report can hold" in app.error[0].value
-    # And it is not in the report.
-    assert app.file_uploader
 
 
 def study_of(sets, **changed):
