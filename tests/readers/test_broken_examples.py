@@ -1,18 +1,22 @@
 """What a person meets who drops a broken file: for every format what is said, where, and what to
-do about it. No format may be missing from the table.
+do about it. No format may be missing from the table. Whatever a library raises on odd content is an
+error with the file and the reason, too.
 """
 
+import decimal
 from collections.abc import Sequence
 from functools import cache, partial
 
+import pyarrow as pa
 import pytest
 
 from rankdash.cli import main
-from rankdash.errors import DataError, FormatError, Phrase, RefusedFilesError
+from rankdash.errors import DataError, FormatError, LimitError, Phrase, RefusedFilesError
 from rankdash.findings import Finding
 from rankdash.i18n import error_text, finding_text, gettext, speaking, where_text
 from rankdash.loading import examine
 from rankdash.readers import FORMATS, MappingNeeded
+from rankdash.readers.parse import faults
 from tests.approved import table
 from tests.readers.reading import Case, Files, parse, sources, zipped
 from tests.readers.samples import (
@@ -379,3 +383,80 @@ def test_of_several_refused_files_each_is_named_by_command(tmp_path, capsys):
     assert main(["evaluate", *files]) == 2
     said = capsys.readouterr().err
     assert "a.json, line 1:" in said and "b.json, line 1:" in said
+
+
+# Columns of six rows that a library cannot read, or only in part.
+PLAIN = {"query": [*"aaabbb"], "document": [f"d{row}" for row in range(6)], "label": [0, 1] * 3}
+
+
+def numbers(value: int, kind: pa.DataType, stored: pa.DataType | None = None) -> pa.Array:
+    return pa.array([value] * 6, type=stored or pa.int64()).view(kind)
+
+
+def broken_text(rows: int = 6) -> pa.Array:
+    stored = pa.array([b"\xff\xfe\xc3"] * rows, type=pa.binary())
+    return pa.Array.from_buffers(pa.string(), rows, stored.buffers())
+
+
+def in_lists(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(range(7), type=pa.int32()), values)
+
+
+ODD = {
+    "text": broken_text(),
+    "text by number": pa.DictionaryArray.from_arrays(pa.array([0] * 6, pa.int32()), broken_text(1)),
+    "text in lists": in_lists(broken_text()),
+    "seconds": numbers(2**62, pa.timestamp("s")),
+    "microseconds": numbers(2**62, pa.timestamp("us")),
+    "nanoseconds": numbers(2**62 + 1, pa.timestamp("ns")),
+    "long ago": numbers(-(2**62), pa.timestamp("us", "UTC")),
+    "seconds in lists": in_lists(numbers(2**62, pa.timestamp("s"))),
+    "zone": numbers(1, pa.timestamp("us", "Mars/Olympus")),
+    "offset": numbers(1, pa.timestamp("us", "+99:99")),
+    "day": numbers(2**31 - 1, pa.date32(), pa.int32()),
+    "day in ms": numbers(2**62, pa.date64()),
+    "time": numbers(2**62, pa.time64("us")),
+    "duration": numbers(2**62, pa.duration("s")),
+    "decimal": pa.array([decimal.Decimal("1e37")] * 6, type=pa.decimal128(38, 0)),
+    "bytes": pa.array([b"\xff\x00"] * 6),
+    "interval": pa.array([(1, 2, 3)] * 6, type=pa.month_day_nano_interval()),
+}
+# Parquet has no such values.
+LACKING = {"Arrow": set(), "Parquet": {"seconds", "seconds in lists", "interval"}}
+
+
+@pytest.mark.parametrize("field", ["extra", *PLAIN])
+@pytest.mark.parametrize("of", LACKING)
+def test_odd_columns_are_read_or_refused_by_name(of, field):
+    for odd in ODD.keys() - LACKING[of]:
+        try:
+            parse({"odd.bin": OF_ROWS[of](pa.table({**PLAIN, field: ODD[odd]}))})
+        except DataError as error:
+            assert (error.file, error.params.get("column", field)) == ("odd.bin", field), odd
+            error_text(error).encode()
+        else:
+            assert odd != "microseconds"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "reason"),
+    [
+        (MemoryError(), LimitError, "more memory than there is"),
+        (KeyError("x"), FormatError, "('x')"),
+        (RecursionError("too deep\nreally"), FormatError, "(too deep)"),
+        (ValueError(), FormatError, "(ValueError)"),
+        (TypeError("\ud800" + "x" * 900), FormatError, "(?" + "x" * 299 + ")"),
+    ],
+)
+def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected, reason):
+    with pytest.raises(expected) as seen, faults.told("a.csv"):
+        raise raised
+    assert (seen.value.file, seen.value.__cause__) == ("a.csv", raised)
+    assert reason in seen.value.message and seen.value.remedy
+
+
+def test_what_files_do_only_together_names_them(monkeypatch):
+    monkeypatch.setattr("rankdash.readers.files.combine", lambda *_files, **_settings: 1 // 0)
+    with pytest.raises(FormatError, match="division") as seen:
+        parse({f"{n}.csv": csv(ROWS) for n in range(4)})
+    assert seen.value.file == "0.csv, 1.csv, 2.csv, …"
