@@ -329,60 +329,47 @@ def test_a_package_that_is_missing_is_named_with_how_to_get_it(
     assert f"needs the package {package}" in said and f"pip install {package}" in said
 
 
-def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch):
+def test_of_a_large_corpus_what_is_labelled_or_ranked_is_read(tmp_path, monkeypatch, approved):
     monkeypatch.setattr(thinning, "MOST_DOCUMENTS", 5)
-    # Ids that are numbers are found too.
-    contents = {
-        "corpus.jsonl": lines([{"_id": n, "text": f"text {n}"} for n in range(6)]),
-        "queries.jsonl": lines(QUERIES),
-        "qrels.tsv": b"query-id\tcorpus-id\tscore\nq1\t1\t1\nq2\t2\t1\n",
-        "bm25.trec": b"q1 Q0 1 1 9 x\nq1 Q0 4 2 8 x\n",
+    ranked = b"q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d4 3 7 x\n"
+
+    def shards(*sizes: int, **others: bytes) -> dict[str, bytes]:
+        starts = itertools.accumulate(sizes, initial=0)
+        texts = {
+            f"corpus-{place:05}-of-{len(sizes):05}.parquet": parquet(CORPUS[start : start + size])
+            for place, (start, size) in enumerate(zip(starts, sizes, strict=False))
+        }
+        return {**texts, **others}
+
+    cases = {
+        "as many texts as are read": shards(5, ranking=ranked),
+        "one more": shards(6, ranking=ranked),
+        "the shards of one table count together": shards(3, 2, ranking=ranked),
+        "and one more in them": shards(3, 3, ranking=ranked),
+        "a shard without a wanted text is left out": shards(5, 1, ranking=ranked),
+        "nothing says what is wanted": shards(6),
+        "ids that are numbers, of labels and of a ranking": {
+            "corpus.jsonl": lines([{"_id": n, "text": f"text {n}"} for n in range(6)]),
+            "queries.jsonl": lines(QUERIES),
+            "qrels.tsv": b"query-id\tcorpus-id\tscore\nq1\t1\t1\nq2\t2\t1\n",
+            "ranking": b"q1 Q0 1 1 9 x\nq1 Q0 4 2 8 x\n",
+        },
     }
-    files = fetched(tmp_path, contents)
-    (found, *others) = thinning.thinned(files, tmp_path / "made")
-    assert pd.read_parquet(found.path)["text"].tolist() == ["text 1", "text 2", "text 4"]
-    (note,) = found.notes
-    assert note.text.startswith("set has 6 texts. Only the 3 that have a label or a rank were read")
-    assert others == files[1:]
-    assert (tmp_path / "corpus.jsonl").read_bytes() == contents["corpus.jsonl"]
-
-
-def fetched(folder: Path, contents: dict[str, bytes]) -> list[Fetched]:
-    (folder / "made").mkdir()
-    for name, content in contents.items():
-        (folder / name).write_bytes(content)
-    return [Fetched(folder / name, name, "set") for name in contents]
-
-
-@pytest.mark.parametrize(
-    ("most", "shards", "labels", "read"),
-    [
-        (6, [6], True, [6]),
-        (5, [6], True, [3]),
-        # The shards of one table count together.
-        (5, [3, 3], True, [2, 1]),
-        (6, [3, 3], True, [3, 3]),
-        # A shard without a wanted text is left out.
-        (5, [5, 1], True, [3]),
-        # Nothing says what is wanted.
-        (5, [6], False, [6]),
-    ],
-)
-def test_a_corpus_is_thinned_above_a_number_of_texts_and_by_what_mentions_them(
-    tmp_path, monkeypatch, most, shards, labels, read
-):
-    monkeypatch.setattr(thinning, "MOST_DOCUMENTS", most)
-    starts = [0, *itertools.accumulate(shards)]
-    contents = {
-        f"corpus-{place:05}-of-{len(shards):05}.parquet": parquet(CORPUS[start : start + size])
-        for place, (start, size) in enumerate(zip(starts, shards, strict=False))
-    }
-    if labels:
-        contents["bm25.trec"] = b"q1 Q0 d1 1 9 x\nq1 Q0 d2 2 8 x\nq1 Q0 d4 3 7 x\n"
-    found = thinning.thinned(fetched(tmp_path, contents), tmp_path / "made")
-    tables = [each for each in found if each.path.suffix == ".parquet"]
-    assert [len(pd.read_parquet(each.path)) for each in tables] == read
-    assert len([note for each in tables for note in each.notes]) == (sum(read) < 6)
+    said = {}
+    for case, contents in cases.items():
+        folder = tmp_path / case
+        (folder / "made").mkdir(parents=True)
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+        files = [Fetched(folder / name, name, "set") for name in contents]
+        texts = []
+        for found in thinning.thinned(files, folder / "made"):
+            is_table = found.path.suffix == ".parquet"
+            read = pd.read_parquet(found.path)["text"].tolist() if is_table else "as it was"
+            texts += [f"{found.name}: {read}", *(note.text for note in found.notes)]
+        said[case] = "\n".join(texts)
+        assert all((folder / name).read_bytes() == content for name, content in contents.items())
+    approved("readers/thinned.en", table(said))
 
 
 def test_fetching_ends_with_the_process_that_asked_and_leaves_no_files(tmp_path, monkeypatch):
