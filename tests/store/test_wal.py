@@ -71,24 +71,36 @@ def left_over(copied):
 
 
 @pytest.mark.parametrize(
-    ("restarted", "open_", "flipped"),
-    [(True, False, False), (True, False, True), (False, True, True), (True, True, False)],
+    ("restarted", "open_", "harm"),
+    [
+        *((False, False, harm) for harm in ("none", "no index", "half a change more")),
+        *((True, False, harm) for harm in ("none", "a flipped bit")),
+        *((False, True, "a flipped bit"), (True, True, "none")),
+    ],
 )
-def test_what_is_behind_the_newest_change_is_no_damage(copied, restarted, open_, flipped):
+def test_what_is_behind_the_newest_change_is_no_damage(copied, restarted, open_, harm):
     log = copied(restarted, open_)
-    if flipped:
+    assert log.stat().st_size
+    if harm == "no index":
+        log.with_name(f"{DATABASE}-shm").unlink()
+    elif harm == "half a change more":
+        log.write_bytes(log.read_bytes() + b"x" * 100)
+    elif harm == "a flipped bit":
         flip(log, log.stat().st_size - 2000, 3)
     again = Workspace.open(log.parent)
-    assert again.trouble is None
-    assert again.setting("newest") == "19"
+    assert (again.trouble, again.setting("newest")) == (None, "19")
 
 
-@pytest.mark.parametrize("at", ["magic", "salt", "first frame", "middle", "newest change"])
-def test_a_flipped_bit_in_a_left_over_log_is_named_and_nothing_is_deleted(left_over, at):
+@pytest.mark.parametrize("at", ["magic", "salt", "first frame", "middle", "newest change", "end"])
+def test_what_changed_in_a_left_over_log_is_named_and_nothing_is_deleted(left_over, at):
     frame, size = 24 + 4096, left_over.stat().st_size
     places = {"magic": 3, "salt": 17, "first frame": 32, "middle": 32 + frame * 9 + 11}
-    flip(left_over, places.get(at, size - 2000), 3)
+    if at == "end":
+        left_over.write_bytes(left_over.read_bytes()[:-1])
+    else:
+        flip(left_over, places.get(at, size - 2000), 3)
     content, root = left_over.read_bytes(), left_over.parent
+    assert f"{DATABASE}-wal" in str(Workspace(root, read_only=True).trouble)
     again = Workspace.open(root)
     assert again.read_only
     assert f"{DATABASE}-wal" in str(again.trouble)
@@ -99,25 +111,6 @@ def test_a_flipped_bit_in_a_left_over_log_is_named_and_nothing_is_deleted(left_o
     assert Workspace.open(root).trouble is None
     (kept,) = (root / trash.FOLDER).rglob(left_over.name)
     assert kept.read_bytes() == content
-
-
-def test_a_log_is_named_if_it_was_truncated_and_not_if_it_has_half_a_change_more(left_over):
-    content = left_over.read_bytes()
-    left_over.write_bytes(content[:-1])
-    shown = Workspace(left_over.parent, read_only=True)
-    assert f"{DATABASE}-wal" in str(shown.trouble)
-    left_over.write_bytes(content + b"x" * 100)
-    again = Workspace.open(left_over.parent)
-    assert (again.trouble, again.setting("newest")) == (None, "19")
-
-
-@pytest.mark.parametrize("index", [True, False])
-def test_a_whole_log_is_read_with_and_without_its_index(left_over, index):
-    assert left_over.stat().st_size
-    if not index:
-        left_over.with_name(f"{DATABASE}-shm").unlink()
-    again = Workspace.open(left_over.parent)
-    assert (again.trouble, again.setting("newest")) == (None, "19")
 
 
 AS_MOUNTED_FOR_READING = """
