@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +32,7 @@ from rankdash.rerankers.judging.judge import Judge
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.store import Workspace
 from rankdash.store.checksums import keep_schema
-from rankdash.store.jobs.explanations import Asked, Explanations
+from rankdash.store.jobs.explanations import Asked
 from rankdash.store.jobs.judges import StoredJudges
 from rankdash.store.jobs.leases import Owner, State
 from rankdash.store.jobs.queue import Queue, Stage
@@ -48,6 +48,7 @@ from rankdash.value.assumptions import Assumptions
 from rankdash.value.price_list import shipped as shipped_prices
 from rankdash.value.price_list import to_json
 from rankdash.value.targets import shipped as shipped_targets
+from tests.store.builders import explain, grade, judge, submit
 from tests.stored import keep_rows
 
 QUERIES, DOCUMENTS = 16, 4
@@ -81,19 +82,16 @@ class Markup:
     url: str
     places: list[str] = field(default_factory=list)
 
-    def text(self, place: str) -> str:
-        """Return all kinds of markup; which one is first changes from text to text, since names
-        are shortened."""
+    def text(self, place: str, kinds: int = len(_KINDS)) -> str:
+        """Return all kinds of markup, or a few; which one is first changes from text to text, since
+        names are shortened."""
         n = len(self.places)
         self.places.append(place)
         turned = (*_KINDS[n % len(_KINDS) :], *_KINDS[: n % len(_KINDS)])
-        return " ".join(turned).format(url=self.url, n=n)
+        return " ".join(turned[:kinds]).format(url=self.url, n=n)
 
-    def short(self, place: str) -> str:
-        """Return one kind of markup, for a field of few characters."""
-        n = len(self.places)
-        self.places.append(place)
-        return _KINDS[n % len(_KINDS)].format(url=self.url, n=n)
+    short = partialmethod(text, kinds=1)
+    """Return one kind of markup, for a field of few characters."""
 
     def within(self, text: str) -> bool:
         """Whether a text is one of these."""
@@ -166,23 +164,26 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
     data set, whose content is its id."""
     queries = [markup.text("query_id") for _each in range(QUERIES)]
     docs = [markup.text("doc_id") for _each in range(DOCUMENTS)]
-    heads = {name: markup.short(name) for name in ("segment", "kind")}
+    segment, kind = map(markup.short, ("segment", "kind"))
+    of_queries = [
+        {"query_id": query, "query": markup.text("query"), kind: "ab"[q > 7],
+         segment: markup.short("segment value") if q % 2 else "plain"}
+        for q, query in enumerate(queries)
+    ]  # fmt: skip
+    of_docs = [
+        {"doc_id": doc, "title": markup.text("title"), "document": markup.text("document")}
+        for doc in docs
+    ]
     rows = [
         {
-            "query_id": query, "query": markup.text("query") if not d else "", "doc_id": doc,
-            "title": markup.text("title"), "document": markup.text("document"),
-            "label": None if (q + d) % 3 == 1 else int(d == q % DOCUMENTS), "score": 9 - d,
-            heads["segment"]: markup.short("segment value") if q % 2 else "plain",
-            heads["kind"]: "ab"[q > 7],
+            **query,
+            **doc,
+            "label": None if (q + d) % 3 == 1 else int(d == q % DOCUMENTS),
+            "score": 9 - d,
         }
-        for q, query in enumerate(queries)
-        for d, doc in enumerate(docs)
-    ]  # fmt: skip
-    for row in rows:
-        first = next(each for each in rows if each["query_id"] == row["query_id"])
-        same = next(each for each in rows if each["doc_id"] == row["doc_id"])
-        row |= {key: first[key] for key in ("query", heads["segment"])}
-        row |= {key: same[key] for key in ("title", "document")}
+        for q, query in enumerate(of_queries)
+        for d, doc in enumerate(of_docs)
+    ]
     dataset_id = keep_rows(workspace, rows, markup.text("data set"))
     lists = [
         (query, [docs[q % 4], *(doc for d, doc in enumerate(docs) if d != q % 4)], [4.0, 3, 2, 1])
@@ -192,7 +193,8 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
         workspace.save_run(run)
         RunNotes(workspace).keep(run.id, "note", "Ann")
     Pins(workspace).pin(run.id)
-    _explain(workspace, run.id, (queries[0], docs[0]))
+    result = Explanation(0.5, (), 5, 7).to_json()
+    explain(workspace, Asked(run.id, queries[0], docs[0], "term"), result=result)
     for query in queries[:3]:
         Notes(workspace).keep(dataset_id, query, ["tag", "other"], "note", "Ann")
     for at, doc in enumerate(docs):
@@ -249,62 +251,31 @@ def _runs(dataset_id: str, lists: list[tuple[str, list[str], list[float]]]) -> I
     )
 
 
-def _explain(workspace: Workspace, run_id: str, pair: tuple[str, str]) -> None:
-    explanations, owner = Explanations(workspace), Owner()
-    asked = Asked(run_id, *pair, "term")
-    explanations.ask(asked)
-    explanations.claim(owner)
-    result = Explanation(0.5, (), 5, 7).to_json()
-    explanations.finish(asked.id, owner, "done", result=result)
-
-
 def _judge(workspace: Workspace, dataset_id: str, pairs: list[tuple[str, str]]) -> None:
-    judges, owner = StoredJudges(workspace), Owner()
-    judges.submit(
-        dataset_id=dataset_id, name="judge", model="model", template="abc",
-        settings=Judge({"key_variable": "none", "repeats": 2}).settings, top=1,
-        systems=["a system"], depth=2, pairs=pairs, judge_id="judge",
-    )  # fmt: skip
-    judges.claim(owner)
     answer = {"grade": 1.0, "reason": "reason", "error": "", "kind": ""}
     lost = {"grade": None, "reason": "", "error": "error", "kind": "timeout"}
-    judges.keep(
-        "judge",
-        owner,
-        [
-            {"query_id": pair[0], "doc_id": pair[1], **said, "answers": json.dumps([said, said])}
-            for at, pair in enumerate(pairs)
-            for said in [lost if at % 9 == 8 else answer]
-        ],
-        {"calls": 2, "billed": {"prompt_tokens": 9, "dollars": 0.5}},
-    )
-    judges.finish("judge", owner, "cancelled")
+    graded = [
+        grade(pair) | said | {"answers": json.dumps([said, said])}
+        for at, pair in enumerate(pairs)
+        for said in [lost if at % 9 == 8 else answer]
+    ]
+    usage = {"calls": 2, "billed": {"prompt_tokens": 9, "dollars": 0.5}}
+    settings = Judge({"key_variable": "none", "repeats": 2}).settings
+    judge(workspace, dataset_id, "judge", graded, usage, settings=settings, pairs=pairs)
 
 
 def worked(workspace: Workspace) -> None:
     """Jobs, a judge and an explanation that failed, which no file contains."""
-    (data,), owner = workspace.datasets(), Owner()
+    (data,), queue, owner = workspace.datasets(), Queue(workspace), Owner()
     error = StoreError("The service answered: {answer}", remedy="Ask {whom}.", answer="a", whom="b")
-    queue, judges, reasons = Queue(workspace), StoredJudges(workspace), Explanations(workspace)
-    queue.submit(
-        dataset_id=data.id, name="lost job", reranker="endpoint",
-        settings=create("endpoint", {"key_variable": "none"}).settings, depth=None, sample=None,
-        seed=0, job_id="job-failed",
-    )  # fmt: skip
+    settings = create("endpoint", {"key_variable": "none"}).settings
+    job_id = submit(workspace, data.id, "lost job", reranker="endpoint", settings=settings)
     queue.claim(owner)
-    queue.finish("job-failed", owner, "failed", error)
-    pairs = Corrections(workspace).all(data.id)
-    judges.submit(
-        dataset_id=data.id, name="lost judge", model="model", template="abc",
-        settings=Judge({"key_variable": "none"}).settings, top=1, systems=["a"], depth=2,
-        pairs=[each.pair for each in pairs], judge_id="failed",
-    )  # fmt: skip
-    judges.claim(owner)
-    judges.finish("failed", owner, "failed", error)
-    asked = Asked("service", *pairs[0].pair, "sentence")
-    reasons.ask(asked)
-    reasons.claim(owner)
-    reasons.finish(asked.id, owner, "failed", error)
+    queue.finish(job_id, owner, "failed", error)
+    pairs = [each.pair for each in Corrections(workspace).all(data.id)]
+    settings = Judge({"key_variable": "none"}).settings
+    judge(workspace, data.id, "failed", error=error, settings=settings, pairs=pairs)
+    explain(workspace, Asked("service", *pairs[0], "sentence"), error=error)
 
 
 Change = Callable[[bytes], bytes]
@@ -376,14 +347,8 @@ def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Ch
 
     def changed(column: str, now: bytes) -> bytes:
         table = pq.read_table(io.BytesIO(now))
-        texts = [
-            text
-            if not text
-            else markup.short(f"{name} {column}")
-            if (read := json_in(text)) is None
-            else json.dumps(_marked(read, markup))
-            for text in table[column].to_pylist()
-        ]
+        make = partial(markup.short, f"{name} {column}")
+        texts = [text and _other(text, markup, make) for text in table[column].to_pylist()]
         target = io.BytesIO()
         at = table.column_names.index(column)
         pq.write_table(table.set_column(at, column, pa.array(texts, table[column].type)), target)
@@ -394,6 +359,14 @@ def _table_marked(name: str, content: bytes, markup: Markup) -> Iterator[list[Ch
             texts = [text for text in table[each.name].to_pylist() if text]
             if texts and not all(map(markup.within, texts)):
                 yield [partial(changed, each.name)]
+
+
+def _other(
+    text: str, markup: Markup, make: Callable[[], str], kept: Collection[str] = _WORDS
+) -> str:
+    """Another text in place of one; of JSON, its texts are replaced."""
+    inner = json_in(text)
+    return make() if inner is None else json.dumps(_marked(inner, markup, kept))
 
 
 def _marked(value: Any, markup: Markup, kept: Collection[str] = _WORDS) -> Any:
@@ -425,14 +398,10 @@ def rows_marked(workspace: Workspace, markup: Markup) -> Workspace:
                 texts = [text for (text,) in db.execute(f"SELECT DISTINCT {name} FROM {table}")]
                 if any(text and markup.within(text) for text in texts):
                     continue
+                make = partial(markup.text, f"{table}.{name}")
                 for text in texts:
                     if text and text.rpartition("/")[2] not in kept and not _is_time(text):
-                        inner = json_in(text)
-                        new = (
-                            markup.text(f"{table}.{name}")
-                            if inner is None
-                            else json.dumps(_marked(inner, markup, kept))
-                        )
+                        new = _other(text, markup, make, kept)
                         db.execute(f"UPDATE {table} SET {name} = ? WHERE {name} = ?", (new, text))
         # It is one of the texts: without it the workspace counts as damaged, and is only shown.
         keep_schema(db)

@@ -3,10 +3,11 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from rankdash.errors import RankdashError
 from rankdash.ranking.ranking import Ranking
 from rankdash.store import Workspace
 from rankdash.store.folders import DATABASE, SWEEP_AFTER_SECONDS
+from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
+from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_notes import LabelNotes
@@ -53,6 +57,31 @@ def grade(pair: tuple[str, str], value: float | None = 2.0, error: str = "") -> 
     """What a judge said of a pair."""
     own = {"grade": value, "reason": "看" * (value is not None), "error": error, "kind": ""}
     return {"query_id": pair[0], "doc_id": pair[1], **own, "answers": "[]"}
+
+
+def judge(
+    workspace: Workspace,
+    dataset_id: str,
+    name: str,
+    answers: Sequence[dict[str, Any]] = (),
+    usage: Mapping[str, object] = MappingProxyType({}),
+    error: RankdashError | None = None,
+    **more: Any,
+) -> None:
+    """Submit a judge that answers, and then is cancelled, or fails with an error."""
+    submit_judge(workspace, dataset_id, name, **more)
+    judges, owner = StoredJudges(workspace), Owner()
+    judges.claim(owner)
+    judges.keep(name, owner, answers, usage)
+    judges.finish(name, owner, "failed" if error else "cancelled", error)
+
+
+def explain(workspace: Workspace, asked: Asked, **how: Any) -> None:
+    """Ask for an explanation and end the work on it. how: its `result`, or an `error`."""
+    explanations, owner = Explanations(workspace), Owner()
+    explanations.ask(asked)
+    explanations.claim(owner)
+    explanations.finish(asked.id, owner, "failed" if "error" in how else "done", **how)
 
 
 def plain(value: object) -> object:

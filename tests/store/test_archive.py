@@ -30,7 +30,6 @@ from rankdash.rerankers.settings import completed
 from rankdash.store import Workspace
 from rankdash.store.jobs.explanations import Asked, Explanations
 from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner
 from rankdash.store.jobs.queue import Queue
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.label_notes import LabelNotes
@@ -39,19 +38,35 @@ from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
 from rankdash.store.notes.run_notes import RunNotes
 from rankdash.store.workspace_file import merge_rows
-from rankdash.store.workspace_file.archive import (
-    without_paths,
-)
 from rankdash.store.workspace_file.import_workspace import Judges, take_in
 from rankdash.store.workspace_file.workspace_zip import MANIFEST, Bounds, Packer, Unpacker
 from rankdash.value.assumptions import Assumptions
 from tests.approved import table
-from tests.store.builders import content_of, everything, flip, grade, submit, submit_judge
+from tests.readers.reading import zipped
+from tests.store.builders import (
+    content_of,
+    everything,
+    explain,
+    flip,
+    grade,
+    judge,
+    submit,
+    submit_judge,
+)
 
 PLAN = {"systems": ["a"], "metric": "dcg@10", "top": 3.0, "threshold": 1.0, "seed": 3}
 EXPLAINED = Explanation(0.5, (), 5, 7).to_json()
 QUESTION = Asked("run-1", "007", "1", "term")
 CORRECTED = ("007", "1")
+OWN_SETTINGS = {
+    "base_url": "http://me:pw@host/v1", "model": "/home/me/models/mini",
+    "second": "C:\\models\\maxi", "third": "~/x/y", "fourth": "org/model", "k1": 1.2,
+    "several": ["/a/b", 3],
+}  # fmt: skip
+SHARED_SETTINGS = OWN_SETTINGS | {
+    "base_url": "http://host/v1", "model": "mini", "second": "maxi", "third": "y",
+    "several": ["b", 3],
+}  # fmt: skip
 
 
 def save(workspace, dataset):
@@ -66,8 +81,7 @@ def made(tmp_path_factory, make_dataset, make_run):
     tables = (plain.queries, plain.documents, plain.qrels, plain.candidates)
     dataset = Dataset("Shop", *tables, first_stage="bm25", candidates_name="bm25 今天")
     save(workspace, dataset)
-    secrets = {"model": "/home/me/models/mini", "base_url": "http://me:pw@host/v1", "k1": 1.2}
-    run = replace(make_run(dataset), settings=secrets)
+    run = replace(make_run(dataset), settings=OWN_SETTINGS)
     workspace.save_run(run)
     Notes(workspace).keep(dataset.id, "二", ["退货"], "看一下", "Ann")
     LabelNotes(workspace).keep(dataset.id, CORRECTED, "Bo", "cut off?")
@@ -78,24 +92,19 @@ def made(tmp_path_factory, make_dataset, make_run):
     layer.correct(dataset.id, ("7", "01"), None, "Ann")
     RunNotes(workspace).keep(run.id, "longer texts", "Ann")
     Pins(workspace).pin(run.id)
-    owner, questions = Owner(), Explanations(workspace)
-    questions.ask(QUESTION)
-    questions.claim(owner)
-    questions.finish(QUESTION.id, owner, "done", result=EXPLAINED)
-    questions.ask(replace(QUESTION, doc_id="01"))
+    explain(workspace, QUESTION, result=EXPLAINED)
+    Explanations(workspace).ask(replace(QUESTION, doc_id="01"))
     scenarios = {"careful": Assumptions(elasticity=0.25)}
     workspace.set_setting("scenarios", sharing.write_scenarios(scenarios))
     workspace.set_setting("analyst", "Ann")
-    judges, pairs = StoredJudges(workspace), [CORRECTED, ("7", "01"), ("7", "1")]
     address = completed(SETTINGS, {"base_url": "http://me:pw@host/v1", "top": 3})
-    for name in ("Mine", "waits"):
-        submit_judge(workspace, dataset.id, name, settings=address, pairs=pairs)
-    judges.claim(owner)
+    asked = {"settings": address, "pairs": [CORRECTED, ("7", "01"), ("7", "1")]}
     said = {"grade": 2.0, "reason": "看", "error": "", "kind": ""}
-    judged = [grade(pairs[0]) | {"answers": json.dumps([said])}]
-    judged += [grade(pairs[1], None, "e") | {"kind": "time_out"}]
-    judges.keep("Mine", owner, judged, {"calls": 2, "billed": {"dollars": 0.5}})
-    judges.finish("Mine", owner, "cancelled")
+    judged = [grade(CORRECTED) | {"answers": json.dumps([said])}]
+    judged += [grade(("7", "01"), None, "e") | {"kind": "time_out"}]
+    usage = {"calls": 2, "billed": {"dollars": 0.5}}
+    judge(workspace, dataset.id, "Mine", judged, usage, **asked)
+    submit_judge(workspace, dataset.id, "waits", **asked)
     submit(workspace, dataset.id, "waits")
     return workspace.root
 
@@ -132,8 +141,7 @@ def shared(home):
 
 def repacked(content: bytes, change: Callable, keep_list=False) -> bytes:
     """The file with `change` made to its parts (name → bytes); the list follows unless kept."""
-    with zipfile.ZipFile(io.BytesIO(content)) as read:
-        parts = {name: read.read(name) for name in read.namelist()}
+    parts = unzipped(content)
     head = json.loads(parts.pop(MANIFEST))
     change(parts, head)
     if not keep_list:
@@ -142,14 +150,6 @@ def repacked(content: bytes, change: Callable, keep_list=False) -> bytes:
             for name, part in parts.items()
         }
     return zipped({MANIFEST: json.dumps(head).encode(), **parts})
-
-
-def zipped(parts: dict[str, bytes]) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as write:
-        for name, part in parts.items():
-            write.writestr(name, part)
-    return target.getvalue()
 
 
 def unzipped(content: bytes) -> dict[str, bytes]:
@@ -217,7 +217,7 @@ def test_keys_paths_kept_scores_and_waiting_work_stay_behind(full, other):
     for secret in (str(full.root), "/home/me", "me:pw"):
         assert secret.encode() not in b"".join(parts.values())
     bring(other, content)
-    assert other.run("run-1").settings == {"model": "mini", "base_url": "http://host/v1", "k1": 1.2}
+    assert other.run("run-1").settings == SHARED_SETTINGS
     assert Queue(other).rows() == []
     assert other.setting("analyst") is None
     assert Explanations(other).find(replace(QUESTION, doc_id="01")) is None
@@ -225,14 +225,6 @@ def test_keys_paths_kept_scores_and_waiting_work_stay_behind(full, other):
     assert (row.name, row.settings["base_url"]) == ("Mine", "http://host/v1")
     assert (row.state, row.graded, row.failed, row.open) == ("cancelled", 1, 1, 1)
     assert StoredJudges(other).pending(row.id) == [("7", "1")]
-
-
-def test_what_tells_of_this_machine():
-    kept = {
-        "/a/b/model": "model", "C:\\models\\mini": "mini", "~/x/y": "y", "org/model": "org/model",
-        "https://k:s@h/v1": "https://h/v1",
-    }  # fmt: skip
-    assert without_paths([*kept, ["/a/b", 3]]) == [*kept.values(), ["b", 3]]
 
 
 def test_only_what_is_asked_for_is_exported(full, make_dataset, other):
@@ -572,6 +564,18 @@ def head(**fields):
     return lambda _parts, own: own.update(fields)
 
 
+def reported(**wrong):
+    """The file with a finding in its report of which a part is wrong."""
+    finding = {"severity": "note", "code": "x", "template": "{n:,} rows.", "params": {"n": 1},
+               "remedy": "", "file": "", "line": None, "count": 1, "examples": []}  # fmt: skip
+
+    def change(about):
+        report = json.loads(about["report"])
+        about["report"] = json.dumps(report | {"findings": [finding | wrong]})
+
+    return lambda content: retold(content, "datasets", change)
+
+
 SCENARIO = b'{"settings": {"scenarios": "{\\"a\\": {\\"no\\": 1}}"}}'
 PARTS = {
     "a part that is missing": without("qrels.parquet"),
@@ -609,6 +613,13 @@ BROKEN = {
     "empty": lambda _content: b"",
     "two parts of one name": twice,
     "a report that is none": told("datasets", report="[]"),
+    # Such a report would break the page that shows it.
+    **{
+        f"a finding of the form {form}": reported(template=form)
+        for form in ("{lacking} rows.", "{n:>1000000000}", "{n.__class__}")
+    },
+    "a finding as severe as none": reported(severity="fatal"),
+    "a number for an example": reported(examples=[1]),
     "a note on an unknown query": told("datasets", "notes", 0, query_id="x"),
     "a label of an unknown document": told("datasets", "corrections", 0, doc_id="x"),
     "a grade of an unknown document": told("datasets", "judges", 0, "pairs", 0, doc_id="x"),
@@ -638,23 +649,6 @@ def test_a_broken_file_is_refused_in_words_and_adds_nothing(content, other, make
             said[kind] = f"{refused.value}\n{error_text(refused.value)}"
     assert not (other.root / "runs").exists() or list((other.root / "runs").iterdir()) == []
     approved("store/broken_files", table(said))
-
-
-def test_a_report_that_would_break_the_page_is_refused(make_dataset):
-    whole = json.loads(check(make_dataset(), [], {}).to_json())
-    usual = {"severity": "note", "code": "x", "template": "{n:,} rows.", "params": {"n": 1},
-             "remedy": "", "file": "", "line": None, "count": 1, "examples": []}  # fmt: skip
-
-    def read(**finding):
-        sharing.check_report(json.dumps(whole | {"findings": [usual | finding]}))
-
-    read()
-    for wrong in (
-        *({"template": each} for each in ("{lacking} rows.", "{n:>1000000000}", "{n.__class__}")),
-        *({"severity": "fatal"}, {"examples": [1]}),
-    ):
-        with pytest.raises((ValueError, KeyError)):
-            read(**wrong)
 
 
 def test_what_is_just_as_large_as_is_taken_is_taken_and_nothing_larger(content, other):
