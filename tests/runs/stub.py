@@ -62,11 +62,6 @@ class Stub:
         self.calls.append({each.query_id: list(each.doc_ids) for each in requests})
         return [self.odd.get(each.query_id, self.usual)(each) for each in requests]
 
-    @property
-    def pairs_scored(self):
-        """Without the warm-up."""
-        return sum(len(docs) for call in self.calls[1:] for docs in call.values())
-
 
 def go(dataset, model, **options):
     options = {"capabilities": BLOCKS, "clock": model.clock, "cpu_clock": model.clock, **options}
