@@ -244,7 +244,7 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
         latency_spread.Spread(each, names[each], np.sort(ms)) for each, ms in drawn.items()
     ]}  # fmt: skip
     clouds = {"hostile": [cloud(length, ms, each, names[each]) for each, ms in drawn.items()]}
-    curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 100, 999, 1000)}
+    curves |= {f"{n} queries": [spent(range(1, n + 1))] for n in (1, 2, 30, 100, 999, 1000)}
     curves["alike"] = [spent(np.full(2000, 20.0)), spent([5.0, 700.0], "b")]
     spreads["half in the box, nine in ten within the whiskers"] = [
         latency_spread.Spread("a", "Alpha", np.arange(1.0, 102.0))

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
@@ -211,6 +212,10 @@ def test_a_quote_in_a_name_ends_no_attribute_and_what_cannot_be_seen_is_dropped(
     safe = html_safe("<a title='x' class=\"y\">&\x00\u202e\t")
     assert safe == "&lt;a title=&#x27;x&#x27; class=&quot;y&quot;&gt;&amp;\t"
     assert html_safe("a\tb") == "a\tb"
+    # Left-to-right and right-to-left marks, embeddings, overrides and isolates.
+    turning = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
+    signs = [chr(code) for code in range(0x3000) if unicodedata.bidirectional(chr(code)) in turning]
+    assert html_safe("".join(["a", *signs, "\u200e\u200f", "b"])) == "ab" and len(signs) == 9
 
 
 REASONS = {

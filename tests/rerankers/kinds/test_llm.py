@@ -165,8 +165,17 @@ def test_what_has_no_price_costs_nothing_that_is_known(kind):
 def test_whatever_a_model_is_told_is_in_the_fingerprint():
     usual = create("llm-pointwise", {}).fingerprint()
     assert usual == create("llm-pointwise", {"concurrency": 9}).fingerprint()
-    changed = ({"system": "x"}, {"document_characters": 9}, {"model": "m"}, {"answer_tokens": 9})
-    assert usual not in [create("llm-pointwise", each).fingerprint() for each in changed]
+    changed = [
+        {"system": "x"},
+        {"document_characters": 9},
+        {"model": "m"},
+        {"answer_tokens": 9},
+        {"prompt": "{query} {document} {question}"},
+        {"answer": "grade"},
+        {"answer": "number"},
+    ]
+    found = {usual, *(create("llm-pointwise", each).fingerprint() for each in changed)}
+    assert len(found) == 1 + len(changed)
 
 
 def test_a_text_is_cut_to_its_beginning_and_0_is_all_of_it():
