@@ -1,5 +1,6 @@
 """Every chart with what it is drawn from: one dictionary of cases, of which many are hostile."""
 
+from dataclasses import replace
 from functools import cache
 from inspect import signature
 from types import ModuleType
@@ -107,6 +108,7 @@ CLOSE = [
     point("BM25 reranker", 0.1, 0.501, False),
     point("a long name at the edge", 2.0, 0.6, True),
 ]
+HOSTILE_POINTS = [point(HOSTILE, 1.0, 0.5, True), point("slow", 9.0, 0.5, True)]
 # The upper of two marks above each other has its name above the lower's.
 CROWDED = [
     point("First stage", 0.0, 0.666, True),
@@ -137,7 +139,6 @@ def overlapping(x: float, most: float) -> list[frontier.FrontierPoint]:
 
 def cost() -> dict[ModuleType, dict[str, Case]]:
     net = of(across=ACROSS, upward=UPWARD)
-    front = of(x_title="p95")
     away = break_even.Axis("Searches", ACROSS.values, None)
     return {
         tornado: {
@@ -146,10 +147,7 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
         },
         break_even: {
             "hostile": of(
-                net=np.array([[-1.0, 2.0], [3.0, -4.0]]),
-                money=hostile_money,
-                across=break_even.Axis(HOSTILE, [1.0, 10.0], 2.0, logarithmic=True),
-                upward=break_even.Axis("y", [0.0, 1.0], 0.5),
+                net=NET, money=hostile_money, across=replace(ACROSS, title=HOSTILE), upward=UPWARD
             ),
             "half of it pays": of(net=NET, **net),
             # A far corner takes the whole of the scale, and the present point is told from nothing.
@@ -162,23 +160,16 @@ def cost() -> dict[ModuleType, dict[str, Case]]:
             "one value": of(net=np.full((2, 3), -7.0), **net),
         },
         frontier: {
-            "hostile": of(
-                points=[
-                    frontier.FrontierPoint(name, style.marks_in_order([name])[name], x, 0.5, True)
-                    for name, x in ((HOSTILE, 1.0), ("slow", 9.0))
-                ],
-                x_title="cost",
-                target=5.0,
-            ),
-            "bold if Pareto-optimal, and an interval": of(points=POINTS, written=money, **front),
-            "over the target": of(points=POINTS, target=5.0, **front),
-            "close together": of(points=far(20.0), **front),
-            "far apart, with a place for 0": of(points=far(20.1), **front),
-            "names take different corners": of(points=CLOSE, **front),
-            "names above each other": of(points=CROWDED, size=frontier.BESIDE, **front),
-            "overlapping at 0": of(points=overlapping(0.0, 9.0), **front),
-            "overlapping at the edge": of(points=overlapping(9.0, 9.0), **front),
-            "overlapping, far apart": of(points=overlapping(1.0, 30.0), **front),
+            "hostile": of(points=HOSTILE_POINTS, target=5.0),
+            "bold if Pareto-optimal, and an interval": of(points=POINTS, written=money),
+            "over the target": of(points=POINTS, target=5.0),
+            "close together": of(points=far(20.0)),
+            "far apart, with a place for 0": of(points=far(20.1)),
+            "names take different corners": of(points=CLOSE),
+            "names above each other": of(points=CROWDED, size=frontier.BESIDE),
+            "overlapping at 0": of(points=overlapping(0.0, 9.0)),
+            "overlapping at the edge": of(points=overlapping(9.0, 9.0)),
+            "overlapping, far apart": of(points=overlapping(1.0, 30.0)),
         },
         crossover: {
             "hostile": of(lengths=[1.0, 2.0], costs={HOSTILE: [1.0, 3.0]}, own=2.0),
@@ -261,13 +252,7 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
         latency_ecdf: every("curves", curves, target_ms=500.0, **marks),
         latency_spread: every("spreads", spreads, target_ms=9.0, **marks),
         latency_fit: every("clouds", clouds, against="documents", rules=True, **marks)
-        | every(
-            "clouds",
-            {"no rules of thumb of tokens": even(60)},
-            against="tokens",
-            rules=True,
-            **marks,
-        ),
+        | {"no rules for tokens": of(clouds=even(60), against="tokens", rules=True, **marks)},
         throughput: {
             "hostile": of(measured=measured[HOSTILE], target_ms=50.0, **marks),
             # At 1 / mean latency 4 clients would seem to serve 80 a second.
@@ -275,10 +260,7 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
             "none meets it": of(measured=measured["Beta"], target_ms=5.0, **marks),
         },
         token_lengths: {
-            name: of(
-                lengths=lengths_of(Reading(short, whole)),
-                name=HOSTILE if "hostile" in name else "Beta",
-            )
+            name: of(lengths=lengths_of(Reading(short, whole)))
             for name, (whole, short) in read.items()
         },
     }
@@ -735,6 +717,7 @@ def title(chart: ModuleType) -> str:
 def drawn(chart: ModuleType, name: str, case: Case, ink: style.Ink) -> tuple[go.Figure, str]:
     """The figure, and what a reader of the screen hears, of a part of what is drawn."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
+    usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
     usual |= {"systems": SIDES, "money": money, "ink": ink}
     takes, heard = (signature(each).parameters for each in (chart.figure, chart.alt))
     given = {each: value for each, value in usual.items() if each in takes} | case
