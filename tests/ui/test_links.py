@@ -137,26 +137,3 @@ def test_the_system_in_focus_is_in_the_address_from_the_first_drawing_on(page, w
     gone = opened(page, {**address, "k": "3", "vs": "f" * 16})
     assert widget(gone, "address.vs").value == runs["both"]
     assert "“ffffffffffffffff”" in str(gone.warning[0].value)
-
-
-def test_targets_that_were_looked_at_are_not_chosen(shop):
-    app = opened("overview", shop)
-    assert "Profile" in [each.label for each in app.selectbox]
-    app.selectbox(key="address.metric").set_value("mrr").run()
-    assert "profile" not in app.query_params
-
-
-def test_runs_that_are_not_shown_are_announced_until_they_are_added(shop, workspace):
-    def announced(app: AppTest) -> list[str]:
-        return [str(each.value) for each in app.caption if "not shown" in str(each.value)]
-
-    runs = {row.name: row.id for row in workspace.runs(shop["data"])}
-    assert announced(opened("overview", {**shop, "base": runs["low"], "system": runs["top"]})) == [
-        "1 run is not shown"
-    ]
-    app = opened("overview", {**shop, "system": runs["top"]})
-    assert announced(app) == ["2 runs are not shown"]
-    app.button(key="overview.add").click().run()
-    for each in (app, opened("overview", address_of(app))):
-        assert set(each.multiselect(key="address.system").value) == set(runs.values())
-        assert announced(each) == []

@@ -1,4 +1,4 @@
-"""Lives of whole pages: links, files that go out and in, and what changed behind their back."""
+"""Lives of whole pages: links, files that go out and in, and what changed in another window."""
 
 import sys
 from dataclasses import replace
@@ -17,7 +17,7 @@ from rankdash.store.notes.pins import Pins
 from rankdash.ui.data import sharing_files, uploads
 from rankdash.ui.sidebar import login
 from rankdash.ui.sidebar.view import PAGES
-from rankdash.ui.state import person, server
+from rankdash.ui.state import address, person, server
 from rankdash.ui.widgets.text import markdown_safe
 from tests.approved import masked
 from tests.stored import keep_rows
@@ -65,13 +65,19 @@ class Acts:
 
     def __init__(self, workspace, dataset_id, patch, only_shown):
         self.workspace, self.patch, self.read_only = workspace, patch, only_shown
-        self.data, self.app, self.asked = dataset_id, None, []
+        self.data, self.app, self.windows, self.asked = dataset_id, None, [], []
         self.ids, self.files = Ids(workspace), {"logo.png": PNG}
 
     def open(self, page, *given):
         """A page in a window of its own: fields of its link, and keys of what is unfolded."""
         state = {each: True for each in given if "=" not in each}
         self.app = whole(page, state, **{"lang": "en", "data": self.data} | self.ids.address(given))
+        self.windows.append(self.app)
+        return self.app
+
+    def window(self, number):
+        """Back to a window, which was not drawn since."""
+        self.app = self.windows[int(number)]
         return self.app
 
     def go(self, page, *given):
@@ -94,6 +100,12 @@ class Acts:
         field = next(each for each in self.app.file_uploader if label in each.label)
         content = self.files[name]
         field.set_value((name, content if isinstance(content, bytes) else content.encode(), ""))
+
+    def uncheck(self):
+        """All that can be unchecked, at once."""
+        for box in self.app.checkbox:
+            if not box.disabled:
+                box.uncheck()
 
     def export(self, name):
         self.files[name] = sharing_files.exported([self.data])
@@ -119,8 +131,17 @@ class Acts:
         kind = "run" if old in [row.name for row in self.workspace.runs()] else "dataset"
         getattr(self.workspace, f"rename_{kind}")(self.ids.all[old], new)
 
-    def delete(self, name):
-        self.workspace.delete_run(self.ids.all[name])
+    def delete(self, *names):
+        for name in names:
+            is_run = name in [row.name for row in self.workspace.runs()]
+            kind = "run" if is_run else "dataset"
+            getattr(self.workspace, f"delete_{kind}")(self.ids.all[name])
+
+    def choices(self, text):
+        """All choices that are of a data set, and a metric, as if they were made in this window."""
+        made = {name: [text] for name in address.OF_A_DATA_SET} | {"metric": ["map"]}
+        self.app.session_state["address.choices"] |= made
+        return self.app
 
     def pin(self, name):
         Pins(self.workspace).pin(self.ids.all[name])
@@ -180,17 +201,17 @@ def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, h
     for name in ("login", "logout"):
         monkeypatch.setattr(login.st, name, partial(acts.asked.append, name))
 
-    def address():
+    def chosen():
+        found = acts.app.session_state["address.choices"] if acts.app else {}
+        return {name: found[name] for name in found if name not in ("data", "lang")}
+
+    def linked():
         found = acts.app.query_params if acts.app else {}
         return {name: found[name] for name in found if name not in ("data", "lang")}
 
     def primary():
         buttons = acts.app.button if acts.app else []
         return [each.label for each in buttons if each.proto.type == "primary"]
-
-    def disabled():
-        files = acts.app.get("download_button") if acts.app else []
-        return [each.proto.label for each in files if each.proto.disabled]
 
     def kept():
         now = server.workspace()
@@ -203,10 +224,11 @@ def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, h
 
     every = {name: getattr(acts, name) for name in dir(acts) if name[0] != "_"}
     facts = {
-        "address": address,
+        "address": linked,
         "primary": primary,
-        "no file": disabled,
         "stored": kept,
         "asked": lambda: acts.asked,
     }
+    if "elsewhere" in life:
+        facts["choices"] = chosen
     approved(life, play(life, every, facts, acts.ids.mask, sidebar=True))

@@ -91,14 +91,3 @@ def test_nothing_renders_raw_html_or_remote_icons():
     for path in [*(ROOT / "rankdash" / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             assert not isinstance(node, ast.keyword) or node.arg != "unsafe_allow_html", path
-
-
-def test_a_run_that_appears_after_a_visit_is_compared(app, stored, workspace):
-    run = workspace.run(workspace.runs(stored)[0].id)
-    workspace.delete_run(run.id)
-    open_page(app, "overview")
-    assert "There is only the baseline so far." in texts(app)
-    workspace.save_run(run)
-    assert {*texts(app.run()).splitlines()} >= {
-        "**better**: 11 helped · 4 same (±0.005) · 0 hurt, of 15 queries · 1 excluded (failed)"
-    }
