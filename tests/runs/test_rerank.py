@@ -110,7 +110,10 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
     encoded = Stub(usual=lambda request: replace(scored(request), computed_tokens=4.0))
     counted = Stub({"q1": lambda request: Scored(np.zeros(5), np.arange(5))},
                    lambda request: Scored(np.zeros(5)))  # fmt: skip
-    unread = Stub(usual=lambda request: Scored(np.zeros(5), np.zeros(5), np.full(5, 9)))
+    unread, untold = (
+        Stub(usual=lambda request, read=read: Scored(np.zeros(5), np.full(5, read), np.full(5, 9)))
+        for read in (0, -1)
+    )
     cases = {
         "documents below the depth keep their order": partial(ran, two, depth=3),
         "a sample, and a query without candidates": partial(
@@ -139,6 +142,7 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
         "a warm-up that fails": partial(ran, two, Stub({"q0": broken})),
         "tokens of some are known": partial(ran, two, counted),
         "nothing was read, and that is known": partial(ran, one, unread),
+        "nothing tells how much was read": partial(ran, one, untold),
         "of earlier results those of as many documents count": partial(ran, three, done=strange),
         "a paid call is made once, and the first is no latency": partial(
             ran, make_dataset(queries=5), Service, capabilities=REMOTE
@@ -413,16 +417,6 @@ def test_texts_are_evenly_spread_and_no_more_than_asked_for(make_dataset, approv
     short = texts(9, queries=1, documents=1, depth=1, doc_text=long)
     cases["letters of a long one"] = list(map(len, short))
     approved("runs/texts", results(cases))
-
-
-def test_tokens_of_which_some_are_unknown_have_no_sum():
-    nan = math.nan
-    for read, full, expected in (
-        *(((3, 4), (3, 4), [7, 0]), ((3, 4), (3, 9), [7, 1]), ((3, 0), (9, 9), [3, 2])),
-        *(((3, -1), (9, 9), [nan, nan]), ((3, 4), (9, -1), [7, nan]), ((), (), [nan, nan])),
-    ):
-        found = QueryResult("q", "done", read=np.array(read), full=np.array(full))
-        assert [found.tokens, found.truncated] == pytest.approx(expected, nan_ok=True)
 
 
 def test_results_come_back_from_the_rows_they_are_kept_as(make_dataset, workspace):

@@ -167,6 +167,15 @@ def flip(file: Path, at: int, bit: int = 2) -> None:
     file.write_bytes(content)
 
 
+def change(root: Path, before: bytes, after: bytes) -> None:
+    """Change the bytes of the database, whose log has to be in it."""
+    with closing(sqlite3.connect(root / DATABASE)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    content = (root / DATABASE).read_bytes()
+    assert before in content
+    (root / DATABASE).write_bytes(content.replace(before, after))
+
+
 def parquet_files(root: Path) -> list[Path]:
     return sorted(root.rglob("*.parquet"))
 

@@ -2,9 +2,6 @@
 tried in tests/fuzz."""
 
 import shutil
-import sqlite3
-import zipfile
-from contextlib import closing
 
 import pandas as pd
 import pyarrow as pa
@@ -20,8 +17,8 @@ from rankdash.store.notes.label_notes import LabelNotes
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.run_notes import RunNotes
 from tests.store.builders import (
-    OLD,
     ask,
+    change,
     everything,
     flip,
     folders_of,
@@ -216,15 +213,6 @@ def read(workspace, what):
     return ROWS[what][0](workspace, data.id)
 
 
-def change(root, before, after):
-    """Change the bytes of the database, whose log has to be in it."""
-    with closing(sqlite3.connect(root / DATABASE)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    content = (root / DATABASE).read_bytes()
-    assert before in content
-    (root / DATABASE).write_bytes(content.replace(before, after))
-
-
 @pytest.mark.parametrize("what", ROWS)
 def test_a_row_that_changed_is_an_error_while_open_and_set_apart_when_opened(rows, what):
     written = read(rows, what)
@@ -298,15 +286,3 @@ def test_every_table_is_checked_in_all_its_columns(workspace):
         of_it = "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?"
         call = f"row_checksum({', '.join(columns)})"
         assert len([each for each in ask(file, of_it, table) if call in each]) == 2
-
-
-def test_a_workspace_of_an_older_version_gets_checksums_and_loses_nothing(tmp_path):
-    with zipfile.ZipFile(OLD) as packed:
-        packed.extractall(tmp_path)
-    before = Workspace.open(tmp_path)
-    assert before.trouble is None
-    data = next(row.id for row in before.datasets() if Corrections(before).all(row.id))
-    label = Corrections(before).all(data)[0]
-    text = f"{label.query_id}{label.doc_id}".encode()
-    change(tmp_path, text, text[:-1] + bytes([text[-1] ^ 1]))
-    assert "rows that have changed" in Workspace.open(tmp_path).trouble.message

@@ -8,8 +8,6 @@ from rankdash.errors import StoreError
 from rankdash.store import Workspace, backups, migrations
 from rankdash.store.folders import DATABASE
 from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.notes import Note, Notes
-from rankdash.store.notes.run_notes import RunNote, RunNotes
 from tests.store.builders import HEAD, ask, version
 
 
@@ -39,16 +37,6 @@ def test_a_workspace_of_an_older_version_keeps_its_content(of_version, make_data
     assert workspace.dataset(make_dataset().id) == make_dataset()
     assert [row.id for row in workspace.runs()] == ["run-1"]
     assert Queue(workspace).rows() == []
-
-
-def test_a_note_of_an_older_version_has_no_author(of_version, make_dataset):
-    root = of_version(migrations.MIGRATIONS.index(migrations.who_wrote_a_note))
-    dataset_id, file = make_dataset().id, root / DATABASE
-    ask(file, "INSERT INTO notes VALUES (?, '7', '[]', 'odd', '2026-01-02')", dataset_id)
-    ask(file, "INSERT INTO run_notes VALUES ('run-1', ?, 'why', '2026-01-02')", dataset_id)
-    workspace = Workspace.open(root)
-    assert Notes(workspace).all(dataset_id) == [Note("7", (), "odd", "2026-01-02", "")]
-    assert RunNotes(workspace).of("run-1") == RunNote("run-1", "why", "2026-01-02", "")
 
 
 def test_servers_of_ones_own_that_were_asked_without_a_key_still_are():

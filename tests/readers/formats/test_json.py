@@ -74,9 +74,6 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
         "a line that is no entry": lines({"query": "a"}, '"text"', ""),
         "a break on the line of the entry": {"x": '[{"query": "a" "b"}]'},
         "a break below it": {"x": '[{"query": "a"\n "b"}]'},
-        "half a surrogate pair is replaced": {
-            "x": '{"query": "a \\ud83d b", "document": "\\ud83d\\ude00", "label": 1}'
-        },
         **{
             f"half a pair in texts and names, {shape}": {"x": shape.replace("ROW", HALF)}
             for shape in ("[ROW]", '{"data": [ROW]}', "ROW\nROW")
@@ -91,9 +88,6 @@ def test_rows_and_entries_are_read_with_their_lines(approved):
             row(lang="en", year=8, metadata={"lang": "de", "query": "q", "text": "t", "year": 7})
         ),
         "metadata that is no object": entries(row(metadata="b")),
-        "of several lists in an object the longest holds the rows": {
-            "x.json": json.dumps({"authors": [{"name": "n"}], "rows": [row(), row(document="c")]})
-        },
         "entries of a tutorial: scores are a system's, the order is no first stage": {
             "tutorial.json": json.dumps([tutorial, other])
         },
