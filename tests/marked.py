@@ -221,12 +221,9 @@ def _runs(dataset_id: str, lists: list[tuple[str, list[str], list[float]]]) -> I
     yield run_from_ranking("run", dataset_id, Ranking.from_lists(lists), "run.trec")
     turned = [(query, docs[::-1], scores) for query, docs, scores in lists[:-2]]
     run = run_from_ranking("service", dataset_id, Ranking.from_lists(turned), "x")
-    failed = pd.DataFrame(
-        [
-            {**run.queries.iloc[0].to_dict(), "query_id": lists[-1 - at][0], "state": state,
-             "reason": "answered 400", "pairs": 0}
-            for at, state in enumerate(("failed", "skipped"))
-        ]
+    failed = run.queries[:2].assign(
+        query_id=[query for query, *_ in lists[-2:]], state=["skipped", "failed"], pairs=0,
+        reason="answered 400",
     )  # fmt: skip
     queries = pd.concat([run.queries, failed], ignore_index=True)
     calls = pd.DataFrame(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,7 @@ def judge(
     dataset_id: str,
     name: str,
     answers: Sequence[dict[str, Any]] = (),
-    usage: Mapping[str, object] = MappingProxyType({}),
+    usage: Mapping[str, object] | None = None,
     error: RankdashError | None = None,
     **more: Any,
 ) -> None:
@@ -72,7 +71,7 @@ def judge(
     submit_judge(workspace, dataset_id, name, **more)
     judges, owner = StoredJudges(workspace), Owner()
     judges.claim(owner)
-    judges.keep(name, owner, answers, usage)
+    judges.keep(name, owner, answers, usage or {})
     judges.finish(name, owner, "failed" if error else "cancelled", error)
 
 

@@ -74,14 +74,8 @@ def test_what_each_dialect_sends_and_reads_is_as_approved(make, server, approved
 
 
 FAULTS = [
-    *(
-        {"short": 2},
-        {"duplicate": 1},
-        {"out_of_range": 1},
-        {"no_index": 1},
-        {"nan": 1},
-        {"null": 1},
-    ),
+    {"short": 2},
+    *({name: 1} for name in ("duplicate", "out_of_range", "no_index", "nan", "null")),
     *({"digits": 400}, {"digits": 4000}, {"answer": {"results": "none"}}, {"answer": ["x"]}),
     {"answer": {"results": [1, None, {"index": True, "relevance_score": 1}]}},
 ]
@@ -130,34 +124,32 @@ def many(count):
 
 
 LARGE = {"status": 413}
+# Dialect, settings, how many documents, faults.
+SPLIT = {
+    "a dialect takes 32": ("tei", {}, 70),
+    "as many as are set": ("cohere", {"documents_per_request": 2}, 5),
+    "too large": ("cohere", {}, 2, LARGE),
+    "one alone cannot be halved": ("cohere", {}, 1, LARGE),
+    "nor what fails otherwise": (
+        "cohere", {}, 4, LARGE, {"status": 400, "text": {"message": "no"}}
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("dialect", "settings", "documents", "faults", "sizes"),
-    [
-        ("tei", {}, 70, [], [32, 32, 6]),
-        ("cohere", {"documents_per_request": 2}, 5, [], [2, 2, 1]),
-        ("cohere", {}, 2, [LARGE], [2, 1, 1]),
-        # One alone cannot be halved, nor what fails otherwise.
-        ("cohere", {}, 1, [LARGE], [1]),
-        ("cohere", {}, 4, [LARGE, {"status": 400, "text": {"message": "no"}}], [4, 2]),
-    ],
-)
-def test_documents_that_are_too_many_are_split(
-    make, server, dialect, settings, documents, faults, sizes
-):
-    reranker = make(dialect, concurrency=1, **settings)
-    reranker.score([ask(many(1))])
-    server.seen.clear()
-    server.fail(*faults)
-    (scored,) = reranker.score([ask(many(documents))])
-    said = {(1,): "413: told to say 413.", (4, 2): "400: no."}.get(tuple(sizes), "")
-    assert scored.error == (f"The service answered {said}" if said else "")
-    lost = [NAN] * documents if scored.error else expected(many(documents))
-    np.testing.assert_allclose(scored.scores, lost)
-    key = "texts" if dialect == "tei" else "documents"
-    assert [len(body[key]) for _, _, body in server.seen] == sizes
-    assert len(scored.calls) == len(sizes)
+def test_documents_that_are_too_many_are_split(make, server, approved):
+    cases = {}
+    for name, (dialect, settings, count, *faults) in SPLIT.items():
+        reranker, documents = make(dialect, concurrency=1, **settings), many(count)
+        reranker.score([ask(many(1))])
+        server.seen.clear()
+        server.fail(*faults)
+        (scored,) = reranker.score([ask(documents)])
+        assert len(scored.calls) == len(server.seen)
+        lost = [NAN] * count if scored.error else expected(documents)
+        np.testing.assert_allclose(scored.scores, lost)
+        sizes = [len(body.get("texts") or body["documents"]) for _, _, body in server.seen]
+        cases[name] = f"requests of {sizes} documents, {scored.error or 'all scored'}"
+    approved("rerankers/split", table(cases))
 
 
 def test_a_limit_lower_than_known_is_found_by_halving_and_remembered(make, server):
