@@ -95,10 +95,8 @@ def ran(dataset, model=Stub, **options):
 
 def test_runs_are_as_approved(make_dataset, workspace, approved):
     two, three, eight = (make_dataset(queries=size) for size in (2, 3, 8))
-    one, holes = (
-        make_dataset(queries=1),
-        make_dataset(queries=4, depth=3, without_candidates=["q3"]),
-    )
+    one = make_dataset(queries=1)
+    holes = make_dataset(queries=4, depth=3, without_candidates=["q3"])
     textless = make_dataset(queries=2, documents=5, depth=5, doc_text={"d1": None, "d3": " "})
     odd = {"q1": failed("HTTP 429"), "q2": broken}
     strange = [
