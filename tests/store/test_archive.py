@@ -267,10 +267,6 @@ class Two(NamedTuple):
     run: Callable
 
 
-def nothing(two):
-    """Nothing is here."""
-
-
 def of_ones_own(two):
     """A data set, a run, a note, a label and a scenario of one's own stay."""
     dataset = two.dataset("My name")
@@ -420,7 +416,7 @@ def listed(home: Workspace) -> str:
 
 
 CASES = (
-    *(nothing, of_ones_own, one_thing_alone, elsewhere, renamed, corrected_again, older),
+    *(of_ones_own, one_thing_alone, elsewhere, renamed, corrected_again, older),
     *(own_plan, own_labels, unreadable_plan, known_judge, other_settings),
     *(damaged_judge, damaged_run, damaged_dataset),
 )
