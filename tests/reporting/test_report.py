@@ -4,13 +4,15 @@ zero, and every choice of whoever makes it is obeyed."""
 import dataclasses
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.statistics.comparison import StatisticsSettings
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, registry
-from rankdash.ranking.measured import Measured
+from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.figures import drawings
 from rankdash.reporting.logo import LARGEST, data_uri
@@ -20,6 +22,7 @@ from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
 from tests.approved import table
 from tests.reporting.builders import (
+    FAILED,
     OWN,
     PNG,
     WEIGHTS,
@@ -93,6 +96,14 @@ def test_a_section_says_what_a_study_is_about(better, language, approved):
     lost = better.run("run").queries.assign(state="failed")
     none = changed(better, "lost", ranking=Ranking.from_lists([]), queries=lost)
     cases["no query in common"] = (none, "verdict")
+    fast = better.run("run").queries.assign(reason="")
+    given_up = pd.DataFrame({"query_id": FAILED}).assign(
+        ms=500.0, attempts=1, retry_wait_ms=0.0, server_ms=np.nan, queue_ms=np.nan, error="time-out"
+    )
+    busy = Measured(throughput=(Level(1, 2.0, 100, 0, 19.0, 38.0, 50.0, 200.0, 1.0),
+                                Level(8, 2.0, 150, 3, 90.0, 180.0, 75.0, 300.0, 2.0)))  # fmt: skip
+    timed = changed(better, "busy", calls=given_up, measured=busy, queries=fast)
+    cases["two given up of thirty, and throughput"] = (timed, "latency")
     pages = {name: read(*case, language=language) for name, case in cases.items()}
     said = {name: "\n".join(page.lines(cases[name][1])) for name, page in pages.items()}
     approved(f"report/sections.{language}", table(said))
