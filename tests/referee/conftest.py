@@ -1,8 +1,10 @@
-"""Each set under each rules: what rankdash says in its report and exports, and what the files say
+"""Sets under rules: what rankdash says in its report and exports, and what the files say
 by the documented definitions."""
 
+import functools
 import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +21,7 @@ from rankdash.value.price_list import shipped
 from tests.referee import given
 from tests.referee.definitions import NAMES, value
 from tests.referee.rules import RULES, Rules
-from tests.sets import SETS
+from tests.sets import SAMPLE, SETS
 from tests.surfaces.case import Case, made
 from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page
@@ -28,9 +30,27 @@ Values = dict[str, float]
 SECTIONS = ("systems", "cutoffs", "queries", "segments", "reasons", "latency", "cost")
 
 
-@pytest.fixture(scope="session", params=SETS)
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return made(SETS[request.param], tmp_path_factory.mktemp(request.param))
+_DEFAULTS, TREC_EVAL, JUDGED_ONLY = RULES
+# The sample under all rules; of the real sets the graded one under those that read its grades, and
+# the other one, in which scores tie, under those that break ties otherwise.
+COMPARED = [(SAMPLE.name, rules) for rules in RULES]
+REAL = [("medquad", JUDGED_ONLY), ("cmrc_zh", TREC_EVAL)]
+COMPARED += [(name, rules) for name, rules in REAL if name in SETS]
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Case]:
+    return functools.cache(lambda name: made(SETS[name], tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(scope="session", params=COMPARED, ids=lambda pair: f"{pair[0]}-{pair[1]}")
+def compared(request: pytest.FixtureRequest) -> tuple[str, Rules]:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def case(compared: tuple[str, Rules], cases: Callable[[str], Case]) -> Case:
+    return cases(compared[0])
 
 
 class Own:
@@ -105,9 +125,9 @@ class Said:
     queries: pd.DataFrame
 
 
-@pytest.fixture(scope="session", params=RULES, ids=str)
-def own(request: pytest.FixtureRequest, case: Case) -> Own:
-    return Own.of(case, request.param)
+@pytest.fixture(scope="session")
+def own(compared: tuple[str, Rules], case: Case) -> Own:
+    return Own.of(case, compared[1])
 
 
 @pytest.fixture(scope="session")
