@@ -66,10 +66,16 @@ def stand_ins(tree: ast.AST) -> list[tuple[int, str]]:
     return sorted(found)
 
 
+def suspect(file: Path) -> bool:
+    """Whether any of the names is in a file at all."""
+    words = set(re.findall(r"\w+", file.read_text("utf-8")))
+    return not words.isdisjoint(private_names() | STAND_INS | {"type"})
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_test_reads_a_private_name_or_makes_a_stand_in(folder):
     files = (TESTS / folder).rglob("*.py") if (TESTS / folder).is_dir() else [TESTS / folder]
-    trees = {file: ast.parse(file.read_bytes()) for file in files}
+    trees = {file: ast.parse(file.read_bytes()) for file in files if suspect(file)}
     assert [
         f"{file.relative_to(TESTS.parent)}:{line}: {name}"
         for file, tree in trees.items()
