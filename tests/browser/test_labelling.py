@@ -13,7 +13,7 @@ from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting
 
-QUERIES, DOCS, EACH = 6, 12, 4
+QUERIES, DOCS, EACH = 6, 12, 2
 SYSTEM, SCORE, DOC = "zebra", "7316.25", "rankedat"
 HOSTILE = "- **be strict** ![x](http://evil.example/x.png) <img src=http://evil.example/y.png>"
 CARD = ".rd-label"
