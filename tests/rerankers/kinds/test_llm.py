@@ -162,20 +162,18 @@ def test_what_has_no_price_costs_nothing_that_is_known(kind):
     assert found.dollars == pytest.approx(7e-6 * found.calls)
 
 
-def test_whatever_a_model_is_told_is_in_the_fingerprint():
-    usual = create("llm-pointwise", {}).fingerprint()
-    assert usual == create("llm-pointwise", {"concurrency": 9}).fingerprint()
-    changed = [
-        {"system": "x"},
-        {"document_characters": 9},
-        {"model": "m"},
-        {"answer_tokens": 9},
-        {"prompt": "{query} {document} {question}"},
-        {"answer": "grade"},
-        {"answer": "number"},
-    ]
-    found = {usual, *(create("llm-pointwise", each).fingerprint() for each in changed)}
+def test_whatever_changes_an_answer_is_in_the_fingerprint_and_nothing_else():
+    told = {
+        "model": "m", "base_url": "http://127.0.0.1:9", "answer": "grade", "system": "x",
+        "prompt": "{query} {document} {question}", "document_characters": 9, "answer_tokens": 9,
+        "extra": '{"seed": 1}',
+    }  # fmt: skip
+    rest = {each.name: 3 for each in get("llm-pointwise").settings if each.name not in told}
+    changed = [{name: value} for name, value in told.items()] + [{"answer": "number"}]
+    found = {create("llm-pointwise", each).fingerprint() for each in ({}, *changed)}
     assert len(found) == 1 + len(changed)
+    same = create("llm-pointwise", rest | {"key_variable": "X_API_KEY"}).fingerprint()
+    assert same == create("llm-pointwise", {}).fingerprint()
 
 
 def test_a_text_is_cut_to_its_beginning_and_0_is_all_of_it():
