@@ -56,7 +56,7 @@ def _empty() -> Path:
 
 @contextmanager
 def opened_at(folder: Path) -> Iterator[Workspace]:
-    """The workspace of a folder, as the server opens it."""
+    """The workspace of a folder, as the server opens it, read by one connection as a page is."""
 
     def forget() -> None:
         server.worker.cache_clear()
@@ -68,7 +68,9 @@ def opened_at(folder: Path) -> Iterator[Workspace]:
         patch.setenv("RANKDASH_HOME", str(folder))
         forget()
         st.cache_resource.clear()
-        yield server.workspace()
+        made = server.workspace()
+        with made.database.held_open():
+            yield made
         if server.worker.cache_info().currsize:
             server.worker().stop()
         forget()

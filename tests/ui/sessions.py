@@ -30,10 +30,12 @@ def part(
         import streamlit as st
 
         from rankdash.shipped import PAGES
+        from rankdash.ui.state.server import workspace
 
         # Links lead to pages that the app knows.
         st.navigation([st.Page(page) for page in PAGES.glob("*.py")], position="hidden")
-        st.session_state["found"] = draw(*arguments, **settings)
+        with workspace().database.held_open():
+            st.session_state["found"] = draw(*arguments, **settings)
 
     app = AppTest.from_function(drawn, default_timeout=300, args=(draw, arguments, settings))
     app.session_state[language.STATE] = lang

@@ -11,6 +11,7 @@ import streamlit as st
 from rankdash.errors import StoreError
 from rankdash.ranking.ranking import Ranking, Reading
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.store.database import files_of
 from rankdash.store.notes.corrections import Corrections
 from rankdash.store.notes.notes import Notes
 from rankdash.store.notes.pins import Pins
@@ -170,10 +171,10 @@ class Acts:
         server.workspace.cache_clear()
 
     def lose(self):
-        """The database, with its copies."""
-        for copy in (self.workspace.root / "backups").glob("*"):
-            copy.unlink()
+        """The database, with its copies and what SQLite keeps beside it."""
         file = self.workspace.database.file
+        for copy in (*(self.workspace.root / "backups").glob("*"), *files_of(file)[1:]):
+            copy.unlink(missing_ok=True)
         file.rename(file.with_name("elsewhere"))
         server.workspace.cache_clear()
         st.cache_resource.clear()
