@@ -67,8 +67,9 @@ class Read(HTMLParser):
         return [attrs for name, attrs in self.elements if name == tag]
 
     def written(self) -> str:
-        """Every section as text, without versions."""
+        """Every section as text, without versions and the day that it was made on."""
         said = "\n".join(
             line for section in self.parts for line in (f"## {section}", *self.lines(section))
         )
+        said = re.sub(r"(?m) · (\w{3} \d+, \d{4}|\d+年\d+月\d+日)$", " · <day>", said)
         return re.sub(r"(rankdash|Python|plotly\.js) \d[\w.+-]*", r"\1 <version>", said)

@@ -20,6 +20,7 @@ from rankdash.reporting.report import ALL, PRESETS, Front, html
 from rankdash.study.study import Study
 from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.value.targets import Goals
 from tests.approved import table
 from tests.reporting.builders import (
     FAILED,
@@ -32,6 +33,7 @@ from tests.reporting.builders import (
     study_of,
 )
 from tests.reporting.reading import Read
+from tests.study import parts as made_up
 
 # Versions and the machine that makes the report are in it too.
 WRITTEN = tuple(each for each in ALL if each != "origin")
@@ -62,6 +64,9 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
         "priced": dataclasses.replace(prepared, money=rated, **strict),
         "no_labels": labelled(study_of(timed=False), lambda query, label: False),
         "alone": dataclasses.replace(better, challengers=()),
+        "judged": dataclasses.replace(
+            made_up.study(), judge=made_up.judge(1), goals=Goals.of("faq")
+        ),
     }
     for name, study in reports.items():
         content = html(study, Front(sections=WRITTEN, language=language)).decode()
