@@ -7,6 +7,7 @@ does neither fails. `slow.txt` lists the slow ones; `python -m tests --times` wr
 
 import functools
 import gc
+import gettext
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
@@ -206,6 +208,9 @@ def _watch_models() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((load_model, "load"), (runtimes, "open_exported")):
             patch.setattr(module, name, watched(getattr(module, name)))
+        # Each client of a service reads all certificates, each parser looks for its catalogue.
+        for module, name in ((httpcore2, "default_ssl_context"), (gettext, "find")):
+            patch.setattr(module, name, functools.cache(getattr(module, name)))
         yield
 
 
