@@ -317,7 +317,7 @@ class Automaton:
     def _set(self, kind: object, value: object, flags: int) -> set[str]:
         """The characters that a part of a pattern reads."""
         if kind is kinds.ANY:
-            return {char for char in self._chars if flags & re.S or char != "\n"}
+            return set(self._chars) - (set() if flags & re.S else {"\n"})
         if kind is kinds.NOT_LITERAL:
             return set(self._chars) - self._set(kinds.LITERAL, value, flags)
         if kind is kinds.CATEGORY:
@@ -328,10 +328,11 @@ class Automaton:
         if kind is kinds.NEGATE:
             return set()
         low, high = value if kind is kinds.RANGE else (value, value)
+        fold = bool(flags & re.I)
         return {
             char
             for char in self._chars
-            for form in ({char, char.lower(), char.upper()} if flags & re.I else {char})
+            for form in ({char, char.lower(), char.upper()} if fold else {char})
             if len(form) == 1 and low <= ord(form) <= high
         }
 
