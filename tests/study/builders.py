@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import date
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,7 @@ def own_price(
 
 DOCS = 10
 FLAT, TOP = [3] * DOCS, [1] * DOCS
+_load = cache(lambda text, retrieval: load([Source("rows.csv", text)], retrieval=retrieval))
 
 
 def rows(
@@ -163,7 +165,7 @@ def rows(
             lines.append({name: each for name, each in line.items() if each is not None})
     head = ",".join(lines[0])
     body = "".join(",".join(line.values()) + "\n" for line in lines)
-    return load([Source("rows.csv", f"{head}\n{body}".encode())], retrieval=retrieval)
+    return _load(f"{head}\n{body}".encode(), retrieval)
 
 
 def moved(loaded: Loaded, ranks: Sequence[int], name: str = "new", **given: object) -> Run:

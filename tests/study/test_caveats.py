@@ -224,14 +224,10 @@ def cases() -> dict[str, tuple[Any, ...]]:
             on([2] * 8 + [1] * 52, [1] * 60, metric="hit", others=("mrr",), statistics=RULE),
             "other_metrics",
         ),
-        "ten queries of a kind lose": (
-            on([3] * 30 + [1] * 10, [1] * 30 + [2] * 10, ["easy to say"] * 30 + ["hard"] * 10),
+        **{name: (
+            on([3] * 30 + [1] * n, [1] * 30 + [2] * n, ["easy to say"] * 30 + ["hard"] * n),
             "segments",
-        ),
-        "nine": (
-            on([3] * 30 + [1] * 9, [1] * 30 + [2] * 9, ["easy to say"] * 30 + ["hard"] * 9),
-            "segments",
-        ),
+        ) for name, n in (("ten queries of a kind lose", 10), ("nine", 9))},
         "they gain where the whole loses": (
             on([1] * 30 + [2] * 10, [3] * 30 + [1] * 10, ["easy to say"] * 30 + ["hard"] * 10),
             "segments",

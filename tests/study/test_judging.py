@@ -105,11 +105,8 @@ def cases(few: tuple[Study, Judgements], data: Dataset) -> Iterator[tuple[str, S
     rows = judge.table["query_id"]
     alone = replace(study, challengers=(first,))
     elsewhere = next(each for each in pool.query_ids if each not in own)
-    yield (
-        "a grade of the others is no zero",
-        alone,
-        without(judge, rows.index[rows == elsewhere][:1]),
-    )
+    other = rows.index[rows == elsewhere][:1]
+    yield "a grade of the others is no zero", alone, without(judge, other)
     people = next(each for each in pool.query_ids if each in own)
     lost = without(judge, rows.index[rows == people][:2], "time_out")
     yield "two grades of people's queries are lost, one by a time-out", alone, lost
@@ -143,7 +140,7 @@ def relative(study: Study, judge: Judgements) -> float:
 
 
 def told(study: Study, judge: Judgements) -> str:
-    lines = []
+    study, lines = replace(study, judge=judge), []
     for challenger, found in verdicts(study, judge).items():
         own: dict[str, Any] = {name: getattr(found, name) for name in (
             "kind", "p", "before", "queries", "people", "graded", "incomplete", "documents",
@@ -155,7 +152,7 @@ def told(study: Study, judge: Judgements) -> str:
         own["lifted"] = groups.loc[groups["by"] == challenger, "pairs"].sum()
         lines.append(f"{study.name(challenger)}: {shown(own)}, lost {kinds}, {shown(favour)}")
         lines.append(f"  {shown(found.three)}")
-        lines.append(f"  {shown(gain(replace(study, judge=judge), challenger))}")
+        lines.append(f"  {shown(gain(study, challenger))}")
     return "\n".join(lines)
 
 

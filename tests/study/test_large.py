@@ -216,16 +216,17 @@ def test_a_ranking_of_other_queries_is_refused(capsys, tmp_path, where):
 
 
 @pytest.mark.parametrize(
-    ("broken", "words"),
+    ("broken", "words", "block"),
     [
-        (lambda content: content[: len(content) * 2 // 3], "gzip"),
-        (lambda content: content[:300] + b"\0\0\0\0" + content[304:], "gzip"),
-        (lambda content: gzip.compress(b"q1 0 d1 1\n" * 6_000_000), "200"),
+        (lambda content: content[: len(content) * 2 // 3], "gzip", 3_000),
+        (lambda content: content[:300] + b"\0\0\0\0" + content[304:], "gzip", 3_000),
+        (lambda content: gzip.compress(b"q1 0 d1 1\n" * 6_000_000), "200", 1_000_000),
     ],
 )
 def test_a_gzip_file_that_is_broken_or_a_bomb_is_refused(
-    capsys, monkeypatch, tmp_path, broken: Callable[[bytes], bytes], words
+    capsys, monkeypatch, tmp_path, broken: Callable[[bytes], bytes], words, block
 ):
+    monkeypatch.setattr(split, "BLOCK_BYTES", block)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     paths = write(tmp_path, *lines_of(random.Random(11), 200)[:2])
     made = packed(paths[0])
