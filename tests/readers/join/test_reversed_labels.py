@@ -54,6 +54,9 @@ def test_the_best_grade_is_found_beside_labels_below_0_and_reversed_labels_are_r
     odd = load(sources(CRANQREL.replace(" -1\n", " 5\n") + "1 184 3\n"), worst_label=5)
     own = odd.dataset.qrels.query("query_id == '1'").set_index("doc_id")["label"]
     assert own.to_dict() == {**RIGHT, "486": 0}
+    from_0 = load(sources(CRANQREL.replace(" 1\n", " 0\n")), worst_label=4).dataset.qrels
+    own = from_0.query("query_id == '1'").set_index("doc_id")["label"]
+    assert own.to_dict() == {"184": 4, "29": 4, "31": 2, "12": 1, "486": -1, "51": 0}
     assert rd.evaluate(put_right.dataset, None, "ndcg@10").mean("ndcg@10") == pytest.approx(NDCG)
 
 
