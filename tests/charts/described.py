@@ -13,7 +13,8 @@ COMMON |= {"automargin", "linecolor", "zerolinecolor", "gridcolor", "fixedrange"
 COMMON |= {"tickfont", "textfont", "showarrow", "paper_bgcolor", "plot_bgcolor", "margin"}
 COMMON |= {"modebar", "hoverlabel", "legend"}
 WHOLE, ENDS = 12, 3
-"""Of more values than this the first and the last are shown."""
+"""Of more values than this the first and the last are shown, and the others once each if few are
+different."""
 
 
 def _written(value: Any) -> str:
@@ -22,7 +23,10 @@ def _written(value: Any) -> str:
     if isinstance(value, list | tuple):
         each = [f"[{_written(one)}]" if isinstance(one, list) else _written(one) for one in value]
         if len(each) > WHOLE:
-            each = [*each[:ENDS], f"… {len(each)} values …", *each[-ENDS:]]
+            ends = each[:ENDS], each[-ENDS:]
+            others = dict.fromkeys(one for one in each if one not in [*ends[0], *ends[1]])
+            others = others if len(others) <= 2 * WHOLE else {}
+            each = [*ends[0], f"… {len(each)} values …", *others, *ends[1]]
         return " ¦ ".join(each)
     return f"{value + 0:.4g}" if isinstance(value, float) else str(value)
 

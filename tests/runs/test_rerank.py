@@ -20,7 +20,7 @@ from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.runner import Cancelled
 from rankdash.runs.scoring import Requests
-from rankdash.runs.usage import usage
+from rankdash.runs.usage import load_of, usage
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.score_cache import ScoreCache
 from tests.approved import table
@@ -449,3 +449,13 @@ def test_many_equal_scores_keep_first_stage_order(make_dataset):
     given = dataset.candidates.documents_of("q0")[0]
     assert run.ranking.documents_of("q0")[0] == [*given[1::2], *given[::2]]
     assert run.ranking.tied.all()
+
+
+def test_a_document_has_the_tokens_of_the_queries_that_were_counted(make_dataset):
+    run = go(make_dataset(queries=4), Stub())
+    tokens = run.queries["pairs"] * [30.0, np.nan, 50.0, np.nan]
+    for counted, expected in ((tokens, 40.0), (tokens * 0, np.nan), (tokens * np.nan, np.nan)):
+        found = load_of(run.ranking, replace(run, queries=run.queries.assign(tokens=counted)), None)
+        assert found.load.documents == run.queries["pairs"].mean()
+        assert found.load.document_tokens == pytest.approx(expected, nan_ok=True)
+        assert found.estimated == np.isnan(expected)

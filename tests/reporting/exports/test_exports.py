@@ -95,6 +95,9 @@ def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved
         "q0 is missing": queries_csv.frame(lacking(study))[SHOWN][:2],
         "q0 is missing and skipped": queries_csv.frame(lacking(study, missing="skip"))[SHOWN][:2],
         "no texts": queries_csv.frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
+        "a change within the tie band": queries_csv.frame(
+            replace(study, statistics=replace(study.statistics, tie_band=0.7))
+        )[SHOWN][:2],
     }
     said = {
         name: each.round(4).to_csv(index=False, header=False, sep="|").strip()
