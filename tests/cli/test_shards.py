@@ -125,7 +125,10 @@ def test_a_part_that_is_cut_off_or_changed_is_refused_and_timings_are_merged(
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(("reranker", "depth"), [("bi-encoder", 9), ("cross-encoder", 3)])
+@pytest.mark.parametrize(
+    ("reranker", "depth"),
+    [pytest.param("bi-encoder", 9, marks=pytest.mark.thorough), ("cross-encoder", 3)],
+)
 def test_a_model_scores_alike_in_every_part(run, tmp_path, monkeypatch, reranker, depth):
     """Each part is made on a machine of its own, which keeps no vectors of the others."""
     machines = Path(os.environ["RANKDASH_CACHE"])

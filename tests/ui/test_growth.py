@@ -22,8 +22,6 @@ from tests.benchmarks.large_set import store
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
-# The pages with the most that is computed for each query.
-USUAL = ("judge", "overview")
 SIZES = (200, 400, 800)
 # Calls by which two runs of the same page may differ.
 SLACK = 20_000
@@ -79,10 +77,8 @@ def homes(tmp_path_factory) -> Iterator[dict[int, tuple[Path, str]]]:
     server.workspace.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "page",
-    [each if each in USUAL else pytest.param(each, marks=pytest.mark.thorough) for each in PAGES],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", PAGES)
 def test_doubling_the_queries_at_most_triples_what_they_add(
     page, homes, monkeypatch, quick_starts
 ) -> None:
