@@ -61,13 +61,13 @@ def opened_at(folder: Path) -> Iterator[Workspace]:
     def forget() -> None:
         server.worker.cache_clear()
         server.workspace.cache_clear()
+        st.cache_resource.clear()
 
     if not folder.is_dir() or not any(folder.iterdir()):
         shutil.copytree(_empty(), folder, dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKDASH_HOME", str(folder))
         forget()
-        st.cache_resource.clear()
         made = server.workspace()
         with made.database.held_open():
             yield made

@@ -105,7 +105,11 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch):
-    return Server(monkeypatch)
+    made = Server(monkeypatch)
+    yield made
+    # The fields of a session live as long as its state.
+    for state in made.states.values():
+        state.clear()
 
 
 @pytest.mark.parametrize("stated", [True, False])
