@@ -169,7 +169,7 @@ def shown(name, data, lang="en"):
 )
 def test_pages_show_the_estimate_and_no_mean(sampled, approved, lang, pages):
     """Each as it differs from the page without labels."""
-    bare = two_rankings(server.workspace(), text="no plan")
+    bare = two_rankings(server.workspace(), text=f"no plan, {lang}")
     found = {name: unlike(shown(name, bare, lang), shown(name, sampled, lang)) for name in pages}
     begin(server.workspace(), bare)
     answer(server.workspace(), bare, 1)
