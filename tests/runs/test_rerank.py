@@ -108,7 +108,7 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
     encoded = Stub(usual=lambda request: replace(scored(request), computed_tokens=4.0))
     counted = Stub({"q1": lambda request: Scored(np.zeros(5), np.arange(5))},
                    lambda request: Scored(np.zeros(5)))  # fmt: skip
-    unread, untold = (
+    unread, uncounted = (
         Stub(usual=lambda request, read=read: Scored(np.zeros(5), np.full(5, read), np.full(5, 9)))
         for read in (0, -1)
     )
@@ -140,7 +140,7 @@ def test_runs_are_as_approved(make_dataset, workspace, approved):
         "a warm-up that fails": partial(ran, two, Stub({"q0": broken})),
         "tokens of some are known": partial(ran, two, counted),
         "nothing was read, and that is known": partial(ran, one, unread),
-        "nothing tells how much was read": partial(ran, one, untold),
+        "no count of what was read": partial(ran, one, uncounted),
         "of earlier results those of as many documents count": partial(ran, three, done=strange),
         "a paid call is made once, and the first is no latency": partial(
             ran, make_dataset(queries=5), Service, capabilities=REMOTE

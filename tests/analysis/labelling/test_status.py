@@ -1,4 +1,4 @@
-"""Where a labelling plan of several comparisons stands: it waits for the one that needs most."""
+"""A labelling plan of several comparisons has the status of the one that needs most labels."""
 
 from dataclasses import replace
 from math import nan

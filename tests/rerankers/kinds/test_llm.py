@@ -163,13 +163,13 @@ def test_what_has_no_price_costs_nothing_that_is_known(kind):
 
 
 def test_whatever_changes_an_answer_is_in_the_fingerprint_and_nothing_else():
-    told = {
+    sent = {
         "model": "m", "base_url": "http://127.0.0.1:9", "answer": "grade", "system": "x",
         "prompt": "{query} {document} {question}", "document_characters": 9, "answer_tokens": 9,
         "extra": '{"seed": 1}',
     }  # fmt: skip
-    rest = {each.name: 3 for each in get("llm-pointwise").settings if each.name not in told}
-    changed = [{name: value} for name, value in told.items()] + [{"answer": "number"}]
+    rest = {each.name: 3 for each in get("llm-pointwise").settings if each.name not in sent}
+    changed = [{name: value} for name, value in sent.items()] + [{"answer": "number"}]
     found = {create("llm-pointwise", each).fingerprint() for each in ({}, *changed)}
     assert len(found) == 1 + len(changed)
     same = create("llm-pointwise", rest | {"key_variable": "X_API_KEY"}).fingerprint()
