@@ -690,7 +690,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             "a list lacks it": of(documents=shares((0.3, 0.0), rank_after=[nan]), before=0.3),
             "nothing changes": of(documents=shares(), before=0.3),
             "nine have a bar each": of(
-                documents=shares(*((0.0, 0.01 * n) for n in range(1, 10))), before=0.0, metric="M"
+                documents=shares(*((0.0, 0.01 * n) for n in range(1, 10))), before=0, threshold=2
             ),
         },
     }

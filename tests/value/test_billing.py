@@ -10,6 +10,7 @@ from rankdash.value.billing import (
     Load,
     Machines,
     Price,
+    Searches,
     billed_tokens,
     cost_per_search,
     cost_per_thousand,
@@ -28,6 +29,7 @@ WORKED = [
 ]
 SEARCHES = Price(2.00, "search")
 LOAD, SHORT = Load(12, 100, 60), Load(10, 1, 90)
+UNEVEN = Searches(np.array([10.0, 20.0]), np.repeat([5.0, 15.0], [60, 140]), np.array([60, 140]))
 
 
 def crossing(amount: float, per_token: float, query=30, documents=100, **more) -> float | None:
@@ -74,6 +76,10 @@ CASES = {
     ),
     "by search, of two chunks of 100 tokens": lambda: cost_per_search(
         Price(2.0, "search", chunk_tokens=110), Load(10, 60, 190)
+    ),
+    "units of searches of 60 and of 140 documents": lambda: (
+        search_units(UNEVEN.load(100)), search_units(UNEVEN.scaled(2, 9).load(100), 100),
+        billed_tokens(UNEVEN.load(100)),
     ),
     "billed": lambda: billed_tokens(SHORT),
     **{

@@ -231,7 +231,7 @@ def test_the_largest_amounts_are_written_out(sets, largest):
 # What a machine and a length cost.
 
 MACHINE = {"key": "own", "provider": "Machine", "unit": "hour", "amount": 1800.0,
-           "searches_per_second": 8.0, **OF_TEST}  # fmt: skip
+           "searches_per_second": 16.0, "utilisation": 0.5, **OF_TEST}  # fmt: skip
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def own(tmp_path):
 
 
 def test_a_machine_is_cheaper_only_from_a_traffic_that_it_can_serve(own, approved):
-    """It costs $0.5 a second and serves 8 searches in it."""
+    """It costs $0.5 a second and serves 16 searches in it, half of the time."""
     workspace, of = own
     found = {}
     for why, prices in {
