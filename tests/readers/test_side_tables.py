@@ -1,11 +1,11 @@
-"""Labels of several people, and latencies, from files of their own: which columns and cells say
-what, and what names its line."""
+"""Labels of several people, grades of a judge, and latencies, from files of their own: which
+columns and cells say what, and what names its line."""
 
 from functools import partial
 
 from rankdash.readers import Source
 from rankdash.readers.parse.limits import ReadLimits
-from rankdash.readers.rated import read_rated
+from rankdash.readers.rated import read_judged, read_rated
 from rankdash.readers.timings import read_timings
 from tests.results import results
 
@@ -61,6 +61,31 @@ def test_labels_of_several_people_say_who_and_when(approved):
         "and one more": rated(*two, limits=ReadLimits(rows=1)),
     }  # fmt: skip
     approved("readers/rated.en", results(cases, lambda found: found and found[0]))
+
+
+def test_a_judge_has_a_grade_or_an_error_for_a_pair(approved):
+    def judged(*rows: str, limits: ReadLimits | None = None):
+        text = "".join(f"{row}\n" for row in rows).encode()
+        return partial(read_judged, Source("grades.csv", text), limits=limits)
+
+    head = "query_id,doc_id,grade"
+    cases = {
+        "the last row of a pair counts": judged(
+            f"{head},error,kind", "q1,a,,timeout,service", "q1,b,2,,", "q1,a,1,,", "q1,b,,late,"
+        ),
+        "a grade has no error, and what has neither says so": judged(
+            f"{head},error,kind", "q1,a,1,old,service", "q1,b,,,"
+        ),
+        "with its name, its model and the top of its scale": judged(
+            f"{head},label,judge,model,top", "q1,a,1,0,,,2", "q1,b,0,1,Jo,m,3", "q2,a,0,1,Jo,n,x"
+        ),
+        "ids that a spreadsheet would calculate": judged(head, "'=q1,'-a,1"),
+        "several judges": judged(f"{head},rater", "q1,a,1,Jo", "q1,b,1,Al", "q1,c,1,Jo"),
+        **{f"the row {row}": judged(head, "q1,a,1", row) for row in (",b,1", "q1,,", "q1,b,high")},
+        "without a column of grades": judged("query_id,doc_id", "q1,a"),
+        "one row more than allowed": judged(head, "q1,a,1", "q1,b,1", limits=ReadLimits(rows=1)),
+    }
+    approved("readers/judged.en", results(cases))
 
 
 def test_latencies_are_those_of_queries_that_are_done(approved):
