@@ -223,7 +223,7 @@ def latency() -> dict[ModuleType, dict[str, Case]]:
     rng = np.random.default_rng(8)
     marks, names = of(marks=PAIR), {"a": HOSTILE, "b": SYSTEMS[-1]}
     busy = [level(n, rate, 16.0 * n, n // 8) for n, rate in ((1, 60), (2, 110), (4, 118), (8, 118))]
-    levels = [level(*each) for each in ((1, 50.0, 20.0), (2, 70.0, 40.0), (4, 75.0, 90.0))]
+    levels = [level(*each) for each in ((1, 50.0, 20.0), (2, 70.0, 40.0), (4, 75.0, 90.0, 3))]
     measured = {
         name: [throughput.Measurement("b", name, each)]
         for name, each in ((HOSTILE, busy), ("Beta", levels))
@@ -406,10 +406,11 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
         made[margins][name] = of(names={"q7": HOSTILE}, **drawn)
     made[margins] |= {
         "a mark leads to its query": of(**margined(6), threshold=0.4),
+        "a wider tie band": of(**margined(6), tie_band=0.15),
         "many are gathered": margined(9000),
         "no margins": margined(4, nan),
     }
-    skipped = of(tolerance=0.005)
+    skipped = of(tolerance=0.005, level=0.9)
     made[skipping] |= {
         "beside chance and the tolerance": of(curve=SKIPPED, chosen=0.5, **skipped),
         "no intervals": of(curve=SKIPPED.assign(low=nan, high=nan), **skipped),
@@ -451,7 +452,7 @@ def ranks() -> dict[ModuleType, dict[str, Case]]:
 
 LABEL_CURVE = [(20, 0.2, 0.11), (40, 0.14, 0.08), (100, 0.09, 0.09)]
 """People's queries, half the interval of people alone, half the corrected one."""
-OTHER_CURVE = [(20, 0.2, 0.15), (40, 0.14, 0.12), (100, 0.09, 0.09)]
+OTHER_CURVE = [(20, 0.2, 0.15), (100, 0.09, 0.09)]
 
 
 def table() -> pd.DataFrame:
@@ -665,7 +666,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
         },
         query_groups: {
             "hostile": of(table=groups(), **mixed),
-            "one": of(table=groups()[3:4]),
+            "one": of(table=groups()[3:4], corrected=False),
             "one segment, a stricter level": of(table=groups()[:3], level=0.999),
             "no change": of(table=groups()[5:]),
             "no groups": of(table=groups()[:0]),
@@ -674,7 +675,7 @@ def quality() -> dict[ModuleType, dict[str, Case]]:
             name: of(points=made_past(n), across=ABOVE, series=[HOSTILE])
             for name, n in series.items()
         }
-        | every("points", trends, across=BASE, series=["BM25, 2 runs"])
+        | every("points", trends, across=BASE, series=["BM25, 2 runs"], level=0.9)
         | {"a line without a value": of(points=past(0.4), across=[trend.Across("Empty", nan)])},
         waterfall: {
             "hostile": of(documents=hostile_shares(), before=0.42),
@@ -718,7 +719,7 @@ def drawn(chart: ModuleType, name: str, case: Case, ink: style.Ink) -> tuple[go.
     """The figure, and what a reader of the screen hears, of a part of what is drawn."""
     usual = {"metric": HOSTILE if "hostile" in name else "NDCG@10", "baseline": "BM25"}
     usual |= {"name": HOSTILE if "hostile" in name else "Beta", "x_title": "p95"}
-    usual |= {"systems": SIDES, "money": money, "ink": ink}
+    usual |= {"systems": SIDES, "money": money, "ink": ink, "period": "a year"}
     takes, heard = (signature(each).parameters for each in (chart.figure, chart.alt))
     given = {each: value for each, value in usual.items() if each in takes} | case
     words = chart.alt(**{each: value for each, value in given.items() if each in heard})
