@@ -40,6 +40,10 @@ CASES = {
         OPTION, SCENARIO, (PRICE, [0.5, 1.0]), ("elasticity", [0.0, 1.0, 2.0])
     ),
     "as wide whichever end is higher": lambda: tornado(OPTION, SCENARIO, BOTH),
+    "hits stay as they are while the gain varies": lambda: tornado(
+        replace(OPTION, gain=replace(OPTION.gain, hit=MeasuredChange(0.05))),
+        replace(SCENARIO, ticket_share=0.1, ticket_cost=10.0), {GAIN: (0.1, 0.3)},
+    ),
     "ranges of a loss, from the larger to the smaller": lambda: usual_ranges(
         LOSS, Assumptions(), None
     ),

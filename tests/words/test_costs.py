@@ -114,6 +114,12 @@ def test_the_answer_follows_from_the_proof_and_the_interval_of_the_net(texts):
             for name, gain in saving.items()
         }
         | {
+            f"of a year, {gain.relative.value} {gain.relative.proof}": headline(
+                context(period=year()), choice(gain), SCENARIO
+            )
+            for gain in (SURE, UNSURE, LOSS)
+        }
+        | {
             f"net {net}, up to {high}": told(
                 came(choice(SURE), pays=False, proven=True, net_per_month=Amount(net, low, high))
             )

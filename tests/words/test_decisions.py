@@ -26,11 +26,13 @@ from rankdash.study.systems import Money
 from rankdash.value.price_list import shipped
 from rankdash.words import caveats, headroom, rankings
 from rankdash.words import decision as words
-from rankdash.words.latency import added, left_out_of_times, where_measured
+from rankdash.words.latency import added, busy_notes, left_out_of_times, where_measured
 from rankdash.words.lights import label_count, lights
 from tests.study.best_or_worst import best_or_worst
 from tests.study.test_headroom import QUERIES
 from tests.study.test_headroom import study_of as ceilings
+from tests.study.test_latency import DATA, study_on
+from tests.study.test_latency import study_of as times_of
 
 LISTED = shipped()[0]
 REVERSED = Finding("warning", "label_direction", "Labels of {name} look reversed.", {"name": "<b>"})
@@ -219,6 +221,8 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
         "all of it": {"failed": 2, "timed_out": 1, "limit_ms": 9.0, "retried": 2, "skipped": 2},
     }
     assert added(None) == ""
+    held = Measured(seconds=20.0, cpu_seconds=9.0, threads=2)
+    busy = [replace(times_of().run(each), measured=held) for each in ("two", "untimed")]
     texts(
         "latency",
         {name: (where_measured(each), added(each)) for name, each in made.items()}
@@ -226,6 +230,7 @@ def test_times_that_are_not_a_run_s_own_or_not_of_this_machine_say_so(texts):
             f"in no time, {name}": left_out_of_times(replace(nothing, **each), Measured())
             for name, each in lost.items()
         }
+        | {"busy, of which one was timed": busy_notes(study_on(DATA, *busy))}
         | {"prepared": left_out_of_times(nothing, Measured(index_seconds=5.0))}
         | {
             f"{n} without a text, {rule}": str(

@@ -89,9 +89,9 @@ def test_each_verdict_says_by_whom_and_how_surely(study, judged, texts):
         "grades not in the file": verdict(judged, lost=lost("elsewhere")),
     }  # fmt: skip
     # Of a run that was cancelled, nothing is known of how its changes follow people's.
-    for graded in (9, 10):
-        cases[f"of no use, {graded} graded"] = replace(
-            cases["the judge is of no use"], graded=graded
+    for graded, people in ((9, 20), (10, 20), (19, 40), (20, 40)):
+        cases[f"of no use, {graded} of {people} graded"] = replace(
+            cases["the judge is of no use"], graded=graded, people=people
         )
     usual = [*judge_caveats(judged, found), *judge_warnings(judged, found)]
 
