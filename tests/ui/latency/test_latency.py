@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from rankdash.analysis.latency import Fit
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.charts.latency.latency_fit import Cloud
 from rankdash.i18n import speaking
 from rankdash.ranking.measured import Level, Measured
@@ -102,19 +103,17 @@ def of(*runs: Run, **fields: object) -> Study:
     return study_of(DATA, *runs, **fields)
 
 
-def compared(*runs: Run):
-    study = of(*runs)
-    return lambda: latency_view.compared(study, latency.timed(study))
+def shows(part, *runs: Run, given: tuple = (), **fields: object):
+    study = of(*runs, **fields)
+    return lambda: part(study, latency.timed(study), *given)
+
+
+compared = partial(shows, latency_view.compared)
+grows = partial(shows, latency_view.growth)
 
 
 def boxes(count: int):
-    study = of(timed("A", first(count)))
-    return lambda: latency_view.spread(study, latency.timed(study), 50.0)
-
-
-def grows(*runs: Run):
-    study = of(*runs)
-    return lambda: latency_view.growth(study, latency.timed(study))
+    return shows(latency_view.spread, timed("A", first(count)), given=(50.0,))
 
 
 def throughput(*levels: Level, target: float = 500.0):
@@ -130,14 +129,25 @@ def lengths(cut: int | None):
 
 
 def machine(measured: Measured | None):
-    study = of(timed("A", EVEN, measured=measured, machine={"cpu": "x", "threads": 4}))
-    return lambda: latency_readout.machines(study, latency.timed(study))
+    run = timed("A", EVEN, measured=measured, machine={"cpu": "x", "threads": 4})
+    return shows(latency_readout.machines, run)
 
 
 TWICE = timed("B", 2 * EVEN)
 LONGER = np.arange(QUERIES) % 5 + 1.0
 PARTS = {
     "the others against the fastest": compared(TWICE, timed("A", EVEN), timed("C", 3 * EVEN)),
+    "a few slow queries make none slower than twice as slow": compared(
+        TWICE, timed("A", np.where(np.arange(QUERIES) < 4, 500.0, 10.0))
+    ),
+    "59 in time prove it at 95%, and not at 99%": shows(
+        latency_readout.draw, timed("A", first(59)), given=(50.0,),
+        statistics=StatisticsSettings(level=0.99),
+    ),
+    "all numbers": shows(latency_readout.numbers, timed(
+        "A", late(4), load_ms=2000.0, measured=Measured(
+            pairs=64, computed_tokens=960.0, seconds=2.0, first_call_ms=70.0, repeats=3)
+    )),
     "one query in common has no interval": compared(timed("A", first(1)), TWICE),
     "no query in common": compared(timed("A", first(1)), timed("B", np.roll(first(1), 1))),
     "other numbers of documents": compared(timed("A", EVEN, np.arange(QUERIES) // 60 + 4), TWICE),
