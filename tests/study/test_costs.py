@@ -9,18 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.labelling.estimate import Estimate
+from rankdash.analysis.labelling.status import LabelStatus
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Run
 from rankdash.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.runs import combining
 from rankdash.runs.usage import MeasuredLoad, load_of
 from rankdash.study.costs import choices, equal_recall, listwise, system_of
+from rankdash.study.gains import gain
 from rankdash.study.leaderboard import standings
 from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
 from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.study.systems import FIRST_STAGE, Money
 from rankdash.value.assumptions import Assumptions
 from rankdash.value.billing import Load, Searches
+from rankdash.value.payoff import Gain, MeasuredChange
 from rankdash.value.price_list import ListedPrice, shipped
 from rankdash.words import prices
 from tests.approved import table
@@ -394,6 +398,19 @@ def said_of_options(study: Study) -> str:
 def test_options_are_as_approved(approved):
     cases = {name: said_of_options(study) for name, study in options().items()}
     approved("study/options", table(cases))
+
+
+@pytest.mark.parametrize(("state", "proof"), [("settled", "proven"), ("open", "unproven")])
+def test_the_gain_by_sampled_labels_is_their_estimate_and_counts_those_known_before(state, proof):
+    study = of(FAST)
+    estimate = Estimate(
+        study.name(FIRST_STAGE), "fast", "dcg@10", state, 0.1, 0.05, 0.2, math.nan, math.nan, 0.95,
+        queries=8, labels=30, waiting=2, known=12, pairs=99, needed=0, saved=None,
+        relative=0.2, relative_low=0.1, relative_high=0.4,
+    )  # fmt: skip
+    sampled = replace(study, labelling=LabelStatus("weight", (estimate,), 0, (), (), math.nan))
+    change = MeasuredChange(0.2, 0.1, 0.4, proof)
+    assert gain(sampled, "fast") == Gain(change, MeasuredChange(0.0), 8, labels=42)
 
 
 def test_scores_of_lists_depend_on_which_documents_were_scored_together():
