@@ -80,6 +80,9 @@ def test_the_form_of_a_plan(workspace, approved):
     large = two_rankings(workspace, queries=160, docs=10)
     for mode in ("weight", "random", "query"):
         told.add(f"many documents: {mode}", large, **{"labelling.mode": mode})
+    guess = {"labelling.judge.1": add_judge(workspace, large, "Judge B")}
+    for mode in ("weight", "random"):
+        told.add(f"many documents, a judge: {mode}", large, **guess, **{"labelling.mode": mode})
     add_judge(workspace, usual, "Of another scale", top=3)
     told.add("a judge of another scale", usual)
     add_judge(workspace, usual, "Judge **A**")
