@@ -186,7 +186,7 @@ PARTS = {
 # (part, why) → what of the address is another.
 SHOWN = {
     **{(each, "usual"): {} for each in PARTS},
-    ("swings", "of a year"): {"per": "year"},
+    **{(each, "of a year"): {"per": "year"} for each in ("swings", "map", "scenarios")},
     ("swings", "without a price"): {"price": ""},
     ("swings", "without a gain"): FEW,
     ("map", "without a value"): {"value_per_search": ""},
@@ -202,6 +202,7 @@ SHOWN = {
     ("simple", "one quality is typed"): FEW | {"quality_before": "0.5"},
     ("simple", "both are"): FEW | {"quality_before": "0.5", "quality_after": "0.6"},
     ("simple", "without a price"): {"price": ""},
+    ("simple", "1% more quality is worth 0.5%"): {"elasticity": "0.5"},
     ("assumptions", "without a gain"): FEW,
 }  # fmt: skip
 
@@ -439,7 +440,7 @@ def test_a_slider_is_not_put_back_by_the_server_and_has_room_for_its_number(own)
 TYPED = {"quality_before": "0.5", "quality_after": "0.6", "thousand": "any=2"}
 BEFORE_ANY_RUN = {
     "the published example": {},
-    "typed numbers": TYPED | {"value_per_search": "0.02"},
+    "typed numbers": TYPED | {"value_per_search": "0.02", "elasticity": "2"},
     "0 is a price": {"thousand": "any=0"},
     "in euros at a rate": {"currency": "EUR", "rate": "USD=0.5"},
     "in euros without a rate": {"currency": "EUR", "value_per_search": "1"},
