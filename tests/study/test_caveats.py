@@ -229,7 +229,8 @@ def cases() -> dict[str, tuple[Any, ...]]:
             "segments",
         ) for name, n in (("ten queries of a kind lose", 10), ("nine", 9))},
         "they gain where the whole loses": (
-            on([1] * 30 + [2] * 10, [3] * 30 + [1] * 10, ["easy to say"] * 30 + ["hard"] * 10),
+            on([1] * 30 + [2] * 10 + [4] * 10, [3] * 30 + [1] * 10 + [3] * 10,
+               ["easy to say"] * 30 + ["hard"] * 10 + ["dull"] * 10),
             "segments",
         ),
         "a kind loses less than the tie band of 0.01": (falling(1), "segments"),
