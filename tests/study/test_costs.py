@@ -106,7 +106,11 @@ def bills_of_prices() -> dict[str, Bill]:
         ),
         "an hour, and no documents": alone(hour, documents=0),
         "€2 at 8 to 1": alone(euros, currency="CNY", rates=rates),
-    }
+        "whole machines at €3.60 an hour at 8 to 1": alone(
+            own_price(3.6, "hour", "EUR", searches_per_second=1.0),
+            currency="CNY", rates=rates, shared=False,
+        ),
+    }  # fmt: skip
 
 
 # Runs of queries whose first document is relevant, and one more.
