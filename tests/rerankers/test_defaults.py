@@ -56,7 +56,7 @@ def test_what_is_preselected_is_as_approved(monkeypatch, approved):
     for name, given, data in (
         *(("bi-encoder", {}, data) for data in (across, chinese)),
         *(("bi-encoder", {"model": CROSS}, across), ("bm25", {"k1": 1.0}, across)),
-        ("cross-encoder", {}, english),
+        ("cross-encoder", {"max_length": 256}, english),
     ):
         cases[f"{name} {given}, {data.query_text().iloc[0]}"] = with_model(get(name), given, data)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -90,10 +90,11 @@ def test_its_times_are_those_of_its_parts_in_sum(dataset):
     assert timed["pairs"][[0, 3]].isna().all(), "its parts do not tell"
     # A query that is not fused has none, though its parts have: the first stage lacks q5.
     runs = [a_run(dataset, name, dict.fromkeys(QUERIES, "done"), 4.0) for name in ("one", "two")]
+    runs = [replace(run, queries=run.queries.assign(pairs=3.0, tokens=7.0)) for run in runs]
     fused = fuse(dataset, [made[0], *as_parts(*runs)], Fusion(), "x")
-    assert with_times_of(fused, runs).queries["latency_ms"].tolist() == pytest.approx(
-        [8.0] * 4 + [math.nan], nan_ok=True
-    )
+    timed = with_times_of(fused, runs).queries
+    for name, both in (("latency_ms", 8.0), ("pairs", 6.0), ("tokens", 14.0)):
+        assert timed[name].tolist() == pytest.approx([both] * 4 + [math.nan], nan_ok=True)
 
 
 def test_a_fused_run_knows_as_few_tokens_as_the_part_that_knows_least(dataset):

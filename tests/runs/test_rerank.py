@@ -20,7 +20,7 @@ from rankdash.runs.plan import Timing, plan
 from rankdash.runs.results import QueryResult, results_from, to_row
 from rankdash.runs.runner import Cancelled
 from rankdash.runs.scoring import Requests
-from rankdash.runs.usage import load_of, usage
+from rankdash.runs.usage import estimated_searches, load_of, usage
 from rankdash.store.jobs.job_batches import read_parts, write_part
 from rankdash.store.score_cache import ScoreCache
 from tests.approved import table
@@ -459,3 +459,10 @@ def test_a_document_has_the_tokens_of_the_queries_that_were_counted(make_dataset
         assert found.load.documents == run.queries["pairs"].mean()
         assert found.load.document_tokens == pytest.approx(expected, nan_ok=True)
         assert found.estimated == np.isnan(expected)
+
+
+def test_a_search_of_a_run_sends_as_many_documents_as_it_scored(make_dataset):
+    dataset = make_dataset(queries=3)
+    run = go(dataset, Stub({"q1": failed("no")}), depth=2)
+    for each, sizes in ((None, [5, 5]), (run, [2, 2])):
+        assert estimated_searches(dataset, run.ranking, each, {}).sizes.tolist() == sizes

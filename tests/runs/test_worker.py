@@ -16,6 +16,7 @@ from rankdash.runs import explain, jobs, runner, worker
 from rankdash.runs.combining import CombinedRun, fuse, part_ids
 from rankdash.runs.jobs import Timing
 from rankdash.runs.pace import Pace
+from rankdash.runs.plan import sample_queries
 from rankdash.runs.results import QueryResult, to_row
 from rankdash.runs.worker import Attempt
 from rankdash.store.jobs.explanations import Asked, Explanations
@@ -88,11 +89,14 @@ def work(workspace, asked):
 
 
 def test_one_job_makes_a_run_and_its_fusion_with_the_first_stage(workspace, dataset, submit, work):
-    submit(name="mini", fused="mini + first stage", sample=4)
+    about = {"sample": 4, "seed": 3, "depth": 3, "without_text": "empty"}
+    submit(name="mini", fused="mini + first stage", **about)
     run_id, fused_id = work().runs
     assert sorted(each.id for each in workspace.runs()) == sorted([run_id, fused_id])
     run, fused = workspace.run(run_id), workspace.run(fused_id)
     assert (run.name, fused.name) == ("mini", "mini + first stage")
+    assert (run.depth, run.measured.without_text) == (3, "empty")
+    assert {*run.ranking.query_ids} == {*sample_queries(dataset, 4, seed=3)}
     parts = [CombinedRun("", dataset.candidates), CombinedRun("mini", run.ranking, run)]
     expected = fuse(dataset, parts, Fusion(), "")
     assert fused.ranking.frame().equals(expected.ranking.frame())

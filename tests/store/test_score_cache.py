@@ -210,7 +210,10 @@ def test_writing_is_use(cache, file, monkeypatch):
     for moment, query in enumerate("aba"):
         monkeypatch.setattr(time, "time", lambda moment=moment: float(moment))
         cache.write("model", [(query, ["text"], found([0.5]))])
-    assert ask(file, "SELECT used FROM asks ORDER BY id") == [2.0, 1.0]
+    cache.write_answers("model", [("b", "text", "yes")])
+    monkeypatch.setattr(time, "time", lambda: 9.0)
+    assert cache.read_answers("model", [("b", "text")], use=False) == ["yes"]
+    assert ask(file, "SELECT used FROM asks ORDER BY id") == [2.0, 2.0]
 
 
 def test_clearing_gives_the_disk_back_and_keeps_the_limit(cache, file):

@@ -11,6 +11,7 @@ from rankdash.ranking.ranking import Ranking
 from rankdash.rerankers.judging.judge import Judge
 from rankdash.runs.judging.asking import Question, ask
 from rankdash.runs.judging.wish import estimate, pairs_of, seconds_of
+from rankdash.runs.usage import Usage
 from rankdash.store import Workspace
 from rankdash.store.jobs.judges import MOST_UNKEPT
 from tests.results import results
@@ -119,9 +120,9 @@ def test_cost_and_time_before_are_as_approved(settings, tmp_path, server, approv
     every, thousand, blank = questions(30), questions(1000), Question("q", "d", "a", " ")
 
     def asked(judge, pairs):
-        before = len(server.seen)
-        ask(judge, pairs, on_batch=lambda batch: None, cache=store)
-        return len(server.seen) - before
+        before, begun = len(server.seen), {}
+        ask(judge, pairs, on_batch=lambda batch: None, on_begin=begun.update, cache=store)
+        return len(server.seen) - before, sum(begun.values(), Usage())
 
     cases = {
         "a thousand pairs twice": lambda: estimate(twice, [*thousand, blank]),
