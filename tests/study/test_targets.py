@@ -64,6 +64,10 @@ def cases() -> dict[str, tuple[Study, Goals]]:
         **{f"times of 100 to 200 ms: at most {limits}": (quick, goals(Limit("p95_ms", *limits)))
            for limits in ((500.0, 300.0), (500.0, 150.0), (500.0, None), (50.0, 20.0),
                           (195.0, 20.0))},
+        **{f"369 of 400 within 192 ms, at level {level}": (
+            replace(quick, statistics=replace(quick.statistics, level=level)),
+            goals(Limit("p95_ms", 192.0, 150.0)),
+        ) for level in (0.95, 0.999)},
         "what was not timed has no latency": (
             with_times([math.nan] * 40), goals(Limit("p95_ms", 500.0, 300.0)),
         ),
