@@ -14,17 +14,20 @@ from rankdash.analysis.labelling.additive import Additive
 from rankdash.analysis.labelling.answers import draws_table
 from rankdash.analysis.labelling.draws import LabelPlan
 from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.analysis.statistics.settings import StatisticsSettings
 from rankdash.dataset import Dataset
 from rankdash.loading import load
 from rankdash.ranking.ranking import Ranking
 from rankdash.readers import sources_from_path
+from rankdash.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.study.decision import decision
 from rankdash.study.drawn import with_draws
 from rankdash.study.gains import gain
 from rankdash.study.judging import agreement_groups, circularity, favours, verdicts
 from rankdash.study.study import Study
 from tests.approved import table
 from tests.sets import SAMPLE
-from tests.study.builders import changed, lists_of, ranking, shown
+from tests.study.builders import changed, keeping, lists_of, ranking, shown, study_on
 from tests.study.test_study import study_of
 
 PEOPLE = 40
@@ -179,6 +182,26 @@ def test_whole_queries_that_were_drawn_are_peoples(data, same: int) -> None:
     # NDCG divides by what is at the same rank in both, too.
     ndcg = verdicts(replace(study, metric="ndcg"), judge)[challenger]
     assert (ndcg.three.people.n > 0) == (not same)
+
+
+def test_whether_a_minimum_can_be_proven_follows_from_the_corrected_interval(few, data) -> None:
+    rng, first = np.random.default_rng(5), lists_of(data.candidates)
+    one, run = (
+        run_from_ranking(name, data.id, ranking(
+            {query: [*rng.permutation(docs[:3]), *docs[3:]] for query, docs in first.items()}
+        ), "run.trec") for name in ("one", "other")
+    )  # fmt: skip
+    study = study_on(few[0].dataset, one, run, baseline=one.id, challengers=(run.id,),
+                     statistics=StatisticsSettings(resamples=100), cache=keeping())  # fmt: skip
+    study = replace(study, judge=judge_of(study, data.qrels, noise=0.05))
+    found = verdicts(study, study.judge)[run.id]
+    ends = found.three.corrected.high / found.before, found.three.people.high / found.before
+    assert found.kind == "unproven" and ends[0] < ends[1]
+    steps = []
+    for share in (0.9 * ends[0], (ends[0] + ends[1]) / 2):
+        rules = replace(study.statistics, worthwhile=share)
+        steps.append(decision(replace(study, statistics=rules), run.id).step)
+    assert steps[0] != steps[1] == "unprovable"
 
 
 def test_a_judge_of_a_compared_systems_maker_is_named(data) -> None:
