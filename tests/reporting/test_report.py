@@ -8,13 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankdash.analysis.judging.judgements import Judgements
 from rankdash.analysis.labels.check import check
 from rankdash.analysis.statistics.comparison import StatisticsSettings
+from rankdash.charts.style import INKS
 from rankdash.errors import DataError, SpecError
 from rankdash.metrics import Conventions, registry
 from rankdash.ranking.measured import Level, Measured
 from rankdash.ranking.ranking import Ranking
 from rankdash.reporting.figures import drawings
+from rankdash.reporting.leaderboard import headings
 from rankdash.reporting.logo import LARGEST, data_uri
 from rankdash.reporting.report import ALL, PRESETS, Front, html
 from rankdash.study.study import Study
@@ -22,6 +25,7 @@ from rankdash.study.systems import FIRST_STAGE, Money, System
 from rankdash.value.assumptions import ASSUMPTIONS
 from rankdash.value.targets import Goals
 from tests.approved import table
+from tests.charts.described import worded
 from tests.reporting.builders import (
     FAILED,
     OWN,
@@ -78,6 +82,24 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
     for other, study in samples.items():
         page = read(study, *PRESETS["decision"], language=language)
         approved(f"report/decision_of_{other}.{language}", page.written())
+
+
+def test_charts_and_tables_name_the_level_and_no_judge_alone_proves_a_change(better):
+    grades = better.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
+    rules = dataclasses.replace(better.statistics, level=0.9)
+    judge = Judgements("judge", (0, 1), grades)
+    study = dataclasses.replace(better, judge=judge, statistics=rules)
+    assert [each.below for each in headings(study, "p95")[1:3]] == ["90% interval"] * 2
+    found = drawings(study)
+    said = {
+        name: [each for each in worded(drawn.draw(INKS["light"])) if re.match(r"\d+% int", each)]
+        for name, drawn in found.items()
+    }
+    named = {name for name, own in said.items() if own}
+    assert {"systems", "cutoffs", "judge-1", "segments-1-1"} <= named
+    assert all(each.startswith("90%") for own in said.values() for each in own)
+    ways = re.findall(r"\w+ alone: [^)]*\)", found["judge-1"].alt)
+    assert ["proven" in each for each in ways] == [True, False]
 
 
 @pytest.mark.usefixtures("in_words")
