@@ -87,16 +87,14 @@ def test_a_report_says_what_is_approved(better, samples, language, approved):
 def test_charts_and_tables_name_the_level_and_no_judge_alone_proves_a_change(better):
     grades = better.dataset.qrels.rename(columns={"label": "grade"}).assign(error="")
     rules = dataclasses.replace(better.statistics, level=0.9)
-    judge = Judgements("judge", (0, 1), grades)
-    study = dataclasses.replace(better, judge=judge, statistics=rules)
+    study = dataclasses.replace(better, judge=Judgements("judge", (0, 1), grades), statistics=rules)
     assert [each.below for each in headings(study, "p95")[1:3]] == ["90% interval"] * 2
     found = drawings(study)
     said = {
         name: [each for each in worded(drawn.draw(INKS["light"])) if re.match(r"\d+% int", each)]
         for name, drawn in found.items()
     }
-    named = {name for name, own in said.items() if own}
-    assert {"systems", "cutoffs", "judge-1", "segments-1-1"} <= named
+    assert {"systems", "cutoffs", "judge-1", "segments-1-1"} <= {*filter(said.get, said)}
     assert all(each.startswith("90%") for own in said.values() for each in own)
     ways = re.findall(r"\w+ alone: [^)]*\)", found["judge-1"].alt)
     assert ["proven" in each for each in ways] == [True, False]

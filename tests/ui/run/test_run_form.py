@@ -125,8 +125,7 @@ def test_what_runs_would_take(form, workspace, approved):
     settings = {each.name: each.default for each in kind.settings} | {"price_tokens": 50.0}
     runs = [(settings | {"dialect": "voyage", "model": "m"}, None)]
     for n in (4, 100):
-        app = part(run_estimate.say, data, kind, runs, n)
-        found[f"4 queries tell what {n} cost"] = app.caption[0].value
+        found[f"a service, {n}"] = part(run_estimate.say, data, kind, runs, n).caption[0].value
     approved("pages/run_estimates.en", table(found))
 
 
