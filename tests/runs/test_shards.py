@@ -36,5 +36,6 @@ def test_parts_in_any_order_are_one_run_as_approved(make_dataset, tmp_path, appr
               "device": {"device": "gpu"}, "first stage": {"data": make_dataset(5, depth=2)},
               "texts": {"data": make_dataset(5, depth=2, query_text="x")}}  # fmt: skip
     lists |= {f"another: {name}": [first, part(2, **how)] for name, how in others.items()}
+    lists["one loaded no model, so names none"] = [part(1, weights=""), second]
     cases = {name: lambda paths=paths: whole(paths) for name, paths in lists.items()}
     approved("runs/shards.en", results(cases).replace(f"{tmp_path}/", ""))

@@ -61,6 +61,8 @@ def test_labels_after_the_first_open_draw_wait(sample) -> None:
     (found,) = estimate(plan, given)
     (before,) = estimate(plan, _some(plan, labels, 150))
     assert found == replace(before, waiting=49)
+    # So early all that are left may be needed.
+    assert found.needed < found.needed_most == len(plan.order) - 150
     assert next_draw(plan, labels) is None
 
 

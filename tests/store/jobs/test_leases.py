@@ -203,6 +203,21 @@ def test_an_error_about_a_file_can_be_kept():
     assert leases.problem_from_json(leases.problem_to_json(None)) is None
 
 
+# Judges alone.
+
+
+def test_answers_lost_with_each_worker_add_up(workspace, stored):
+    submit_judge(workspace, stored.id, "j", pairs=[("007", "1")])
+    judges, said = StoredJudges(workspace), []
+    for at_risk in (2, 3, 1):
+        judges.resume("j")
+        judges.claim(ME)
+        judges.begin("j", ME, {}, at_risk, {})
+        judges.interrupt(ME.token)
+        said.append(judges.row("j").unsettled)
+    assert said == [2, 5, 6]
+
+
 # Explanations alone.
 
 

@@ -121,12 +121,17 @@ def test_what_runs_would_take(form, workspace, approved):
         lines = [each.value for each in app.caption if " · " in each.value and "quer" in each.value]
         lines += [each.label for each in app.button]
         found[why] = "\n".join(lines)
-    kind = get("endpoint")
-    settings = {each.name: each.default for each in kind.settings} | {"price_tokens": 50.0}
-    runs = [(settings | {"dialect": "voyage", "model": "m"}, None)]
-    for n in (4, 100):
-        found[f"a service, {n}"] = part(run_estimate.say, data, kind, runs, n).caption[0].value
     approved("pages/run_estimates.en", table(found))
+
+
+def test_what_a_service_would_take(stored, approved):
+    kind, found = get("endpoint"), {}
+    settings = {each.name: each.default for each in kind.settings} | {"price_tokens": 50.0}
+    settings |= {"dialect": "voyage", "model": "m"}
+    for depth, n in ((None, 4), (None, 100), (1, 4), (2, 4)):
+        app = part(run_estimate.say, stored, kind, [(settings, depth)], n)
+        found[f"depth {depth}, {n} queries"] = app.caption[0].value
+    approved("pages/service_estimates.en", table(found))
 
 
 @pytest.mark.parametrize(
