@@ -6,12 +6,12 @@ import sys
 import streamlit as st
 from starlette.middleware import Middleware
 
-from rankdash.shipped import INTERFACE
-from rankdash.store.workspace import READ_ONLY_VARIABLE
-from rankdash.ui.state.guard import Guard
-from rankdash.ui.state.page_case import PageCase
-from rankdash.ui.state.server import lifespan, on_script_error
-from rankdash.ui.state.upload_limits import UploadLimits
+from rankdash.app.page_case import PageCase
+from rankdash.app.server import lifespan, on_script_error
+from rankdash.core.base.shipped import INTERFACE
+from rankdash.core.workspace.workspace import READ_ONLY_VARIABLE
+from rankdash.kit.widgets.guard import Guard
+from rankdash.kit.widgets.upload_limits import UploadLimits
 
 if "--read-only" in sys.argv[1:]:
     os.environ[READ_ONLY_VARIABLE] = "1"

@@ -2,14 +2,19 @@
 
 import streamlit as st
 
-from rankdash.i18n import gettext as _
-from rankdash.ui.data import check_view, dataset_list, open_by_name, sharing_files, uploads
-from rankdash.ui.labels import new_labels
-from rankdash.ui.sidebar import empty_page
-from rankdash.ui.state import address
-from rankdash.ui.state.server import read_only, workspace
-from rankdash.ui.state.stored import damage
-from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.core.base.i18n import gettext as _
+from rankdash.features.data import (
+    page_check_view,
+    page_dataset_list,
+    page_open_by_name,
+    page_sharing_files,
+    page_uploads,
+)
+from rankdash.features.label import page_new_labels
+from rankdash.kit.widgets import address, empty_page
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.stored import damage
 
 st.title(_("Data"))
 stored = workspace().datasets()
@@ -23,30 +28,33 @@ elif not stored:
         )
     )
     empty_page.preview("data")
-    uploads.sample_buttons((), primary=True)
-blocked = None if read_only() else uploads.upload_panel()
-if not read_only() and not uploads.asking():
+    page_uploads.sample_buttons((), primary=True)
+blocked = None if read_only() else page_uploads.upload_panel()
+if not read_only() and not page_uploads.asking():
     fold(
         _("Load from Hugging Face or ir_datasets"),
         "data.by_name",
         ":material/cloud_download:",
-        open_by_name.draw,
+        page_open_by_name.draw,
     )
 if stored:
     chosen = address.one("data")
     if chosen and damage(chosen) is None:
-        check_view.draw(chosen, blocking_said=chosen == blocked)
+        page_check_view.draw(chosen, blocking_said=chosen == blocked)
     if chosen and damage(chosen) is None and not read_only():
         fold(
-            _("Add labels"), "data.labels", ":material/new_label:", lambda: new_labels.draw(chosen)
+            _("Add labels"),
+            "data.labels",
+            ":material/new_label:",
+            lambda: page_new_labels.draw(chosen),
         )
-    dataset_list.draw(stored)
+    page_dataset_list.draw(stored)
     if not read_only():
-        uploads.sample_buttons({row.id for row in stored}, primary=False)
+        page_uploads.sample_buttons({row.id for row in stored}, primary=False)
 if stored or not read_only():
     fold(
         _("Export the workspace") if read_only() else _("Export or import the workspace"),
         "data.share",
         ":material/folder_zip:",
-        lambda: sharing_files.draw(stored),
+        lambda: page_sharing_files.draw(stored),
     )

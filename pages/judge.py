@@ -2,24 +2,24 @@
 
 import streamlit as st
 
-from rankdash.i18n import gettext as _
-from rankdash.ui.judging import (
-    judge_choice,
-    judge_file,
-    judge_form,
-    judge_list,
-    judge_pairs,
-    judge_view,
+from rankdash.core.base.i18n import gettext as _
+from rankdash.features.data import page_damaged_view
+from rankdash.features.judge import (
+    page_judge_choice,
+    page_judge_file,
+    page_judge_form,
+    page_judge_list,
+    page_judge_pairs,
+    page_judge_view,
 )
-from rankdash.ui.sidebar import damaged_view, view
-from rankdash.ui.state import stored_judges
-from rankdash.ui.state.server import read_only
-from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.kit.widgets import stored_judges, view
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.server import read_only
 
 st.title(_("Judge"))
 study = view.study("judge")
-damaged_view.judges(study.stored_id)
-row = judge_list.chosen(study.stored_id)
+page_damaged_view.judges(study.stored_id)
+row = page_judge_list.chosen(study.stored_id)
 if row is None:
     st.write(
         _(
@@ -29,26 +29,26 @@ if row is None:
         )
     )
     if not read_only():
-        judge_form.draw(study.stored_id, study.chosen)
-        judge_file.draw(study.stored_id)
+        page_judge_form.draw(study.stored_id, study.chosen)
+        page_judge_file.draw(study.stored_id)
     st.stop()
-judge_list.draw(row)
+page_judge_list.draw(row)
 if row.graded:
-    judge_view.draw(study, row)
-    judge_pairs.draw(study, row)
+    page_judge_view.draw(study, row)
+    page_judge_pairs.draw(study, row)
 graded = [each for each in stored_judges.rows(study.stored_id).values() if each.graded]
 if len(graded) > 1 and study.challengers:
     fold(
         _("Compare the judges"),
         "judge.compared",
         ":material/leaderboard:",
-        lambda: judge_choice.draw(study, graded),
+        lambda: page_judge_choice.draw(study, graded),
     )
 if not read_only():
     fold(
         _("Start another judge"),
         "judge.another",
         ":material/add:",
-        lambda: judge_form.draw(study.stored_id, study.chosen),
+        lambda: page_judge_form.draw(study.stored_id, study.chosen),
     )
-    judge_file.draw(study.stored_id)
+    page_judge_file.draw(study.stored_id)

@@ -2,13 +2,17 @@
 
 import streamlit as st
 
-from rankdash.i18n import gettext as _
-from rankdash.ui.labelling import label_files, labelling_view, plan_form, plan_notes, rater
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import label_plan
-from rankdash.ui.state.server import read_only
-from rankdash.ui.widgets import narrow
-from rankdash.ui.widgets.lazy_expander import fold
+from rankdash.core.base.i18n import gettext as _
+from rankdash.features.label import (
+    page_label_files,
+    page_labelling_view,
+    page_plan_form,
+    page_plan_notes,
+    page_rater,
+)
+from rankdash.kit.widgets import label_plan, narrow, view
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.server import read_only
 
 st.title(_("Label"))
 dataset_id = view.dataset("label")
@@ -20,25 +24,25 @@ if labelling is None:
             "and says when it is settled."
         )
     )
-    plan_notes.ended(dataset_id)
-    plan_form.draw(dataset_id, None)
+    page_plan_notes.ended(dataset_id)
+    page_plan_form.draw(dataset_id, None)
     st.stop()
-plan_notes.replaced()
+page_plan_notes.replaced()
 work, beside = st.container(key=narrow.ASIDE).columns([3, 1], gap="large")
 with work:
-    if not rater.name() and not read_only():
-        rater.ask()
-    labelling_view.draw(dataset_id, labelling.kept.id, rater.name())
+    if not page_rater.name() and not read_only():
+        page_rater.ask()
+    page_labelling_view.draw(dataset_id, labelling.kept.id, page_rater.name())
 with beside:
-    if rater.name():
-        rater.change()
-    plan_notes.draw(labelling)
-fold(_("Files"), "label.files", ":material/download:", lambda: label_files.draw(dataset_id))
+    if page_rater.name():
+        page_rater.change()
+    page_plan_notes.draw(labelling)
+fold(_("Files"), "label.files", ":material/download:", lambda: page_label_files.draw(dataset_id))
 if not read_only():
     fold(
         _("Start a new labelling plan"),
         # Of another plan it is another one, which is closed.
         f"label.another.{labelling.kept.id}",
         ":material/restart_alt:",
-        lambda: plan_form.draw(dataset_id, labelling),
+        lambda: page_plan_form.draw(dataset_id, labelling),
     )

@@ -2,11 +2,17 @@
 
 import streamlit as st
 
-from rankdash.i18n import gettext as _
-from rankdash.ui.run import cache_panel, combine_form, job_list, run_form, run_list
-from rankdash.ui.sidebar import damaged_view, view
-from rankdash.ui.state import address
-from rankdash.ui.state.server import read_only
+from rankdash.core.base.i18n import gettext as _
+from rankdash.features.data import page_damaged_view
+from rankdash.features.run import (
+    page_cache_panel,
+    page_combine_form,
+    page_job_list,
+    page_run_form,
+    page_run_list,
+)
+from rankdash.kit.widgets import address, view
+from rankdash.kit.widgets.server import read_only
 
 st.title(_("Run"))
 dataset_id = address.one("data")
@@ -18,11 +24,11 @@ if dataset_id is None:
         "data",
     )
 else:
-    damaged_view.unfinished(dataset_id)
+    page_damaged_view.unfinished(dataset_id)
     if not read_only():
-        run_form.draw(dataset_id)
-        job_list.draw(dataset_id)
-        combine_form.draw(dataset_id)
-    run_list.draw(dataset_id)
+        page_run_form.draw(dataset_id)
+        page_job_list.draw(dataset_id)
+        page_combine_form.draw(dataset_id)
+    page_run_list.draw(dataset_id)
     if not read_only():
-        cache_panel.draw()
+        page_cache_panel.draw()

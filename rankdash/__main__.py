@@ -2,7 +2,7 @@
 
 import sys
 
-from rankdash.cli import main
+from rankdash.app.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

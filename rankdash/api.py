@@ -13,34 +13,34 @@ from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 
-from rankdash import outfile
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labels.check import check
-from rankdash.analysis.labels.matching import match_labels
-from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings
-from rankdash.analysis.statistics.comparison import compare as compare_evaluations
 from rankdash.arguments import PATH, content_of, draws_of, expect, expect_each, expect_paths
-from rankdash.dataset import Dataset
-from rankdash.errors import DataError, RankdashError, SpecError
-from rankdash.findings import Finding
-from rankdash.i18n import speaking
-from rankdash.loading import RETRIEVED, Retrieval, judgements_at, load
-from rankdash.metrics import Conventions, Evaluation, one_threshold, parse_metrics
-from rankdash.ranking.measured import WithoutText
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Conflict, Match, read_beside, sources_at, stem_of
-from rankdash.rerankers import SettingValue, create, get
-from rankdash.rerankers.defaults import with_model
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.rerankers.neural.known_models import misfit
-from rankdash.runs import runner
-from rankdash.study import leaderboard
-from rankdash.study.drawn import with_draws
-from rankdash.study.leaderboard import Standing
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, systems_of
-from rankdash.value.targets import Goals
-from rankdash.words.rankings import unknown_tokens
+from rankdash.core.base import outfile
+from rankdash.core.base.errors import DataError, RankdashError, SpecError
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.measured import WithoutText
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.metrics import Conventions, Evaluation, one_threshold, parse_metrics
+from rankdash.core.readers import Conflict, Match, read_beside, sources_at, stem_of
+from rankdash.core.readers.checks.check import check
+from rankdash.core.readers.checks.matching import match_labels
+from rankdash.core.readers.loading import RETRIEVED, Retrieval, judgements_at, load
+from rankdash.core.rerankers import SettingValue, create, get
+from rankdash.core.rerankers.defaults import with_model
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.rerankers.neural.known_models import misfit
+from rankdash.core.runs import runner
+from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.core.statistics.comparison import compare as compare_evaluations
+from rankdash.core.study import leaderboard
+from rankdash.core.study.drawn import with_draws
+from rankdash.core.study.leaderboard import Standing
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money, systems_of
+from rankdash.core.value.targets import Goals
+from rankdash.core.words.rankings import unknown_tokens
 
 __all__ = [
     "Comparison",
@@ -251,9 +251,9 @@ def study_of(
     label status` or the page Label wrote them, where they came by draws: `Study.labelling` has the
     estimates with their intervals, and means over such labels are none. judge: the grades of a
     judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
-    from the labels, and `rankdash.study.judging.verdicts(study, study.judge)` has its verdict,
-    people's and the one corrected by people; `headline(study, run.id)` there is the corrected one,
-    which counts, or None.
+    from the labels. `verdicts(study, study.judge)` of `rankdash.features.judge.judging` has its
+    verdict, people's and the one corrected by people; `headline(study, run.id)` there is the
+    corrected one, which counts, or None.
 
     Raises SpecError for a metric that does not exist or a run that is compared with itself,
     DataError for a run of another data set, an assumption or profile that cannot be, or a file
@@ -348,7 +348,7 @@ def report(
     exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
     be read or a folder that does not exist.
     """
-    from rankdash.reporting import report
+    from rankdash.features.report import report_report
 
     expect(path=(path, PATH))
     target = Path(path)
@@ -358,11 +358,11 @@ def report(
             remedy="Create it first, or write elsewhere.",
             folder=str(target.parent),
         )
-    front = report.Front(
+    front = report_report.Front(
         title=title,
         note=note,
         logo=None if logo is None else content_of(Path(logo)),
-        sections=report.ALL if sections is None else tuple(sections),
+        sections=report_report.ALL if sections is None else tuple(sections),
         language=language,
     )
     with speaking(language):
@@ -379,7 +379,7 @@ def report(
             judge=judge,
         )
     study = replace(study, check=check(data, (), {}))
-    outfile.write(target, report.html(study, front))
+    outfile.write(target, report_report.html(study, front))
     return target
 
 

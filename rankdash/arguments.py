@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from rankdash.errors import DataError, SpecError
-from rankdash.readers import read_beside, sources_at
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.readers import read_beside, sources_at
 
 PATH = (str, os.PathLike)
 _WORDS = {

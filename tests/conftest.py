@@ -24,8 +24,8 @@ from hypothesis import Phase, settings
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-from rankdash.rerankers.neural import load_model, runtimes
-from rankdash.value.price_list import ListedPrice
+from rankdash.core.rerankers.neural import load_model, runtimes
+from rankdash.core.value.price_list import ListedPrice
 from tests.approved import difference
 from tests.sets import SETS
 

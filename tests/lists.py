@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from rankdash.metrics import STATES, Conventions, Evaluation, parse_measure
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_measure
 
 
 def ranking(**lists: Sequence[str]) -> Ranking:

@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from rankdash.rerankers.neural.packaged import MODELS
+from rankdash.core.rerankers.neural.packaged import MODELS
 
 ROOT = Path(__file__).parents[1]
 LOCK, HASHES, LICENSES = (

@@ -21,33 +21,35 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rankdash import sharing
-from rankdash.analysis.reasons.occlusion import LEVELS, Explanation
-from rankdash.dataset import FirstStage
-from rankdash.errors import FormatError, StoreError
-from rankdash.ranking.measured import Measured, WithoutText
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.rerankers import create, kinds
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store import Workspace
-from rankdash.store.checksums import keep_schema
-from rankdash.store.jobs.explanations import Asked
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner, State
-from rankdash.store.jobs.queue import Queue, Stage
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.label_notes import LabelNotes
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
-from rankdash.store.workspace_file.workspace_zip import MANIFEST, Packer
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import shipped as shipped_prices
-from rankdash.value.price_list import to_json
-from rankdash.value.targets import shipped as shipped_targets
+from rankdash.core.base.errors import FormatError, StoreError
+from rankdash.core.data.dataset import FirstStage
+from rankdash.core.data.explanation import Explanation
+from rankdash.core.data.measured import Measured, WithoutText
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.intake import sharing
+from rankdash.core.rerankers import create, kinds
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.value import scenarios
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.price_list import shipped as shipped_prices
+from rankdash.core.value.price_list import to_json
+from rankdash.core.value.targets import shipped as shipped_targets
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.checksums import keep_schema
+from rankdash.core.workspace.jobs.explanations import Asked
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner, State
+from rankdash.core.workspace.jobs.queue import Queue, Stage
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_notes import LabelNotes
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Packer
+from rankdash.features.judge.judge import Judge
+from rankdash.features.queries.occlusion import LEVELS
 from tests.store.builders import explain, grade, judge, submit
 from tests.stored import keep_rows
 
@@ -147,7 +149,7 @@ def _accepted(workspace: Workspace, parts: dict[str, bytes]) -> bool:
         return False
     for dataset_id in found.datasets:
         workspace.delete_dataset(dataset_id)
-    for key in sharing.SCENARIOS, sharing.PRICES, sharing.TARGETS:
+    for key in scenarios.SCENARIOS, sharing.PRICES, sharing.TARGETS:
         workspace.set_setting(key, "")
     return True
 
@@ -209,7 +211,7 @@ def written(workspace: Workspace, markup: Markup) -> Workspace:
     Corrections(workspace).correct(dataset_id, (queries[1], docs[0]), 1.0, "Ann")
     LabelPlans(workspace).resume(plan_id, "Ann")
     workspace.set_setting(
-        sharing.SCENARIOS, sharing.write_scenarios({"one": Assumptions(elasticity=0.25)})
+        scenarios.SCENARIOS, scenarios.write_scenarios({"one": Assumptions(elasticity=0.25)})
     )
     own = [replace(each, key=f"own-{at}") for at, each in enumerate(shipped_prices()[:3])]
     workspace.set_setting(sharing.PRICES, to_json(own))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.errors import RankdashError
+from rankdash.core.base.errors import RankdashError
 from tests.approved import table
 
 Cases = Mapping[str, object | Callable[[], object]]

@@ -11,18 +11,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rankdash import __version__, sharing
-from rankdash.loading import load
-from rankdash.ranking.ranking import SHIPPED_WITH, Run
-from rankdash.readers import sources_from_path
-from rankdash.rerankers import create, get
-from rankdash.rerankers.fusion import Fusion
-from rankdash.runs import combining
-from rankdash.runs.combining import FIRST_STAGE, CombinedRun
-from rankdash.runs.plan import Timing
-from rankdash.runs.runner import rerank
-from rankdash.shipped import SAMPLES, runs_of
-from rankdash.store import Workspace
+from rankdash import __version__
+from rankdash.core.base.shipped import SAMPLES, runs_of
+from rankdash.core.data.ranking import SHIPPED_WITH, Run
+from rankdash.core.intake import sharing
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers import create, get
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.runs import combining
+from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun
+from rankdash.core.runs.plan import Timing
+from rankdash.core.runs.runner import rerank
+from rankdash.core.workspace import Workspace
 
 # The folder of a sample → its name, and name → reranker, settings and parts of each of its runs, in
 # the order in which they are listed; `FIRST_STAGE` is the data set's own ranking.

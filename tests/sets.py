@@ -4,9 +4,9 @@ import functools
 from dataclasses import replace
 from pathlib import Path
 
-from rankdash.loading import Loaded, load
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import sources_from_path
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import Loaded, load
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "assets" / "samples" / "helpcentre"

@@ -4,11 +4,11 @@ import functools
 import json
 from collections.abc import Iterable, Sequence
 
-from rankdash.loading import Loaded, load
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source, sources_from_path
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store import Workspace
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.readers import Source, sources_from_path
+from rankdash.core.readers.loading import Loaded, load
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.workspace import Workspace
 from tests.sets import SAMPLE
 
 

@@ -4,13 +4,13 @@ import socket
 
 import pytest
 
-from rankdash import allowed
-from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers.remote import keys
-from rankdash.rerankers.remote.call_settings import Clock, Policy
-from rankdash.rerankers.remote.client import Client
-from rankdash.rerankers.remote.keys import Place
-from rankdash.runs.on_ray.actor import Scorer
+from rankdash.core.base import allowed
+from rankdash.core.base.errors import SettingError, UnavailableError
+from rankdash.core.rerankers.remote import keys as remote_keys
+from rankdash.core.rerankers.remote.call_settings import Clock, Policy
+from rankdash.core.rerankers.remote.client import Client
+from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.runs.on_ray.actor import Scorer
 from tests.rerankers.loopback import running
 
 PRIVATE = [
@@ -111,7 +111,7 @@ def test_a_key_is_for_visitors_where_it_is_listed(shared, monkeypatch):
     assert (place.set_variable, place.in_environment) == ("", False)
     with pytest.raises(UnavailableError, match=r"does not let its visitors.*--allow-key RACK_API"):
         place.find()
-    with keys.given({"RACK_API_KEY": "typed"}):
+    with remote_keys.given({"RACK_API_KEY": "typed"}):
         assert place.find().header == "Bearer typed"
     shared(keys="COHERE_API_KEY rack_api_key")
     assert place.find().header == "Bearer secret"
@@ -142,7 +142,7 @@ def test_a_host_that_may_not_be_asked_gets_no_request(shared):
 
 
 def test_a_service_is_reached_at_the_address_that_was_judged_under_its_own_name(monkeypatch):
-    monkeypatch.setattr(keys, "address_of", lambda _url, own: "127.0.0.1")
+    monkeypatch.setattr(remote_keys, "address_of", lambda _url, own: "127.0.0.1")
     with running() as server:
         port = server.server_address[1]
         # Were the name asked again, nothing would answer.

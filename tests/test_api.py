@@ -14,7 +14,7 @@ import pytest
 
 import rankdash as rd
 from rankdash import api
-from rankdash.errors import DataError
+from rankdash.core.base.errors import DataError
 from tests import documented
 from tests.documented import DOCS, section
 from tests.marked import Markup
@@ -92,7 +92,7 @@ def test_metrics_are_spelled_as_on_the_command_line_and_rel_is_their_threshold(d
 
 
 def test_a_report_is_written_and_the_function_keeps_its_name(data, tmp_path):
-    import rankdash.study.study  # noqa: F401 - a package of that name would hide the function
+    import rankdash.core.study.study  # noqa: F401 - a package of that name would hide the function
 
     run = rd.rerank(data, "bm25", depth=10)
     twin = dataclasses.replace(run, id="twin")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
-from rankdash.errors import DataError
-from rankdash.ranking.ranking import Ranking
-from rankdash.text_language import language_of
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.text_language import language_of
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
 
 
 def tables() -> dict[str, pd.DataFrame]:

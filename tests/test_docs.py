@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 import rankdash as rd
-from rankdash import rerankers
-from rankdash.analysis import latency
-from rankdash.analysis.labels import query_groups
-from rankdash.analysis.ranks import skipping
-from rankdash.analysis.reasons import reasons
-from rankdash.analysis.statistics import bootstrap, history, planning, verdict
-from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
-from rankdash.cli.main import COMMANDS
-from rankdash.cli.rankings import MOST_ROWS
-from rankdash.loading import examine, load
-from rankdash.metrics import CONVENTION_SETTINGS, registry
-from rankdash.readers import FORMATS, SHAPES, ReadLimits, Source, read
-from rankdash.readers.parse.limits import variable
-from rankdash.rerankers.remote.apis import DIALECTS
-from rankdash.value import billing, price_list
-from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.core import rerankers
+from rankdash.core.base.shipped import INTERFACE
+from rankdash.core.metrics import CONVENTION_SETTINGS, registry
+from rankdash.core.readers import FORMATS, SHAPES, ReadLimits, Source, read
+from rankdash.core.readers.loading import examine, load
+from rankdash.core.readers.parse.limits import variable
+from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.statistics import bootstrap, planning, verdict
+from rankdash.core.statistics.settings import STATISTICS_SETTINGS
+from rankdash.core.study import first_stage, latency, trends
+from rankdash.core.study.checks import query_groups
+from rankdash.core.study.reasons import reasons
+from rankdash.core.value import billing, price_list
+from rankdash.core.value.assumptions import ASSUMPTIONS
+from rankdash.features.rank_shifts import skipping
+from rankdash.kit.commands.rankings import MOST_ROWS
+from rankdash.kit.commands.registry import COMMANDS
 from tests import notebooks
 from tests.documented import (
     CHINESE,
@@ -106,11 +107,11 @@ def test_verdicts_and_reasons():
         ("## Why queries changed", f"the first {reasons.PAGE} where"),
         ("## Why queries changed", f"at most {reasons.ONE_SIDED:.0%} of the l".replace("%", " %")),
         ("## Kinds of queries", f"fewer than {query_groups.SMALL} queries"),
-        ("## Depth, and when not to rerank", f"({skipping.TOLERANCE:.0%} of".replace("%", " %")),
+        ("## Depth, and when not to rerank", f"({first_stage.TOLERANCE:.0%} of".replace("%", " %")),
         ("## Depth, and when not to rerank", f"needs {skipping.FEWEST} queries"),
         ("## Depth, and when not to rerank", f"({skipping.FOLDS} folds)"),
         ("## Latency", f"at least {latency.P99_NEEDS:,} queries"),
-        ("## History", f"fewer than {history.COVERED:.0%} of".replace("%", " %")),
+        ("## History", f"fewer than {trends.COVERED:.0%} of".replace("%", " %")),
     ],
 )
 def test_levels_and_thresholds(heading, said):
@@ -188,7 +189,7 @@ def test_rerankers_and_services():
 
 
 def test_pages():
-    main = text_of(ROOT / "rankdash" / "ui" / "main.py")
+    main = text_of(INTERFACE)
     pages = re.findall(r'\("(\w+)", _\("([^"]+)"\), ":material', main)
     assert sorted(name for name, _ in pages) == sorted(
         file.stem for file in (ROOT / "pages").glob("*.py")

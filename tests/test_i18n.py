@@ -8,16 +8,16 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
-from rankdash import i18n
-from rankdash.analysis.labels.check import CheckReport
-from rankdash.charts import style
-from rankdash.errors import DataError, FormatError, Phrase, RankdashError, StoreError
-from rankdash.loading import examine, load
-from rankdash.readers import Source
-from rankdash.rerankers import plugins
-from rankdash.value.price_list import parse_prices
-from rankdash.words.failures import problem
-from rankdash.words.money import money
+from rankdash.core.base import i18n
+from rankdash.core.base.errors import DataError, FormatError, Phrase, RankdashError, StoreError
+from rankdash.core.base.failures import problem
+from rankdash.core.readers import Source
+from rankdash.core.readers.checks.check import CheckReport
+from rankdash.core.readers.loading import examine, load
+from rankdash.core.rerankers import plugins
+from rankdash.core.value.price_list import parse_prices
+from rankdash.features.cost.words_money import money
+from rankdash.kit.drawing import style
 from tests.approved import table
 
 # Three words of English in a row that no library said: a sentence that was not translated.
@@ -106,7 +106,8 @@ def test_braces_in_what_the_user_gave_are_no_fields():
 def test_a_third_language_is_a_catalogue_with_the_rule_of_its_plurals(tmp_path):
     (tmp_path / "locale").mkdir()
     (tmp_path / "locale" / "pl.po").write_text(POLISH, encoding="utf-8")
-    spec = spec_from_file_location("polish", shutil.copy(i18n.__file__, tmp_path))
+    (base := tmp_path / "core" / "base").mkdir(parents=True)
+    spec = spec_from_file_location("polish", shutil.copy(i18n.__file__, base))
     polish = module_from_spec(spec)
     spec.loader.exec_module(polish)
     forms = {1: "1 plik", 3: "3 pliki", 5: "5 plików", 12: "12 plików", 0: "0 plików"}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from babel.messages.pofile import read_po
 
+from tests.roles import PACKAGE, is_command
+
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "rankdash"
 REPLACED = (
     *(r"kept scores", r"combine(d)? (stored )?runs", r"compared with it\b", r"looked at, against"),
     *(r"hangs? on", r"where it pays", r"quality, price(,| and) waiting"),
@@ -53,7 +54,7 @@ def spoken() -> Iterator[tuple[str, str]]:
             for message in read_po(stream):
                 forms = message.id if isinstance(message.id, tuple) else (message.id,)
                 yield from ((catalogue.name, form) for form in forms if form)
-    for file in (PACKAGE / "cli").rglob("*.py"):
+    for file in filter(is_command, PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and " " in str(node.value):
                 yield f"{file.name}:{node.lineno}", str(node.value)

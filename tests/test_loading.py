@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from rankdash.analysis.labels.check import check
-from rankdash.dataset import Dataset
-from rankdash.errors import RankdashError
-from rankdash.loading import Loaded, examine, load
-from rankdash.metrics import Conventions, evaluate, judge, parse_measure
-from rankdash.readers import Source, sources_from_path
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.core.readers import Source, sources_from_path
+from rankdash.core.readers.checks.check import check
+from rankdash.core.readers.loading import Loaded, examine, load
 from tests.approved import table
 from tests.sets import SETS
 

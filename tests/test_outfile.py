@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from rankdash import outfile
-from rankdash.errors import DataError
+from rankdash.core.base import outfile
+from rankdash.core.base.errors import DataError
 from tests.full_disk import room_for
 
 

@@ -22,9 +22,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from rankdash import __version__, sharing
-from rankdash.shipped import SAMPLES, runs_of
-from rankdash.store import Workspace
+from rankdash import __version__
+from rankdash.core.base.shipped import SAMPLES, runs_of
+from rankdash.core.intake import sharing
+from rankdash.core.workspace import Workspace
 from tests.sets import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -39,8 +40,8 @@ import json, sys
 import streamlit as st
 from streamlit.web.server.starlette import starlette_server
 import rankdash
-from rankdash.cli import main
-from rankdash.i18n import gettext, speaking
+from rankdash.app.command import main
+from rankdash.core.base.i18n import gettext, speaking
 def shown(self):
     names = ("server.address", "client.disableDataExport", "client.showErrorDetails",
              "theme.light.primaryColor", "browser.gatherUsageStats")

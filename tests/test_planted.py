@@ -48,7 +48,7 @@ def test_only_the_lines_that_changed_get_a_fault():
     [
         ("rankdash/metrics/gains.py", "tests/metrics"),
         ("rankdash/analysis/judging/none/deep.py", "tests/analysis/judging"),
-        ("rankdash/settings.py", "tests"),
+        ("rankdash/core/base/settings.py", "tests"),
     ],
 )
 def test_the_tests_of_the_nearest_folder_run_first(file, tests):

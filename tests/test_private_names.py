@@ -86,7 +86,11 @@ def test_no_test_reads_a_private_name_or_makes_a_stand_in(folder):
 @pytest.mark.parametrize(
     "planted",
     [
-        *("tables._HASH", "from rankdash.store.tables import _HASH", "'rankdash.store.tables._OF'"),
+        *(
+            "tables._HASH",
+            "from rankdash.core.workspace.tables import _HASH",
+            "'rankdash.core.workspace.tables._OF'",
+        ),
         *("monkeypatch.setattr(tables, '_HASH', 1)", "SimpleNamespace(_queue=1)"),
     ],
 )

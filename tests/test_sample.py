@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash import sharing
-from rankdash.cli.main import main
-from rankdash.loading import load
-from rankdash.ranking.ranking import Run
-from rankdash.readers import sources_from_path
-from rankdash.reporting.exports.trec import run_bytes
-from rankdash.shipped import SAMPLES, runs_of
-from rankdash.store import Workspace
+from rankdash.app.command import main
+from rankdash.core.base.shipped import SAMPLES, runs_of
+from rankdash.core.data.ranking import Run
+from rankdash.core.intake import sharing
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.workspace import Workspace
+from rankdash.kit.html.trec import run_bytes
 
 ROOT = Path(__file__).parents[1]
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]

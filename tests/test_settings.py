@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
-from rankdash.errors import DataError, SpecError
-from rankdash.i18n import error_text, speaking
-from rankdash.metrics import CONVENTION_SETTINGS, Conventions
-from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.metrics import CONVENTION_SETTINGS, Conventions
+from rankdash.core.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 
 EVERY = {each.name: each for each in (*CONVENTION_SETTINGS, *STATISTICS_SETTINGS, *ASSUMPTIONS)}
 

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_1samp
 
-from rankdash.analysis.latency import (
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking, Reading, Run
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.latency import (
     FEWEST_FITTED,
     apart,
     binomial_quantiles,
@@ -23,10 +26,7 @@ from rankdash.analysis.latency import (
     repeats_deviation,
     summarize,
 )
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.token_lengths import token_lengths
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Ranking, Reading, Run
+from rankdash.core.study.token_lengths import token_lengths
 from tests.results import results, several
 
 PLAIN_T = StatisticsSettings(interval="t")

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.fusion import Fusion, fuse
-from rankdash.store.tables import read_ranking, write_ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.fusion import Fusion, fuse
+from rankdash.core.workspace.tables import read_ranking, write_ranking
 
 QUERIES, DEPTH, REPEATS = 10_000, 100, 5
 FUSING, LOADING = 2.0, 2.0

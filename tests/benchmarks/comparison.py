@@ -19,14 +19,10 @@ import numpy as np
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.analysis.statistics.bootstrap import (
-    Columns,
-    bca_interval,
-    bootstrap_means,
-)
-from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
-from rankdash.analysis.statistics.significance import sign_flip_p
-from rankdash.metrics import STATES, Conventions, Evaluation, parse_measures
+from rankdash.core.metrics import STATES, Conventions, Evaluation, parse_measures
+from rankdash.core.statistics.bootstrap import Columns, bca_interval, bootstrap_means
+from rankdash.core.statistics.comparison import Comparison, StatisticsSettings, compare
+from rankdash.core.statistics.significance import sign_flip_p
 
 QUERIES, SYSTEMS, REPEATS, BATCH = 10_000, 5, 5, 100
 GOAL_SECONDS = 2.0

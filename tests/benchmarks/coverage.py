@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.analysis.statistics.inference import intervals, p_values
-from rankdash.analysis.statistics.planning import plan
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.significance import corrected
-from rankdash.analysis.statistics.skewed_t import p_below
+from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.planning import plan
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import corrected
+from rankdash.core.statistics.skewed_t import p_below
 
 SEED = 36
 SPECS = ("ndcg@10", "mrr@10", "hit@1", "hit@10", "precision@10", "map")
@@ -59,7 +59,7 @@ class Population:
 
 def real_values() -> dict[str, Array]:
     """Return set|system → (n, M) values of `SPECS`."""
-    from rankdash.metrics import evaluate, judge
+    from rankdash.core.metrics import evaluate, judge
     from tests.sets import SETS, loaded
 
     found = {}

@@ -22,6 +22,8 @@ from large_set import ROOT, freeze, store
 from page_costs import Meter, as_in_a_server
 from streamlit.testing.v1 import AppTest
 
+from rankdash.core.base.shipped import INTERFACE
+
 SIZES = (1_000, 10_000, 100_000)
 RUNS = {"small model": 0.8, "large model": 1.2}
 JUDGED, MOST = 1_000, 30.0
@@ -42,9 +44,7 @@ def costs(queries: int) -> None:
             if page == "judge with grades":
                 grade(dataset_id)
             name = page.split()[0]
-            app = AppTest.from_file(
-                str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=3_600
-            )
+            app = AppTest.from_file(str(INTERFACE), default_timeout=3_600)
             meter = Meter(app)
             if name == "overview":
                 first = meter.cost(app.run)
@@ -59,8 +59,8 @@ def costs(queries: int) -> None:
 
 def grade(dataset_id: str) -> None:
     """Add a judge that gave the labels, one too high in every fifth place."""
-    from rankdash.store.jobs.judges import StoredJudges
-    from rankdash.ui.state.server import workspace
+    from rankdash.core.workspace.jobs.judges import StoredJudges
+    from rankdash.kit.widgets.server import workspace
 
     qrels = workspace().dataset(dataset_id).qrels
     rows = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[:JUDGED])]

@@ -23,12 +23,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
-from rankdash.runs.jobs import WorkerProcess
-from rankdash.runs.judging.wish import JudgeRequest, submit
-from rankdash.store import Workspace
-from rankdash.store.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.runs.jobs import WorkerProcess
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges
+from rankdash.features.judge.wish import JudgeRequest, submit
 from tests.rerankers.loopback import Server, running
 
 # Far more than an answer takes on a busy machine.

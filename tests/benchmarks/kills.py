@@ -36,24 +36,24 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from rankdash import sharing
-from rankdash.analysis.labelling.trail import read_plan
-from rankdash.analysis.labels.check import check
-from rankdash.cli import main as command
-from rankdash.dataset import Dataset
-from rankdash.intake.keeping import keep
-from rankdash.loading import load
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs import jobs, runner, worker
-from rankdash.runs.jobs import JobRequest, Timing
-from rankdash.store import Workspace, backups, checksums, migrations
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.store.workspace import HOME_VARIABLE
+from rankdash.app.command import main as command
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.intake import sharing
+from rankdash.core.intake.keeping import keep
+from rankdash.core.readers import Source
+from rankdash.core.readers.checks.check import check
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.runs import jobs, runner, worker
+from rankdash.core.runs.jobs import JobRequest, Timing
+from rankdash.core.workspace import Workspace, backups, checksums, migrations
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.workspace import HOME_VARIABLE
+from rankdash.features.label.trail import read_plan
 from tests.loopback import hub
 from tests.rerankers.loopback import running
 

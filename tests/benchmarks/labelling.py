@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.guess import Guess
-from rankdash.analysis.labelling.kappa import cohen_kappa
-from rankdash.analysis.labelling.label_pool import LabelPool
-from rankdash.ranking.ragged import Floats
+from rankdash.core.data.ragged import Floats
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.guess import Guess
+from rankdash.core.sampling.kappa import cohen_kappa
+from rankdash.core.sampling.label_pool import LabelPool
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.benchmarks.robot import (
     Replay,

@@ -38,11 +38,11 @@ def store(
     """Store the data set and its runs and return its id: grades 0 to 3, about 8 % of the candidates
     relevant. runs: name → how much of the labels its scores know. judged: the share of the
     candidates that has a label. words: of a document."""
-    from rankdash.analysis.labels.check import check
-    from rankdash.dataset import Dataset
-    from rankdash.ranking.ranking import Ranking
-    from rankdash.rerankers.kinds.precomputed import run_from_ranking
-    from rankdash.store import Workspace
+    from rankdash.core.data.dataset import Dataset
+    from rankdash.core.data.ranking import Ranking
+    from rankdash.core.readers.checks.check import check
+    from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+    from rankdash.core.workspace import Workspace
 
     rng = np.random.default_rng(0)
     query_ids = np.array([f"q{i}" for i in range(queries)], dtype=object)
@@ -87,6 +87,6 @@ def store(
 
 def freeze() -> None:
     """As the server does when it starts."""
-    from rankdash.ui.state.server import prepare
+    from rankdash.app.server import prepare
 
     prepare()

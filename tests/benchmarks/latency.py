@@ -30,9 +30,9 @@ def main() -> None:
 
 def time_runs() -> None:
     """Give every stored run latencies, tokens and a throughput."""
-    from rankdash.ranking.measured import Level, Measured
-    from rankdash.ranking.ranking import Reading
-    from rankdash.store import Workspace
+    from rankdash.core.data.measured import Level, Measured
+    from rankdash.core.data.ranking import Reading
+    from rankdash.core.workspace import Workspace
 
     rng = np.random.default_rng(1)
     workspace = Workspace.open()

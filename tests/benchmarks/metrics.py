@@ -25,7 +25,8 @@ import pytrec_eval
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from rankdash.metrics import (
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import (
     Conventions,
     Evaluation,
     evaluate,
@@ -33,7 +34,6 @@ from rankdash.metrics import (
     judge_frame,
     parse_measures,
 )
-from rankdash.ranking.ranking import Ranking
 
 SHAPES = ((10_000, 100), (1_000, 1_000))
 REPEATS = 7

@@ -21,6 +21,8 @@ from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
+from rankdash.core.base.shipped import INTERFACE
+
 Act = Callable[[], object]
 _SCRIPTS = ScriptCache()
 _spent: list[float] = []
@@ -109,7 +111,7 @@ def page_on_large_set(
         prepare()
         freeze()
         as_in_a_server()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=180)
+        app = AppTest.from_file(str(INTERFACE), default_timeout=180)
         app.session_state["sidebar.rules"] = rules
         meter = Meter(app)
         if page:

@@ -28,17 +28,17 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from rankdash.dataset import Dataset  # noqa: E402
-from rankdash.loading import load  # noqa: E402
-from rankdash.ranking.ranking import Run  # noqa: E402
-from rankdash.readers import sources_at  # noqa: E402
-from rankdash.rerankers import create, get, plugins  # noqa: E402
-from rankdash.runs import jobs  # noqa: E402
-from rankdash.runs.jobs import JobRequest, Timing, WorkerProcess  # noqa: E402
-from rankdash.runs.on_ray.reranker import on_ray  # noqa: E402
-from rankdash.runs.on_ray.settings import LOCAL, VARIABLE, Actors  # noqa: E402
-from rankdash.runs.runner import rerank  # noqa: E402
-from rankdash.store import Workspace  # noqa: E402
+from rankdash.core.data.dataset import Dataset  # noqa: E402
+from rankdash.core.data.ranking import Run  # noqa: E402
+from rankdash.core.readers import sources_at  # noqa: E402
+from rankdash.core.readers.loading import load  # noqa: E402
+from rankdash.core.rerankers import create, get, plugins  # noqa: E402
+from rankdash.core.runs import jobs  # noqa: E402
+from rankdash.core.runs.jobs import JobRequest, Timing, WorkerProcess  # noqa: E402
+from rankdash.core.runs.on_ray.reranker import on_ray  # noqa: E402
+from rankdash.core.runs.on_ray.settings import LOCAL, VARIABLE, Actors  # noqa: E402
+from rankdash.core.runs.runner import rerank  # noqa: E402
+from rankdash.core.workspace import Workspace  # noqa: E402
 from tests.sets import SAMPLE  # noqa: E402
 
 GOAL = 0.15

@@ -5,13 +5,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.confidence_sequence import Sequence
-from rankdash.analysis.labelling.draws import VALUE_SHARE, LabelPlan, Mode
-from rankdash.analysis.labelling.estimate import follow_draws
-from rankdash.analysis.labelling.guess import Guess
-from rankdash.analysis.labelling.kappa import cohen_kappa
-from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.confidence_sequence import Sequence
+from rankdash.core.sampling.draws import VALUE_SHARE, LabelPlan, Mode
+from rankdash.core.sampling.estimate import follow_draws
+from rankdash.core.sampling.guess import Guess
+from rankdash.core.sampling.kappa import cohen_kappa
+from rankdash.core.sampling.label_pool import LabelPool
 
 
 @dataclass(frozen=True, eq=False)

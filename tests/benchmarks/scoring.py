@@ -86,9 +86,9 @@ def docstrings() -> list[str]:
 
 
 def pairs(source: str, queries: int, depth: int):
-    from rankdash.loading import load
-    from rankdash.readers import Source
-    from rankdash.rerankers import Request
+    from rankdash.core.readers import Source
+    from rankdash.core.readers.loading import load
+    from rankdash.core.rerankers import Request
 
     if source == "docstrings":
         import bm25s
@@ -136,8 +136,8 @@ def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
     from scipy.stats import kendalltau
     from sentence_transformers import CrossEncoder
 
-    from rankdash.rerankers import Corpus, create
-    from rankdash.rerankers.neural import batches
+    from rankdash.core.rerankers import Corpus, create
+    from rankdash.core.rerankers.neural import batches as neural_batches
 
     folder = folder_of(CROSS)
     library = CrossEncoder(str(folder), device="cpu", max_length=512)
@@ -161,7 +161,7 @@ def score_pairs(source: str, requests, options: argparse.Namespace) -> None:
     alone = np.split(path(opened("onnx", batch_tokens=1))(), ends)
     lengths = np.concatenate([answer.tokens for answer in rerankers["auto"].score(requests)])
     turns = Turns(paths, options.rounds, folder, lengths, first_only=True)
-    padding = batches.plan(lengths, _TOKENS).slots / lengths.sum()
+    padding = neural_batches.plan(lengths, _TOKENS).slots / lengths.sum()
     by_characters = np.argsort([-len(query) - len(text) for query, text in asked], kind="stable")
     print(
         f"{source}: {len(asked)} pairs, {lengths.sum():,} tokens; padded/real {padding:.3f}, ",
@@ -187,9 +187,9 @@ def encode_texts(source: str, requests, options: argparse.Namespace) -> None:
     """The bi-encoder: vectors of all distinct documents."""
     from sentence_transformers import SentenceTransformer
 
-    from rankdash.rerankers import get
-    from rankdash.rerankers.neural import model_files
-    from rankdash.rerankers.neural.open_model import open_model
+    from rankdash.core.rerankers import get
+    from rankdash.core.rerankers.neural import model_files
+    from rankdash.core.rerankers.neural.open_model import open_model
 
     folder = folder_of(ENCODER)
     library = SentenceTransformer(str(folder), device="cpu")
@@ -223,7 +223,7 @@ def encode_texts(source: str, requests, options: argparse.Namespace) -> None:
 
 
 def folder_of(name: str) -> Path:
-    from rankdash.rerankers.neural import packaged
+    from rankdash.core.rerankers.neural import packaged
 
     model = packaged.named(name)
     assert model is not None
@@ -231,7 +231,7 @@ def folder_of(name: str) -> Path:
 
 
 def runtimes_of(options: argparse.Namespace) -> list[str]:
-    from rankdash.rerankers.neural import runtimes
+    from rankdash.core.rerankers.neural import runtimes
 
     names = dict.fromkeys(["auto", *options.runtimes.split(",")])
     return [name for name in names if name == runtimes.AUTO or runtimes.installed(name)]

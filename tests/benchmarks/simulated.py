@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.judging.corrected import Corrected, correct
-from rankdash.analysis.judging.recalibration import expected_changes
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.kappa import cohen_kappa
-from rankdash.analysis.labelling.label_pool import LabelPool
-from rankdash.metrics import Conventions, evaluate
-from rankdash.metrics import judge as join
-from rankdash.ranking.build import coded
+from rankdash.core.data.build import coded
+from rankdash.core.metrics import Conventions, evaluate
+from rankdash.core.metrics import judge as join
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.kappa import cohen_kappa
+from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.features.judge.bias_corrected import Corrected, correct
+from rankdash.features.judge.recalibration import expected_changes
 from tests.analysis.labelling.pools import real_pool
 from tests.benchmarks.robot import failing, favouring, judge, one_grade_off
 from tests.sets import loaded

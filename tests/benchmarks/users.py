@@ -198,8 +198,8 @@ async def all_users(url: str, count: int, data: tuple[str, str], seconds: float)
 
 def filled() -> tuple[str, str]:
     """The ids of the large set and of the sample, in the workspace of the environment."""
-    from rankdash.store import Workspace
-    from rankdash.ui.state.samples import open_sample
+    from rankdash.core.workspace import Workspace
+    from rankdash.features.data.page_samples import open_sample
 
     sample = open_sample(Workspace.open(), "en")
     store({"better": 0.9, "other": 0.4})
@@ -210,8 +210,8 @@ def filled() -> tuple[str, str]:
 def queue_runs(dataset_id: str) -> None:
     """Runs of the sample with the model that comes with its weights, for the worker of a server
     that starts then."""
-    from rankdash.runs import jobs
-    from rankdash.store import Workspace
+    from rankdash.core.runs import jobs
+    from rankdash.core.workspace import Workspace
 
     workspace = Workspace.open()
     for length in LENGTHS:
@@ -220,8 +220,8 @@ def queue_runs(dataset_id: str) -> None:
 
 
 def wait_until_scoring() -> None:
-    from rankdash.runs import jobs
-    from rankdash.store import Workspace
+    from rankdash.core.runs import jobs
+    from rankdash.core.workspace import Workspace
 
     workspace = Workspace.open()
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -233,8 +233,8 @@ def wait_until_scoring() -> None:
 
 def scored() -> tuple[int, bool]:
     """How many pairs the runs have scored, and whether any is still to come."""
-    from rankdash.runs import jobs
-    from rankdash.store import Workspace
+    from rankdash.core.runs import jobs
+    from rankdash.core.workspace import Workspace
 
     found = jobs.list(Workspace.open())
     pairs = sum(job.pairs_done for job in found)

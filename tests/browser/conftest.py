@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.browser import server
 from tests.stored import keep_sample
 

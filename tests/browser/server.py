@@ -12,7 +12,7 @@ from pathlib import Path
 from streamlit.components.v2 import manifest_scanner
 from streamlit.web import cli
 
-from rankdash.ui.state.server import IMPORTED_BEFORE
+from rankdash.app.server import IMPORTED_BEFORE
 
 for _module in IMPORTED_BEFORE:
     importlib.import_module(_module)

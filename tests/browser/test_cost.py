@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import visiting

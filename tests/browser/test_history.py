@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import Locator, expect
 
-from rankdash.store import Workspace
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import shop_lists, shop_rows, visiting

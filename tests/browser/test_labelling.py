@@ -4,11 +4,11 @@ from dataclasses import asdict
 
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.state.label_plan import LabelSettings
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.kit.widgets.label_plan import LabelSettings
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, visiting

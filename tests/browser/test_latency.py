@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_rows
 
 from .conftest import RUN_MS, shop_rows

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from playwright.sync_api import Page, expect
 
-from rankdash.store import Workspace
-from rankdash.ui.sidebar.view import PAGES
+from rankdash.core.workspace import Workspace
+from rankdash.kit.widgets.view import PAGES
 from tests.loopback import serving as answering
 from tests.marked import TURNED, Markup, fill
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import serving, shop_lists, shop_rows, visiting

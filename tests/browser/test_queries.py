@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 
 # In the heading of the column of the queries, in pixels.

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 
 DOCS = [f"d{place}" for place in range(12)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 
 from .conftest import PATIENCE_MS, new_page, serving

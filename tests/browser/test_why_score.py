@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart
-from rankdash.rerankers import create
-from rankdash.runs.runner import rerank
-from rankdash.store import Workspace, checksums
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.leases import Owner
+from rankdash.core.data.explanation import Explanation, Stage, TextPart
+from rankdash.core.rerankers import create
+from rankdash.core.runs.runner import rerank
+from rankdash.core.workspace import Workspace, checksums
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import Owner
 from tests.browser.conftest import serving, visiting
 from tests.stored import keep_rows
 

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import style
+from rankdash.kit.drawing import style
 from tests.charts.examples import figures_of
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.charts import style
-from rankdash.i18n import speaking
+from rankdash.core.base.i18n import speaking
+from rankdash.kit.drawing import style
 from tests.approved import table
 from tests.charts.described import described, worded
 from tests.charts.examples import CHARTS, drawn, examples, title

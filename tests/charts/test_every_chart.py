@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go
 
-from rankdash.charts import style
+from rankdash.kit.drawing import style
 from tests.charts.examples import figures_of
 
 # The mean number of marks that a page draws smoothly as SVG.
@@ -15,7 +15,7 @@ COLOUR = re.compile(r"#[0-9A-Fa-f]{6}|rgba?\([^)]*\)")
 BLUE, VERMILION = "#0072B2", "#D55E00"
 GAIN = re.compile("helped|risen|moved up|proven gain|counts for more|better than now")
 LOSS = re.compile("hurt|fallen|moved down|proven loss|counts for less|worse than now")
-COLOURED = {"deltas", "ladder", "margins", "query_groups", "tornado", "transitions", "waterfall"}
+COLOURED = {"deltas", "ladder", "margins", "group_changes", "tornado", "transitions", "waterfall"}
 # Cells have an arrow each, and bars that touch are above or below 0.
 BY_PLACE = ("transitions", "deltas: hostile, 1")
 ALLOWED_TAGS = ("<b>", "</b>", "<br>", "<extra></extra>")

@@ -11,8 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.charts import draw, intervals, milliseconds, style
-from rankdash.charts.mark_image import mark_image
+from rankdash.kit.drawing import draw, intervals, milliseconds, style
+from rankdash.kit.drawing.mark_image import mark_image
 from tests.approved import table
 from tests.results import shown
 

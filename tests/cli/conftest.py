@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import rerankers
-from rankdash.cli import main
-from rankdash.rerankers import plugins
+from rankdash.app.command import main
+from rankdash.core import rerankers
+from rankdash.core.rerankers import plugins
 
 QRELS = """\
 q1 0 d1 2
@@ -69,7 +69,7 @@ def no_plugin_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(plugins.VARIABLE, os.pathsep.join(files))
         rerankers.add_plugins([])
 
-    monkeypatch.setattr("rankdash.cli.rerankers.add_plugins", add)
+    monkeypatch.setattr("rankdash.features.run.command_rerankers.add_plugins", add)
     yield
     monkeypatch.undo()
     rerankers.add_plugins([])

@@ -42,9 +42,9 @@ from xml.etree import ElementTree
 import pytest
 
 from rankdash import __version__
-from rankdash.loading import load
-from rankdash.readers import sources_from_path
-from rankdash.store import Workspace
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.workspace import Workspace
 from tests.cli import drawn
 from tests.rerankers.loopback import Server, running
 from tests.sets import ROOT

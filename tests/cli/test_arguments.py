@@ -1,17 +1,17 @@
 """Options are alike in every command: formats, other names, help."""
 
 import re
-from importlib import import_module
 
 import pytest
 
-from rankdash.cli import reference
-from rankdash.cli.arguments import FORMATS, Parser, UsageError
-from rankdash.cli.main import COMMANDS, main
-from rankdash.cli.rerank import add as add_rerank
-from rankdash.reporting.report import SECTIONS
-from rankdash.rerankers import kinds
-from rankdash.value.assumptions import ASSUMPTIONS
+from rankdash.app import reference
+from rankdash.app.command import main
+from rankdash.core.rerankers import kinds
+from rankdash.core.value.assumptions import ASSUMPTIONS
+from rankdash.features.report.report_report import SECTIONS
+from rankdash.features.run.command_rerank import add as add_rerank
+from rankdash.kit.commands.arguments import FORMATS, Parser, UsageError
+from rankdash.kit.commands.registry import COMMANDS, put
 from tests.sets import ROOT
 
 SIDES = "--qrels a --baseline b --challenger c"
@@ -22,7 +22,7 @@ NEEDED = {"check": "x", "evaluate": "", "compare": SIDES, "gate": SIDES, "rerank
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_some_of_the_same_formats_and_refuses_others_with_its_own(command):
     parser = Parser(prog=command)
-    import_module(f"rankdash.cli.{command}").add(parser)
+    put(command, parser)
 
     def refusal(form: str) -> str:
         with pytest.raises(UsageError) as caught:
@@ -95,7 +95,7 @@ def test_the_committed_reference_is_the_one_that_is_written_and_names_documents(
     monkeypatch.setenv("COLUMNS", "40")
     said = reference.text()
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == said, (
-        "Write it again: python -m rankdash.cli.reference > docs/commands.md"
+        "Write it again: python -m rankdash.app.reference > docs/commands.md"
     )
     pages = re.findall(r"docs/[\w.]+", said)
     assert pages and all((ROOT / page).is_file() for page in pages)

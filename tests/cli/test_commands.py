@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.cli.arguments import INTERRUPTED
-from rankdash.readers import files
+from rankdash.core.readers import files
+from rankdash.kit.commands.arguments import INTERRUPTED
 from tests.sets import ROOT
 
 HEAVY = ("torch", "streamlit", "plotly", "sentence_transformers", "transformers", "scipy", "bm25s")
@@ -29,7 +29,7 @@ def python(
 def loaded_by(*arguments: object) -> set[str]:
     """The modules that a command leaves loaded."""
     code = (
-        "import sys; from rankdash.cli import main\n"
+        "import sys; from rankdash.app.command import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "print('\\n' + ' '.join(sys.modules))"
@@ -47,10 +47,10 @@ def test_help_loads_next_to_nothing_and_evaluate_and_check_no_heavy_library(
     loaded = loaded_by("evaluate", "--qrels", qrels, "--run", first)
     # TREC files hold ids and numbers: nothing of them is a table of pandas.
     assert loaded.isdisjoint(("pandas.core", "babel", "pyarrow.fs"))
-    assert "rankdash.study.study" in loaded
+    assert "rankdash.core.study.study" in loaded
     assert loaded.isdisjoint(HEAVY)
-    own = ("store", "rerankers", "runs", "loading", "reporting", "value.targets")
-    assert loaded.isdisjoint(("sqlite3", *(f"rankdash.{each}" for each in own)))
+    own = ("workspace", "rerankers", "runs", "readers.loading", "value.targets")
+    assert loaded.isdisjoint(("sqlite3", *(f"rankdash.core.{each}" for each in own)))
     assert loaded_by("check", qrels, first).isdisjoint(HEAVY)
 
 
@@ -73,7 +73,7 @@ def test_a_program_makes_tables_where_a_finding_needs_them(qrels: Path, first: P
 def test_a_program_of_its_own_looks_for_no_garbage_in_what_it_imported(own, typed, frozen):
     code = f"""
 import gc, os, sys
-from rankdash.cli import main
+from rankdash.app.command import main
 typed, own = {typed!r}, {own!r}
 sys.argv[1:] = typed
 before = dict(os.environ)
@@ -99,7 +99,7 @@ def test_an_unforeseen_end_shows_no_traceback(run, monkeypatch, qrels, first, pr
     def ended(*_: object, **__: object) -> None:
         raise problem
 
-    monkeypatch.setattr("rankdash.cli.evaluate.evaluate_files", ended)
+    monkeypatch.setattr("rankdash.features.overview.command_evaluate.evaluate_files", ended)
     done = run("evaluate", "--qrels", qrels, "--run", first)
     assert (done.code, done.out, done.err) == (code, "", said)
 
@@ -128,7 +128,7 @@ def test_a_terminal_without_chinese_shows_escapes(tmp_path: Path):
     qrels.write_text("查询 0 d1 1\n", encoding="utf-8")
     ranking.write_text("查询 Q0 d1 1 1.0 x\n", encoding="utf-8")
     code = (
-        "import sys; from rankdash.cli import main\n"
+        "import sys; from rankdash.app.command import main\n"
         "for form in ('table', 'json', 'csv'):\n"
         "    assert main(['evaluate', *sys.argv[1:], '--per-query', '--format', form]) == 0"
     )

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import rankdash as rd
-from rankdash.loading import judgements_at
-from rankdash.study.decision import decision
-from rankdash.study.judging import headline, verdicts
-from rankdash.words.judged import judged_sentence
-from rankdash.words.verdict_chips import chip
+from rankdash.core.readers.loading import judgements_at
+from rankdash.core.words.verdict_chips import chip
+from rankdash.features.judge.judging import headline, verdicts
+from rankdash.features.judge.words_judged import judged_sentence
+from rankdash.features.report.decision import decision
 from tests.cli.drawn import graded, rankings
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from rankdash.cli.output import (
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.findings import Finding
+from rankdash.kit.commands.output import (
     aligned,
     columns,
     csv_line,
@@ -18,8 +20,6 @@ from rankdash.cli.output import (
     target_of,
     warn,
 )
-from rankdash.errors import DataError
-from rankdash.findings import Finding
 
 
 @pytest.mark.parametrize(

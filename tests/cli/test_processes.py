@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.cli import processes
-from rankdash.cli.processes import Front, listening
-from rankdash.errors import SettingError
-from rankdash.runs.relay import RelayedWorker, obey
-from rankdash.store import Workspace
+from rankdash.app import processes
+from rankdash.app.processes import Front, listening
+from rankdash.core.base.errors import SettingError
+from rankdash.core.runs.relay import RelayedWorker, obey
+from rankdash.core.workspace import Workspace
 
 SERVER = """
 import json, os, socket, sys, threading, time
@@ -72,7 +72,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 
 # What `serve` does with a command, on the terminal that is its standard input.
 ON_A_TERMINAL = """
 import asyncio, os, sys, termios
-from rankdash.cli.processes import Front, listening, until_stopped
+from rankdash.app.processes import Front, listening, until_stopped
 
 os.login_tty(0)
 settings = termios.tcgetattr(0)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.loading import load
-from rankdash.readers import sources_from_path
-from rankdash.store.workspace import HOME_VARIABLE, Workspace
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.workspace.workspace import HOME_VARIABLE, Workspace
 from tests.cli.sessions import cut
 from tests.documented import DOCS, README, assumptions, commands, plugin
 

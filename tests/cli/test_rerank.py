@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.rerankers import Scored
-from rankdash.rerankers.neural import packaged
+from rankdash.core.rerankers import Scored
+from rankdash.core.rerankers.neural import packaged
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_without_a_model_one_is_taken_that_reads_the_texts_and_its_origin_is_tol
         wanted.append(settings)
         return Longest()
 
-    monkeypatch.setattr("rankdash.cli.rerank.create", made)
+    monkeypatch.setattr("rankdash.features.run.command_rerank.create", made)
     data.write_text(
         "query_id,query,doc_id,document,label\n"
         "q,return it,d0,退货说明运费时间,0\nq,return it,d1,付款方式与发票,1\n"

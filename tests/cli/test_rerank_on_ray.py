@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from rankdash.cli.main import main
-from rankdash.rerankers import Corpus, add_plugins, create, get, plugins
-from rankdash.runs.on_ray import cluster
-from rankdash.runs.on_ray.actor import Scorer
-from rankdash.runs.on_ray.reranker import OnRay
-from rankdash.runs.on_ray.settings import Actors
+from rankdash.app.command import main
+from rankdash.core.rerankers import Corpus, add_plugins, create, get, plugins
+from rankdash.core.runs.on_ray import cluster
+from rankdash.core.runs.on_ray.actor import Scorer
+from rankdash.core.runs.on_ray.reranker import OnRay
+from rankdash.core.runs.on_ray.settings import Actors
 from tests.sets import SAMPLE
 
 
@@ -120,7 +120,7 @@ class Here:
 
 
 COUNTING = """
-from rankdash.rerankers import Capabilities, RerankerKind
+from rankdash.core.rerankers import Capabilities, RerankerKind
 
 class Counting:
     name, settings, looks = "counting", {}, 0

@@ -19,7 +19,7 @@ COUNTED = f"""{COUNTING}        with Path(self.settings["log"]).open("a") as lin
 """
 # Its runtime changes its scores; "auto" is the one that RUNTIMES, those of the machine, name first.
 CHOOSING = """
-from rankdash.errors import UnavailableError
+from rankdash.core.base.errors import UnavailableError
 
 
 class Choosing(Hashing):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import allowed
-from rankdash.shipped import APP
+from rankdash.core.base import allowed
+from rankdash.core.base.shipped import APP
 
 
 @pytest.fixture

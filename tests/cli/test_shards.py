@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("no_plugin_stays")
 # Longer documents are better.
 PLUGIN = """\
 import numpy as np
-from rankdash.rerankers import Capabilities, RerankerKind, Scored
+from rankdash.core.rerankers import Capabilities, RerankerKind, Scored
 
 class Longest:
     name, settings = "longest", {}

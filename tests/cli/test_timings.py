@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rankdash.cli.timings import Timings, timed, write_timings
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Ranking, Run
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.kit.commands.timings import Timings, timed, write_timings
 
 QUERIES = pd.DataFrame(
     {

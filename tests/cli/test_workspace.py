@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from rankdash.cli import main
-from rankdash.store import Workspace
-from rankdash.store.notes.notes import Notes
+from rankdash.app.command import main
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes.notes import Notes
 from tests.stored import keep_rows
 
 ROWS = "query_id,query,doc_id,document,label,score\n" + "".join(

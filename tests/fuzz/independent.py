@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from rankdash.loading import Loaded
+from rankdash.core.readers.loading import Loaded
 
 Pair = tuple[str, str]
 # (query, document), value; None for a line that is not what the format says.

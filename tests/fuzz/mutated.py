@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pyarrow as pa
 
-from rankdash.readers import Source
+from rankdash.core.readers import Source
 from tests.readers.reading import repacked, zipped
 from tests.readers.samples import RANX_RUN, SHAPES, arrow, excel, parquet, shape
 

@@ -13,31 +13,32 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from rankdash import sharing
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
-from rankdash.cli import main
-from rankdash.cli.arguments import REFUSED
-from rankdash.cli.judge.grades_file import GradesFile
-from rankdash.cli.report import read_money
-from rankdash.errors import DataError
-from rankdash.loading import examine
-from rankdash.readers import Source
-from rankdash.readers.rated import read_judged, read_rated
-from rankdash.readers.timings import read_timings
-from rankdash.rerankers.judging.answers import Answer
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.runs.judging.asking import JudgedPair
-from rankdash.runs.results import QueryResult
-from rankdash.runs.resume import ResultsFile
-from rankdash.runs.shards import complete, merge
-from rankdash.store import Workspace
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import SHIPPED, parse_prices, shipped, to_json
-from rankdash.value.targets import Goals, Targets
-from rankdash.value.targets import shipped as shipped_targets
+from rankdash.app.command import main
+from rankdash.core.base.errors import DataError
+from rankdash.core.intake import sharing
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import examine
+from rankdash.core.readers.rated import read_judged, read_rated
+from rankdash.core.readers.timings import read_timings
+from rankdash.core.runs.results import QueryResult
+from rankdash.core.runs.resume import ResultsFile
+from rankdash.core.runs.shards import complete, merge
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.value import scenarios
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.price_list import SHIPPED, parse_prices, shipped, to_json
+from rankdash.core.value.targets import Goals, Targets
+from rankdash.core.value.targets import shipped as shipped_targets
+from rankdash.core.workspace import Workspace
+from rankdash.features.judge.answers import Answer
+from rankdash.features.judge.asking import JudgedPair
+from rankdash.features.judge.command_grades_file import GradesFile
+from rankdash.features.judge.judge import Judge
+from rankdash.features.label.trail import read_plan, write_answers, write_plan
+from rankdash.features.report.command_report import read_money
+from rankdash.kit.commands.arguments import REFUSED
 from tests import documented
 from tests.fuzz.mutated import changed
 from tests.lists import ranking
@@ -207,7 +208,7 @@ def _first_toml(page: str) -> str:
 
 
 PROFILE = next(iter(shipped_targets().profiles.values()))
-SCENARIOS = sharing.write_scenarios({"now": Assumptions()})
+SCENARIOS = scenarios.write_scenarios({"now": Assumptions()})
 SIDE_FILES = {
     "prices": SideFile("prices.toml", SHIPPED.read_bytes(), _prices),
     "prices as JSON": SideFile("prices.json", to_json(shipped()[:3]), _prices),
@@ -218,7 +219,7 @@ SIDE_FILES = {
         *("targets.toml", SHIPPED.with_name("targets.toml").read_bytes()),
         _text(Targets.from_toml),
     ),
-    "scenarios": SideFile("scenarios.json", SCENARIOS, _text(sharing.read_scenarios)),
+    "scenarios": SideFile("scenarios.json", SCENARIOS, _text(scenarios.read_scenarios)),
     "assumptions": SideFile(
         *("money.toml", _first_toml("cost.md")),
         lambda file: read_money(file, {"run": "minilm"}),

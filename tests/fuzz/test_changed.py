@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.errors import DataError, RankdashError
-from rankdash.i18n import error_text
-from rankdash.loading import Loaded, examine
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import error_text
+from rankdash.core.readers.loading import Loaded, examine
 from tests.fuzz import side_files
 from tests.fuzz.independent import silently_wrong
 from tests.fuzz.mutated import FORMATS, mutated, sources

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from rankdash.errors import RankdashError
-from rankdash.store import Workspace, backups
-from rankdash.store.folders import DATABASE
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.score_cache import KeptScores, ScoreCache
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.workspace import Workspace, backups
+from rankdash.core.workspace.folders import DATABASE
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.score_cache import KeptScores, ScoreCache
 from tests.broken import Words
 from tests.marked import written
 from tests.store.builders import everything, flip

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.intake import place
+from rankdash.core.intake import place
 from tests.sets import ROOT
 
 HOLDS_A_FILE = """
 import sys
-from rankdash.intake import place
+from rankdash.core.intake import place
 (place.folder() / "upload").write_bytes(b"given")
 print(place.folder(), flush=True)
 sys.stdin.read()

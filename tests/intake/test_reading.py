@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash import sharing
-from rankdash.errors import (
+from rankdash.core.base.errors import (
     DataError,
     FormatError,
     LimitError,
@@ -24,12 +23,12 @@ from rankdash.errors import (
     RankdashError,
     RefusedFilesError,
 )
-from rankdash.intake import __main__ as own
-from rankdash.intake import place, process
-from rankdash.intake.keeping import Kept, keep
-from rankdash.intake.messages import answer_of, outcome_of
-from rankdash.intake.process import ANSWER, PROGRESS, REQUEST
-from rankdash.intake.reading import (
+from rankdash.core.intake import __main__ as own
+from rankdash.core.intake import place, process, sharing
+from rankdash.core.intake.keeping import Kept, keep
+from rankdash.core.intake.messages import answer_of, outcome_of
+from rankdash.core.intake.process import ANSWER, PROGRESS, REQUEST
+from rankdash.core.intake.reading import (
     LARGE_BYTES,
     Progress,
     Reading,
@@ -39,10 +38,10 @@ from rankdash.intake.reading import (
     is_large,
     tried,
 )
-from rankdash.loading import load
-from rankdash.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
-from rankdash.store import Workspace
-from rankdash.store.workspace_file.workspace_zip import Packer
+from rankdash.core.readers import BaselineNeeded, MappingNeeded, Source, WordsNeeded, guesses
+from rankdash.core.readers.loading import load
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file.workspace_zip import Packer
 from tests import marked
 
 ROWS = "query,document,label\n" + "".join(
@@ -211,7 +210,7 @@ def test_a_process_reads_stores_and_does_what_comes_next_until_a_file_is_large(
         assert getattr(guess, name) == getattr(here, name)
     assert guess.rows.equals(here.rows)
     assert [each.running for each in started] == [True]
-    monkeypatch.setattr("rankdash.intake.reading.LARGE_BYTES", 1)
+    monkeypatch.setattr("rankdash.core.intake.reading.LARGE_BYTES", 1)
     Reading(workspace, shop()).result()
     assert [each.running for each in started] == [False]
     # After a look at large files a process waits for them.
@@ -298,7 +297,7 @@ def test_what_the_server_reads_itself_is_tried_with_a_part_of_the_memory(monkeyp
 def test_where_there_is_no_room_for_the_files_it_is_said(workspace, tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("rankdash.intake.place.folder", lambda: temporary)
+    monkeypatch.setattr("rankdash.core.intake.place.folder", lambda: temporary)
 
     def full(_path, _data):
         raise OSError(errno.ENOSPC, "No space left on device")

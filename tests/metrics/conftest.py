@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge
 
 
 def _tables(lists, unranked):

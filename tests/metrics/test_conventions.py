@@ -5,8 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from rankdash.errors import SpecError
-from rankdash.metrics import (
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import (
     CONVENTION_SETTINGS,
     Conventions,
     evaluate,
@@ -14,7 +15,6 @@ from rankdash.metrics import (
     judge_frame,
     registry,
 )
-from rankdash.ranking.ranking import Ranking
 from tests.results import results
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
-from rankdash.metrics import Conventions, Judged, corrected, evaluate, judge, judge_again
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Judged, corrected, evaluate, judge, judge_again
 
 QUERIES, DOCS = [f"q{n}" for n in range(5)], [f"d{n}" for n in range(6)]
 PAIRS = [(query, doc) for query in QUERIES for doc in DOCS]

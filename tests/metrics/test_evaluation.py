@@ -4,17 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.errors import DataError, SpecError
-from rankdash.metrics import (
-    Conventions,
-    evaluate,
-    judge,
-    judge_frame,
-    match,
-    parse_measure,
-)
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, judge_frame, match, parse_measure
 from tests.lists import ranking
 
 

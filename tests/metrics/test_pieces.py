@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.metrics import Judged, judge
-from rankdash.metrics.pieces import JudgedPieces
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Judged, judge
+from rankdash.core.metrics.pieces import JudgedPieces
 
 
 def piece(first: int, grades: list[int]) -> Judged:

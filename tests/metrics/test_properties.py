@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rankdash.metrics import Conventions, evaluate, judge, judge_frame, registry
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, judge_frame, registry
 
 EVERY = tuple(registry)
 QUALITY = tuple(name for name, metric in registry.items() if metric.measures_quality)

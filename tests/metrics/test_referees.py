@@ -9,8 +9,8 @@ import pytest
 import pytrec_eval
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
 
-from rankdash.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, judge_frame, parse_measure, registry
 
 TREC_NAMES = {
     "ndcg": "ndcg",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.errors import SpecError
-from rankdash.metrics import parse_measure, parse_measures, parse_metrics, registry
+from rankdash.core.base.errors import SpecError
+from rankdash.core.metrics import parse_measure, parse_measures, parse_metrics, registry
 from tests.results import results
 
 SPELLED = """

@@ -6,8 +6,8 @@ from math import log2
 import numpy as np
 import pytest
 
-from rankdash.metrics import evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import evaluate, judge
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rankdash.ranking.build import best_places, coded, group_rows, text_array
-from rankdash.ranking.coded import Coded
-from rankdash.ranking.ties import descending_ids, stored_scores
+from rankdash.core.data.build import best_places, coded, group_rows, text_array
+from rankdash.core.data.coded import Coded
+from rankdash.core.data.ties import descending_ids, stored_scores
 
 
 def groups_as_dict(groups, size):

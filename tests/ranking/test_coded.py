@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rankdash.ranking.coded import (
+from rankdash.core.data.coded import (
     Coded,
     alike,
     arrow_integers,

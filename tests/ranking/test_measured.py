@@ -1,6 +1,6 @@
 import math
 
-from rankdash.ranking.measured import Measured, meets
+from rankdash.core.data.measured import Measured, meets
 from tests.results import results
 
 

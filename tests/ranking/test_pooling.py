@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankdash.ranking.pooling import adds_documents, places_of, pooled
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.pooling import adds_documents, places_of, pooled
+from rankdash.core.data.ranking import Ranking
 from tests.lists import ranking
 
 

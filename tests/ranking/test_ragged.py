@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rankdash.ranking import ragged
+from rankdash.core.data import ragged
 
 LISTS = st.lists(st.lists(st.integers(-3, 3), max_size=9), max_size=8)
 EVEN = st.integers(1, 5).flatmap(

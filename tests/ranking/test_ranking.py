@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.ranking.ranking import Ranking, Reading, Run, digest
+from rankdash.core.data.ranking import Ranking, Reading, Run, digest
 from tests.results import results, several, shown
 
 

@@ -5,9 +5,9 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 
-from rankdash.errors import DataError, LimitError, Phrase, RefusedFilesError
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import (
+from rankdash.core.base.errors import DataError, LimitError, Phrase, RefusedFilesError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import (
     BaselineNeeded,
     MappingNeeded,
     Parsed,

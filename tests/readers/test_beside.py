@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from rankdash.dataset import Dataset
-from rankdash.errors import DataError
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import Source, read_beside
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import Source, read_beside
 from tests.approved import table
 from tests.readers.reading import lines_of, zipped
 

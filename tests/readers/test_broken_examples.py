@@ -10,13 +10,13 @@ from functools import cache, partial
 import pyarrow as pa
 import pytest
 
-from rankdash.cli import main
-from rankdash.errors import DataError, FormatError, LimitError, Phrase, RefusedFilesError
-from rankdash.findings import Finding
-from rankdash.i18n import error_text, finding_text, gettext, speaking, where_text
-from rankdash.loading import examine
-from rankdash.readers import FORMATS, MappingNeeded
-from rankdash.readers.parse import faults
+from rankdash.app.command import main
+from rankdash.core.base.errors import DataError, FormatError, LimitError, Phrase, RefusedFilesError
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import error_text, finding_text, gettext, speaking, where_text
+from rankdash.core.readers import FORMATS, MappingNeeded
+from rankdash.core.readers.loading import examine
+from rankdash.core.readers.parse import faults
 from tests.approved import table
 from tests.readers.reading import Case, Files, parse, sources, zipped
 from tests.readers.samples import (
@@ -456,7 +456,7 @@ def test_anything_raised_becomes_an_error_with_file_and_reason(raised, expected,
 
 
 def test_what_files_do_only_together_names_them(monkeypatch):
-    monkeypatch.setattr("rankdash.readers.files.combine", lambda *_files, **_settings: 1 // 0)
+    monkeypatch.setattr("rankdash.core.readers.files.combine", lambda *_files, **_settings: 1 // 0)
     with pytest.raises(FormatError, match="division") as seen:
         parse({f"{n}.csv": csv(ROWS) for n in range(4)})
     assert seen.value.file == "0.csv, 1.csv, 2.csv, …"

@@ -3,10 +3,10 @@ columns and cells say what, and what names its line."""
 
 from functools import partial
 
-from rankdash.readers import Source
-from rankdash.readers.parse.limits import ReadLimits
-from rankdash.readers.rated import read_judged, read_rated
-from rankdash.readers.timings import read_timings
+from rankdash.core.readers import Source
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.rated import read_judged, read_rated
+from rankdash.core.readers.timings import read_timings
 from tests.results import results
 
 

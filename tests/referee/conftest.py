@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.reporting.exports.zip_file import tables
-from rankdash.reporting.report import Front, html
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.price_list import shipped
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.price_list import shipped
+from rankdash.features.report.report_report import Front, html
+from rankdash.features.report.report_zip_file import tables
 from tests.referee import given
 from tests.referee.definitions import NAMES, value
 from tests.referee.rules import RULES, Rules

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.metrics import Conventions
+from rankdash.core.metrics import Conventions
+from rankdash.core.statistics.settings import StatisticsSettings
 
 RESAMPLES = 10_000
 

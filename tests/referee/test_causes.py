@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
-from rankdash.study import ranks
-from rankdash.words.reasons import reason_words
+from rankdash.core.words.reasons import reason_words
+from rankdash.features.rank_shifts import ranks
 from tests.referee.definitions import best, value
 from tests.referee.shown import assert_shows
 from tests.referee.why import reasons

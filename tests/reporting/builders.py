@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.rerankers.neural.packaged import MODELS
-from rankdash.store.notes.notes import Note
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.value.price_list import shipped
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.rerankers.neural.packaged import MODELS
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money, System
+from rankdash.core.value.price_list import shipped
+from rankdash.core.workspace.notes.notes import Note
 
 QUERIES = [f"q{n:02}" for n in range(30)]
 FAILED, SKIPPED = ("q03", "q07"), ("q11",)

@@ -4,15 +4,15 @@ from datetime import datetime
 
 import pytest
 
-from rankdash import sharing
-from rankdash.reporting import report
-from rankdash.reporting.exports import query_file
-from rankdash.reporting.sections.draft import Draft
-from rankdash.shipped import SAMPLES, runs_of
-from rankdash.store import Workspace
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
-from rankdash.words import prices
+from rankdash.core.base.shipped import SAMPLES, runs_of
+from rankdash.core.intake import sharing
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.workspace import Workspace
+from rankdash.features.cost import words_prices
+from rankdash.features.queries import report_query_file
+from rankdash.features.report import report_report
+from rankdash.kit.html.draft import Draft
 from tests.reporting.builders import study_of
 
 
@@ -51,7 +51,7 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (report, prices, query_file):
+    for module in (report_report, words_prices, report_query_file):
         monkeypatch.setattr(module, "datetime", Clock)
 
 

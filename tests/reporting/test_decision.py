@@ -5,16 +5,16 @@ import dataclasses
 
 import pytest
 
-from rankdash.ranking.measured import Measured
-from rankdash.reporting import targets as target_table
-from rankdash.reporting.report import PRESETS, Front, html
-from rankdash.study.decision import decision
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.billing import Price
-from rankdash.value.targets import Goals, Limit, Profile
-from rankdash.value.targets import shipped as targets
-from rankdash.words import prices
+from rankdash.core.data.measured import Measured
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.billing import Price
+from rankdash.core.value.targets import Goals, Limit, Profile
+from rankdash.core.value.targets import shipped as targets
+from rankdash.features.cost import report_targets as target_table
+from rankdash.features.cost import words_prices
+from rankdash.features.report.decision import decision
+from rankdash.features.report.report_report import PRESETS, Front, html
 from tests.approved import table
 from tests.reporting.builders import (
     MONEY,
@@ -94,7 +94,7 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
     judged = dataclasses.replace(slow, goals=Goals(targets().with_profile("own", limit), "own"))
     [row] = [each for each in target_table.rows(judged, judged.goals) if each[0] == "mover plain"]
     over = f"p95 latency is {said} ms: over the target of 500 ms."
-    of_choice = prices.cautions(decision(slow, "run").choice, 500.0)
+    of_choice = words_prices.cautions(decision(slow, "run").choice, 500.0)
     shown = page(slow).text("decision")
     if said is None:
         assert "over the target" not in shown

@@ -8,22 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labels.check import check
-from rankdash.analysis.statistics.comparison import StatisticsSettings
-from rankdash.charts.style import INKS
-from rankdash.errors import DataError, SpecError
-from rankdash.metrics import Conventions, registry
-from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.figures import drawings
-from rankdash.reporting.leaderboard import headings
-from rankdash.reporting.logo import LARGEST, data_uri
-from rankdash.reporting.report import ALL, PRESETS, Front, html
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.value.assumptions import ASSUMPTIONS
-from rankdash.value.targets import Goals
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.measured import Level, Measured
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, registry
+from rankdash.core.readers.checks.check import check
+from rankdash.core.statistics.comparison import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money, System
+from rankdash.core.value.assumptions import ASSUMPTIONS
+from rankdash.core.value.targets import Goals
+from rankdash.features.overview.report_leaderboard import headings
+from rankdash.features.report.charts import drawings
+from rankdash.features.report.report_report import ALL, PRESETS, Front, html
+from rankdash.kit.drawing.style import INKS
+from rankdash.kit.html.logo import LARGEST, data_uri
 from tests.approved import table
 from tests.charts.described import worded
 from tests.reporting.builders import (

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from rankdash.i18n import speaking
-from rankdash.reporting import targets as table
-from rankdash.study import targets
-from rankdash.value.targets import Limit, Reached, Target, TargetRow
+from rankdash.core.base.i18n import speaking
+from rankdash.core.value.targets import Limit, Reached, Target, TargetRow
+from rankdash.features.cost import report_targets as table
+from rankdash.features.cost import targets
 from tests.approved import table as cases
 
 nan = math.nan

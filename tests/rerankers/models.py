@@ -1,6 +1,6 @@
 """Rerankers that run a model, and what they are asked."""
 
-from rankdash.rerankers import Corpus, Request, create
+from rankdash.core.rerankers import Corpus, Request, create
 
 QUERY = "get a refund for the order"
 DOCUMENTS = ["how to return an item", "delivery time", "", "card"]

@@ -2,14 +2,14 @@
 
 import math
 
-from rankdash.errors import SettingError
-from rankdash.rerankers.judging.addressed import addresses_judge
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.rerankers.kinds.llm_listwise import read_order
-from rankdash.rerankers.kinds.llm_pointwise import expected_grade, log_odds
-from rankdash.rerankers.remote import chat, prompts
-from rankdash.rerankers.remote.call_settings import check_url
-from rankdash.rerankers.remote.estimates import text_tokens
+from rankdash.core.base.errors import SettingError
+from rankdash.core.rerankers.kinds.llm_listwise import read_order
+from rankdash.core.rerankers.kinds.llm_pointwise import expected_grade, log_odds
+from rankdash.core.rerankers.remote import chat, prompts
+from rankdash.core.rerankers.remote.call_settings import check_url
+from rankdash.core.rerankers.remote.estimates import text_tokens
+from rankdash.features.judge.addressed import addresses_judge
+from rankdash.features.judge.judge import Judge
 from tests.approved import table
 from tests.rerankers.models import ask, prepared
 from tests.results import results, several

@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from rankdash.errors import ScoringError
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import Capabilities, Corpus, Request, create, kinds
-from rankdash.rerankers.kinds.precomputed import Precomputed
+from rankdash.core.base.errors import ScoringError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers import Capabilities, Corpus, Request, create, kinds
+from rankdash.core.rerankers.kinds.precomputed import Precomputed
 from tests.approved import table
 from tests.rerankers import models
 from tests.rerankers.loopback import running

@@ -6,10 +6,10 @@ from itertools import count
 import numpy as np
 import pytest
 
-from rankdash.loading import load
-from rankdash.readers import Source
-from rankdash.rerankers import get
-from rankdash.rerankers.defaults import (
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers import get
+from rankdash.core.rerankers.defaults import (
     ALL_SECONDS,
     LEAST_QUERIES,
     SAMPLE_SECONDS,
@@ -18,8 +18,8 @@ from rankdash.rerankers.defaults import (
     sample_texts,
     with_model,
 )
-from rankdash.rerankers.neural import packaged
-from rankdash.rerankers.neural.tokenizer import unknown_share
+from rankdash.core.rerankers.neural import packaged
+from rankdash.core.rerankers.neural.tokenizer import unknown_share
 from tests.results import results
 
 E5 = packaged.MULTILINGUAL

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.fusion import METHODS, Fusion, fuse
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.fusion import METHODS, Fusion, fuse
 
 nan = math.nan
 A = Ranking.from_lists([("q", ["a", "b", "c"], [9.0, 5.0, 1.0])])

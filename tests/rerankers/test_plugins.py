@@ -7,8 +7,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rankdash import rerankers
-from rankdash.rerankers import Corpus, Request, create, get, kinds, plugins, problems
+from rankdash.core import rerankers
+from rankdash.core.rerankers import Corpus, Request, create, get, kinds, plugins, problems
 from tests.approved import masked, table
 from tests.documented import plugin
 
@@ -103,7 +103,7 @@ def test_files_are_named_in_the_environment_as_in_path(monkeypatch):
 
 
 def test_an_entry_point_of_an_installed_package(monkeypatch):
-    entry = EntryPoint("lexical", "rankdash.rerankers.kinds.bm25:KIND", plugins.GROUP)
+    entry = EntryPoint("lexical", "rankdash.core.rerankers.kinds.bm25:KIND", plugins.GROUP)
     gone = EntryPoint("gone", "no_such_package:KIND", plugins.GROUP)
     monkeypatch.setattr(
         "importlib.metadata.entry_points",

@@ -4,16 +4,16 @@ import math
 
 import pytest
 
-from rankdash.errors import SettingError
-from rankdash.i18n import error_text, speaking
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import create, get, kinds
-from rankdash.rerankers.fusion import Fusion, fuse
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.rerankers.neural.known_models import known_models
-from rankdash.rerankers.remote import prompts
-from rankdash.rerankers.remote.apis import DIALECTS
-from rankdash.rerankers.settings import SettingSpec, parse_settings
+from rankdash.core.base.errors import SettingError
+from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers import create, get, kinds
+from rankdash.core.rerankers.fusion import Fusion, fuse
+from rankdash.core.rerankers.neural.known_models import known_models
+from rankdash.core.rerankers.remote import prompts
+from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.rerankers.settings import SettingSpec, parse_settings
+from rankdash.features.judge.judge import Judge
 from tests.approved import table
 
 LLM = ("llm-pointwise", "llm-listwise", "llm-pairwise")

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers.remote import client
-from rankdash.rerankers.remote.call_settings import Budget, Policy, each
-from rankdash.rerankers.remote.client import Client, Gate, GoneError, Reply
-from rankdash.rerankers.remote.estimates import Estimate
-from rankdash.rerankers.remote.keys import Place
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.remote import client
+from rankdash.core.rerankers.remote.call_settings import Budget, Policy, each
+from rankdash.core.rerankers.remote.client import Client, Gate, GoneError, Reply
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.remote.keys import Place
 from tests.approved import masked, table
 from tests.rerankers.held_clock import HeldClock
 from tests.results import shown

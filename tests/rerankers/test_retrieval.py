@@ -5,10 +5,10 @@ import subprocess
 import pandas as pd
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.metrics import evaluate, judge
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import retrieval
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import evaluate, judge
+from rankdash.core.rerankers import retrieval
 from tests.sets import SAMPLE, loaded
 
 QUERIES = pd.Series({"q": "return a gift", "r": "vélo"})

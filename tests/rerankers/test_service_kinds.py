@@ -5,10 +5,10 @@ What a single request may meet: `test_remote.py`.
 
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.rerankers.remote import keys
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import Corpus, Request, create
+from rankdash.core.rerankers.remote import keys
+from rankdash.features.judge.judge import Judge
 from tests.approved import masked, table
 from tests.results import shown
 

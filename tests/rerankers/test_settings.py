@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from rankdash.rerankers import get, kinds
-from rankdash.rerankers.settings import SettingSpec, nearest, parse_settings
+from rankdash.core.rerankers import get, kinds
+from rankdash.core.rerankers.settings import SettingSpec, nearest, parse_settings
 from tests.rerankers.test_refused import SPECS
 from tests.results import results, several
 

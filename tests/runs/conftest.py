@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
-from rankdash.runs import claimed, jobs
-from rankdash.runs.jobs import JobRequest, WorkerProcess
-from rankdash.store import Workspace
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.runs import claimed, jobs
+from rankdash.core.runs.jobs import JobRequest, WorkerProcess
+from rankdash.core.workspace import Workspace
 from tests.rerankers.conftest import one_tls_context as one_tls_context
 from tests.rerankers.loopback import running
 

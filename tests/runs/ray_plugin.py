@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankdash.rerankers import Capabilities, RerankerKind, Scored, SettingSpec
+from rankdash.core.rerankers import Capabilities, RerankerKind, Scored, SettingSpec
 
 
 class Hashing:

@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 
-from rankdash.ranking.measured import Measured
-from rankdash.rerankers import Capabilities, Scored
-from rankdash.runs.runner import rerank
-from rankdash.runs.usage import usage
+from rankdash.core.data.measured import Measured
+from rankdash.core.rerankers import Capabilities, Scored
+from rankdash.core.runs.runner import rerank
+from rankdash.core.runs.usage import usage
 from tests.results import shown
 
 BLOCKS, ONE_BY_ONE = Capabilities(across_queries=True), Capabilities()

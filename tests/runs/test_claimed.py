@@ -4,15 +4,15 @@ import threading
 
 import pytest
 
-from rankdash.errors import RerankerError, StoreError
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.rerankers.remote.keys import Place
-from rankdash.runs import claimed
-from rankdash.runs.claimed import Claimed
-from rankdash.runs.key_pipe import KEY_SECONDS, Handover
-from rankdash.runs.runner import Cancelled
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.queue import Owner, Queue
+from rankdash.core.base.errors import RerankerError, StoreError
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.runs import claimed
+from rankdash.core.runs.claimed import Claimed
+from rankdash.core.runs.key_pipe import KEY_SECONDS, Handover
+from rankdash.core.runs.runner import Cancelled
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.rerankers.fusion import Fusion
-from rankdash.runs.combining import CombinedRun, fuse, part_ids, unknown_tokens, with_times_of
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.runs.combining import CombinedRun, fuse, part_ids, unknown_tokens, with_times_of
 from tests.results import results, shown
 
 QUERIES = ["q1", "q2", "q3", "q4", "q5"]

@@ -7,13 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.ranking.measured import Level
-from rankdash.rerankers import Request, Scored
-from rankdash.runs import concurrency
-from rankdash.runs.concurrency import measure, within_target
-from rankdash.runs.plan import Timing
-from rankdash.runs.runner import Cancelled, rerank
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.data.measured import Level
+from rankdash.core.rerankers import Request, Scored
+from rankdash.core.runs import concurrency
+from rankdash.core.runs.concurrency import measure, within_target
+from rankdash.core.runs.plan import Timing
+from rankdash.core.runs.runner import Cancelled, rerank
 from tests.results import results, several, shown
 
 REQUESTS = [Request(f"q{n}", f"ask {n}", ["a", "b"], ["one", "two"]) for n in range(20)]

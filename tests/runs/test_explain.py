@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.analysis.reasons.occlusion import Explanation, TextVariant
-from rankdash.rerankers import Scored, create, get
-from rankdash.runs import explain
-from rankdash.runs.explain import Explainer
-from rankdash.runs.key_pipe import Handover, line
-from rankdash.runs.runner import rerank
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.leases import Owner
+from rankdash.core.data.explanation import Explanation
+from rankdash.core.rerankers import Scored, create, get
+from rankdash.core.runs.key_pipe import Handover, line
+from rankdash.core.runs.runner import rerank
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.features.queries import explain
+from rankdash.features.queries.explain import Explainer
+from rankdash.features.queries.occlusion import TextVariant
 from tests.runs.stub import Stub, failed
 
 TEXT = "A gift has a refund. Never a refund, never."

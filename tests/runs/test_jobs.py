@@ -1,8 +1,8 @@
 from functools import partial
 
-from rankdash.runs import jobs
-from rankdash.runs.jobs import JobRequest
-from rankdash.runs.on_ray.settings import VARIABLE, Actors
+from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import JobRequest
+from rankdash.core.runs.on_ray.settings import VARIABLE, Actors
 from tests.results import results
 
 
@@ -49,7 +49,9 @@ def test_what_is_refused_before_it_is_queued_is_as_approved(
     cases |= {f"{name} 0": partial(submit, **{name: 0}) for name in ("depth", "sample")}
     cases["data set"] = partial(jobs.submit, workspace, JobRequest("nope", "bm25"))
     cases["a cluster"] = partial(submit, actors=Actors(2, 1))
-    monkeypatch.setattr("rankdash.rerankers.neural.runtimes.installed", lambda name: name == "onnx")
+    monkeypatch.setattr(
+        "rankdash.core.rerankers.neural.runtimes.installed", lambda name: name == "onnx"
+    )
     approved("runs/refused", results(cases, lambda _id: "queued"))
     assert len(jobs.list(workspace)) == 4
 

@@ -10,17 +10,17 @@ from threading import Event, Thread
 
 import pytest
 
-from rankdash import rerankers
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import create, get, plugins
-from rankdash.runs import jobs
-from rankdash.runs.jobs import JobRequest, Timing
-from rankdash.runs.on_ray.reranker import on_ray
-from rankdash.runs.on_ray.settings import VARIABLE, Actors
-from rankdash.runs.plan import drawn
-from rankdash.runs.runner import rerank
-from rankdash.runs.worker import Attempt
-from rankdash.store.jobs.queue import Owner, Queue
+from rankdash.core import rerankers
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import create, get, plugins
+from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import JobRequest, Timing
+from rankdash.core.runs.on_ray.reranker import on_ray
+from rankdash.core.runs.on_ray.settings import VARIABLE, Actors
+from rankdash.core.runs.plan import drawn
+from rankdash.core.runs.runner import rerank
+from rankdash.core.runs.worker import Attempt
+from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.thorough
@@ -29,7 +29,7 @@ PLUGIN = Path(__file__).with_name("ray_plugin.py")
 ROOT = PLUGIN.parents[2]
 HOST = """
 import sys
-from rankdash.runs.on_ray import cluster
+from rankdash.core.runs.on_ray import cluster
 cluster.connect("ray")
 import ray
 print(ray.get_runtime_context().gcs_address, flush=True)
@@ -144,7 +144,7 @@ def test_a_model_that_is_not_on_a_machine_of_the_cluster_is_said(make_dataset, a
 @pytest.mark.parametrize("hangs_up", [True, False])
 def test_an_address_that_takes_calls_and_is_no_cluster_is_said(client, hangs_up):
     """However busy the machine, it is not the time that ends one that hangs up."""
-    code = "import sys; from rankdash.runs.on_ray import cluster; "
+    code = "import sys; from rankdash.core.runs.on_ray import cluster; "
     code += f"cluster.ANSWER_SECONDS = {600.0 if hangs_up else 1.0}; cluster.connect(sys.argv[1])"
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{client}127.0.0.1:{server.getsockname()[1]}"

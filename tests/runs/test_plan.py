@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.ranking import Ranking
-from rankdash.runs.plan import MOST_CLIENTS, Timing, drawn, plan, sample_queries
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.runs.plan import MOST_CLIENTS, Timing, drawn, plan, sample_queries
 from tests.results import results
 
 

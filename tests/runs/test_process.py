@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.errors import SettingError
-from rankdash.runs import jobs, key_pipe, process
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
+from rankdash.core.base.errors import SettingError
+from rankdash.core.runs import jobs, key_pipe, process
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
 from tests.approved import table
 
 ROOT = Path(__file__).parents[2]
@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 PARENT = """
 import sys, time
 from pathlib import Path
-from rankdash.runs.jobs import WorkerProcess
-from rankdash.store import Workspace
+from rankdash.core.runs.jobs import WorkerProcess
+from rankdash.core.workspace import Workspace
 worker = WorkerProcess(Workspace.open(Path(sys.argv[1])))
 worker.ensure()
 print(worker.pid, flush=True)
@@ -42,14 +42,14 @@ heavy = "torch transformers sentence_transformers onnx onnxruntime openvino toke
 heavy += " jieba Stemmer huggingface_hub httpx2 streamlit plotly"
 def loaded(what):
     print(what, [name for name in heavy.split() if name in sys.modules])
-import rankdash.runs.jobs, rankdash.store
+import rankdash.core.runs.jobs, rankdash.core.workspace
 loaded("a server")
-import rankdash.rerankers as r
+import rankdash.core.rerankers as r
 [r.create(kind.name) for kind in r.kinds() if kind.settings]
 loaded("rerankers")
 sys.argv[1:] = ["--help"]
 try:
-    runpy.run_module("rankdash.runs", run_name="__main__")
+    runpy.run_module("rankdash.app.worker", run_name="__main__")
 except SystemExit:
     loaded("a worker")
     print("garbage", gc.isenabled(), gc.get_freeze_count() > 10_000)

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.latency import summarize
-from rankdash.errors import ScoringError, UnavailableError
-from rankdash.ranking.measured import Measured
-from rankdash.rerankers import Call, Capabilities, Scored, preparing
-from rankdash.runs.plan import Timing, plan
-from rankdash.runs.results import QueryResult, results_from, to_row
-from rankdash.runs.runner import Cancelled
-from rankdash.runs.scoring import Requests
-from rankdash.runs.usage import estimated_searches, load_of, usage
-from rankdash.store.jobs.job_batches import read_parts, write_part
-from rankdash.store.score_cache import ScoreCache
+from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.data.measured import Measured
+from rankdash.core.rerankers import Call, Capabilities, Scored, preparing
+from rankdash.core.runs.plan import Timing, plan
+from rankdash.core.runs.results import QueryResult, results_from, to_row
+from rankdash.core.runs.runner import Cancelled
+from rankdash.core.runs.scoring import Requests
+from rankdash.core.runs.usage import estimated_searches, load_of, usage
+from rankdash.core.study.latency import summarize
+from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.score_cache import ScoreCache
 from tests.approved import table
 from tests.results import result, results
 from tests.runs.stub import BLOCKS, ONE_BY_ONE, Stub, broken, failed, go, scored, told

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from rankdash.errors import DataError
-from rankdash.runs.results import QueryResult
-from rankdash.runs.resume import ResultsFile, settled
+from rankdash.core.base.errors import DataError
+from rankdash.core.runs.results import QueryResult
+from rankdash.core.runs.resume import ResultsFile, settled
 from tests.full_disk import room_for
 
 

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from rankdash.errors import StoreError
-from rankdash.runs import jobs
-from rankdash.runs.worker import Attempt
-from rankdash.store.jobs.queue import Owner, Queue
+from rankdash.core.base.errors import StoreError
+from rankdash.core.runs import jobs
+from rankdash.core.runs.worker import Attempt
+from rankdash.core.workspace.jobs.queue import Owner, Queue
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from rankdash.rerankers import SettingSpec
-from rankdash.runs.variants import DEPTH, MOST_VARIANTS, variants
+from rankdash.core.rerankers import SettingSpec
+from rankdash.core.runs.variants import DEPTH, MOST_VARIANTS, variants
 from tests.results import results
 
 SPECS = (

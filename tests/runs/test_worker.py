@@ -10,19 +10,22 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers.fusion import Fusion
-from rankdash.runs import explain, jobs, runner, worker
-from rankdash.runs.combining import CombinedRun, fuse, part_ids
-from rankdash.runs.jobs import Timing
-from rankdash.runs.pace import Pace
-from rankdash.runs.plan import sample_queries
-from rankdash.runs.results import QueryResult, to_row
-from rankdash.runs.worker import Attempt
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.job_batches import read_parts, write_part
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Progress, Queue
+from rankdash.app.worker import services
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.runs import jobs, runner, worker
+from rankdash.core.runs.combining import CombinedRun, fuse, part_ids
+from rankdash.core.runs.jobs import Timing
+from rankdash.core.runs.key_pipe import Handover
+from rankdash.core.runs.pace import Pace
+from rankdash.core.runs.plan import sample_queries
+from rankdash.core.runs.results import QueryResult, to_row
+from rankdash.core.runs.worker import Attempt, Services
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Progress, Queue
+from rankdash.features.queries import explain
 from tests.runs.stub import Stub, failed, scored
 
 
@@ -274,7 +277,8 @@ def test_an_explanation_does_not_wait_for_the_end_of_a_job_nor_the_worker_for_wo
     monkeypatch.setattr(explain, "create", worker.create)
     monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
     stopping, states = threading.Event(), []
-    running = threading.Thread(target=worker.work, args=(workspace, Owner(), stopping))
+    around = workspace, Owner(), stopping, Handover()
+    running = threading.Thread(target=worker.work, args=(around, services()))
     running.start()
     job_id = submit(name="job")
     wait_until(lambda: row(job_id).state == "done")
@@ -287,7 +291,10 @@ def test_a_workspace_that_cannot_be_opened_ends_the_worker_in_words(tmp_path, ca
     (tmp_path / "file").write_text("")
     before = signal.getsignal(signal.SIGTERM)
     try:
-        assert worker.main(["--workspace", str(tmp_path / "file"), "--end-with-stdin"]) == 1
+        assert (
+            worker.main(Services(), ["--workspace", str(tmp_path / "file"), "--end-with-stdin"])
+            == 1
+        )
     finally:
         signal.signal(signal.SIGTERM, before)
     assert "RANKDASH_HOME" in capsys.readouterr().err

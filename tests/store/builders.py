@@ -14,25 +14,25 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash.errors import RankdashError
-from rankdash.ranking.ranking import Ranking
-from rankdash.store import Workspace
-from rankdash.store.folders import DATABASE, SWEEP_AFTER_SECONDS
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.label_notes import LabelNotes
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.folders import DATABASE, SWEEP_AFTER_SECONDS
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_notes import LabelNotes
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
 
 HEAD = """
 import os, sys
 from pathlib import Path
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)
 """

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Ranking, Reading, Run
-from rankdash.store import Workspace, backups, database
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Level, Measured
+from rankdash.core.data.ranking import Ranking, Reading, Run
+from rankdash.core.workspace import Workspace, backups, database
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.store import Workspace, backups, database
-from rankdash.store.folders import DATABASE
+from rankdash.core.workspace import Workspace, backups, database
+from rankdash.core.workspace.folders import DATABASE
 from tests.store.builders import ask
 
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, backups, checksums, tables
-from rankdash.store.folders import DATABASE
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.label_notes import LabelNotes
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import Workspace, backups, checksums, tables
+from rankdash.core.workspace.folders import DATABASE
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_notes import LabelNotes
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.store.builders import (
     ask,
     change,
@@ -71,7 +71,7 @@ def test_what_is_damaged_is_named_before_it_is_read_and_when_until_it_is_put_bac
 def test_the_content_of_a_table_that_says_whose_it_is_is_not_hashed_again(
     workspace, stored, monkeypatch
 ):
-    monkeypatch.setattr("rankdash.dataset.content_id", lambda *parts: "hashed again")
+    monkeypatch.setattr("rankdash.core.data.dataset.content_id", lambda *parts: "hashed again")
     assert workspace.dataset(stored.id).id == stored.id
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import sharing
-from rankdash.cli import main
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, database, folders
-from rankdash.store.failures import first_sentence, in_words, is_damage
-from rankdash.store.folders import DATABASE
+from rankdash.app.command import main
+from rankdash.core.base.errors import StoreError
+from rankdash.core.intake import sharing
+from rankdash.core.workspace import Workspace, database, folders
+from rankdash.core.workspace.failures import first_sentence, in_words, is_damage
+from rankdash.core.workspace.folders import DATABASE
 from tests.approved import masked, table
 from tests.full_disk import room_for
 from tests.store.builders import parquet_files
@@ -26,8 +26,8 @@ NO_ROOM = r"^There is no room left on the disk to write {}.*: 0\.0 MB are free"
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from rankdash.errors import StoreError
-from rankdash.store import Workspace
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import Workspace
 opened = sys.argv[2] == "write"
 try:
     if opened:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, folders, records, tables
-from rankdash.store.folders import RECORD, UNFINISHED
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import Workspace, folders, records, tables
+from rankdash.core.workspace.folders import RECORD, UNFINISHED
 from tests.store.builders import content_of, make_old
 
 PART = f"{7:020d}-0123abcd.parquet"

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from rankdash.ranking.ranking import Ranking
-from rankdash.store.tables import TIES
-from rankdash.store.workspace_file import import_checks
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.workspace.tables import TIES
+from rankdash.core.workspace.workspace_file import import_checks
 from tests.approved import table
 from tests.results import shown
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from rankdash import sharing
-from rankdash.analysis.labelling.draws import LabelSettings
-from rankdash.errors import FormatError
-from rankdash.rerankers.judging.judge import SETTINGS
-from rankdash.store import Workspace
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import Notes
-from rankdash.store.workspace_file.json_parts import (
+from rankdash.core.base.errors import FormatError
+from rankdash.core.readers.checks import check
+from rankdash.core.rerankers.judge_settings import SETTINGS
+from rankdash.core.sampling.draws import LabelSettings
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.workspace_file.json_parts import (
     CorrectionRow,
     DatasetPart,
     JudgedPairRow,
@@ -100,7 +100,7 @@ def test_what_is_imported_can_be_read(parts, tmp_path, step):
 
 def readable(workspace: Workspace, dataset_id: str) -> bool:
     judges = StoredJudges(workspace)
-    sharing.check_report(workspace.check_report(dataset_id))
+    check.check_report(workspace.check_report(dataset_id))
     plan = LabelPlans(workspace).newest(dataset_id)
     assert plan is None or convert(dict(plan.settings), LabelSettings)
     for run in workspace.runs(dataset_id):

@@ -4,10 +4,10 @@ from contextlib import closing
 
 import pytest
 
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, backups, migrations
-from rankdash.store.folders import DATABASE
-from rankdash.store.jobs.queue import Queue
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import Workspace, backups, migrations
+from rankdash.core.workspace.folders import DATABASE
+from rankdash.core.workspace.jobs.queue import Queue
 from tests.store.builders import HEAD, ask, version
 
 

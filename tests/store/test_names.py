@@ -4,11 +4,11 @@ import os
 
 import pandas as pd
 
-from rankdash.store import Workspace, names
-from rankdash.store.database import files_of
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.names import Watch
-from rankdash.store.notes.pins import Pins
+from rankdash.core.workspace import Workspace, names
+from rankdash.core.workspace.database import files_of
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.names import Watch
+from rankdash.core.workspace.notes.pins import Pins
 
 LONG_AGO, FAR_OFF = 10**18, 4 * 10**18
 

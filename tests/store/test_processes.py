@@ -4,9 +4,9 @@ workspace that looks damaged."""
 
 import pytest
 
-from rankdash.store import Workspace, folders, records
-from rankdash.store.folders import RECORD, UNFINISHED
-from rankdash.store.jobs.job_batches import write_part
+from rankdash.core.workspace import Workspace, folders, records
+from rankdash.core.workspace.folders import RECORD, UNFINISHED
+from rankdash.core.workspace.jobs.job_batches import write_part
 from tests.store.builders import HEAD, folders_of, make_old, submit
 
 WRITE_OR_READ = f"""{HEAD}

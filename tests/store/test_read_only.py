@@ -5,19 +5,19 @@ import os
 
 import pytest
 
-from rankdash import sharing
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, migrations
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.job_batches import write_part
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.label_notes import LabelNotes
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.base.errors import StoreError
+from rankdash.core.intake import sharing
+from rankdash.core.workspace import Workspace, migrations
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.job_batches import write_part
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_notes import LabelNotes
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.store.builders import content_of, everything, submit, submit_judge
 
 QUESTION = Asked("run-1", "7", "1", "term")

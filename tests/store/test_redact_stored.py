@@ -8,13 +8,13 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
-from rankdash.errors import StoreError, UnavailableError
-from rankdash.store import Workspace, migrations, redact_stored
-from rankdash.store.folders import DATABASE
-from rankdash.store.jobs.job_batches import read_parts, write_part
-from rankdash.store.jobs.leases import problem_to_json
-from rankdash.store.redact_stored import clean
-from rankdash.store.tables import read_frame, write_frame
+from rankdash.core.base.errors import StoreError, UnavailableError
+from rankdash.core.workspace import Workspace, migrations, redact_stored
+from rankdash.core.workspace.folders import DATABASE
+from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.jobs.leases import problem_to_json
+from rankdash.core.workspace.redact_stored import clean
+from rankdash.core.workspace.tables import read_frame, write_frame
 from tests.store.builders import ask, version
 
 BEFORE = migrations.MIGRATIONS.index(migrations.answers_without_credentials)

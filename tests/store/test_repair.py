@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.errors import StoreError
-from rankdash.store import Workspace, backups, checksums, database, records, repair
-from rankdash.store.folders import DATABASE, RECORD
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.job_batches import read_parts
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.base.errors import StoreError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.workspace import Workspace, backups, checksums, database, records, repair
+from rankdash.core.workspace.folders import DATABASE, RECORD
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.job_batches import read_parts
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.approved import masked, table
 from tests.results import shown
 from tests.store.builders import (

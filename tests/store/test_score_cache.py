@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rankdash.errors import StoreError
-from rankdash.store import database
-from rankdash.store.score_cache import KeptScores, ScoreCache
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import database
+from rankdash.core.workspace.score_cache import KeptScores, ScoreCache
 from tests.store.builders import ask
 
 

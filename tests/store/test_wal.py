@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from rankdash.store import Workspace, trash
-from rankdash.store.folders import DATABASE
+from rankdash.core.workspace import Workspace, trash
+from rankdash.core.workspace.folders import DATABASE
 from tests.store.builders import HEAD, flip
 
 # Commits of all sizes, rollbacks and checkpoints, until it is killed.
@@ -116,7 +116,7 @@ def test_what_changed_in_a_left_over_log_is_named_and_nothing_is_deleted(left_ov
 AS_MOUNTED_FOR_READING = """
 import os, sys
 from pathlib import Path
-from rankdash.store import Workspace, folders
+from rankdash.core.workspace import Workspace, folders
 if os.getuid() == 0:
     os.setuid(65534)
 folders.on_read_only_disk = lambda root: True

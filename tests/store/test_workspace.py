@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rankdash.dataset import Dataset
-from rankdash.errors import StoreError
-from rankdash.ranking.measured import FEWEST_TIMED
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.store import Workspace
-from rankdash.store import workspace as store
-from rankdash.store.rows import run_values
-from rankdash.store.tables import (
+from rankdash.core.base.errors import StoreError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace import workspace as store
+from rankdash.core.workspace.rows import run_values
+from rankdash.core.workspace.tables import (
     measured_of,
     read_ranking,
     read_table,

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from tests.study.builders import data_of, ranking
 
 DOCS = [f"d{place}" for place in range(6)]

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.system_bounds import UnjudgedComparison
-from rankdash.dataset import Dataset
-from rankdash.findings import Finding
-from rankdash.loading import Loaded, load
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source
-from rankdash.rerankers.fusion import Fusion
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs.combining import CombinedRun, fuse
-from rankdash.study.cache import Cache, Key
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
-from rankdash.value.billing import Price
-from rankdash.value.price_list import ListedPrice
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.metrics import Conventions
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import Loaded, load
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.runs.combining import CombinedRun, fuse
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.cache import Cache, Key
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
+from rankdash.core.value.billing import Price
+from rankdash.core.value.price_list import ListedPrice
 
 LETTERS = "abcdefgh"
 Lists = Mapping[str, Sequence[str]]

@@ -1,9 +1,9 @@
-"""The parts of a study: each public function and property of `rankdash.study` that takes one."""
+"""The parts of a study: each public property of one, and each public function of the core and of
+the numbers of a feature that takes one."""
 
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import rankdash.study
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.unjudged.system_bounds import RankedLabels
-from rankdash.dataset import Dataset
-from rankdash.errors import RankdashError
-from rankdash.metrics import Conventions, Judged, Measure
-from rankdash.ranking.ranking import Ranking, Reading, Run
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study import queries
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.targets import Goals
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.ranking import Ranking, Reading, Run
+from rankdash.core.metrics import Conventions, Judged, Measure
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.study.unjudged.system_bounds import RankedLabels
+from rankdash.core.value.targets import Goals
+from rankdash.features.queries import queries as queries_queries
+from tests.roles import numbers
 from tests.study.builders import shown, six, study_on, together
 
 QUERIES = [f"q{n:02}" for n in range(24)]
@@ -124,11 +124,11 @@ NOT_ASKED |= {"dataset_id"}
 
 def why(study: Study, challenger: str, query_id: str) -> list[object]:
     """What is said of one query: its change, the documents that its list lacks, and the fault."""
-    found = queries.change(study, challenger, query_id)
-    ladder = queries.ladder_of(study, challenger, query_id)
-    lacking = queries.missed(study, challenger, query_id, ladder)
-    said = queries.change_statements(study, found)
-    return [said, lacking, queries.blame(study, challenger, found, lacking)]
+    found = queries_queries.change(study, challenger, query_id)
+    ladder = queries_queries.ladder_of(study, challenger, query_id)
+    lacking = queries_queries.missed(study, challenger, query_id, ladder)
+    said = queries_queries.change_statements(study, found)
+    return [said, lacking, queries_queries.blame(study, challenger, found, lacking)]
 
 
 def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
@@ -138,12 +138,12 @@ def parts() -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
             yield name, part, list(inspect.signature(part).parameters)[1:]
         elif isinstance(part, property | functools.cached_property) and not name.startswith("_"):
             yield name, functools.partial(lambda name, of: getattr(of, name), name), []
-    for module in pkgutil.iter_modules(rankdash.study.__path__, "rankdash.study."):
-        for name, part in vars(importlib.import_module(module.name)).items():
-            if inspect.isfunction(part) and part.__module__ == module.name and name[0] != "_":
+    for module in numbers():
+        for name, part in vars(importlib.import_module(module)).items():
+            if inspect.isfunction(part) and part.__module__ == module and name[0] != "_":
                 first, *more = [*inspect.signature(part).parameters, ""]
                 if first == "study":
-                    yield f"{module.name}.{name}", part, more[:-1]
+                    yield f"{module}.{name}", part, more[:-1]
     yield "why", why, ["challenger", "query_id"]
 
 

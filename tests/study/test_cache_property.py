@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rankdash.analysis.labelling.status import LabelStatus
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.metrics import Conventions
-from rankdash.study.cache import Key
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
+from rankdash.core.metrics import Conventions
+from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.cache import Key
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
 from tests.study.builders import content
 from tests.study.parts import NOT_ASKED, calls, judge, parts, result, study, values
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from rankdash.analysis.statistics.settings import RULE_OF_THUMB
-from rankdash.findings import Finding
-from rankdash.metrics import Conventions
-from rankdash.ranking.measured import Measured
-from rankdash.study.caveats import caveats, unknown_tokens
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.value.price_list import shipped
-from rankdash.words.caveats import line, lines
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.measured import Measured
+from rankdash.core.metrics import Conventions
+from rankdash.core.statistics.settings import RULE_OF_THUMB
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.value.price_list import shipped
+from rankdash.features.overview.caveats import caveats, unknown_tokens
+from rankdash.features.overview.words_caveats import line, lines
 from tests.approved import table
 from tests.study.builders import (
     DOCS,

@@ -9,24 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labelling.estimate import Estimate
-from rankdash.analysis.labelling.status import LabelStatus
-from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Run
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs import combining
-from rankdash.runs.usage import MeasuredLoad, load_of
-from rankdash.study.costs import choices, equal_recall, listwise, system_of
-from rankdash.study.gains import gain
-from rankdash.study.leaderboard import standings
-from rankdash.study.pricing import Bill, Waiting, bill, priced, waiting
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Load, Searches
-from rankdash.value.payoff import Gain, MeasuredChange
-from rankdash.value.price_list import ListedPrice, shipped
-from rankdash.words import prices
+from rankdash.core.data.measured import Level, Measured
+from rankdash.core.data.ranking import Run
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.runs import combining
+from rankdash.core.runs.usage import MeasuredLoad, load_of
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.study.leaderboard import standings
+from rankdash.core.study.pricing import Bill, Waiting, bill, priced, waiting
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.billing import Load, Searches
+from rankdash.core.value.price_list import ListedPrice, shipped
+from rankdash.features.cost import words_prices
+from rankdash.features.cost.costs import choices, equal_recall, listwise, system_of
+from rankdash.features.cost.gains import gain
+from rankdash.features.cost.payoff import Gain, MeasuredChange
 from tests.approved import table
 from tests.study.builders import (
     changed,
@@ -66,7 +66,7 @@ def told(found: Bill | None) -> str:
         "served": rate and f"{six(rate.per_second)}/s {rate.way} {rate.in_flight or ''}".strip(),
         "as of": found.listed and found.listed.key == "charged" and found.listed.as_of,
         "sends": sent(found.load), "at": shown(at), "unset": found.unset,
-        "machines": len(found.machines), "marks": prices.marks(found),
+        "machines": len(found.machines), "marks": words_prices.marks(found),
         "parts": [name for name, _bill in found.parts],
         "per million tokens": found.per_million_tokens,
     }  # fmt: skip
@@ -440,4 +440,4 @@ def test_every_way_of_pricing_says_one_amount_on_every_surface():
     for found in (board, billed, written):
         assert found.pop("file") is None
         assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"
+    assert words_prices.of(bill(study, "llm")) == "Charged in this run: $5.00/1,000 searches"

@@ -4,13 +4,13 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from rankdash.findings import Finding
-from rankdash.study.decision import Decision, decision
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.price_list import ListedPrice, shipped
-from rankdash.words.decision import gaps, next_step
+from rankdash.core.base.findings import Finding
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.price_list import ListedPrice, shipped
+from rankdash.features.report.decision import Decision, decision
+from rankdash.features.report.words_decision import gaps, next_step
 from tests.approved import table
 from tests.study.builders import (
     FEW,

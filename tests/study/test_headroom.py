@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.analysis.reasons.headroom import SHARES
-from rankdash.ranking.ranking import Run
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.data.ranking import Run
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.reasons.headroom import SHARES
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from tests.study.builders import changed, data_of, keeping, ranking, study_on
 
 QUERIES = [f"q{n}" for n in range(8)]

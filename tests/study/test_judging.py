@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.judging.circularity import Circularity
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.answers import draws_table
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.dataset import Dataset
-from rankdash.loading import load
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import sources_from_path
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.decision import decision
-from rankdash.study.drawn import with_draws
-from rankdash.study.gains import gain
-from rankdash.study.judging import agreement_groups, circularity, favours, verdicts
-from rankdash.study.study import Study
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.answers import draws_table
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.drawn import with_draws
+from rankdash.core.study.study import Study
+from rankdash.features.cost.gains import gain
+from rankdash.features.judge.circularity import Circularity
+from rankdash.features.judge.judging import agreement_groups, circularity, favours, verdicts
+from rankdash.features.report.decision import decision
 from tests.approved import table
 from tests.sets import SAMPLE
 from tests.study.builders import changed, keeping, lists_of, ranking, shown, study_on

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.cli.main import main
-from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, parse_measure, registry
-from rankdash.readers import split
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study import large
-from rankdash.study.systems import FIRST_STAGE
+from rankdash.app.command import main
+from rankdash.core.base.errors import SpecError
+from rankdash.core.metrics import Conventions, parse_measure, registry
+from rankdash.core.readers import split
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study import large
+from rankdash.core.study.systems import FIRST_STAGE
 
 GRADED = (-1, 0, 0, 1, 2, 3)
 SIDES = ("--qrels", "--baseline", "--challenger")

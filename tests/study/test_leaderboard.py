@@ -7,16 +7,16 @@ from datetime import date
 
 import pytest
 
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Run
-from rankdash.reporting.leaderboard import lines, notes
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study import leaderboard as board_of
-from rankdash.study.leaderboard import best_challenger, standings, usual_axis
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.billing import Price
-from rankdash.value.price_list import ListedPrice
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Run
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study import leaderboard as board_of
+from rankdash.core.study.leaderboard import best_challenger, standings, usual_axis
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.billing import Price
+from rankdash.core.value.price_list import ListedPrice
+from rankdash.features.overview.report_leaderboard import lines, notes
 from tests.approved import table
 from tests.study.builders import data_of, ranking, shown, study_on, together, without
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking, Reading
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study import queries
-from rankdash.study.query_table import Filters
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
+from rankdash.core.data.ranking import Ranking, Reading
+from rankdash.core.metrics import Conventions
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.query_table import Filters
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.queries import queries
 from tests.study.builders import changed, data_of, small, study_on
 from tests.study.parts import why
 

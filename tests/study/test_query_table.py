@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.study.query_table import (
+from rankdash.core.study.query_table import (
     ALL_UNJUDGED,
     ORDERS,
     Filters,

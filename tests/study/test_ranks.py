@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.errors import DataError
-from rankdash.metrics import Conventions
-from rankdash.reporting.exports.triplet_lines import as_json_lines
-from rankdash.study import ranks
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
+from rankdash.core.base.errors import DataError
+from rankdash.core.metrics import Conventions
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study import first_stage
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.rank_shifts import ranks
+from rankdash.features.report.report_triplet_lines import as_json_lines
 from tests.study.builders import changed, small
 
 DOCS = "abcdefgh"
@@ -33,7 +34,7 @@ def test_the_verdict_on_the_first_stage_is_corrected_as_the_settings_say(rules, 
     one, other = of.challengers
     of = replace(of, baseline=one, challengers=(other,),
                  statistics=StatisticsSettings(resamples=1000, **rules))  # fmt: skip
-    assert ranks.first_stage_kind(of, other) == kind
+    assert first_stage.first_stage_kind(of, other) == kind
 
 
 def labelled(labels: dict[str, list[float | None]], texts: bool = True, **given: object) -> Study:

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.dataset import Dataset
-from rankdash.loading import load
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Reading, Run
-from rankdash.readers import sources_from_path
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.ranking import Reading, Run
+from rankdash.core.metrics import Conventions
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money
 from tests.approved import table
 from tests.sets import SAMPLE
 from tests.study.builders import changed, ranking, study_on, timed, together, without

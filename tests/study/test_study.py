@@ -6,15 +6,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.errors import SpecError
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking
-from rankdash.reporting import figures
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.cache import Key
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, System, numbered, systems_of, unused
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.cache import Key
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, System, numbered, systems_of, unused
+from rankdash.features.overview import charts as overview_charts
 from tests.study.builders import changed, data_of, keeping, lists_of, ranking, small, study_on
 from tests.study.parts import study as made_up
 
@@ -143,7 +143,7 @@ def test_a_metric_by_cutoff_ends_at_the_longest_list_of_each_system(first, own, 
     of = study_on(data, run, cutoff=cutoff)
     curves = of.curves.groupby("system")["k"].agg(list)
     assert (curves[FIRST_STAGE], curves[run.id]) == ends
-    assert figures.cutoffs(of) is not None
+    assert overview_charts.cutoffs(of) is not None
     assert replace(of, metric="r_precision").curves.empty
 
 

@@ -3,13 +3,13 @@
 import math
 from dataclasses import replace
 
-from rankdash.reporting import targets as written
-from rankdash.reporting.report import Front, html
-from rankdash.study.study import Study
-from rankdash.study.systems import Money, systems_of
-from rankdash.value import price_list
-from rankdash.value.billing import Price
-from rankdash.value.targets import Goals, Limit, Profile, Target, shipped
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money, systems_of
+from rankdash.core.value import price_list
+from rankdash.core.value.billing import Price
+from rankdash.core.value.targets import Goals, Limit, Profile, Target, shipped
+from rankdash.features.cost import report_targets as written
+from rankdash.features.report.report_report import Front, html
 from tests.approved import table
 from tests.study.best_or_worst import best_or_worst
 from tests.study.builders import timed

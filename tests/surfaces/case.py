@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rankdash.cli.timings import write_timings
-from rankdash.dataset import Dataset
-from rankdash.loading import Loaded, load
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source, sources_at
-from rankdash.reporting.exports.trec import write_run
-from rankdash.rerankers.fusion import Fusion, fuse
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.readers import Source, sources_at
+from rankdash.core.readers.loading import Loaded, load
+from rankdash.core.rerankers.fusion import Fusion, fuse
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.kit.commands.timings import write_timings
+from rankdash.kit.html.trec import write_run
 
 SPEC = "ndcg@10"
 TURNED = 10

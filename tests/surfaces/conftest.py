@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.reporting.report import html
-from rankdash.reporting.sections.draft import Draft
+from rankdash.features.report.report_report import html
+from rankdash.kit.html.draft import Draft
 from tests.surfaces.case import Case, made, read
 from tests.surfaces.reading import Page
 

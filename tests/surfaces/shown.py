@@ -16,16 +16,16 @@ from typing import Any
 import pandas as pd
 
 import rankdash as rd
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.cli import main
-from rankdash.i18n import number, signed
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Run
-from rankdash.reporting.exports.zip_file import bundle
-from rankdash.reporting.report import Front, html
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.words.verdict_chips import change_interval, chip, interval, p_value
+from rankdash.app.command import main
+from rankdash.core.base.i18n import number, signed
+from rankdash.core.data.ranking import Run
+from rankdash.core.metrics import Conventions
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_value
+from rankdash.features.report.report_report import Front, html
+from rankdash.features.report.report_zip_file import bundle
 from tests.surfaces.case import SPEC, Case
 from tests.surfaces.reading import Page
 

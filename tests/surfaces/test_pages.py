@@ -9,14 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import rankdash as rd
-from rankdash.i18n import number, signed
-from rankdash.ranking.ranking import Run
-from rankdash.reporting.exports.zip_file import tables
-from rankdash.reporting.report import PRESETS, Front, html
-from rankdash.store import Workspace
-from rankdash.study import leaderboard
-from rankdash.study.systems import FIRST_STAGE, Money
-from rankdash.words.verdict_chips import chip
+from rankdash.core.base.i18n import number, signed
+from rankdash.core.data.ranking import Run
+from rankdash.core.study import leaderboard
+from rankdash.core.study.systems import FIRST_STAGE, Money
+from rankdash.core.words.verdict_chips import chip
+from rankdash.core.workspace import Workspace
+from rankdash.features.report.report_report import PRESETS, Front, html
+from rankdash.features.report.report_zip_file import tables
 from tests.approved import table as sections
 from tests.sets import ROOT
 from tests.surfaces.case import Case

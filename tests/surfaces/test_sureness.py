@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.analysis.statistics.gate import Condition, decide
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.verdict import TITLES
-from rankdash.reporting.exports.trec import qrels_bytes, run_bytes
-from rankdash.study import costs, history, leaderboard, ranks
-from rankdash.study.decision import decision
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Price
-from rankdash.value.payoff import Amount
-from rankdash.value.price_list import shipped
-from rankdash.words import costs as words
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import TITLES
+from rankdash.core.study import first_stage, history, leaderboard
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.billing import Price
+from rankdash.core.value.price_list import shipped
+from rankdash.features.cost import costs, words_costs
+from rankdash.features.cost.payoff import Amount
+from rankdash.features.gate.gate import Condition, decide
+from rankdash.features.rank_shifts import ranks
+from rankdash.features.report.decision import decision
+from rankdash.kit.html.trec import qrels_bytes, run_bytes
 from tests.study.best_or_worst import best_or_worst
 from tests.study.builders import compared, moved, rows
 from tests.surfaces.conftest import without_charts
@@ -88,7 +89,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
 
     # The interval of the relative change is of the verdict's draws: 0 lies in both or in neither.
     choice = next(each for each in costs.choices(study) if each.system == system)
-    assert words.answer(choice) == ANSWERS.get(kind, "unproven")
+    assert words_costs.answer(choice) == ANSWERS.get(kind, "unproven")
     if kind == "too_few":
         assert choice.option.gain is None
         assert choice.came.break_even_elasticity == Amount(reason="unknown_gain")
@@ -117,7 +118,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     found = ranks.skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
-    assert ranks.first_stage_kind(study, system) == kind
+    assert first_stage.first_stage_kind(study, system) == kind
     assert found.rule is None or found.rule.share < 1 or not proven
 
 

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 import rankdash as rd
-from rankdash.analysis.statistics.gate import settings_at
-from rankdash.cli import main
-from rankdash.loading import load
-from rankdash.readers import sources_at
-from rankdash.readers.formats import delimited
-from rankdash.readers.formats import trec as read_trec
-from rankdash.reporting.report import html
-from rankdash.study import latency
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.app.command import main
+from rankdash.core.readers import sources_at
+from rankdash.core.readers.formats import delimited
+from rankdash.core.readers.formats import trec as read_trec
+from rankdash.core.readers.loading import load
+from rankdash.core.study import study_latency
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.features.gate.gate import settings_at
+from rankdash.features.report.report_report import html
 from tests.surfaces.case import SPEC
 from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page
@@ -82,7 +82,10 @@ def test_the_report_of_the_command_is_that_of_the_study_under_the_rules_in_force
 
 def test_the_gate_sees_the_same_of_a_run_with_failures(case):
     study = case.study_of((case.flaky,), statistics=settings_at(0.95))
-    row, taken = study.comparison.row(case.flaky.id, SPEC), latency.summary(study, case.flaky.id)
+    row, taken = (
+        study.comparison.row(case.flaky.id, SPEC),
+        study_latency.summary(study, case.flaky.id),
+    )
     said = json.loads(
         command(
             *("gate", "--qrels", case.qrels, "--baseline", case.initial),

@@ -18,12 +18,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash import ui
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store import Workspace
-from rankdash.ui.state import server
-from rankdash.ui.widgets import dialogs, lazy_expander
+import rankdash
+from rankdash.core.base.shipped import INTERFACE
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.workspace import Workspace
+from rankdash.kit.widgets import dialogs, lazy_expander, server
 from tests.stored import keep_rows
 
 ROOT = Path(__file__).parents[2]
@@ -103,8 +103,8 @@ def _every_app_starts_quickly(quick_starts: None) -> None:
 @pytest.fixture
 def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     # However busy the machine is, small files are read within the rerun that asks for it.
-    monkeypatch.setattr("rankdash.ui.data.uploads.AT_ONCE_SECONDS", float("inf"))
-    return AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+    monkeypatch.setattr("rankdash.features.data.page_uploads.AT_ONCE_SECONDS", float("inf"))
+    return AppTest.from_file(str(INTERFACE), default_timeout=300)
 
 
 class Hand:
@@ -144,10 +144,10 @@ def unfolded(app: AppTest, hand: Hand, monkeypatch: pytest.MonkeyPatch) -> AppTe
             draw()
 
     # A module that is imported later would have this `fold` for all tests after this one.
-    for found in pkgutil.walk_packages(ui.__path__, "rankdash.ui."):
-        if found.name != "rankdash.ui.main":
+    for found in pkgutil.walk_packages(rankdash.__path__, "rankdash."):
+        if ".page_" in found.name:
             importlib.import_module(found.name)
-    for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.ui")]:
+    for module in [each for name, each in sys.modules.items() if name.startswith("rankdash.")]:
         if getattr(module, "fold", None) is lazy_expander.fold:
             monkeypatch.setattr(module, "fold", fold)
     app.session_state["labelling.name"] = "Ann"

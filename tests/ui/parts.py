@@ -6,13 +6,13 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from rankdash.dataset import Dataset
-from rankdash.loading import load
-from rankdash.ranking.ranking import Ranking, Run
-from rankdash.readers import Source
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from tests.ui.page_text import page_text
 
 LANGUAGES = ("en", "zh")
@@ -21,9 +21,9 @@ LANGUAGES = ("en", "zh")
 def _app(draw, language):
     import streamlit as st
 
-    from rankdash.i18n import speaking
-    from rankdash.shipped import PAGES
-    from rankdash.ui.state import pickers
+    from rankdash.core.base.i18n import speaking
+    from rankdash.core.base.shipped import PAGES
+    from rankdash.kit.widgets import pickers
 
     with speaking(language):
         pickers.restore()

@@ -6,10 +6,10 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from rankdash.shipped import PAGES
-from rankdash.ui.state import language
+from rankdash.core.base.shipped import INTERFACE, PAGES
+from rankdash.kit.widgets import language
 
-MAIN = str(PAGES.parent / "rankdash" / "ui" / "main.py")
+MAIN = str(INTERFACE)
 
 
 def part(
@@ -29,8 +29,8 @@ def part(
 
         import streamlit as st
 
-        from rankdash.shipped import PAGES
-        from rankdash.ui.state.server import workspace
+        from rankdash.core.base.shipped import PAGES
+        from rankdash.kit.widgets.server import workspace
 
         # Links lead to pages that the app knows.
         st.navigation([st.Page(page) for page in PAGES.glob("*.py")], position="hidden")

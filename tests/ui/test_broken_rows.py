@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rankdash.store import Workspace
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.ui.sidebar.sidebar import MOST_COMPARED
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.kit.widgets.view import MOST_COMPARED
 from tests.broken import NEVER, WRONG, Words, broken
 from tests.marked import json_in, text_columns, worked, written
 from tests.ui.conftest import opened_at

@@ -16,26 +16,26 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from rankdash.analysis.labels.labelling import CONFLICTS
-from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
-from rankdash.analysis.statistics.settings import STATISTICS_SETTINGS
-from rankdash.analysis.statistics.verdict import TITLES
-from rankdash.i18n import LANGUAGES
-from rankdash.metrics import CONVENTION_SETTINGS, registry
-from rankdash.readers.parse.skipped_rows import OTHER_REASONS, REASONS
-from rankdash.reporting.report import SECTIONS
-from rankdash.rerankers import kinds
-from rankdash.rerankers.judging.judge import SETTINGS as JUDGE_SETTINGS
-from rankdash.rerankers.neural.known_models import known_models
-from rankdash.value import price_list
-from rankdash.value.archetypes import ARCHETYPES
-from rankdash.value.assumptions import ASSUMPTIONS
-from rankdash.value.billing import UNITS
-from rankdash.value.targets import shipped
-from rankdash.words import failures
+from rankdash.core.base import failures
+from rankdash.core.base.i18n import LANGUAGES
+from rankdash.core.metrics import CONVENTION_SETTINGS, registry
+from rankdash.core.readers.parse.skipped_rows import OTHER_REASONS, REASONS
+from rankdash.core.rerankers import kinds
+from rankdash.core.rerankers.judge_settings import SETTINGS as JUDGE_SETTINGS
+from rankdash.core.rerankers.neural.known_models import known_models
+from rankdash.core.statistics.settings import STATISTICS_SETTINGS
+from rankdash.core.statistics.verdict import TITLES
+from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS, OTHER, UNKNOWN
+from rankdash.core.value import price_list
+from rankdash.core.value.assumptions import ASSUMPTIONS
+from rankdash.core.value.billing import UNITS
+from rankdash.core.value.targets import shipped
+from rankdash.features.cost.archetypes import ARCHETYPES
+from rankdash.features.label.labelling import CONFLICTS
+from rankdash.features.report.report_report import SECTIONS
+from tests.roles import PACKAGE, is_command, is_page
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "rankdash"
 CODES = [code for code in LANGUAGES if code != "en"]
 
 # Positions of the arguments that are shown, by the name of what is called.
@@ -55,8 +55,8 @@ def modules() -> dict[Path, ast.Module]:
     """Everything that can put words on a page; the command line speaks English."""
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]
     # Pieces of messages that stored reports may still hold; what is shown is their rewording.
-    former = PACKAGE / "analysis" / "labels" / "former_findings.py"
-    on_screen = [path for path in files if PACKAGE / "cli" not in path.parents and path != former]
+    former = PACKAGE / "core" / "readers" / "checks" / "former_findings.py"
+    on_screen = [path for path in files if path != former and not is_command(path)]
     return {path: ast.parse(path.read_text()) for path in on_screen}
 
 
@@ -159,7 +159,7 @@ def messages() -> set[str]:
         for call in calls(tree):
             for argument in shown(call):
                 found.update(texts(argument))
-        if path.is_relative_to(PACKAGE) and "ui" not in path.parts:
+        if not is_page(path):
             found.update(sentences(tree))
     return found - {"", "–"}
 
@@ -237,7 +237,7 @@ def test_pages_translate_only_what_is_written_there_or_described_in_a_schema():
     strange = [
         f"{path.name}:{argument.lineno}: {ast.unparse(argument)}"
         for path, tree in modules().items()
-        if "ui" in path.parts and path.name != "i18n.py"
+        if is_page(path)
         for call in calls(tree)
         if getattr(call.func, "id", "") in ("_", "gettext", "ngettext")
         for argument in shown(call)

@@ -16,8 +16,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.ui.state import server
+from rankdash.core.base.shipped import INTERFACE
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.kit.widgets import server
 from tests.benchmarks.large_set import store
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def test_doubling_the_queries_at_most_triples_what_they_add(
         monkeypatch.setenv("RANKDASH_HOME", str(home))
         server.workspace.cache_clear()
         st.cache_resource.clear()
-        app = AppTest.from_file(str(ROOT / "rankdash" / "ui" / "main.py"), default_timeout=300)
+        app = AppTest.from_file(str(INTERFACE), default_timeout=300)
         app.query_params["data"] = dataset_id
         for name in OPEN:
             app.session_state[name] = True

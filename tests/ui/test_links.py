@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.store import Workspace
+from rankdash.core.workspace import Workspace
 from tests.stored import keep_lists, keep_rows
 from tests.ui.sessions import whole
 

@@ -16,10 +16,11 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.errors import StoreError
-from rankdash.reporting.exports import images
-from rankdash.store import Workspace
-from rankdash.ui.state import address, server
+from rankdash.app import server as app_server
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import Workspace
+from rankdash.kit.html import images
+from rankdash.kit.widgets import address
 from tests.marked import Markup, fill, rows_marked, written
 from tests.ui.conftest import opened_at
 from tests.ui.test_sharing import EVERY, go
@@ -183,9 +184,9 @@ def test_a_page_renders_no_part_of_a_link(unfolded, page):
 def test_what_ends_a_page_is_said_without_markup(monkeypatch):
     said = []
     monkeypatch.setattr(st, "error", lambda text, **_settings: said.append(text))
-    assert server.on_script_error(StoreError("There is no {name!r}.", name=MARKUP.text("name")))
+    assert app_server.on_script_error(StoreError("There is no {name!r}.", name=MARKUP.text("name")))
     (text,) = said
     assert "There is no" in text
     assert re.search(MARKDOWN, text) is None
-    assert server.on_script_error(ZeroDivisionError("secret"))
+    assert app_server.on_script_error(ZeroDivisionError("secret"))
     assert "secret" not in said[-1]

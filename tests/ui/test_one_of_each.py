@@ -7,12 +7,12 @@ from io import BytesIO
 
 import pytest
 
-from rankdash.cli import main
-from rankdash.ranking.ranking import Run
-from rankdash.reporting.exports.zip_file import bundle
-from rankdash.reporting.report import html
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, systems_of
+from rankdash.app.command import main
+from rankdash.core.data.ranking import Run
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, systems_of
+from rankdash.features.report.report_report import html
+from rankdash.features.report.report_zip_file import bundle
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import open_page, texts
 

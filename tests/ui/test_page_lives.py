@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from rankdash.errors import StoreError
-from rankdash.ranking.ranking import Ranking, Reading
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store.database import files_of
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.ui.data import sharing_files, uploads
-from rankdash.ui.sidebar import login
-from rankdash.ui.sidebar.view import PAGES
-from rankdash.ui.state import address, person, server
-from rankdash.ui.widgets.text import markdown_safe
+from rankdash.app import login
+from rankdash.core.base.errors import StoreError
+from rankdash.core.data.ranking import Ranking, Reading
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.workspace.database import files_of
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.features.data import page_sharing_files, page_uploads
+from rankdash.kit.widgets import address as widgets_address
+from rankdash.kit.widgets import person, server
+from rankdash.kit.widgets.text import markdown_safe
+from rankdash.kit.widgets.view import PAGES
 from tests.approved import masked
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at
@@ -109,7 +110,7 @@ class Acts:
                 box.uncheck()
 
     def export(self, name):
-        self.files[name] = sharing_files.exported([self.data])
+        self.files[name] = page_sharing_files.exported([self.data])
 
     def runs(self, *given):
         """Runs whose relevant documents are at a place, from 0: "name=0"; the newest last."""
@@ -140,7 +141,7 @@ class Acts:
 
     def choices(self, text):
         """All choices that are of a data set, and a metric, as if they were made in this window."""
-        made = {name: [text] for name in address.OF_A_DATA_SET} | {"metric": ["map"]}
+        made = {name: [text] for name in widgets_address.OF_A_DATA_SET} | {"metric": ["map"]}
         self.app.session_state["address.choices"] |= made
         return self.app
 
@@ -198,7 +199,7 @@ def refused(*_given):
 @pytest.mark.parametrize("life", lives("pages"))
 def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, hand, monkeypatch):
     acts = Acts(workspace, stored, monkeypatch, only_shown)
-    monkeypatch.setattr(uploads, "AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr(page_uploads, "AT_ONCE_SECONDS", float("inf"))
     for name in ("login", "logout"):
         monkeypatch.setattr(login.st, name, partial(acts.asked.append, name))
 

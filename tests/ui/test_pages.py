@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.ui.overview import overview_causes
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address
+from rankdash.features.overview import page_overview_causes
+from rankdash.kit.widgets import address, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
@@ -76,7 +75,7 @@ def test_the_first_page_by_other_rules_and_with_too_few_queries(workspace, store
 
 def test_a_chosen_reason_opens_the_queries_that_it_explains(app, stored, monkeypatch):
     went = []
-    monkeypatch.setattr(overview_causes, "reasons", lambda *_: "idle")
+    monkeypatch.setattr(page_overview_causes, "reasons", lambda *_: "idle")
     monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
     open_page(app, "overview")
     assert {*went} == {("queries", "idle")}
@@ -88,6 +87,6 @@ def test_pages_stay_thin(name):
 
 
 def test_nothing_renders_raw_html_or_remote_icons():
-    for path in [*(ROOT / "rankdash" / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")]:
+    for path in [*(ROOT / "rankdash").rglob("*.py"), *(ROOT / "pages").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             assert not isinstance(node, ast.keyword) or node.arg != "unsafe_allow_html", path

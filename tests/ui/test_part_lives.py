@@ -9,22 +9,25 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from rankdash.ranking.measured import Measured
-from rankdash.runs import jobs
-from rankdash.store.notes.corrections import Correction, Corrections
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
-from rankdash.store.score_cache import KeptScores
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.data import dataset_list
-from rankdash.ui.labels import corrections_form, corrections_list, new_labels, unjudged_view
-from rankdash.ui.queries import query_notes
-from rankdash.ui.run import cache_panel, combine_form, job_list, run_list
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, deleted, person
-from rankdash.ui.widgets import dialogs
+from rankdash.core.data.measured import Measured
+from rankdash.core.runs import jobs
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.corrections import Correction, Corrections
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.score_cache import KeptScores
+from rankdash.features.data import page_dataset_list
+from rankdash.features.label import (
+    page_corrections_form,
+    page_corrections_list,
+    page_new_labels,
+    page_unjudged_view,
+)
+from rankdash.features.queries import page_query_notes
+from rankdash.features.run import page_cache_panel, page_combine_form, page_job_list, page_run_list
+from rankdash.kit.widgets import address, deleted, dialogs, person, view
 from tests.approved import masked
 from tests.results import shown
 from tests.stored import keep_rows
@@ -66,7 +69,7 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
         return {"selection": {"rows": now["rows"]}} if selectable else answer
 
     # However slow the machine is, what runs is not written off.
-    monkeypatch.setattr("rankdash.store.jobs.leases.STALE_SECONDS", math.inf)
+    monkeypatch.setattr("rankdash.core.workspace.jobs.leases.STALE_SECONDS", math.inf)
     monkeypatch.setattr(st, "dataframe", dataframe)
     monkeypatch.setattr(view, "go", go)
     monkeypatch.setattr(dialogs, "delete", lambda *given: questions.append(given))
@@ -75,20 +78,20 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
 
     def remarks(query):
         own = view.study("queries")
-        query_notes.draw(own, query)
-        st.dataframe(query_notes.marks(own))
+        page_query_notes.draw(own, query)
+        st.dataframe(page_query_notes.marks(own))
 
     parts = {
-        "jobs": lambda: job_list.draw(now["data"]),
-        "runs": lambda: run_list.draw(now["data"]),
-        "fuse": lambda: combine_form.draw(now["data"]),
-        "cache": cache_panel.draw,
-        "label": lambda *pair: corrections_form.label(study(now["data"]), *pair),
+        "jobs": lambda: page_job_list.draw(now["data"]),
+        "runs": lambda: page_run_list.draw(now["data"]),
+        "fuse": lambda: page_combine_form.draw(now["data"]),
+        "cache": page_cache_panel.draw,
+        "label": lambda *pair: page_corrections_form.label(study(now["data"]), *pair),
         "remarks": remarks,
-        "unjudged": lambda: unjudged_view.draw(study(now["data"])),
-        "corrections": lambda *query: corrections_list.draw(now["data"], *query),
-        "new": lambda: new_labels.draw(now["data"]),
-        "sets": lambda: dataset_list.draw(workspace.datasets()),
+        "unjudged": lambda: page_unjudged_view.draw(study(now["data"])),
+        "corrections": lambda *query: page_corrections_list.draw(now["data"], *query),
+        "new": lambda: page_new_labels.draw(now["data"]),
+        "sets": lambda: page_dataset_list.draw(workspace.datasets()),
     }
 
     def opened(name, *given):

@@ -10,17 +10,17 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash import sharing
-from rankdash.errors import StoreError
-from rankdash.store import Workspace
-from rankdash.store.jobs.queue import Queue
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
-from rankdash.ui.sidebar.view import PAGES
-from rankdash.ui.state import server
-from rankdash.value.assumptions import Assumptions
+from rankdash.core.base.errors import StoreError
+from rankdash.core.value import scenarios
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.kit.widgets import server
+from rankdash.kit.widgets.view import PAGES
 
 EVERY = sorted(page.stem for page in PAGES.glob("*.py"))
 
@@ -32,11 +32,10 @@ def go(app: AppTest, page: str, **params: str) -> AppTest:
 
 
 def test_no_field_of_the_address_waits_for_its_page():
-    fresh = "from rankdash.ui.state import address\n"
-    fresh += "from rankdash.ui.sidebar import comparison_settings; before = dict(address.FIELDS)\n"
-    fresh += "import importlib, pkgutil, rankdash.ui as ui\n"
-    fresh += "for each in pkgutil.walk_packages(ui.__path__, 'rankdash.ui.'):\n"
-    fresh += "    if each.name != 'rankdash.ui.main': importlib.import_module(each.name)\n"
+    fresh = "from rankdash.kit.widgets import address, comparison_settings\n"
+    fresh += "import importlib, pkgutil, rankdash; before = dict(address.FIELDS)\n"
+    fresh += "for each in pkgutil.walk_packages(rankdash.__path__, 'rankdash.'):\n"
+    fresh += "    if '.page_' in each.name: importlib.import_module(each.name)\n"
     fresh += "assert address.FIELDS == before, set(address.FIELDS.items()) ^ set(before.items())"
     done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
@@ -50,7 +49,7 @@ def read_only(workspace, stored, monkeypatch):
     Corrections(workspace).correct(stored, ("q1", "d0"), 1.0, "Ann")
     RunNotes(workspace).keep(run_id, "why it was made")
     Pins(workspace).pin(run_id)
-    workspace.set_setting("scenarios", sharing.write_scenarios({"careful": Assumptions()}))
+    workspace.set_setting("scenarios", scenarios.write_scenarios({"careful": Assumptions()}))
     Queue(workspace).submit(
         dataset_id=stored, name="waits", reranker="bm25", settings={}, depth=None, sample=None,
         seed=0,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.value.assumptions import DAYS_PER_MONTH
-from rankdash.value.billing import (
+from rankdash.core.value.assumptions import DAYS_PER_MONTH
+from rankdash.core.value.billing import (
     Load,
     Machines,
     Price,

@@ -5,9 +5,14 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.value.billing import Price
-from rankdash.value.break_even import equal_rate, highest_price, least_quality, least_searches_a_day
-from rankdash.value.pareto import pareto
+from rankdash.core.value.billing import Price
+from rankdash.core.value.pareto import pareto
+from rankdash.features.cost.break_even import (
+    equal_rate,
+    highest_price,
+    least_quality,
+    least_searches_a_day,
+)
 from tests.results import results, several
 
 QUALITY = {"value_per_search": 0.01, "cost_per_search": 0.001}

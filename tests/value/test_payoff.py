@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rankdash.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
-from rankdash.value.benefit import (
+from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
+from rankdash.core.value.billing import Machines
+from rankdash.features.cost.benefit import (
     deflection,
     equal_recall_depth,
     latency_penalty,
@@ -16,8 +17,7 @@ from rankdash.value.benefit import (
     simple_roi,
     staff_time,
 )
-from rankdash.value.billing import Machines
-from rankdash.value.payoff import (
+from rankdash.features.cost.payoff import (
     NO_CHANGE,
     Gain,
     MeasuredChange,

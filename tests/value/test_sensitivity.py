@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.billing import Machines
-from rankdash.value.payoff import NO_CHANGE, Gain, MeasuredChange, Option
-from rankdash.value.sensitivity import (
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.billing import Machines
+from rankdash.features.cost.payoff import NO_CHANGE, Gain, MeasuredChange, Option
+from rankdash.features.cost.sensitivity import (
     GAIN,
     INPUTS,
     PRICE,

@@ -2,7 +2,7 @@
 
 import math
 
-from rankdash.value.targets import (
+from rankdash.core.value.targets import (
     Band,
     Goals,
     Grade,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from rankdash.i18n import speaking
+from rankdash.core.base.i18n import speaking
 from tests.approved import table
 
 

@@ -4,16 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.runs.usage import MeasuredLoad
-from rankdash.study.costs import Choice, choices
-from rankdash.study.pricing import Bill, Waiting
-from rankdash.value.assumptions import DAYS_PER_MONTH, Assumptions
-from rankdash.value.billing import Load
-from rankdash.value.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.value.price_list import shipped
-from rankdash.words import assumptions, prices
-from rankdash.words.costs import MoneyContext, answer, cell, headline, return_words, sureness
-from rankdash.words.money import month, year
+from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.study.pricing import Bill, Waiting
+from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
+from rankdash.core.value.billing import Load
+from rankdash.core.value.price_list import shipped
+from rankdash.features.cost import words_assumptions, words_prices
+from rankdash.features.cost.costs import Choice, choices
+from rankdash.features.cost.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
+from rankdash.features.cost.words_costs import (
+    MoneyContext,
+    answer,
+    cell,
+    headline,
+    return_words,
+    sureness,
+)
+from rankdash.features.cost.words_money import month, year
 from tests.study.best_or_worst import best_or_worst
 
 # A relative gain of 0.1 brings what a search costs.
@@ -164,7 +171,7 @@ def test_without_a_price_and_a_value_of_ones_own_there_is_a_break_even_at_most(t
     upkeep = replace(SCENARIO, monthly_cost=5.0)
     texts(
         "break_even_only",
-        {name: [*told(made), prices.cautions(made, 500.0)] for name, made in cases.items()}
+        {name: [*told(made), words_prices.cautions(made, 500.0)] for name, made in cases.items()}
         | {"upkeep": told(cases["no price is low enough"], upkeep)},
     )
 
@@ -259,15 +266,18 @@ def test_what_is_saved_and_what_is_less_than_sure_of_an_option(texts):
     def kept(before: int, after: int | None, system: str = "run", free: bool = False) -> str:
         scenario = replace(SCENARIO, passages=before, passage_tokens=200)
         made = replace(choice(SURE, free=free), passages=after, system=system)
-        return assumptions.passages(made, scenario)
+        return words_assumptions.passages(made, scenario)
 
     texts(
         "cautions",
         {name: kept(*given, **more) for name, (*given, more) in passages.items()}
         | {
             f"latency, {name}": [
-                *prices.cautions(replace(lacking, waiting=each), 500.0),
-                ("a price alone", *prices.cautions(replace(lacking, waiting=each, system=""), 500)),
+                *words_prices.cautions(replace(lacking, waiting=each), 500.0),
+                (
+                    "a price alone",
+                    *words_prices.cautions(replace(lacking, waiting=each, system=""), 500),
+                ),
             ]
             for name, each in waits.items()
         },

@@ -7,27 +7,33 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labels.check import CheckReport, LabelSpread
-from rankdash.analysis.labels.query_groups import DERIVED_SEGMENTS
-from rankdash.analysis.latency import Apart
-from rankdash.dataset import Dataset, FirstStage
-from rankdash.findings import Finding
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import SHIPPED_WITH, Ranking
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs.combining import KIND as FUSION
-from rankdash.study import caveats as found_caveats
-from rankdash.study.costs import choices
-from rankdash.study.decision import HitCounts, Step, decision
-from rankdash.study.pricing import Bill, Waiting
-from rankdash.study.query_groups import Group
-from rankdash.study.study import Study
-from rankdash.study.systems import Money
-from rankdash.value.price_list import shipped
-from rankdash.words import caveats, headroom, rankings
-from rankdash.words import decision as words
-from rankdash.words.latency import added, busy_notes, left_out_of_times, where_measured
-from rankdash.words.lights import label_count, lights
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.dataset import Dataset, FirstStage
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import SHIPPED_WITH, Ranking
+from rankdash.core.readers.checks.check import CheckReport, LabelSpread
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.latency import Apart
+from rankdash.core.study.pricing import Bill, Waiting
+from rankdash.core.study.query_groups import Group
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.price_list import shipped
+from rankdash.core.words import headroom, rankings
+from rankdash.features.cost.costs import choices
+from rankdash.features.data.words_lights import label_count, lights
+from rankdash.features.latency.words_latency import (
+    added,
+    busy_notes,
+    left_out_of_times,
+    where_measured,
+)
+from rankdash.features.overview import caveats as found_caveats
+from rankdash.features.overview import words_caveats
+from rankdash.features.report import words_decision
+from rankdash.features.report.decision import HitCounts, Step, decision
 from tests.study.best_or_worst import best_or_worst
 from tests.study.test_headroom import QUERIES
 from tests.study.test_headroom import study_of as ceilings
@@ -91,14 +97,14 @@ def test_a_caveat_names_the_side_and_the_share(study, texts):
     price = found_caveats.ExamplePrice(Bill(LISTED, choices(study)[1].load, "USD"))
     texts(
         "caveats",
-        {name: caveats.line(study, each, fit) for name, each in cases.items()}
+        {name: words_caveats.line(study, each, fit) for name, each in cases.items()}
         | {
-            "an example price": caveats.line(study, price),
-            "unlabelled, of whole lists": caveats.line(
+            "an example price": words_caveats.line(study, price),
+            "unlabelled, of whole lists": words_caveats.line(
                 replace(study, metric="map", cutoff=None), cases["unlabelled, skipped"]
             ),
             # A column of one's own may have the name of a derived one.
-            "a column of one's own": caveats.kinds(own_segment(study, column), [group("x")]),
+            "a column of one's own": words_caveats.kinds(own_segment(study, column), [group("x")]),
         },
     )
 
@@ -146,10 +152,10 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
     def said(of: Study, changes: dict[str, object]) -> list[tuple[str, ...]]:
         found = replace(usual, **changes)
         return [
-            ("risks", *words.risks(of, found, fit)),
-            ("gaps", *words.gaps(of, found, fit)),
-            ("step", words.next_step(of, found)),
-            *([("others", words.other_metrics(of, found))] if found.caveats else []),
+            ("risks", *words_decision.risks(of, found, fit)),
+            ("gaps", *words_decision.gaps(of, found, fit)),
+            ("step", words_decision.next_step(of, found)),
+            *([("others", words_decision.other_metrics(of, found))] if found.caveats else []),
         ]
 
     first, *rest = (said(study, changes) for changes in cases.values())
@@ -163,9 +169,9 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
             "unlabelled, of whole lists": said(
                 replace(study, metric="map", cutoff=None), {"unlabelled": 2}
             )[1],
-            "one query": words.hits(HitCounts(0, 1, 1, 3, gain)),
-            "queries": words.hits(HitCounts(7, 1000, 2000, 3, gain)),
-            "nothing compared": words.nothing_compared(study, fit),
+            "one query": words_decision.hits(HitCounts(0, 1, 1, 3, gain)),
+            "queries": words_decision.hits(HitCounts(7, 1000, 2000, 3, gain)),
+            "nothing compared": words_decision.nothing_compared(study, fit),
         },
     )
     texts(
@@ -173,7 +179,7 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
         {
             step: list(
                 dict.fromkeys(
-                    words.next_step(
+                    words_decision.next_step(
                         replace(study, statistics=replace(study.statistics, worthwhile=0.3)),
                         replace(usual, step=step, more=more, unlabelled=more),
                     )
@@ -184,7 +190,7 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
         }
         | {
             "price set, or not": [
-                words.next_step(replace(study, money=each), replace(usual, **changes))
+                words_decision.next_step(replace(study, money=each), replace(usual, **changes))
                 for each in money
                 for changes in ({}, billed(lack="price"))
             ]

@@ -4,42 +4,40 @@ import math
 import re
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash import rerankers
-from rankdash.analysis.reasons.contributions import Split
-from rankdash.analysis.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
-from rankdash.analysis.reasons.reasons import CODES
-from rankdash.analysis.reasons.statements import Statement
-from rankdash.errors import DataError
-from rankdash.i18n import speaking
-from rankdash.metrics import Conventions, parse_measure
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.base import Request, Scored
-from rankdash.runs.scoring import ask
-from rankdash.study.queries import Blame, Missed
-from rankdash.study.study import Study
-from rankdash.study.systems import System
-from rankdash.words import queries
-from rankdash.words.explanations import (
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.failures import TEMPLATES, in_words, kind_of_failure, problem, refused
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, parse_measure
+from rankdash.core.rerankers.base import Request, Scored
+from rankdash.core.runs.scoring import ask
+from rankdash.core.study.reasons.contributions import Split
+from rankdash.core.study.reasons.fault import FAULTS, LABELS_SAY_TOO_LITTLE, Fault, fault
+from rankdash.core.study.reasons.reasons import CODES
+from rankdash.core.study.reasons.statements import Statement
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import System
+from rankdash.core.words import queries
+from rankdash.core.words.reasons import reason_meanings, reason_words
+from rankdash.features.queries.queries import Blame, Missed
+from rankdash.features.queries.words_explanations import (
     evidence_text,
     first_text,
     reasoning,
     statement_text,
     without_result,
 )
-from rankdash.words.failures import TEMPLATES, in_words, kind_of_failure, problem, refused
-from rankdash.words.faults import fault_words, ground, place
-from rankdash.words.html import html_safe
-from rankdash.words.reasons import reason_meanings, reason_words
+from rankdash.features.queries.words_faults import fault_words, ground, place
+from tests.roles import PACKAGE
 from tests.study.best_or_worst import best_or_worst
 
 nan = math.nan
-PACKAGE = Path(rerankers.__file__).parents[1]
 
 
 def test_a_statement_says_its_share_first_and_a_cause_what_it_cost(texts):
@@ -275,7 +273,8 @@ def test_what_the_runner_says_of_answers_it_cannot_use_is_known():
 
 def test_every_template_is_still_said_somewhere():
     """A sentence that is changed where it is said would stay English from then on."""
-    folders = [PACKAGE / folder for folder in ("rerankers", "runs", "readers", "store")]
+    core = [PACKAGE / "core" / each for each in ("rerankers", "runs", "readers", "workspace")]
+    folders = [*core, PACKAGE / "features" / "judge", PACKAGE / "features" / "queries"]
     source = "".join(file.read_text() for each in folders for file in each.rglob("*.py"))
     gone = [
         template

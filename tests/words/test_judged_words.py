@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.judging.agreement import lifted_by
-from rankdash.analysis.judging.corrected import correct
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.loading import load
-from rankdash.readers import sources_from_path
-from rankdash.study.judging import JudgedVerdict, verdicts
-from rankdash.study.study import Study
-from rankdash.words.judged import (
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.readers import sources_from_path
+from rankdash.core.readers.loading import load
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.study.study import Study
+from rankdash.features.judge.agreement import lifted_by
+from rankdash.features.judge.bias_corrected import correct
+from rankdash.features.judge.judging import JudgedVerdict, verdicts
+from rankdash.features.judge.words_judged import (
     bias_sentence,
     judge_caveats,
     judge_warnings,

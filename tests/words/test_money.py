@@ -3,20 +3,16 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rankdash.runs.usage import MeasuredLoad
-from rankdash.study.costs import Choice
-from rankdash.study.pricing import Bill, Served, Waiting
-from rankdash.study.systems import Money
-from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.billing import UNITS, Load, Price
-from rankdash.value.payoff import Option, outcome
-from rankdash.value.price_list import (
-    STALE_DAYS,
-    ListedPrice,
-    shipped,
-)
-from rankdash.words import assumptions, prices
-from rankdash.words.money import money, symbol
+from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.study.pricing import Bill, Served, Waiting
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.value.billing import UNITS, Load, Price
+from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
+from rankdash.features.cost import words_assumptions, words_prices
+from rankdash.features.cost.costs import Choice
+from rankdash.features.cost.payoff import Option, outcome
+from rankdash.features.cost.words_money import money, symbol
 from tests.conftest import TODAY
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}
@@ -76,20 +72,20 @@ def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
         "a part without a price": bill(parts=(("one", flat), ("two", none)), lack="parts"),
     }
     lacks = ["", "price", "throughput", "tokens", "rate", "parts"]
-    rates = [(unit, prices.rate(Price(2.0, unit))) for unit in UNITS]
+    rates = [(unit, words_prices.rate(Price(2.0, unit))) for unit in UNITS]
 
     def said(own: Bill) -> list[object]:
-        row = assumptions.rows(Assumptions(), [priced(own, own.load)], "USD", "Hit@10")[-2]
+        row = words_assumptions.rows(Assumptions(), [priced(own, own.load)], "USD", "Hit@10")[-2]
         return [
-            (prices.of(own), *prices.marks(own)),
-            " · ".join(prices.notes(own)),
+            (words_prices.of(own), *words_prices.marks(own)),
+            " · ".join(words_prices.notes(own)),
             row[1],
         ]
 
     texts(
         "prices",
         {name: said(own) for name, own in bills.items()}
-        | {"lacks": [prices.lack(bill(lack=each)) for each in lacks], "rates": rates},
+        | {"lacks": [words_prices.lack(bill(lack=each)) for each in lacks], "rates": rates},
     )
 
 
@@ -106,15 +102,19 @@ def test_an_assumption_is_written_by_its_unit_with_its_value_in_force(texts):
     texts(
         "assumptions",
         {
-            "rows": assumptions.rows(given, [priced(None, counted)], "EUR", "Hit@10"),
-            "units": [(each.name, assumptions.unit(each, "EUR")) for each in ASSUMPTIONS],
-            "an amount": assumptions.value(BY_NAME["value_per_search"], 0.02, "USD"),
-            "a percentage": assumptions.value(BY_NAME["elasticity"], 1.5, "USD"),
-            "defaults": assumptions.defaults(Money(given, given=frozenset({"searches_per_day"}))),
-            "all set": assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))),
+            "rows": words_assumptions.rows(given, [priced(None, counted)], "EUR", "Hit@10"),
+            "units": [(each.name, words_assumptions.unit(each, "EUR")) for each in ASSUMPTIONS],
+            "an amount": words_assumptions.value(BY_NAME["value_per_search"], 0.02, "USD"),
+            "a percentage": words_assumptions.value(BY_NAME["elasticity"], 1.5, "USD"),
+            "defaults": words_assumptions.defaults(
+                Money(given, given=frozenset({"searches_per_day"}))
+            ),
+            "all set": words_assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))),
         }
         | {
-            f"what a search sends, {name}": assumptions.rows(given, [each], "USD", "Hit@10")[-1]
+            f"what a search sends, {name}": words_assumptions.rows(given, [each], "USD", "Hit@10")[
+                -1
+            ]
             for name, each in options.items()
         },
     )

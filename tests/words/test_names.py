@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.words import names
+from rankdash.core.base import names
 
 
 def test_the_first_free_number_is_taken():

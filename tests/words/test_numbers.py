@@ -3,16 +3,13 @@
 import re
 from dataclasses import fields
 from datetime import date
+from itertools import chain
 
 import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.latency import Apart
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.verdict import Facts, verdict_on
-from rankdash.charts import intervals, style
-from rankdash.i18n import (
+from rankdash.core.base.i18n import (
     brief,
     duration,
     number,
@@ -24,22 +21,32 @@ from rankdash.i18n import (
     speaking,
     three_digits,
 )
-from rankdash.metrics import Conventions
-from rankdash.runs.usage import MeasuredLoad
-from rankdash.study.costs import Choice
-from rankdash.study.pricing import Waiting, priced
-from rankdash.study.systems import Money
-from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.billing import UNITS, Load, Price, cost_per_search
-from rankdash.value.payoff import Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.value.price_list import ListedPrice
-from rankdash.words import assumptions, costs, prices
-from rankdash.words.latency import left_out_of_times
-from rankdash.words.methods import methods
-from rankdash.words.money import money, year
-from rankdash.words.queries import grade, label_words, left_out_text
-from rankdash.words.settings import rules_in_words
-from rankdash.words.verdict_chips import change_facts, change_interval, interval, p_value, sentence
+from rankdash.core.metrics import Conventions
+from rankdash.core.runs.usage import MeasuredLoad
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import Facts, verdict_on
+from rankdash.core.study.latency import Apart
+from rankdash.core.study.pricing import Waiting, priced
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.value.billing import UNITS, Load, Price, cost_per_search
+from rankdash.core.value.price_list import ListedPrice
+from rankdash.core.words.methods import methods
+from rankdash.core.words.queries import grade, label_words, left_out_text
+from rankdash.core.words.settings import rules_in_words
+from rankdash.core.words.verdict_chips import (
+    change_facts,
+    change_interval,
+    interval,
+    p_value,
+    sentence,
+)
+from rankdash.features.cost import words_assumptions, words_costs, words_prices
+from rankdash.features.cost.costs import Choice
+from rankdash.features.cost.payoff import Amount, Gain, MeasuredChange, Option, outcome
+from rankdash.features.cost.words_money import money, year
+from rankdash.features.latency.words_latency import left_out_of_times
+from rankdash.kit.drawing import intervals, style
 
 NONSENSE = re.compile(
     r"\d[eE][+-]?\d|\b(?:nan|inf|infinity)\b|[-−+]\$?0(?:[.,]0*)?(?![\d.,]*[1-9])", re.IGNORECASE
@@ -129,7 +136,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     bill = priced(price, sent, waited, Money())
     choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited,
                     passages=passages, example_values=True)  # fmt: skip
-    context = costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
+    context = words_costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
     figures = {
@@ -139,13 +146,13 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     }
     said = [
         *(part for name, figure in figures.items()
-          for part in costs.cell(context.period.of(figure) if name not in written else figure,
+          for part in words_costs.cell(context.period.of(figure) if name not in written else figure,
                                  "USD", written.get(name, "money"))),
-        costs.headline(context, choice, scenario),
-        *(costs.sureness(context, choice), assumptions.passages(choice, scenario)),
-        *prices.cautions(choice, scenario.latency_target_ms),
-        *(prices.words(price), *prices.notes(bill)),
-        *(part for row in assumptions.rows(scenario, [choice], "USD", "Hit@10") for part in row),
+        words_costs.headline(context, choice, scenario),
+        *(words_costs.sureness(context, choice), words_assumptions.passages(choice, scenario)),
+        *words_prices.cautions(choice, scenario.latency_target_ms),
+        *(words_prices.words(price), *words_prices.notes(bill)),
+        *chain.from_iterable(words_assumptions.rows(scenario, [choice], "USD", "Hit@10")),
     ]  # fmt: skip
     fits(*said)
     # No figure has more digits than it can know.

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rankdash.analysis.labelling.estimate import Estimate
-from rankdash.analysis.labelling.status import LabelStatus
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.verdict import TITLES
-from rankdash.metrics import Conventions
-from rankdash.settings import Setting
-from rankdash.study.costs import choices
-from rankdash.words import estimates, settings
-from rankdash.words.methods import methods
-from rankdash.words.reasons import reason_words
-from rankdash.words.verdict_chips import change_facts, change_interval, chip, interval, p_value
+from rankdash.core.base.settings import Setting
+from rankdash.core.metrics import Conventions
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.sampling.status import LabelStatus
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import TITLES
+from rankdash.core.words import settings
+from rankdash.core.words.methods import methods
+from rankdash.core.words.reasons import reason_words
+from rankdash.core.words.verdict_chips import change_facts, change_interval, chip, interval, p_value
+from rankdash.features.cost.costs import choices
+from rankdash.features.label import words_estimates
+from rankdash.features.overview import words as overview_words
 from tests.study.best_or_worst import best_or_worst
 
 nan, inf = math.nan, math.inf
@@ -124,13 +126,13 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
         found = replace(FOUND, **changes)
         status = LabelStatus("weight", (found,), 0, (), (), nan)
         steps = [
-            estimates.estimate_step(status, found, choice, priced)
+            overview_words.estimate_step(status, found, choice, priced)
             for choice, priced in ((free, False), (free, True), (loss, True), (dear, True))
         ]
         return [
-            estimates.estimate_chip(found),
-            *estimates.estimate_sentences(found),
-            *estimates.estimate_risks(found),
+            words_estimates.estimate_chip(found),
+            *words_estimates.estimate_sentences(found),
+            *words_estimates.estimate_risks(found),
             *dict.fromkeys(steps),
         ]
 
@@ -140,13 +142,13 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
 def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
     def effort(*needed: int | None, seconds: float = nan, mode: str = "weight", **more) -> str:
         found = tuple(replace(FOUND, needed=each, **more) for each in needed)
-        return estimates.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
+        return words_estimates.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
 
     bounded = tuple(
         replace(FOUND, needed=n, needed_most=most) for n, most in ((180, 500), (20, 90))
     )
     status = LabelStatus("weight", (), 0, (), (), nan)
-    saved = [(n, estimates.saved_sentence(n)) for n in (1, 1200, -1, -3)]
+    saved = [(n, words_estimates.saved_sentence(n)) for n in (1, 1200, -1, -3)]
     texts(
         "effort",
         {
@@ -159,12 +161,12 @@ def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
             "one is not known, of whole queries": effort(None, mode="query"),
             "so few documents that it is all of them": effort(None, None, pairs=50),
             "one document more": effort(None, pairs=51),
-            "a bound below all that are left": estimates.effort_sentence(
+            "a bound below all that are left": words_estimates.effort_sentence(
                 replace(status, estimates=bounded)),
             "a bound of all that are left": effort(180, needed_most=731),
             "what a judge saves as the guess": saved,
-            "sampled for other rankings": estimates.labelling_sentences(status),
-            "sampled": estimates.labelling_sentences(
+            "sampled for other rankings": words_estimates.labelling_sentences(status),
+            "sampled": words_estimates.labelling_sentences(
                 replace(status, estimates=(replace(FOUND, saved=9),))),
         },
     )  # fmt: skip

@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from rankdash.analysis.judging.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
-from rankdash.analysis.judging.judgements import Judgements
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.analysis.statistics.clusters import clustered_reach
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.statistics.clusters import clustered_reach
+from rankdash.features.judge.agreement import FEWEST_PAIRS, agreement, lifted_by, repeated
 from tests.lists import ranking
 from tests.results import results, shown
 

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.judging.agreement import agreement
-from rankdash.analysis.judging.choosing import ranked_judges
-from rankdash.analysis.judging.corrected import correct
+from rankdash.features.judge.agreement import agreement
+from rankdash.features.judge.bias_corrected import correct
+from rankdash.features.judge.choosing import ranked_judges
 from tests.analysis.judging.test_agreement import judged
 
 LABELS = pd.DataFrame(

@@ -1,4 +1,4 @@
-from rankdash.analysis.judging.circularity import circular, makers_of
+from rankdash.features.judge.circularity import circular, makers_of
 from tests.results import results
 
 MODELS = (

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.analysis.judging.corrected import correct
-from rankdash.analysis.judging.recalibration import expected_changes
-from rankdash.analysis.labelling.label_pool import LabelPool
+from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.features.judge.bias_corrected import correct
+from rankdash.features.judge.recalibration import expected_changes
 
 NAN = float("nan")
 

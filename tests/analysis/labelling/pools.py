@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import LabelPool, pool_of
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.label_pool import LabelPool, pool_of
 from tests.sets import loaded
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.estimate import estimate
-from rankdash.metrics import Conventions, evaluate, judge
+from rankdash.core.metrics import Conventions, evaluate, judge
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.estimate import estimate
 from tests.analysis.labelling.pools import real_pool
 from tests.results import results, several
 from tests.sets import SAMPLE, loaded

@@ -5,17 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.answers import (
-    Answered,
-    labels_table,
-    next_pairs,
-    no_answers,
-)
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import LabelPool
-from rankdash.analysis.labelling.status import status
-from rankdash.analysis.labelling.trail import read_plan, write_answers, write_plan
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.answers import Answered, labels_table, next_pairs, no_answers
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.sampling.status import status
+from rankdash.features.label.trail import read_plan, write_answers, write_plan
 from tests.results import results
 
 QUERIES, DOCS = 12, 10

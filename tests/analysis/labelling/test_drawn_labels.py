@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.answers import Answered, labels_table, no_answers
-from rankdash.analysis.labelling.drawn_labels import status_of_draws
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.estimate import estimate
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.answers import Answered, labels_table, no_answers
+from rankdash.core.sampling.drawn_labels import status_of_draws
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.estimate import estimate
+from rankdash.core.sampling.label_pool import pool_of
 from tests.lists import ranking
 
 QUERIES, DOCS = 30, 8

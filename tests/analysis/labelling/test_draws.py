@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import LabelPlan
-from rankdash.analysis.labelling.label_pool import pool_of
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.sampling.label_pool import pool_of
 from tests.lists import ranking
 from tests.results import result, results
 

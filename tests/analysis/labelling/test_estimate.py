@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.labelling.additive import Additive
-from rankdash.analysis.labelling.draws import MODES, VALUE_SHARE, LabelPlan
-from rankdash.analysis.labelling.estimate import estimate, next_draw
-from rankdash.analysis.labelling.guess import Guess
-from rankdash.analysis.labelling.label_pool import LabelPool
-from rankdash.errors import DataError
+from rankdash.core.base.errors import DataError
+from rankdash.core.sampling.additive import Additive
+from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.estimate import estimate, next_draw
+from rankdash.core.sampling.guess import Guess
+from rankdash.core.sampling.label_pool import LabelPool
 from tests.analysis.labelling.pools import real_pool, without_difference
 from tests.sets import SAMPLE, SETS
 

@@ -5,8 +5,8 @@ from math import nan
 
 import pytest
 
-from rankdash.analysis.labelling.estimate import Estimate
-from rankdash.analysis.labelling.status import LabelStatus
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.sampling.status import LabelStatus
 
 FAR = Estimate(
     *("first stage", "far", "ndcg@10", "open", 0.1, -0.1, 0.3, -0.1, 0.3, 0.95),

@@ -6,10 +6,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.labels.check import CheckReport, check, relabelled
-from rankdash.dataset import Dataset
-from rankdash.findings import Finding
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers.checks.check import CheckReport, check, relabelled
 from tests.lists import ranking
 from tests.results import results, several, shown
 

@@ -1,8 +1,8 @@
 """Stored check reports speak in the words of today, so that they have a translation."""
 
-from rankdash.analysis.labels.former_findings import in_todays_words
-from rankdash.findings import Finding
-from rankdash.i18n import finding_text, gettext, speaking
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import finding_text, gettext, speaking
+from rankdash.core.readers.checks.former_findings import in_todays_words
 from tests.approved import table
 
 LEFT = "Rows left out because the label is empty: {count} (lines {lines})."

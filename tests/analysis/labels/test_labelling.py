@@ -9,18 +9,13 @@ from dataclasses import fields
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labels.labelling import (
-    CONFLICTS,
-    merge_labels,
-    to_label,
-    to_label_jsonl,
-)
-from rankdash.analysis.unjudged.system_bounds import RankedLabels, UnjudgedComparison
-from rankdash.dataset import Dataset
-from rankdash.loading import load
-from rankdash.metrics import judge
-from rankdash.readers import Source, read
-from rankdash.spreadsheet import csv_bytes
+from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.metrics import judge
+from rankdash.core.readers import Source, read
+from rankdash.core.readers.loading import load
+from rankdash.core.study.unjudged.system_bounds import RankedLabels, UnjudgedComparison
+from rankdash.features.label.labelling import CONFLICTS, merge_labels, to_label, to_label_jsonl
 from tests.lists import ranking
 from tests.results import results, several
 from tests.sets import SETS, loaded

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labels.check import check
-from rankdash.dataset import Dataset
-from rankdash.loading import Loaded, checked, load
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import Source, read, sources_from_path
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import Source, read, sources_from_path
+from rankdash.core.readers.checks.check import check
+from rankdash.core.readers.loading import Loaded, checked, load
 from tests.lists import ranking
 from tests.results import results
 from tests.sets import ROOT, SETS, loaded

@@ -4,7 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.labels.query_groups import (
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import evaluate, judge
+from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.checks.query_groups import (
     DERIVED_SEGMENTS,
     UNKNOWN,
     by_segment,
@@ -14,11 +19,6 @@ from rankdash.analysis.labels.query_groups import (
     of_texts,
     of_values,
 )
-from rankdash.analysis.statistics.inference import intervals, p_values
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.dataset import Dataset
-from rankdash.metrics import evaluate, judge
-from rankdash.ranking.ranking import Ranking
 from tests.results import results
 
 

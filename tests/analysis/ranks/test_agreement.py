@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from rankdash.analysis.ranks.agreement import agreement as agreement_of
-from rankdash.analysis.ranks.agreement import pairwise
-from rankdash.analysis.ranks.shifts import pair
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.features.rank_shifts.agreement import agreement as agreement_of
+from rankdash.features.rank_shifts.agreement import pairwise
+from rankdash.features.rank_shifts.shifts import pair
 from tests.results import results
 
 DOCS = [f"d{place}" for place in range(12)]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.ranks.depth import Cuts, depth_curve, depths_for, latency_at
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.features.cost.depth import Cuts, depth_curve, depths_for, latency_at
 from tests.results import results, several
 
 

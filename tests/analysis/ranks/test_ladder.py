@@ -5,10 +5,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.ranks.ladder import FAR, Ladder, ladder
-from rankdash.analysis.reasons.headroom import limits
-from rankdash.metrics import Conventions, evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge
+from rankdash.core.study.ladder import FAR, Ladder, ladder
+from rankdash.core.study.reasons.headroom import limits
 from tests.results import results, several, shown
 
 LABELS = {"a": 3.0, "b": 1.0, "x": 0.0}

@@ -5,9 +5,11 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.ranks.ladder import ladder
-from rankdash.analysis.ranks.shifts import moves, pair, settled
-from rankdash.analysis.ranks.transitions import (
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, judge
+from rankdash.core.study.ladder import ladder
+from rankdash.features.rank_shifts.shifts import moves, pair, settled
+from rankdash.features.rank_shifts.transitions import (
     BINS,
     STEPS,
     UNRANKED,
@@ -16,8 +18,6 @@ from rankdash.analysis.ranks.transitions import (
     transitions,
     went,
 )
-from rankdash.metrics import Conventions, judge
-from rankdash.ranking.ranking import Ranking
 from tests.lists import ranking
 from tests.results import results, shown
 

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.ranks.skipping import FEWEST, FOLDS, TOLERANCE, Skipping, rules_on, saving
-from rankdash.analysis.ranks.skipping import skipping as skipping_of
-from rankdash.analysis.statistics.inference import intervals
-from rankdash.analysis.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.inference import intervals
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.first_stage import TOLERANCE
+from rankdash.features.rank_shifts.skipping import FEWEST, FOLDS, Skipping, rules_on, saving
+from rankdash.features.rank_shifts.skipping import skipping as skipping_of
 from tests.results import results
 
 SETTINGS = StatisticsSettings(resamples=1000)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.contributions import Split, split, splits, with_top_label, without
-from rankdash.analysis.reasons.statements import CAUSES, MOST, statements
-from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
+from rankdash.core.study.reasons.contributions import Split, split, splits, with_top_label, without
+from rankdash.core.study.reasons.statements import CAUSES, MOST, statements
 from tests.results import results, several, shown
 
 DOCS = "abcdefghij"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.headroom import SHARES, best_order, headroom, limits, shares
-from rankdash.metrics import Conventions, evaluate, judge, registry
+from rankdash.core.metrics import Conventions, evaluate, judge, registry
+from rankdash.core.study.reasons.headroom import SHARES, best_order, headroom, limits, shares
 from tests.lists import qrels, ranking
 from tests.results import results, several, shown
 

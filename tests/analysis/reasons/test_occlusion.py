@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.occlusion import (
+from rankdash.core.data.explanation import Explanation, Stage
+from rankdash.features.queries.occlusion import (
     LONGEST_LOOKED_AT,
     MOST_PARTS,
-    Explanation,
-    Stage,
     cost,
     explain,
     sentence_pieces,

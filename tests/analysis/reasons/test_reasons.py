@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.contributions import split
-from rankdash.analysis.reasons.main_document import evidence
-from rankdash.analysis.reasons.reasons import CODES, DECIDED, counted, reasons
-from rankdash.analysis.statistics.pairs import TIE_BAND
-from rankdash.analysis.unjudged.system_bounds import RankedLabels
-from rankdash.metrics import Conventions, evaluate, judge, parse_measure, registry
-from rankdash.ranking.ranking import Ranking, Reading
+from rankdash.core.data.ranking import Ranking, Reading
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure, registry
+from rankdash.core.statistics.pairs import TIE_BAND
+from rankdash.core.study.reasons.contributions import split
+from rankdash.core.study.reasons.main_document import evidence
+from rankdash.core.study.reasons.reasons import CODES, DECIDED, counted, reasons
+from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from tests.referee import why
 from tests.referee.rules import RULES
 from tests.results import results, several

@@ -3,10 +3,10 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.reasons.sides import Side, given_rows, joined
-from rankdash.analysis.unjudged.system_bounds import RankedLabels
-from rankdash.metrics import Conventions, judge, parse_measure
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, judge, parse_measure
+from rankdash.core.study.reasons.sides import Side, given_rows, joined
+from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from tests.lists import ranking as ranking_of
 
 # Written by rising score: row 0 of what was given is the last of the list.

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rankdash.analysis.statistics.alignment import (
+from rankdash.core.metrics import STATES, parse_measure
+from rankdash.core.statistics.alignment import (
     ABSENT,
     HAS_VALUE,
     REASONS,
@@ -10,7 +11,6 @@ from rankdash.analysis.statistics.alignment import (
     align,
     reason_counts,
 )
-from rankdash.metrics import STATES, parse_measure
 from tests.lists import evaluation
 from tests.results import results, shown
 

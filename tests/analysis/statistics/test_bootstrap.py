@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.statistics import bootstrap
-from rankdash.analysis.statistics.bootstrap import (
-    POISSON_FROM,
-    Columns,
-    percentile_interval,
-)
-from rankdash.analysis.statistics.significance import sign_flip_p
+from rankdash.core.statistics import bootstrap
+from rankdash.core.statistics.bootstrap import POISSON_FROM, Columns, percentile_interval
+from rankdash.core.statistics.significance import sign_flip_p
 
 
 def bootstrap_means(values: np.ndarray, **settings: int) -> np.ndarray:

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rankdash.analysis.statistics import inference
-from rankdash.analysis.statistics.comparison import (
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.core.statistics import inference
+from rankdash.core.statistics.comparison import (
     STATISTICS_SETTINGS,
     Comparison,
     StatisticsSettings,
     compare,
     mean_intervals,
 )
-from rankdash.errors import SpecError
-from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking.ranking import Ranking
 from tests.results import results, several, shown
 
 QUICK = StatisticsSettings(resamples=1000)

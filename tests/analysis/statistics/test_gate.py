@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from rankdash.analysis.labelling.estimate import Estimate
-from rankdash.analysis.statistics.comparison import compare
-from rankdash.analysis.statistics.gate import (
+from rankdash.core.metrics import evaluate, judge
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.statistics.comparison import compare
+from rankdash.features.gate.gate import (
     Condition,
     confidence_of,
     decide,
@@ -15,7 +16,6 @@ from rankdash.analysis.statistics.gate import (
     parse_conditions,
     settings_at,
 )
-from rankdash.metrics import evaluate, judge
 from tests.lists import ranking
 from tests.results import results, several
 

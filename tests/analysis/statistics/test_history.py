@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.statistics.history import Made, differing, p_of_any_pair, repeated, trend
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.significance import corrected
-from rankdash.metrics import Evaluation
+from rankdash.core.metrics import Evaluation
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import corrected
+from rankdash.core.study.trends import Made, differing, p_of_any_pair, repeated, trend
 from tests.lists import evaluation
 from tests.results import results
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankdash.analysis.statistics import inference
-from rankdash.analysis.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
-from rankdash.analysis.statistics.inference import (
+from rankdash.core.statistics import inference
+from rankdash.core.statistics.bootstrap import POISSON_FROM, Columns, bootstrap_means
+from rankdash.core.statistics.inference import (
     corrected_by_family,
     intervals,
     p_values,
     relative_interval,
 )
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
 
 BCA = StatisticsSettings(interval="bca")
 RRS = [0, *(1 / rank for rank in range(1, 11))]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.statistics import pairs
-from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking.ranking import Ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.core.statistics import pairs
 from tests.lists import ranking
 from tests.results import results
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from rankdash.analysis.statistics.inference import intervals, p_values
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.analysis.statistics.significance import wilcoxon_p
-from rankdash.analysis.statistics.skewed_t import p_below
+from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import wilcoxon_p
+from rankdash.core.statistics.skewed_t import p_below
 
 USUAL = StatisticsSettings()
 SKEWED = np.array([0.0] * 9 + [0.05, 0.1, 0.1, 0.7, 1.0])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.analysis.statistics.planning import QueryPlan
-from rankdash.analysis.statistics.verdict import (
+from rankdash.core.statistics.planning import QueryPlan
+from rankdash.core.statistics.verdict import (
     Facts,
     Verdict,
     decide,

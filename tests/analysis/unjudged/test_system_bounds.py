@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankdash.analysis.unjudged.system_bounds import (
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, evaluate, judge, parse_measure
+from rankdash.core.study.unjudged.system_bounds import (
     RankedLabels,
     UnjudgedComparison,
     bounds_table,
     top_label,
 )
-from rankdash.metrics import Conventions, evaluate, judge, parse_measure
-from rankdash.ranking.ranking import Ranking
 from tests.lists import qrels as labels_of
 from tests.lists import ranking
 from tests.results import results, several

@@ -18,16 +18,16 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from rankdash import allowed
-from rankdash.cli import main
-from rankdash.errors import DataError, LimitError
-from rankdash.loading import load
-from rankdash.readers import sources_at, sources_by_name
-from rankdash.readers.by_name import __main__ as fetching
-from rankdash.readers.by_name import irds, thinning
-from rankdash.readers.by_name.fetching import Fetched
-from rankdash.readers.by_name.start import is_name
-from rankdash.readers.parse.limits import ReadLimits
+from rankdash.app.command import main
+from rankdash.core.base import allowed
+from rankdash.core.base.errors import DataError, LimitError
+from rankdash.core.readers import sources_at, sources_by_name
+from rankdash.core.readers.by_name import __main__ as fetching
+from rankdash.core.readers.by_name import irds, thinning
+from rankdash.core.readers.by_name.fetching import Fetched
+from rankdash.core.readers.by_name.start import is_name
+from rankdash.core.readers.loading import load
+from rankdash.core.readers.parse.limits import ReadLimits
 from tests.approved import masked, table
 from tests.loopback import HUB_REVISION, hub, silent_server
 from tests.readers.reading import zipped
@@ -73,7 +73,7 @@ def fetch(arguments: list[str], said: str, environment: dict[str, str]) -> None:
 
 
 class Forked:
-    """A process of `python -m rankdash.readers.by_name` that has imported what takes longest."""
+    """A process of `rankdash.core.readers.by_name` that has imported what takes longest."""
 
     stdin = None
 

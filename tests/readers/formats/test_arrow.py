@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rankdash.errors import LimitError
-from rankdash.readers import ReadLimits
+from rankdash.core.base.errors import LimitError
+from rankdash.core.readers import ReadLimits
 from tests.readers.reading import parse, repacked, shown, zipped
 from tests.readers.samples import arrow, parquet, workbook
 

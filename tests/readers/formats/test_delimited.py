@@ -6,11 +6,11 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from rankdash.errors import LimitError
-from rankdash.readers import ReadLimits
-from rankdash.readers.formats import delimited
-from rankdash.readers.formats.delimited import sniff
-from rankdash.readers.parse.even import even_columns, has_empty
+from rankdash.core.base.errors import LimitError
+from rankdash.core.readers import ReadLimits
+from rankdash.core.readers.formats import delimited
+from rankdash.core.readers.formats.delimited import sniff
+from rankdash.core.readers.parse.even import even_columns, has_empty
 from tests.readers.reading import limits, shown
 from tests.results import results
 

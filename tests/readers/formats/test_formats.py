@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rankdash.errors import FormatError
-from rankdash.readers import Source, read
+from rankdash.core.base.errors import FormatError
+from rankdash.core.readers import Source, read
 from tests.readers.reading import lines_of, parse, shown, zipped
 from tests.readers.samples import SAME
 

@@ -4,11 +4,11 @@ shape ends and the next begins."""
 import json
 from types import ModuleType
 
-from rankdash.infile import whole_characters
-from rankdash.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
-from rankdash.readers.parse.columns import MOST_GRADES
-from rankdash.readers.parse.json_lines import RecordPlaces
-from rankdash.readers.parse.limits import ReadLimits
+from rankdash.core.base.infile import whole_characters
+from rankdash.core.readers.formats import cast, collection, json_layouts, json_records, nested, ranx
+from rankdash.core.readers.parse.columns import MOST_GRADES
+from rankdash.core.readers.parse.json_lines import RecordPlaces
+from rankdash.core.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
 from tests.results import results
 

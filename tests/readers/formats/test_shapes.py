@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rankdash.errors import FormatError
+from rankdash.core.base.errors import FormatError
 from tests.readers.reading import parse, shown
 from tests.readers.samples import SHAPES, TEXT
 

@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 
-from rankdash.readers.formats import huggingface
+from rankdash.core.readers.formats import huggingface
 from tests.readers.reading import shown
 from tests.readers.samples import (
     BOOK,

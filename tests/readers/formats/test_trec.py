@@ -1,9 +1,9 @@
 """TREC qrels and runs, their relatives without a header, and LETOR."""
 
-from rankdash.readers import ReadLimits
-from rankdash.readers.formats import letor, trec
-from rankdash.readers.formats.trec import shape_of
-from rankdash.readers.parse.encoding import Decoded
+from rankdash.core.readers import ReadLimits
+from rankdash.core.readers.formats import letor, trec
+from rankdash.core.readers.formats.trec import shape_of
+from rankdash.core.readers.parse.encoding import Decoded
 from tests.readers.reading import limits, shown
 from tests.results import results
 

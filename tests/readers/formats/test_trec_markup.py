@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.readers.formats import trec_markup
-from rankdash.readers.parse.limits import ReadLimits
+from rankdash.core.readers.formats import trec_markup
+from rankdash.core.readers.parse.limits import ReadLimits
 from tests.readers.reading import shown
 from tests.results import results
 

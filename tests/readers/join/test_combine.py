@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from rankdash.errors import DataError
-from rankdash.readers import Source, read, sources_from_path
+from rankdash.core.base.errors import DataError
+from rankdash.core.readers import Source, read, sources_from_path
 from tests.readers.reading import parse, shown, zipped
 from tests.results import results
 

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 import rankdash as rd
-from rankdash.cli import main
-from rankdash.errors import DataError
-from rankdash.loading import load
-from rankdash.readers import Source
+from rankdash.app.command import main
+from rankdash.core.base.errors import DataError
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import load
 
 # query, document, grade: 1 is the best, 4 of minimum interest, -1 (or 5) not relevant. Each query's
 # documents stand in the order in which the search found them.

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import rankdash as rd
-from rankdash.cli import main
-from rankdash.loading import load
-from rankdash.readers import Source, guesses
+from rankdash.app.command import main
+from rankdash.core.readers import Source, guesses
+from rankdash.core.readers.loading import load
 from tests.readers.reading import shown
 
 TABLE = (

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from rankdash.errors import FormatError
-from rankdash.readers import FIELDS, MappingNeeded
-from rankdash.readers.parse.columns import (
+from rankdash.core.base.errors import FormatError
+from rankdash.core.readers import FIELDS, MappingNeeded
+from rankdash.core.readers.parse.columns import (
     doubts,
     fields_of,
     guess,

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankdash.errors import FormatError
-from rankdash.readers.parse.encoding import decode
+from rankdash.core.base.errors import FormatError
+from rankdash.core.readers.parse.encoding import decode
 from tests.readers.reading import shown
 from tests.results import results
 

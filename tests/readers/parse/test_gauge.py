@@ -6,11 +6,11 @@ import tracemalloc
 
 import pytest
 
-from rankdash.errors import DataError, LimitError
-from rankdash.readers import ReadLimits
-from rankdash.readers.parse import gauge
-from rankdash.readers.parse.encoding import Decoded
-from rankdash.readers.parse.limits import limit_set, variable
+from rankdash.core.base.errors import DataError, LimitError
+from rankdash.core.readers import ReadLimits
+from rankdash.core.readers.parse import gauge
+from rankdash.core.readers.parse.encoding import Decoded
+from rankdash.core.readers.parse.limits import limit_set, variable
 from tests.readers.reading import parse
 
 MEGABYTE = 1_000_000

@@ -5,9 +5,9 @@ import io
 import pandas as pd
 import pytest
 
-from rankdash.errors import LimitError
-from rankdash.readers import ReadLimits, Source, sources_from_path
-from rankdash.readers.formats import cast, collection
+from rankdash.core.base.errors import LimitError
+from rankdash.core.readers import ReadLimits, Source, sources_from_path
+from rankdash.core.readers.formats import cast, collection
 from tests.readers.reading import limits, parse, shown
 from tests.readers.samples import SAME, arrow, csv, excel, parquet, shape
 

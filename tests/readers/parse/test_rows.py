@@ -6,8 +6,8 @@ import json
 import pandas as pd
 import pytest
 
-from rankdash.errors import FormatError
-from rankdash.readers.parse.skipped_rows import Refusals
+from rankdash.core.base.errors import FormatError
+from rankdash.core.readers.parse.skipped_rows import Refusals
 from tests.readers.reading import shown
 from tests.readers.samples import lines, parquet, shape
 

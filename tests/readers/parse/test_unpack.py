@@ -8,10 +8,10 @@ import zipfile
 
 import pytest
 
-from rankdash import sharing
-from rankdash.errors import LimitError
-from rankdash.readers import ReadLimits
-from rankdash.store import Workspace
+from rankdash.core.base.errors import LimitError
+from rankdash.core.intake import sharing
+from rankdash.core.readers import ReadLimits
+from rankdash.core.workspace import Workspace
 from tests.readers.reading import limits, parse, shown, zipped
 
 CSV = b"query,document,label\na,b,1\n"

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.readers.parse.annotators import kappa
-from rankdash.readers.parse.values import looks_like_ids, words_in
+from rankdash.core.readers.parse.annotators import kappa
+from rankdash.core.readers.parse.values import looks_like_ids, words_in
 from tests.readers.reading import shown
 
 NAN = float("nan")

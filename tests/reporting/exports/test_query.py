@@ -10,13 +10,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.i18n import speaking
-from rankdash.reporting.exports import query_file
-from rankdash.reporting.exports.query_page import Card, Document, QueryPage, html
-from rankdash.reporting.html_page import Chart, PageTable
-from rankdash.store.notes.corrections import Correction
-from rankdash.store.notes.notes import Note
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.workspace.notes.corrections import Correction
+from rankdash.core.workspace.notes.notes import Note
+from rankdash.features.queries import report_query_file
+from rankdash.features.queries.report_query_page import Card, Document, QueryPage, html
+from rankdash.kit.drawing.drawing import Chart
+from rankdash.kit.html.html_page import PageTable
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of
 from tests.reporting.reading import Read
@@ -136,13 +137,13 @@ def test_a_file_says_what_a_query_scored_why_and_what_was_noted(language, approv
     (challenger,) = study.challengers
     with speaking(language):
         files = {
-            "noted and corrected": query_file.html(
+            "noted and corrected": report_query_file.html(
                 noted, challenger, "q1", corrected, {"d1": 1.0}
             ).decode(),
-            "not retrieved, a cutoff of 3": query_file.html(
+            "not retrieved, a cutoff of 3": report_query_file.html(
                 replace(missed, cutoff=3), challenger, "q1"
             ).decode(),
-            "failed": query_file.html(study, challenger, "q3").decode(),
+            "failed": report_query_file.html(study, challenger, "q3").decode(),
             "all of it": html(page()),
             "nothing of it": html(BARE),
         }

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rankdash.analysis.statistics.comparison import Comparison, StatisticsSettings, compare
-from rankdash.metrics import Conventions, Evaluation, evaluate, judge
-from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports.tables import (
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Evaluation, evaluate, judge
+from rankdash.core.statistics.comparison import Comparison, StatisticsSettings, compare
+from rankdash.kit.html.tables import (
     cells,
     compact_latex,
     compact_markdown,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import DataError
-from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports import trec
-from rankdash.reporting.exports.trec import falling, qrels_bytes, run_bytes, write_run
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.ranking import Ranking
+from rankdash.kit.html import trec
+from rankdash.kit.html.trec import falling, qrels_bytes, run_bytes, write_run
 from tests.lists import ranking
 
 SCORES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40)

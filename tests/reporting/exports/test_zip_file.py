@@ -15,19 +15,19 @@ from xml.etree import ElementTree
 import plotly.graph_objects as go
 import pytest
 
-from rankdash.errors import DataError, UnavailableError
-from rankdash.i18n import speaking
-from rankdash.loading import load
-from rankdash.ranking.ranking import Ranking
-from rankdash.readers import Source, read
-from rankdash.reporting.exports import images
-from rankdash.reporting.exports.downloads import english, file_name
-from rankdash.reporting.exports.zip_file import MANIFEST, ZipPart, bundle, slug
-from rankdash.reporting.figures import drawings
-from rankdash.store import Workspace
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, System, first_stage_name, systems_of
-from rankdash.value.price_list import shipped
+from rankdash.core.base.errors import DataError, UnavailableError
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers import Source, read
+from rankdash.core.readers.loading import load
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money, System, first_stage_name, systems_of
+from rankdash.core.value.price_list import shipped
+from rankdash.core.workspace import Workspace
+from rankdash.features.report.charts import drawings
+from rankdash.features.report.report_zip_file import MANIFEST, bundle, slug
+from rankdash.kit.html import images
+from rankdash.kit.html.downloads import ZipPart, english, file_name
 from tests.approved import table
 from tests.reporting.exports.test_exports import study_of
 from tests.stored import keep_lists, keep_rows

@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rankdash.rerankers import Request
+from rankdash.core.rerankers import Request
 from tests.rerankers.models import DOCUMENTS, LONG, QUERY, score
 from tests.rerankers.models import prepared as of_kind
 

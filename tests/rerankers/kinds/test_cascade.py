@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.rerankers import Capabilities, Corpus, Request, Scored, create, get
-from rankdash.rerankers.kinds.cascade import Cascade, kind, nested_settings
-from rankdash.rerankers.remote.keys import Place
+from rankdash.core.rerankers import Capabilities, Corpus, Request, Scored, create, get
+from rankdash.core.rerankers.kinds.cascade import Cascade, kind, nested_settings
+from rankdash.core.rerankers.remote.keys import Place
 from tests.approved import table
 from tests.results import shown
 from tests.runs.stub import Stub, failed

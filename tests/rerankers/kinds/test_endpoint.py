@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.kinds import endpoint
-from rankdash.rerankers.kinds.endpoint import Endpoint
-from rankdash.rerankers.remote import keys
-from rankdash.rerankers.remote.apis import DIALECTS
-from rankdash.rerankers.settings import parse_settings
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import Corpus, Request, create
+from rankdash.core.rerankers.kinds import endpoint
+from rankdash.core.rerankers.kinds.endpoint import Endpoint
+from rankdash.core.rerankers.remote import keys
+from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import score
 from tests.results import results, shown

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankdash.rerankers.kinds import late_interaction
-from rankdash.rerankers.kinds.late_interaction import max_sim, trained_for_it
+from rankdash.core.rerankers.kinds import late_interaction
+from rankdash.core.rerankers.kinds.late_interaction import max_sim, trained_for_it
 from tests.rerankers.models import ask, prepared
 
 QUERY = "how to get a refund for the order"

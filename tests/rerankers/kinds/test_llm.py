@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import Corpus, Request, create, get
-from rankdash.rerankers.kinds.llm_listwise import read_order
-from rankdash.rerankers.remote import chat, keys, prompts
-from rankdash.rerankers.settings import parse_settings
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import Corpus, Request, create, get
+from rankdash.core.rerankers.kinds.llm_listwise import read_order
+from rankdash.core.rerankers.remote import chat, keys, prompts
+from rankdash.core.rerankers.settings import parse_settings
 from tests.approved import table
 from tests.rerankers.loopback import judge, score
 from tests.results import shown

@@ -1,8 +1,8 @@
 from functools import partial
 
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import Corpus, Request, create
-from rankdash.rerankers.kinds.precomputed import Precomputed, run_from_ranking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers import Corpus, Request, create
+from rankdash.core.rerankers.kinds.precomputed import Precomputed, run_from_ranking
 from tests.results import results
 
 RANKING = Ranking.from_columns(["q1", "q1", "q2"], ["a", "b", "a"], [2.5, -1.0, 7.0])

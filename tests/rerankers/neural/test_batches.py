@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers import Request, Scored
-from rankdash.rerankers.neural.batches import Batching, Frame, compute, compute_each, plan
-from rankdash.rerankers.neural.shared import (
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import Request, Scored
+from rankdash.core.rerankers.neural.batches import Batching, Frame, compute, compute_each, plan
+from rankdash.core.rerankers.neural.shared import (
     answer_each,
     around,
     checked,

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
-from rankdash.rerankers.neural import export, open_model, packaged, runtimes
-from rankdash.rerankers.neural.batches import Batching, compute, compute_each
-from rankdash.rerankers.neural.bert_graph import BertGraph
-from rankdash.rerankers.neural.export import sample_rows
+from rankdash.core.rerankers.neural import export, open_model, packaged, runtimes
+from rankdash.core.rerankers.neural.batches import Batching, compute, compute_each
+from rankdash.core.rerankers.neural.bert_graph import BertGraph
+from rankdash.core.rerankers.neural.export import sample_rows
 
 PAIR = [
     *("a refund, Please", "the CAT naïve", "退款 an order", "[MASK] zzz [SEP]", ""),

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankdash.rerankers.neural import calibration
-from rankdash.rerankers.neural.calibration import Calibration, choose
-from rankdash.rerankers.neural.fidelity import rank_correlation
-from rankdash.rerankers.neural.known_models import KnownModel
+from rankdash.core.rerankers.neural import calibration
+from rankdash.core.rerankers.neural.calibration import Calibration, choose
+from rankdash.core.rerankers.neural.fidelity import rank_correlation
+from rankdash.core.rerankers.neural.known_models import KnownModel
 from tests.results import results, several
 
 

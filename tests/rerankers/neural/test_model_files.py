@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rankdash import allowed
-from rankdash.errors import UnavailableError
-from rankdash.rerankers.neural.model_files import check_folder, digest, local, locate
+from rankdash.core.base import allowed
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.neural.model_files import check_folder, digest, local, locate
 from tests.approved import masked, table
 from tests.loopback import hub, silent_server
 from tests.rerankers.models import prepared
@@ -21,8 +21,8 @@ from tests.sets import ROOT
 LOCATE = """
 import sys
 from functools import partial
-from rankdash.errors import RankdashError
-from rankdash.rerankers.neural.model_files import locate
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.rerankers.neural.model_files import locate
 for name in sys.argv[1:]:
     try:
         print("FOUND", locate(name, "cross-encoder"))

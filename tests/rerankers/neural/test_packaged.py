@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
-from rankdash.errors import UnavailableError
-from rankdash.i18n import error_text
-from rankdash.rerankers.neural import cached_folders, model_files, packaged
-from rankdash.rerankers.neural.bert_graph import BertGraph
-from rankdash.rerankers.neural.tokenizer import RawTokenizer, Subwords
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.i18n import error_text
+from rankdash.core.rerankers.neural import cached_folders, model_files, packaged
+from rankdash.core.rerankers.neural.bert_graph import BertGraph
+from rankdash.core.rerankers.neural.tokenizer import RawTokenizer, Subwords
 from tests import full_disk
 from tests.approved import masked, table
 from tests.rerankers.models import ask, prepared
@@ -215,7 +215,7 @@ def test_a_full_disk_is_named_and_nothing_is_left(own_cache):
 HELD = """
 import sys
 from pathlib import Path
-from rankdash.rerankers.neural.cached_folders import finish, unfinished
+from rankdash.core.rerankers.neural.cached_folders import finish, unfinished
 target = Path(sys.argv[1])
 with unfinished(target) as made:
     (made / "weights").write_text("whole")

@@ -8,13 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from rankdash.errors import SettingError, UnavailableError
-from rankdash.rerankers import create, preparing
-from rankdash.rerankers.neural import calibration, runtimes
-from rankdash.rerankers.neural.bert_graph import BertGraph
-from rankdash.rerankers.neural.fidelity import rank_correlation
-from rankdash.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
-from rankdash.rerankers.neural.model_files import activation, digest
+from rankdash.core.base.errors import SettingError, UnavailableError
+from rankdash.core.rerankers import create, preparing
+from rankdash.core.rerankers.neural import calibration, runtimes
+from rankdash.core.rerankers.neural.bert_graph import BertGraph
+from rankdash.core.rerankers.neural.fidelity import rank_correlation
+from rankdash.core.rerankers.neural.known_models import fitting, known_models, misfit, with_prompts
+from rankdash.core.rerankers.neural.model_files import activation, digest
 from tests import full_disk
 from tests.rerankers.models import ask, prepared, score
 from tests.results import results, several
@@ -106,7 +106,7 @@ def test_exact_runtimes_share_a_fingerprint_and_nothing_else_does(cross_folder, 
 
 SCORE = """
 import socket, sys
-from rankdash.rerankers import Corpus, Request, create
+from rankdash.core.rerankers import Corpus, Request, create
 asked, heavy = [], ("torch", "transformers", "sentence_transformers")
 events = ("socket.connect", "socket.getaddrinfo")
 sys.addaudithook(lambda event, args: asked.append(args) if event in events else None)

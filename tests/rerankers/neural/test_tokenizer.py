@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from rankdash.errors import UnavailableError
-from rankdash.rerankers.neural.tokenizer import (
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.neural.tokenizer import (
     RawTokenizer,
     SlowTokenizer,
     Subwords,

@@ -2,10 +2,10 @@ import threading
 
 import pytest
 
-from rankdash.runs.judging.wish import JudgeRequest, submit
-from rankdash.runs.judging.work import Judging
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.features.judge.wish import JudgeRequest, submit
+from rankdash.features.judge.work import Judging
 
 
 @pytest.fixture

@@ -5,15 +5,15 @@ import threading
 
 import pytest
 
-from rankdash.analysis.labelling.label_pool import pool_of
-from rankdash.errors import SettingError
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.judging.judge import Judge
-from rankdash.runs.judging.asking import Question, ask
-from rankdash.runs.judging.wish import estimate, pairs_of, seconds_of
-from rankdash.runs.usage import Usage
-from rankdash.store import Workspace
-from rankdash.store.jobs.judges import MOST_UNKEPT
+from rankdash.core.base.errors import SettingError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.runs.usage import Usage
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.judges import MOST_UNKEPT
+from rankdash.features.judge.asking import Question, ask
+from rankdash.features.judge.judge import Judge
+from rankdash.features.judge.wish import estimate, pairs_of, seconds_of
 from tests.results import results
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from rankdash.errors import DataError, SettingError, StoreError
-from rankdash.runs.judging.wish import JudgeRequest, submit
-from rankdash.runs.key_pipe import Handover, line
-from rankdash.store.jobs.judges import NOT_ASKED, StoredJudges
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.notes.corrections import Corrections
+from rankdash.core.base.errors import DataError, SettingError, StoreError
+from rankdash.core.runs.key_pipe import Handover, line
+from rankdash.core.workspace.jobs.judges import NOT_ASKED, StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.features.judge.wish import JudgeRequest, submit
 from tests.approved import masked, table
 from tests.results import shown
 from tests.store.builders import grade

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.errors import StoreError, UnavailableError
-from rankdash.runs import jobs
-from rankdash.store.jobs import leases
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner, lost
-from rankdash.store.jobs.queue import STALE_SECONDS, Progress, Queue
+from rankdash.core.base.errors import StoreError, UnavailableError
+from rankdash.core.runs import jobs
+from rankdash.core.workspace.jobs import leases
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner, lost
+from rankdash.core.workspace.jobs.queue import STALE_SECONDS, Progress, Queue
 from tests.approved import table
 from tests.store.builders import clock_moved, submit, submit_judge
 

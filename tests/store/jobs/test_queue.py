@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.errors import StoreError, UnavailableError
-from rankdash.store.jobs.job_batches import read_parts, write_part
-from rankdash.store.jobs.queue import Owner, Progress, Queue
-from rankdash.store.tables import read_table, write_table
+from rankdash.core.base.errors import StoreError, UnavailableError
+from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.jobs.queue import Owner, Progress, Queue
+from rankdash.core.workspace.tables import read_table, write_table
 from tests.approved import table
 from tests.results import shown
 from tests.store.builders import submit
@@ -60,7 +60,9 @@ def test_what_a_job_tells_of_itself_is_as_approved(queue, dataset_id, monkeypatc
     said = []
     for step, act in steps.items():
         for module in ("leases", "queue"):
-            monkeypatch.setattr(f"rankdash.store.jobs.{module}.now", lambda step=step: step)
+            monkeypatch.setattr(
+                f"rankdash.core.workspace.jobs.{module}.now", lambda step=step: step
+            )
         act()
         said.append((step, "\n".join(map(shown, queue.rows()))))
     approved("store/jobs", table(said))

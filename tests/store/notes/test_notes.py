@@ -6,14 +6,20 @@ from functools import partial
 
 import pytest
 
-from rankdash.store import Workspace
-from rankdash.store.notes import label_plans
-from rankdash.store.notes.corrections import Correction, Corrections
-from rankdash.store.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
-from rankdash.store.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
-from rankdash.store.notes.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes, tags_in_use
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes import label_plans
+from rankdash.core.workspace.notes.corrections import Correction, Corrections
+from rankdash.core.workspace.notes.label_notes import LONGEST_LABEL_NOTE, LabelNotes
+from rankdash.core.workspace.notes.label_plans import CARD_SECONDS, LONGEST_GUIDELINES, LabelPlans
+from rankdash.core.workspace.notes.notes import (
+    LONGEST_NOTE,
+    LONGEST_TAG,
+    MOST_TAGS,
+    Notes,
+    tags_in_use,
+)
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
 from tests.approved import masked
 from tests.results import results, several
 

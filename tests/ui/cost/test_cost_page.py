@@ -7,27 +7,26 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.fusion import Fusion
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.runs.combining import CombinedRun, fuse
-from rankdash.sharing import MOST_SCENARIOS, write_scenarios
-from rankdash.study import costs
-from rankdash.ui.cost import (
-    cost_cards,
-    cost_currency,
-    cost_inputs,
-    cost_roi,
-    cost_scenarios,
-    cost_sensitivity,
-    cost_units,
-    cost_view,
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.runs.combining import CombinedRun, fuse
+from rankdash.core.value.assumptions import Assumptions
+from rankdash.core.value.scenarios import MOST_SCENARIOS, write_scenarios
+from rankdash.features.cost import (
+    costs,
+    page_cost_cards,
+    page_cost_currency,
+    page_cost_inputs,
+    page_cost_roi,
+    page_cost_scenarios,
+    page_cost_sensitivity,
+    page_cost_units,
+    page_cost_view,
 )
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import address, scenario
-from rankdash.value.assumptions import Assumptions
-from rankdash.value.payoff import Gain, MeasuredChange, outcome
+from rankdash.features.cost.payoff import Gain, MeasuredChange, outcome
+from rankdash.kit.widgets import address, scenario, view
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import opened_at
@@ -112,12 +111,12 @@ def shown(sets, *draws, of="shop", lang="en", **changed):
 
 
 def answer(study, options, choice, assumed):
-    cost_cards.answer(study, choice, assumed)
-    cost_cards.draw(study, options, assumed, choice.system)
+    page_cost_cards.answer(study, choice, assumed)
+    page_cost_cards.draw(study, options, assumed, choice.system)
 
 
 def grounds(study, _options, choice, assumed):
-    cost_cards.grounds(study, choice, assumed)
+    page_cost_cards.grounds(study, choice, assumed)
 
 
 FEW, ONE = {"of": "few", "systems": ["few"]}, {"of": "one", "systems": ["one"]}
@@ -163,23 +162,31 @@ def test_what_the_page_answers(sets, approved, lang):
 def without_interval(study, _options, choice, assumed):
     option = replace(choice.option, gain=Gain(MeasuredChange(0.9), queries=4))
     made = replace(choice, option=option, came=outcome(option, assumed))
-    cost_sensitivity.swings(study, made, assumed)
-    cost_scenarios.draw(study, made, assumed)
+    page_cost_sensitivity.swings(study, made, assumed)
+    page_cost_scenarios.draw(study, made, assumed)
 
 
 def depth_of_baseline(study, options, _choice, _assumed):
-    cost_sensitivity.depths(study, options[0])
+    page_cost_sensitivity.depths(study, options[0])
 
 
 PARTS = {
-    "swings": lambda study, _o, choice, assumed: cost_sensitivity.swings(study, choice, assumed),
-    "map": lambda _s, _o, choice, assumed: cost_sensitivity.where_it_pays(choice, assumed),
-    "options": lambda study, options, _c, given: cost_sensitivity.options(study, options, given),
-    "depth": lambda study, _o, choice, _a: cost_sensitivity.depths(study, choice),
-    "units": lambda study, _o, choice, _a: cost_units.draw(study, choice, scenario.listed_prices()),
-    "scenarios": lambda study, _o, choice, assumed: cost_scenarios.draw(study, choice, assumed),
-    "simple": lambda study, _o, choice, _a: cost_roi.calculator(study, choice),
-    "assumptions": lambda study, options, _c, assumed: cost_cards.assumptions_table(
+    "swings": lambda study, _o, choice, assumed: page_cost_sensitivity.swings(
+        study, choice, assumed
+    ),
+    "map": lambda _s, _o, choice, assumed: page_cost_sensitivity.where_it_pays(choice, assumed),
+    "options": lambda study, options, _c, given: page_cost_sensitivity.options(
+        study, options, given
+    ),
+    "depth": lambda study, _o, choice, _a: page_cost_sensitivity.depths(study, choice),
+    "units": lambda study, _o, choice, _a: page_cost_units.draw(
+        study, choice, scenario.listed_prices()
+    ),
+    "scenarios": lambda study, _o, choice, assumed: page_cost_scenarios.draw(
+        study, choice, assumed
+    ),
+    "simple": lambda study, _o, choice, _a: page_cost_roi.calculator(study, choice),
+    "assumptions": lambda study, options, _c, assumed: page_cost_cards.assumptions_table(
         study, assumed, options
     ),
 }
@@ -334,15 +341,15 @@ PRICES = {"flat": FLAT, "euro": EURO, "second": EURO | {"key": "second"}, "machi
 
 
 def choose_price(study, _options, choice, _assumed):
-    cost_inputs.choose_price(study, choice.system, scenario.listed_prices())
+    page_cost_inputs.choose_price(study, choice.system, scenario.listed_prices())
 
 
 def calculator():
-    cost_view.draw(view.study("cost"), "better")
+    page_cost_view.draw(view.study("cost"), "better")
 
 
 def currencies():
-    cost_currency.choose(scenario.listed_prices().values())
+    page_cost_currency.choose(scenario.listed_prices().values())
     return scenario.rates()
 
 
@@ -375,7 +382,7 @@ class Acts:
 
     def before(self):
         return self._opened(
-            ["value_per_search="], lambda: cost_roi.before_any_run(view.study("cost"))
+            ["value_per_search="], lambda: page_cost_roi.before_any_run(view.study("cost"))
         )
 
     def overview(self):
@@ -401,7 +408,7 @@ def test_a_life_of_the_page(life, approved, own, monkeypatch):
         acts.delete = confirmed
         monkeypatch.setattr(acts, "asked", sentences, raising=False)
 
-    monkeypatch.setattr(cost_scenarios.dialogs, "delete", delete)
+    monkeypatch.setattr(page_cost_scenarios.dialogs, "delete", delete)
     usual = ("data", "system", "vs", "metric", "k")
 
     def chosen():
@@ -453,7 +460,7 @@ BEFORE_ANY_RUN = {
 
 def test_the_calculator_before_any_run(sets, approved):
     def drawn():
-        cost_roi.before_any_run(view.study("cost"))
+        page_cost_roi.before_any_run(view.study("cost"))
         return address.lost()
 
     found = {}

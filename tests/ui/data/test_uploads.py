@@ -8,15 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.errors import DataError, LimitError, RefusedFilesError
-from rankdash.intake.keeping import Kept, keep
-from rankdash.intake.process import REQUEST, Process
-from rankdash.intake.reading import Progress
-from rankdash.loading import load
-from rankdash.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
-from rankdash.readers.parse.annotators import words_in
-from rankdash.ui.data import check_view, column_choices, open_by_name, reading_panel, uploads
-from rankdash.ui.state import address
+from rankdash.core.base.errors import DataError, LimitError, RefusedFilesError
+from rankdash.core.intake.keeping import Kept, keep
+from rankdash.core.intake.process import REQUEST, Process
+from rankdash.core.intake.reading import Progress
+from rankdash.core.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
+from rankdash.core.readers.loading import load
+from rankdash.core.readers.parse.annotators import words_in
+from rankdash.features.data import (
+    page_check_view,
+    page_column_choices,
+    page_open_by_name,
+    page_reading_panel,
+    page_uploads,
+)
+from rankdash.kit.widgets import address
 from tests.approved import table
 from tests.results import shown
 from tests.ui.lives import lives, play
@@ -35,12 +41,12 @@ def rows(labels: tuple[str, str, str]) -> bytes:
 @pytest.fixture
 def panel(workspace, monkeypatch):
     """The uploads alone, with the check report of what was stored."""
-    monkeypatch.setattr(uploads, "AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr(page_uploads, "AT_ONCE_SECONDS", float("inf"))
 
     def drawn():
-        blocked = uploads.upload_panel()
+        blocked = page_uploads.upload_panel()
         if chosen := address.one("data"):
-            check_view.draw(chosen, blocking_said=chosen == blocked)
+            page_check_view.draw(chosen, blocking_said=chosen == blocked)
 
     return part(drawn)
 
@@ -124,14 +130,14 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
                 raise DataError("The hub at {hub} fails.", remedy="Check it.", hub="*x*")
             return [Source(name, files[name].encode(), "it")]
 
-        monkeypatch.setattr(open_by_name, "sources_by_name", fetched)
+        monkeypatch.setattr(page_open_by_name, "sources_by_name", fetched)
         return page("data", state={"data.by_name": True})
 
     opened = []
 
     def columns(name):
         """Which column is which, alone."""
-        opened[:] = [part(column_choices.draw, [Source(name, files[name].encode())], str)]
+        opened[:] = [part(page_column_choices.draw, [Source(name, files[name].encode())], str)]
         return opened[0]
 
     def hold(size, *outcomes):
@@ -145,8 +151,8 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
                 reading[0].end(outcome)
             return reading[0]
 
-        monkeypatch.setattr(uploads, "is_large", lambda _sources: size == "large")
-        monkeypatch.setattr(uploads, "Reading", process)
+        monkeypatch.setattr(page_uploads, "is_large", lambda _sources: size == "large")
+        monkeypatch.setattr(page_uploads, "Reading", process)
 
     def progress(step, rows):
         reading[0].progress = Progress(step, int(rows))
@@ -216,11 +222,13 @@ def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_
 
 @pytest.mark.parametrize(("sizes", "large"), [((30, 20), False), ((30, 30), True)])
 def test_of_large_files_together_the_beginning_is_looked_at_once(monkeypatch, sizes, large):
-    monkeypatch.setattr(column_choices, "MOST_BYTES", 50)
+    monkeypatch.setattr(page_column_choices, "MOST_BYTES", 50)
     looked = []
-    monkeypatch.setattr(column_choices, "guessed", lambda _files, most: looked.append(most) or [])
+    monkeypatch.setattr(
+        page_column_choices, "guessed", lambda _files, most: looked.append(most) or []
+    )
     files = [Source(f"{at}.csv", f"{at}".encode() * size) for at, size in enumerate(sizes)]
-    app = part(column_choices.draw, files, str).run()
+    app = part(page_column_choices.draw, files, str).run()
     assert looked == [25] and bool(app.caption) is large
 
 
@@ -237,5 +245,5 @@ def test_how_far_the_reading_is(approved, lang):
     }.items():
         held = Held(None, ())
         held.progress = progress
-        told[why] = page_text(part(reading_panel.draw, held, ["a.csv", "b*.csv"], lang=lang))
+        told[why] = page_text(part(page_reading_panel.draw, held, ["a.csv", "b*.csv"], lang=lang))
     approved(f"pages/reading.{lang}", table(told))

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from rankdash.ranking.measured import Measured
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers import kinds
-from rankdash.rerankers.fusion import Fusion
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.rerankers.neural import packaged
-from rankdash.runs.combining import CombinedRun, fuse
-from rankdash.store.notes.pins import Pins
-from rankdash.store.notes.run_notes import RunNotes
-from rankdash.study import history
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.history import history_view
-from rankdash.ui.history.history_table import ordered
-from rankdash.ui.runs.run_records import setting_titles
-from rankdash.ui.sidebar import view
-from rankdash.ui.state import stored as stored_sets
-from rankdash.ui.state.cache import cache
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers import kinds
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.rerankers.neural import packaged
+from rankdash.core.runs.combining import CombinedRun, fuse
+from rankdash.core.study import history
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.features.history import page_history_view
+from rankdash.features.history.page_history_table import ordered
+from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets import view
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.run_records import setting_titles
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
@@ -153,7 +153,7 @@ def test_the_table_is_as_high_as_its_rows_up_to_fourteen(
     run = workspace.run(workspace.runs(stored)[0].id)
     for each in range(count - 1):
         workspace.save_run(replace(run, id=f"r{each}"))
-    heights, drawn = [], history_view.st.dataframe
+    heights, drawn = [], page_history_view.st.dataframe
 
     @functools.wraps(drawn)
     def noted(*given, **how):
@@ -178,7 +178,7 @@ def test_a_pair_is_compared_with_its_pin_else_its_baseline_else_the_older(
     sets, pinned, baseline, picked, order
 ):
     def past():
-        return history_view.past(view.study("history"))
+        return page_history_view.past(view.study("history"))
 
     found = part(past, chosen={"data": sets["shop"], "base": baseline}).session_state["found"]
     assert ordered(replace(found, pinned=pinned), picked) == order
@@ -200,7 +200,7 @@ def test_a_bar_is_drawn_where_evaluating_takes_its_time(sets, monkeypatch, secon
             return next(self.times)
 
     bars = []
-    monkeypatch.setattr(history_view, "time", Clock())
+    monkeypatch.setattr(page_history_view, "time", Clock())
     monkeypatch.setattr(DeltaGenerator, "progress", lambda _self, share, _text: bars.append(share))
     shown(sets, of="pinned")
     assert bars == drawn_at

@@ -6,14 +6,14 @@ from dataclasses import asdict
 import pandas as pd
 import pytest
 
-from rankdash.runs.judging.wish import JudgeRequest, submit
-from rankdash.runs.judging.work import Judging
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.judging import judge_list
-from rankdash.ui.state.label_plan import LabelSettings
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.features.judge import page_judge_list
+from rankdash.features.judge.wish import JudgeRequest, submit
+from rankdash.features.judge.work import Judging
+from rankdash.kit.widgets.label_plan import LabelSettings
 from tests.approved import masked
 from tests.rerankers.loopback import running
 from tests.results import shown
@@ -204,7 +204,7 @@ def test_how_long_it_still_takes(page, workspace, seconds, says):
 def test_a_life_of_the_page(life, approved, workspace, stored, server, monkeypatch):
     kept, files, questions = {}, {}, []
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(judge_list.dialogs, "delete", lambda *given: questions.append(given))
+    monkeypatch.setattr(page_judge_list.dialogs, "delete", lambda *given: questions.append(given))
 
     def start(*words):
         """The page with parts unfolded; the address may be that of the service."""

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.reporting import report
-from rankdash.store.jobs.judges import StoredJudges
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.ui.report import report_view
-from rankdash.ui.state import label_plan, server
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.features.report import page_report_view, report_report
+from rankdash.kit.widgets import label_plan, server
 from tests.approved import masked, table
 from tests.ui.conftest import opened_at
 from tests.ui.labelling.two_rankings import (
@@ -185,9 +184,9 @@ def test_the_sidebar_and_the_report_name_the_sample(sampled, monkeypatch):
     sidebar = [each.value for each in opened("overview", sampled).sidebar.caption]
     assert "Not in use: the labels are a sample, and the result is by DCG@10." in sidebar
     made = []
-    monkeypatch.setattr(report_view, "partial", lambda _html, *of: made.append(of) or b"")
+    monkeypatch.setattr(page_report_view, "partial", lambda _html, *of: made.append(of) or b"")
     shown("report", sampled)
-    text = report.html(*made[-1]).decode()
+    text = report_report.html(*made[-1]).decode()
     assert "60 labels, a sample of the 144 documents that can change the result" in text
     assert "There are no labels yet" not in text and "No labels yet" not in text
     assert re.findall(r"Queries with labels</td>\s*<td[^>]*>(\d+)<", text) == ["12"]

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
-from rankdash.loading import Loaded, load
-from rankdash.readers import Source
-from rankdash.store import Workspace
-from rankdash.store.notes.corrections import Correction, Corrections, Pair
-from rankdash.store.notes.label_plans import LabelPlans
-from rankdash.ui.state import label_plan, stored
-from rankdash.ui.state.label_plan import LabelSettings
+from rankdash.core.readers import Source
+from rankdash.core.readers.loading import Loaded, load
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.notes.corrections import Correction, Corrections, Pair
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.kit.widgets import label_plan, stored
+from rankdash.kit.widgets.label_plan import LabelSettings
 
 QUERIES, DOCS = 12, 12
 BEGAN = datetime(2026, 11, 1, 10, tzinfo=UTC)

@@ -5,13 +5,14 @@ from functools import partial
 
 import pytest
 
-from rankdash.analysis.labels.check import CheckReport
-from rankdash.findings import Finding
-from rankdash.loading import load
-from rankdash.readers import Source, reversed_note
-from rankdash.store.notes.corrections import Corrections
-from rankdash.ui.labels import label_direction
-from rankdash.ui.state import address, stored
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers import Source, reversed_note
+from rankdash.core.readers.checks.check import CheckReport
+from rankdash.core.readers.loading import load
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.features.label import page_label_direction
+from rankdash.kit.widgets import address
+from rankdash.kit.widgets import stored as widgets_stored
 from tests.readers.join.test_reversed_labels import CRANQREL, FOUND, NOTE, RIGHT
 from tests.stored import keep_rows
 from tests.ui.sessions import part, press
@@ -32,7 +33,9 @@ def opened(dataset_id):
     """The part of the page for the data set that is chosen, this one to begin with."""
 
     def draw():
-        label_direction.draw(address.one("data"), stored.check_report(address.one("data")))
+        page_label_direction.draw(
+            address.one("data"), widgets_stored.check_report(address.one("data"))
+        )
         return address.one("data")
 
     return part(draw, chosen={"data": dataset_id})
@@ -46,7 +49,7 @@ def test_labels_are_reversed_and_put_back_with_what_belongs_to_them(cranfield, w
     assert app.session_state["found"] == made.id != cranfield
     own = workspace.dataset(made.id).qrels.query("query_id == '1'")
     assert dict(zip(own["doc_id"], own["label"], strict=True)) == RIGHT
-    assert stored.check_report(made.id).reversed_at == 5
+    assert widgets_stored.check_report(made.id).reversed_at == 5
     assert [each.value for each in app.caption] == [NOTE]
     assert [run.name for run in workspace.runs(made.id)] == ["other"]
     assert [each.label for each in Corrections(workspace).all(made.id)] == [4.0]
@@ -56,7 +59,7 @@ def test_labels_are_reversed_and_put_back_with_what_belongs_to_them(cranfield, w
     assert app.session_state["found"] == cranfield
     assert [run.name for run in workspace.runs(cranfield)] == ["other"]
     assert {row.name for row in workspace.datasets()} == {"Cranfield", "Cranfield, labels reversed"}
-    assert stored.check_report(cranfield).reversed_at is None
+    assert widgets_stored.check_report(cranfield).reversed_at is None
     assert [each.label for each in app.button] == ["Reverse the labels"]
 
 
@@ -77,8 +80,8 @@ def test_which_grade_means_not_relevant(workspace, grades, corrected, offered):
     dataset_id = keep_rows(workspace, "query_id,query,doc_id,document,label,score\n" + rows, "Shop")
     for n, label in enumerate(corrected):
         Corrections(workspace).correct(dataset_id, ("q", f"d{n}"), label, "")
-    report = stored.check_report(dataset_id)
-    app = part(label_direction.draw, dataset_id, report, state={"labels.one_is_best": True})
+    report = widgets_stored.check_report(dataset_id)
+    app = part(page_label_direction.draw, dataset_id, report, state={"labels.one_is_best": True})
     box = app.selectbox[0]
     assert offered == [
         f"*{each}" if at == box.index else each for at, each in enumerate(box.options)
@@ -110,8 +113,10 @@ SUSPECTED = Finding("warning", "label_direction", "Labels may be reversed.", {"b
 def test_a_reversal_is_offered_or_undone_where_writing_is_allowed(
     stored, workspace, monkeypatch, findings, read_only, parts
 ):
-    monkeypatch.setattr(label_direction, "read_only", lambda: read_only)
+    monkeypatch.setattr(page_label_direction, "read_only", lambda: read_only)
     report = CheckReport.from_json(workspace.check_report(stored))
-    app = part(partial(label_direction.draw, stored, replace(report, findings=tuple(findings))))
+    app = part(
+        partial(page_label_direction.draw, stored, replace(report, findings=tuple(findings)))
+    )
     kinds = ("caption", "markdown", "checkbox", "selectbox", "html", "button")
     assert [kind for kind in kinds for _each in app.get(kind)] == parts

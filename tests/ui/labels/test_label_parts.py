@@ -8,19 +8,19 @@ from functools import partial
 import pytest
 import streamlit as st
 
-from rankdash.dataset import Dataset
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.notes import Notes
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.labels import (
-    corrections_form,
-    corrections_list,
-    successor,
-    unjudged_view,
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.features.label import (
+    page_corrections_form,
+    page_corrections_list,
+    page_successor,
+    page_unjudged_view,
 )
-from rankdash.ui.state import address
-from rankdash.ui.state import stored as stored_sets
+from rankdash.kit.widgets import address
+from rankdash.kit.widgets import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
@@ -42,7 +42,7 @@ def unjudged(labels: str, before: str, after: str, metric: str = "precision", **
     run = run_of(data, "run", {"q": [*(after or "a")], "other": ["a"]})
     if not after:
         run = replace(run, queries=run.queries.assign(state="failed"))
-    return partial(unjudged_view.draw, study_of(data, run, metric=metric, cutoff=2, **fields))
+    return partial(page_unjudged_view.draw, study_of(data, run, metric=metric, cutoff=2, **fields))
 
 
 OPEN = {
@@ -100,7 +100,7 @@ def test_documents_to_correct_are_those_near_the_top_then_the_judged_then_the_co
     shop, workspace, cutoff, ranked
 ):
     Corrections(workspace).correct(shop, ("q1", "d15"), 1.0, "")
-    app = drawn(lambda: corrections_form.draw(study(shop, cutoff), "q1"))
+    app = drawn(lambda: page_corrections_form.draw(study(shop, cutoff), "q1"))
     offered = app.selectbox[0].options
     top = [*range(29, 29 - ranked, -1), *range(30 - ranked)]
     assert offered == [*(f"Returns {n}" for n in top), "Text of x"]
@@ -111,11 +111,11 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     blank = keep_rows(workspace, HEAD + "q 1,a,d 1,text,1,1\n", "Blanks")
     Notes(workspace).keep(blank, "q 1", (), "a note")
     parts = {
-        "of the data set": lambda: corrections_list.draw(shop),
-        "of a query": lambda: corrections_list.draw(shop, "q1"),
-        "of a query without any": lambda: corrections_list.draw(shop, "q3"),
-        "files": lambda: corrections_list.exports(shop),
-        "notes alone": lambda: corrections_list.exports(blank),
+        "of the data set": lambda: page_corrections_list.draw(shop),
+        "of a query": lambda: page_corrections_list.draw(shop, "q1"),
+        "of a query without any": lambda: page_corrections_list.draw(shop, "q3"),
+        "files": lambda: page_corrections_list.exports(shop),
+        "notes alone": lambda: page_corrections_list.exports(blank),
     }
     cases = {"no files": said(parts["files"], language)}
     for pair, label in ((("q1", "d29"), None), (("q1", "d0"), 0.5), (("q2", "d0"), 0.0)):
@@ -123,7 +123,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
     cases |= {name: said(draw, language) for name, draw in parts.items()}
     Corrections(workspace).correct(blank, ("q 1", "d 1"), 0.0, "")
     cases["ids with blanks"] = said(parts["notes alone"], language)
-    monkeypatch.setattr(corrections_list, "read_only", lambda: True)
+    monkeypatch.setattr(page_corrections_list, "read_only", lambda: True)
     cases["read-only"] = said(parts["of a query"], language)
     moments = r"(?<=\| )[^|\n]*\d\d:\d\d[^|\n]*$"
     approved(f"ui/corrections.{language}", re.sub(f"(?m){moments}", "<moment>", table(cases)))
@@ -135,7 +135,7 @@ def test_corrections_are_listed_with_their_files(approved, workspace, shop, monk
 def keep(dataset_id: str, made: Dataset, name: str, corrected: Callable = float) -> None:
     for field in ("base", "system", "vs", "metric"):
         address.choose(field, "x")
-    successor.keep_beside(dataset_id, made, (), name=name, corrected=corrected)
+    page_successor.keep_beside(dataset_id, made, (), name=name, corrected=corrected)
 
 
 def doubled(old: Dataset) -> Dataset:

@@ -7,18 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.latency import Fit
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.charts.latency.latency_fit import Cloud
-from rankdash.i18n import speaking
-from rankdash.ranking.measured import Level, Measured
-from rankdash.ranking.ranking import Reading, Run
-from rankdash.runs.combining import KIND as FUSION
-from rankdash.study import latency
-from rankdash.study.pricing import CASCADE
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.latency import latency_readout, latency_view, throughput_view, tokens_view
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.measured import Level, Measured
+from rankdash.core.data.ranking import Reading, Run
+from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study import study_latency
+from rankdash.core.study.latency import Fit
+from rankdash.core.study.pricing import CASCADE
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.latency import (
+    page_latency_readout,
+    page_latency_view,
+    page_throughput_view,
+    page_tokens_view,
+)
+from rankdash.features.latency.charts_latency_fit import Cloud
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
 
@@ -91,12 +96,12 @@ SYSTEMS = study_of(
 
 
 def readout() -> None:
-    found = latency.timed(SYSTEMS)
+    found = study_latency.timed(SYSTEMS)
     known = found[next(iter(found))]
     p99 = replace(known, summary=replace(known.summary, p99=45.0))
-    latency_readout.draw(SYSTEMS, found, 50.0)
-    latency_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
-    latency_readout.not_timed(SYSTEMS, found)
+    page_latency_readout.draw(SYSTEMS, found, 50.0)
+    page_latency_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
+    page_latency_readout.not_timed(SYSTEMS, found)
 
 
 def of(*runs: Run, **fields: object) -> Study:
@@ -105,32 +110,32 @@ def of(*runs: Run, **fields: object) -> Study:
 
 def shows(part, *runs: Run, given: tuple = (), **fields: object):
     study = of(*runs, **fields)
-    return lambda: part(study, latency.timed(study), *given)
+    return lambda: part(study, study_latency.timed(study), *given)
 
 
-compared = partial(shows, latency_view.compared)
-grows = partial(shows, latency_view.growth)
+compared = partial(shows, page_latency_view.compared)
+grows = partial(shows, page_latency_view.growth)
 
 
 def boxes(count: int):
-    return shows(latency_view.spread, timed("A", first(count)), given=(50.0,))
+    return shows(page_latency_view.spread, timed("A", first(count)), given=(50.0,))
 
 
 def throughput(*levels: Level, target: float = 500.0):
     study = of(timed("A", EVEN, measured=Measured(throughput=levels)))
-    return lambda: throughput_view.draw(study, target)
+    return lambda: page_throughput_view.draw(study, target)
 
 
 def lengths(cut: int | None):
     read = np.full(QUERIES * DOCS, 3, dtype=np.int32)
     full = np.where(np.arange(len(read)) < (cut or 0), 4, 3).astype(np.int32)
     study = of(timed("A", EVEN, reading=None if cut is None else Reading(read, full)))
-    return lambda: tokens_view.draw(study)
+    return lambda: page_tokens_view.draw(study)
 
 
 def machine(measured: Measured | None):
     run = timed("A", EVEN, measured=measured, machine={"cpu": "x", "threads": 4})
-    return shows(latency_readout.machines, run)
+    return shows(page_latency_readout.machines, run)
 
 
 TWICE = timed("B", 2 * EVEN)
@@ -141,10 +146,10 @@ PARTS = {
         TWICE, timed("A", np.where(np.arange(QUERIES) < 4, 500.0, 10.0))
     ),
     "59 in time prove it at 95%, and not at 99%": shows(
-        latency_readout.draw, timed("A", first(59)), given=(50.0,),
+        page_latency_readout.draw, timed("A", first(59)), given=(50.0,),
         statistics=StatisticsSettings(level=0.99),
     ),
-    "all numbers": shows(latency_readout.numbers, timed(
+    "all numbers": shows(page_latency_readout.numbers, timed(
         "A", late(4), load_ms=2000.0, measured=Measured(
             pairs=64, computed_tokens=960.0, seconds=2.0, first_call_ms=70.0, repeats=3)
     )),
@@ -170,7 +175,7 @@ PARTS = {
     "a machine and its load": machine(
         Measured(seconds=2.0, cpu_seconds=3.0, threads=2, load_start=0.5, load_end=2.0)
     ),
-    "a busy machine is measured again": partial(latency_readout.measure_again, of(BUSY)),
+    "a busy machine is measured again": partial(page_latency_readout.measure_again, of(BUSY)),
 }  # fmt: skip
 
 OPEN = ("latency.length_table", "latency.levels", "latency.lines")
@@ -199,7 +204,7 @@ def test_what_the_page_says_of_latency(approved, language):
     cases |= {name: said(part, language, unfolded=OPEN) for name, part in PARTS.items()}
     with speaking(language):
         cases |= {
-            f"growth: {name}": latency_view.growth_sentence(SYSTEMS, *given)
+            f"growth: {name}": page_latency_view.growth_sentence(SYSTEMS, *given)
             for name, given in GROWTH.items()
         }
     approved(f"ui/latency.{language}", table(cases))
@@ -211,4 +216,4 @@ def test_what_the_page_says_of_latency(approved, language):
      *((other, "500") for other in ("600001", "0", "-5", "1.5", "1e3", "x", "9" * 40, "٣", None))],
 )  # fmt: skip
 def test_a_target_is_whole_milliseconds_up_to_ten_minutes(typed, target):
-    assert latency_readout.whole_ms(typed) == target
+    assert page_latency_readout.whole_ms(typed) == target

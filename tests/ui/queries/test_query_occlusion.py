@@ -7,20 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankdash.analysis.reasons.occlusion import Explanation, Stage, TextPart
-from rankdash.errors import UnavailableError
-from rankdash.ranking.measured import Measured
-from rankdash.rerankers import create
-from rankdash.runs import jobs
-from rankdash.runs.runner import rerank
-from rankdash.store.jobs.explanations import Asked, Explanations
-from rankdash.store.jobs.leases import Owner
-from rankdash.store.jobs.queue import Queue
-from rankdash.study import queries
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.queries import query_occlusion
-from rankdash.ui.state import stored as stored_sets
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.data.explanation import Explanation, Stage, TextPart
+from rankdash.core.data.measured import Measured
+from rankdash.core.rerankers import create
+from rankdash.core.runs import jobs
+from rankdash.core.runs.runner import rerank
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.jobs.explanations import Asked, Explanations
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.features.queries import page_query_occlusion, queries
+from rankdash.kit.widgets import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
 from tests.ui.page_text import page_text
@@ -74,7 +73,7 @@ def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
 
     def draw() -> None:
         ladder = queries.ladder_of(study, run, "q0")
-        query_occlusion.draw(study, run, ladder, "q0", query)
+        page_query_occlusion.draw(study, run, ladder, "q0", query)
 
     return draw
 
@@ -152,7 +151,7 @@ def test_it_is_offered_priced_watched_or_refused_in_words(
     for name, params in STATES.items():
         add(name, **params)
     assert hand.asked == 4
-    monkeypatch.setattr(query_occlusion, "read_only", lambda: True)
+    monkeypatch.setattr(page_query_occlusion, "read_only", lambda: True)
     for name in ("half done", "failed", "done"):
         add(f"read-only: {name}", **STATES[name])
     assert hand.asked == 4

@@ -10,25 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankdash.analysis.reasons.occlusion import (
-    LONGEST_LOOKED_AT,
-    Explanation,
-    Stage,
-    TextPart,
-    explain,
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.data.explanation import Explanation, Stage, TextPart
+from rankdash.core.data.ranking import Reading
+from rankdash.core.study.study import Study
+from rankdash.core.workspace.notes.notes import Note
+from rankdash.features.queries import (
+    page_occlusion_view,
+    page_query_cards,
+    page_query_detail,
+    page_query_ladder,
+    page_query_notes,
+    queries,
 )
-from rankdash.errors import RankdashError
-from rankdash.ranking.ranking import Reading
-from rankdash.store.notes.notes import Note
-from rankdash.study import queries
-from rankdash.study.study import Study
-from rankdash.ui.queries import (
-    occlusion_view,
-    query_cards,
-    query_detail,
-    query_ladder,
-    query_notes,
-)
+from rankdash.features.queries.occlusion import LONGEST_LOOKED_AT, explain
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of, unlike
 
@@ -92,7 +87,7 @@ def detail(query: str, study: Study = STUDY, **changes: object) -> Callable[[], 
     challenger = (study.challengers or (study.baseline,))[0]
 
     def draw() -> None:
-        query_detail.draw(study, challenger, queries.listing(study, challenger).row(query))
+        page_query_detail.draw(study, challenger, queries.listing(study, challenger).row(query))
 
     return draw
 
@@ -131,7 +126,7 @@ def ladder() -> None:
     head = "query_id,query,doc_id,title,document,label,score\n"
     rows = (f"q,a,d{n},{title},{text},1,{9 - n}" for n, (title, text) in enumerate(TITLED))
     study = study_of(dataset_of(head + "\n".join(rows)), challengers=())
-    query_ladder.draw(study, queries.ladder_of(study, study.baseline, "q"), 2)
+    page_query_ladder.draw(study, queries.ladder_of(study, study.baseline, "q"), 2)
 
 
 # The cards of documents.
@@ -173,7 +168,7 @@ CARDS = cards()
 
 def card_list(study: Study = CARDS, most: str = "a gift") -> None:
     found = queries.ladder_of(study, study.challengers[0], "q")
-    query_cards.draw(study, study.challengers[0], found, "q", most)
+    page_query_cards.draw(study, study.challengers[0], found, "q", most)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -228,7 +223,9 @@ def found(
     """An effect for each letter, or for the first ones of a text."""
     parts = tuple(part(place, place + 1) for place in range(len(effects)))
     made = Explanation(1.5, (Stage(level, parts, effects),), **more)
-    return partial(occlusion_view.draw, made, "query *q*", text or "abcdefghij"[: len(effects) + 1])
+    return partial(
+        page_occlusion_view.draw, made, "query *q*", text or "abcdefghij"[: len(effects) + 1]
+    )
 
 
 EFFECTS = {
@@ -267,7 +264,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
         lambda variants: np.array([float("w50" in each.document) for each in variants]),
     )  # fmt: skip
     assert len(made.stages) == 2
-    (html,) = drawn(partial(occlusion_view.draw, made, "w50", text)).get("html")
+    (html,) = drawn(partial(page_occlusion_view.draw, made, "w50", text)).get("html")
     shown = html.proto.body.partition("<div class='rd-why'>")[2].removesuffix("</div>")
     assert re.sub(r"<[^>]+>", "", shown) == text
     pale = " ".join(re.findall(r"<span class='rd-faint'>(.*?)</span>", shown))
@@ -280,7 +277,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_note_that_is_only_shown_says_who_wrote_it(approved, workspace, monkeypatch, language):
-    monkeypatch.setattr(query_notes, "read_only", lambda: True)
+    monkeypatch.setattr(page_query_notes, "read_only", lambda: True)
     made = "2026-11-01T10:00:00+00:00"
     notes = {
         "none": Note("q", (), "", ""),
@@ -290,6 +287,6 @@ def test_a_note_that_is_only_shown_says_who_wrote_it(approved, workspace, monkey
     }
     cases = {}
     for name, note in notes.items():
-        monkeypatch.setattr(query_notes.Notes, "of", lambda *_a, note=note: note)
-        cases[name] = said(partial(query_notes.draw, CARDS, "q"), language)
+        monkeypatch.setattr(page_query_notes.Notes, "of", lambda *_a, note=note: note)
+        cases[name] = said(partial(page_query_notes.draw, CARDS, "q"), language)
     approved(f"ui/notes_shown.{language}", table(cases))

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.i18n import speaking
-from rankdash.ranking.ranking import Ranking
-from rankdash.reporting.exports import images
-from rankdash.reporting.report import SECTIONS, Front
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.ui.report import report_exports, report_preview, report_view
-from rankdash.ui.sidebar import view
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.features.report import page_report_exports, page_report_preview, page_report_view
+from rankdash.features.report.report_report import SECTIONS, Front
+from rankdash.kit.html import images
+from rankdash.kit.widgets import view
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
@@ -72,7 +72,7 @@ SECTIONS_OF = {
 
 def previewed(sets, lang="en", **changed):
     def drawn():
-        found = report_preview.of(report_view.for_report(view.study("report")))
+        found = page_report_preview.of(page_report_view.for_report(view.study("report")))
         return [
             f"{section}: {each.summary} {'(empty)' * each.empty} {each.page} {each.link}".rstrip()
             for section, each in found.items()
@@ -111,7 +111,7 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
 
 def study_of(sets, **changed):
     def drawn():
-        return report_view.for_report(view.study("report"))
+        return page_report_view.for_report(view.study("report"))
 
     return part(drawn, chosen=chosen_in(sets, **changed)).session_state["found"]
 
@@ -120,7 +120,7 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(sets, monkeypatc
     monkeypatch.setattr(images, "drawn", lambda _figures: {})
     front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language="zh")
     with speaking("zh"):
-        archive = zipfile.ZipFile(io.BytesIO(report_exports.whole(study_of(sets), front)))
+        archive = zipfile.ZipFile(io.BytesIO(page_report_exports.whole(study_of(sets), front)))
     assert json.loads(archive.read("manifest.json"))["data_set"]["id"] == sets["shop"]
     html = archive.read("report.html").decode()
     assert '<html lang="zh">' in html and "查询" in html

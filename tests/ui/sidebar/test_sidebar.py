@@ -6,24 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.i18n import speaking
-from rankdash.ranking.ranking import Ranking
-from rankdash.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.store.notes.corrections import Corrections
-from rankdash.store.notes.pins import Pins
-from rankdash.store.repair import Repaired
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.sidebar import (
-    comparison_settings,
-    repair_view,
-    sharing_link,
-    sidebar,
-    view,
-)
-from rankdash.ui.sidebar.view import LARGEST_CUTOFF, PAGES, cutoff_of
-from rankdash.ui.state import address, label_plan
-from rankdash.ui.state import stored as stored_sets
+from rankdash.app import sidebar
+from rankdash.core.base.i18n import speaking
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.repair import Repaired
+from rankdash.features.data import page_repair_view
+from rankdash.kit.widgets import address, comparison_settings, label_plan, sharing_link, view
+from rankdash.kit.widgets import stored as stored_sets
+from rankdash.kit.widgets.view import LARGEST_CUTOFF, PAGES, cutoff_of
 from tests.approved import table
 from tests.stored import keep_rows
 from tests.ui.conftest import ROWS, lists_at, opened_at
@@ -373,5 +368,5 @@ def test_what_a_repair_found_is_told(approved):
     told = {"nothing odd": bare, "all": every, "three more": replace(bare, gone=names)}
     approved(
         "pages/repaired.en",
-        table({why: "\n".join(repair_view.came_back(found)) for why, found in told.items()}),
+        table({why: "\n".join(page_repair_view.came_back(found)) for why, found in told.items()}),
     )

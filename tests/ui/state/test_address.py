@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rankdash.ui.state import pickers
+from rankdash.kit.widgets import pickers
 from tests.ui.test_pages import in_address
 
 
@@ -11,7 +11,7 @@ def choices() -> None:
     """Widgets on the address; a rerun before the end of the script where one is asked for."""
     import streamlit as st
 
-    from rankdash.ui.state import address, pickers
+    from rankdash.kit.widgets import address, pickers
 
     pickers.restore()
     if st.session_state.pop("from elsewhere", False):
@@ -80,7 +80,7 @@ def growing() -> None:
     """Tags that are there from the second run on."""
     import streamlit as st
 
-    from rankdash.ui.state import pickers
+    from rankdash.kit.widgets import pickers
 
     options = ["a", "b"] if st.session_state.get("grown") else []
     pickers.pick_several("tag", options, st.multiselect, default=["b"], label="Tags")
@@ -110,7 +110,7 @@ def clearing() -> None:
     """A choice whose change empties another."""
     import streamlit as st
 
-    from rankdash.ui.state import address, pickers
+    from rankdash.kit.widgets import address, pickers
 
     pickers.restore()
     pickers.pick_one("reason", ["buried", "idle"], st.selectbox, label="Reason", clears=["q"])

@@ -7,14 +7,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rankdash import i18n
-from rankdash.analysis.statistics.settings import StatisticsSettings
-from rankdash.dataset import Dataset
-from rankdash.metrics import Conventions
-from rankdash.ranking.ranking import Ranking
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE, Money, System
-from rankdash.ui.state.cache import cache, shared
+from rankdash.core.base import i18n
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money, System
+from rankdash.kit.widgets.cache import cache, shared
 
 MADE = []
 
@@ -87,7 +87,7 @@ def pages() -> None:
     """Draws a part twice, the second time from what was kept, beside each other."""
     import streamlit as st
 
-    from rankdash.ui.state.cache import shared
+    from rankdash.kit.widgets.cache import shared
     from tests.ui.state.test_cache import drawn, made
 
     for column in st.columns(2):

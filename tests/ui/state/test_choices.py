@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.metrics import Conventions
-from rankdash.ui.sidebar import comparison_settings
-from rankdash.ui.state import address, deleted, goals, pickers, scenario
-from rankdash.value.assumptions import ASSUMPTIONS, Assumptions
-from rankdash.value.price_list import shipped as shipped_prices
-from rankdash.value.targets import shipped as shipped_targets
+from rankdash.core.metrics import Conventions
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.core.value.price_list import shipped as shipped_prices
+from rankdash.core.value.targets import shipped as shipped_targets
+from rankdash.kit.widgets import address, comparison_settings, deleted, goals, pickers, scenario
 from tests.ui.state.test_cache import made
 
 BY_NAME = {each.name: each for each in ASSUMPTIONS}

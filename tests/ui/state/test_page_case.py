@@ -8,8 +8,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from rankdash.shipped import PAGES
-from rankdash.ui.state.page_case import PageCase
+from rankdash.app.page_case import PageCase
+from rankdash.core.base.shipped import PAGES
 
 
 @pytest.fixture

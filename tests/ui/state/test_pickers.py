@@ -6,7 +6,7 @@ import threading
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, RerunException, StopException
 
-from rankdash.ui.state import pickers
+from rankdash.kit.widgets import pickers
 
 UNSET = object()
 

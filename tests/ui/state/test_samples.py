@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.store import Workspace
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.state import samples, server
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace import Workspace
+from rankdash.features.data import page_samples
+from rankdash.kit.widgets import server
 from tests.stored import keep_rows
 from tests.ui.sessions import press
 from tests.ui.test_pages import in_address, open_page, texts
@@ -22,7 +23,7 @@ ROWS = "query,document,label,score\n" + "".join(
 def home(tmp_path_factory) -> Path:
     """A workspace with the English sample and its runs."""
     folder = tmp_path_factory.mktemp("sample") / "home"
-    samples.open_sample(Workspace.open(folder), "en")
+    page_samples.open_sample(Workspace.open(folder), "en")
     return folder
 
 
@@ -31,14 +32,14 @@ def opened(home, workspace) -> str:
     """The id of the English sample, opened with its runs."""
     shutil.copytree(home, workspace.root, dirs_exist_ok=True)
     server.workspace.cache_clear()
-    return samples.ids()["en"]
+    return page_samples.ids()["en"]
 
 
 @pytest.fixture
 def chinese(opened, monkeypatch) -> str:
     """The id of a data set in Chinese that takes the place of the Chinese sample."""
     kept = keep_rows(server.workspace(), ROWS, "商店")
-    monkeypatch.setattr(samples, "ids", lambda: {"en": opened, "zh": kept})
+    monkeypatch.setattr(page_samples, "ids", lambda: {"en": opened, "zh": kept})
     return kept
 
 
@@ -71,30 +72,30 @@ def test_the_sample_is_a_finished_comparison_whose_times_were_not_measured_here(
 
 
 def test_what_was_deleted_does_not_come_back_by_itself(workspace):
-    samples.open_once(workspace)
-    english = samples.ids()["en"]
+    page_samples.open_once(workspace)
+    english = page_samples.ids()["en"]
     first, second, *others = workspace.runs(english)
     workspace.rename_run(first.id, "Mine")
     workspace.delete_run(second.id)
-    samples.open_once(workspace)
+    page_samples.open_once(workspace)
     assert [row.id for row in workspace.runs(english)] == [first.id, *(row.id for row in others)]
     # Opened again, what is lacking comes back, and nothing else changes.
     before = len(workspace.datasets())
-    assert samples.open_sample(workspace, "en") == english
+    assert page_samples.open_sample(workspace, "en") == english
     names = {row.id: row.name for row in workspace.runs(english)}
     assert names == {first.id: "Mine", **{row.id: row.name for row in (second, *others)}}
     assert len(workspace.datasets()) == before
     for row in workspace.datasets():
         workspace.delete_dataset(row.id)
-    samples.open_once(workspace)
+    page_samples.open_once(workspace)
     assert workspace.datasets() == []
 
 
 def test_beside_data_of_ones_own_no_sample_is_opened_by_itself(workspace, stored):
-    samples.open_once(workspace)
+    page_samples.open_once(workspace)
     assert [row.id for row in workspace.datasets()] == [stored]
     workspace.delete_dataset(stored)
-    samples.open_once(workspace)
+    page_samples.open_once(workspace)
     assert workspace.datasets() == []
 
 
@@ -104,11 +105,11 @@ def test_the_sample_of_an_earlier_version_keeps_its_runs_and_is_called_so(app, w
     with workspace.database.writing() as db:
         db.execute("UPDATE datasets SET source = 'sample'")
     before = [row.id for row in workspace.runs()]
-    samples.open_once(workspace)
+    page_samples.open_once(workspace)
     assert [row.id for row in workspace.datasets()] == [stored]
     app = open_page(app, "data")
     assert data_in(app) == stored
-    assert data_in(press(app, "Open the sample")) == samples.ids()["en"]
+    assert data_in(press(app, "Open the sample")) == page_samples.ids()["en"]
     assert set(app.selectbox(key="address.data").options) == {
         "Help centre (sample of an earlier version)", "Help centre (2) (sample)"
     }  # fmt: skip

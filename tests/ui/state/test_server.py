@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import streamlit as st
 
-from rankdash import allowed
-from rankdash.errors import StoreError
-from rankdash.shipped import FIRST_VARIABLE, FRONT_VARIABLE
-from rankdash.store.jobs.queue import Queue
-from rankdash.ui.state import server
+from rankdash.app import server as app_server
+from rankdash.core.base import allowed
+from rankdash.core.base.errors import StoreError
+from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
+from rankdash.core.workspace.jobs.queue import Queue
+from rankdash.kit.widgets import guard, server
 from tests.sets import ROOT
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
@@ -20,9 +21,9 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 
 def test_the_server_imports_no_model_library():
     code = (
-        "import sys, rankdash.ui.state.server, rankdash.ui.sidebar.sidebar, "
-        "rankdash.ui.sidebar.view, rankdash.ui.queries.query_detail, "
-        "rankdash.ui.run.run_form, rankdash.ui.data.check_view\n"
+        "import sys, rankdash.kit.widgets.server, rankdash.app.sidebar, "
+        "rankdash.kit.widgets.view, rankdash.features.queries.page_query_detail, "
+        "rankdash.features.run.page_run_form, rankdash.features.data.page_check_view\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run(
@@ -37,14 +38,14 @@ def lives(hand, monkeypatch):
     monkeypatch.delenv(allowed.HOSTS, raising=False)
     monkeypatch.setenv(allowed.SHARED, "")
     for name in ("prepare", "announce"):
-        monkeypatch.setattr(server, name, lambda: None)
-    monkeypatch.setattr(server.samples, "open_once", lambda _store: None)
+        monkeypatch.setattr(app_server, name, lambda: None)
+    monkeypatch.setattr(app_server.page_samples, "open_once", lambda _store: None)
 
     def through(address):
-        monkeypatch.setattr(server, "bound_to", lambda: address)
+        monkeypatch.setattr(app_server, "bound_to", lambda: address)
 
         async def run():
-            async with server.lifespan(None):
+            async with app_server.lifespan(None):
                 return allowed.is_shared()
 
         # Playwright leaves a loop running in the thread of the tests.
@@ -105,8 +106,8 @@ def announced(monkeypatch, capsys):
         }
         opened = []
         monkeypatch.setattr(st, "get_option", options.__getitem__)
-        monkeypatch.setattr(server.webbrowser, "open", opened.append)
-        server.announce()
+        monkeypatch.setattr(app_server.webbrowser, "open", opened.append)
+        app_server.announce()
         return *capsys.readouterr(), opened
 
     return start
@@ -143,6 +144,6 @@ def test_who_lets_others_in_is_warned_in_one_line(announced, monkeypatch, addres
 
 def test_one_of_several_servers_says_to_its_worker_what_the_front_is_bound_to(monkeypatch):
     monkeypatch.setattr(st, "get_option", {"server.address": "127.0.0.1"}.get)
-    assert server.bound_to() == "127.0.0.1"
+    assert guard.bound_to() == "127.0.0.1"
     monkeypatch.setenv(FRONT_VARIABLE, "0.0.0.0:8600")
-    assert server.bound_to() == "0.0.0.0"
+    assert guard.bound_to() == "0.0.0.0"

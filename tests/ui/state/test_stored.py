@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from rankdash.dataset import Dataset
-from rankdash.store.notes.corrections import Corrections
-from rankdash.study.study import Study
-from rankdash.study.systems import FIRST_STAGE
-from rankdash.ui.state import server, stored
-from rankdash.ui.state.cache import cache
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.kit.widgets import server, stored
+from rankdash.kit.widgets.cache import cache
 
 
 @pytest.mark.parametrize(("given", "base"), [("shop", "shop"), ("shop+3", "shop")])

@@ -11,8 +11,8 @@ from starlette.middleware import Middleware
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette import starlette_routes
 
-from rankdash.ui.state import upload_limits
-from rankdash.ui.state.upload_limits import UploadLimits
+from rankdash.kit.widgets import upload_limits
+from rankdash.kit.widgets.upload_limits import UploadLimits
 
 MEGABYTE = 1 << 20
 HEAD = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\n'

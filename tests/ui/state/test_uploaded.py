@@ -10,7 +10,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.testing.v1 import AppTest
 
-from rankdash.ui.state import uploaded
+from rankdash.kit.widgets import uploaded
 
 LARGE = bytes(range(250)) * 8_000
 GIVEN = [("a.csv", LARGE, "text/plain"), ("b.csv", b"small", "text/plain")]
@@ -19,7 +19,7 @@ GIVEN = [("a.csv", LARGE, "text/plain"), ("b.csv", b"small", "text/plain")]
 def page() -> None:
     import streamlit as st
 
-    from rankdash.ui.state import uploaded
+    from rankdash.kit.widgets import uploaded
 
     field = f"a.files.{st.session_state.get('generation', 0)}"
     st.session_state["found"] = uploaded.uploader("Files", field, accept_multiple_files=True)

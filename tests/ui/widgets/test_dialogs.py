@@ -6,10 +6,11 @@ import pytest
 import streamlit as st
 from streamlit.runtime.context import StreamlitTheme
 
-from rankdash.charts.style import INKS
-from rankdash.errors import DataError
-from rankdash.ui.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
-from rankdash.words.costs import Answer
+from rankdash.core.base.errors import DataError
+from rankdash.features.cost import page_cost_cards
+from rankdash.features.cost.words_costs import Answer
+from rankdash.kit.drawing.style import INKS
+from rankdash.kit.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
 
 
 def test_what_was_refused_is_said_once_and_in_its_place(session, paper):
@@ -64,10 +65,13 @@ def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
 
 
 def test_an_answer_is_a_word_and_the_colour_of_what_is_proven(paper, approved):
-    drawn = paper(badges)
+    drawn, more = paper(badges), paper(page_cost_cards)
     for kind in ("better", "small", "unproven", "worse", "identical", "too_few"):
         badges.verdict(kind)
     for kind in get_args(Answer):
-        badges.answer(kind)
-    said = (f"{word} {style['icon']} {style['color']}" for _kind, word, style in drawn.drawn)
+        page_cost_cards.badge(kind)
+    said = (
+        f"{word} {style['icon']} {style['color']}"
+        for _kind, word, style in drawn.drawn + more.drawn
+    )
     approved("ui/badges.en", "\n".join(said))

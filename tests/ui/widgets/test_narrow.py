@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankdash.i18n import speaking
-from rankdash.ui.widgets import narrow
+from rankdash.core.base.i18n import speaking
+from rankdash.kit.widgets import narrow
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", None), ("zh", "上传")])

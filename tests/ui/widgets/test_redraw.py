@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rankdash.ui.widgets import redraw
+from rankdash.kit.widgets import redraw
 
 SHOP, POST = ("s", "datasets", "s", "Shop"), ("p", "datasets", "p", "Post")
 RUN = ("s", "runs", "r", "second")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rankdash.ui.widgets import text
-from rankdash.ui.widgets.text import html_safe, markdown_safe, paragraphs_safe, shortened
+from rankdash.kit.widgets import text as widgets_text
+from rankdash.kit.widgets.text import html_safe, markdown_safe, paragraphs_safe, shortened
 
 HOSTILE = (
     "![x](http://evil.example/a.png) <script>alert(1)</script> [a](javascript:b) `c` $d$ "
@@ -68,7 +68,7 @@ def test_what_is_cut_says_so():
     ],
 )
 def test_rows_of_a_grid_are_as_high_as_the_longest_name_needs(names, height):
-    assert text.name_rows(names) == height
+    assert widgets_text.name_rows(names) == height
 
 
 def test_cells_wrap_between_words_numbers_and_intervals_never_and_long_ones_anywhere():
@@ -77,7 +77,7 @@ def test_cells_wrap_between_words_numbers_and_intervals_never_and_long_ones_anyw
         "BM25 without stemming": "rd-brief", "x" * 26: "rd-brief", "x" * 27: None,
         "重" * 7: "rd-short", "重" * 8: "rd-brief", "重" * 14: None, "<b>" + "n" * 117: None,
     }  # fmt: skip
-    table = text.table_html(("system",), [(cell,) for cell in cells])
+    table = widgets_text.table_html(("system",), [(cell,) for cell in cells])
     found = re.findall(r"<td(?: class='(.*?)')?>(.*?)</td>", table)
     assert {html.unescape(said): kind or None for kind, said in found} == cells
     assert "&lt;b&gt;n" in table
@@ -85,17 +85,17 @@ def test_cells_wrap_between_words_numbers_and_intervals_never_and_long_ones_anyw
 
 def test_an_empty_column_is_left_out():
     rows = [("a", "x", "", ""), ("b", "x", "", "y")]
-    table = text.table_html(("system", "value", "none", "some"), rows)
+    table = widgets_text.table_html(("system", "value", "none", "some"), rows)
     heads = [said for _kind, said in re.findall("<th(.*?)>(.*?)</th>", table)]
     assert heads == ["system", "value", "some"]
 
 
 def test_names_that_were_cut_are_listed_in_full_and_escaped():
-    assert text.names_help(["x" * 26], 26) is None
-    assert text.names_help(["a", "*" * 27], 26) == "Names in full:\n\n- " + "\\*" * 27
+    assert widgets_text.names_help(["x" * 26], 26) is None
+    assert widgets_text.names_help(["a", "*" * 27], 26) == "Names in full:\n\n- " + "\\*" * 27
     long = "*" * 159 + "a"
-    assert text.name_safe(long) == "\\*" * 159 + "a"
-    assert text.name_safe("*" * 161).count("*") == 160 - 1
+    assert widgets_text.name_safe(long) == "\\*" * 159 + "a"
+    assert widgets_text.name_safe("*" * 161).count("*") == 160 - 1
 
 
 def test_paragraphs_keep_headings_lists_and_emphasis_and_nothing_else():

@@ -1,0 +1,107 @@
+"""The frame around every page: runs first at each rerun, then the page that was asked for."""
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
+
+from rankdash.app import sidebar
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.shipped import ASSETS
+from rankdash.core.workspace.names import names
+from rankdash.features.data import page_damaged_view, page_deleted_view, page_repair_view
+from rankdash.kit.widgets import (
+    address,
+    language,
+    narrow,
+    pickers,
+    redraw,
+    sharing_link,
+    upload_limits,
+    view,
+)
+from rankdash.kit.widgets.server import workspace
+
+# Before the pages: the browser would fetch a page's own icon from a font service; this file is
+# served from here.
+st.set_page_config(page_title="rankdash", page_icon=ASSETS / "logo.svg", layout="wide")
+pickers.restore()
+sidebar.choose_language()
+
+
+def page_of(name: str, title: str, icon: str) -> st.Page:
+    # The page that opens first stands at "/", whatever its name.
+    first = name == "overview"
+    path = "start" if first else name
+    return st.Page(view.page(name), title=title, icon=icon, url_path=path, default=first)
+
+
+# In the order of work.
+menu = {
+    _("Prepare"): [
+        page_of("data", _("Data"), ":material/database:"),
+        page_of("run", _("Run"), ":material/play_circle:"),
+        page_of("label", _("Label"), ":material/label:"),
+        page_of("judge", _("Judge"), ":material/smart_toy:"),
+    ],
+    _("Evaluate"): [
+        page_of("overview", _("Overview"), ":material/monitoring:"),
+        page_of("queries", _("Queries"), ":material/manage_search:"),
+        page_of("rank_shifts", _("Rank shifts"), ":material/swap_vert:"),
+        page_of("latency", _("Latency"), ":material/timer:"),
+    ],
+    _("Decide"): [
+        page_of("cost", _("Cost & ROI"), ":material/payments:"),
+        page_of("report", _("Report"), ":material/description:"),
+        page_of("history", _("History"), ":material/history:"),
+    ],
+}
+pages = [page for group in menu.values() for page in group]
+
+
+def named_overview() -> None:
+    """Who types the name of the first page gets there too."""
+    view.go("overview")
+
+
+page = st.navigation(
+    [*pages, st.Page(named_overview, title=_("Overview"), url_path="overview")], position="hidden"
+)
+st.set_page_config(page_title=f"{page.title} · rankdash")
+st.logo(ASSETS / "logo_wide.svg", icon_image=ASSETS / "logo.svg")
+narrow.style()
+upload_limits.begin_page()
+place = st.sidebar.container(gap="xxsmall")
+without_numbers = ("run", "data", "label")
+analysis = page.url_path not in without_numbers
+with workspace().database.held_open():
+    before = names(workspace())
+    if redraw.renamed(before):
+        language.other_words()
+    gone = sidebar.draw_sidebar(analysis=analysis)
+    redraw.shows(address.one("data"), before)
+    links = sidebar.draw_menu(place, menu)
+    page_repair_view.draw()
+    if gone is None:
+        # The page that opens first has no name in its address.
+        view.settle_focus(page.url_path or "overview")
+    link = sharing_link.begin()
+    try:
+        # A click that came with a page of what is gone must not act on another data set.
+        if gone is None or not page_deleted_view.dataset(gone):
+            damaged = page_damaged_view.dataset()
+            if not damaged:
+                page_damaged_view.runs()
+            if analysis and not damaged:
+                page_deleted_view.runs()
+            # On Data it can be added again or deleted.
+            if not damaged or page.url_path == "data":
+                page.run()
+    except StopException:
+        # An empty state: nothing more is to come, and what was drawn is all there is.
+        pickers.shown()
+        upload_limits.end_page()
+        raise
+    sharing_link.finish(link)
+    # Once more, with what the page has chosen.
+    sidebar.update_menu(links, pages)
+    pickers.shown()
+    upload_limits.end_page()

@@ -1,0 +1,200 @@
+"""`serve`: the dashboard, from any folder."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import os
+import re
+import runpy
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from typing import NoReturn
+
+from rankdash.core.base import allowed
+from rankdash.core.base.shipped import APP, FRONT_VARIABLE
+from rankdash.core.workspace.workspace import HOME_VARIABLE, READ_ONLY_VARIABLE
+from rankdash.kit.commands.arguments import DONE, INTERRUPTED, Parser, UsageError
+
+_LOOPBACK = "127.0.0.1"
+_MOST_PROCESSES = 64
+_BASE_PATH = re.compile(r"[\w.~-]+(/[\w.~-]+)*", re.ASCII)
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Open the dashboard in the browser; Ctrl+C ends it. `rankdash` without a command does the "
+        "same. All other settings come from the variables of Streamlit, such as "
+        "STREAMLIT_SERVER_PORT."
+    )
+    parser.option(
+        "--host",
+        "ADDRESS",
+        "the address to listen on; 0.0.0.0 lets other machines open the dashboard and change the "
+        "workspace (default: 127.0.0.1, this machine only)",
+    )
+    parser.number("--port", "the port (default: 8501, or the next free one; 0: any)", kind=int)
+    parser.option(
+        "--base-path", "PATH", "the path in front of every page, as behind a proxy at /PATH"
+    )
+    parser.several(
+        "--allow-host",
+        "NAME",
+        "a name under which the dashboard is reached, as that of a proxy; requests under another "
+        "are refused (also: RANKDASH_HOSTS)",
+    )
+    parser.several(
+        "--allow-key",
+        "VARIABLE",
+        "where other machines reach the dashboard: a variable whose key its visitors may use, such "
+        "as COHERE_API_KEY (also: RANKDASH_KEYS; default: none)",
+    )
+    parser.several(
+        "--allow-service",
+        "HOST",
+        "where other machines reach the dashboard: a host that runs may ask, and no other (also: "
+        "RANKDASH_SERVICES; default: every host with a public address)",
+    )
+    parser.flag("--read-only", "show the workspace: nothing is changed, and no reranker runs")
+    parser.option(
+        "--home", "FOLDER", "the workspace (default: RANKDASH_HOME, or your user data directory)"
+    )
+    parser.number(
+        "--processes",
+        "how many servers share the work behind the address, each with its own browsers and its "
+        "own memory; at most one for each processor is of use (default: 1)",
+        kind=int,
+        default=1,
+    )
+    parser.flag("--no-browser", "print the address only")
+    parser.set_defaults(command=serve)
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Run the server until it is stopped. Raises UsageError where it cannot listen there."""
+    settings: dict[str, object] = {}
+    if arguments.host is not None:
+        settings["server.address"] = arguments.host
+    if arguments.port is not None:
+        settings["server.port"] = arguments.port
+    if arguments.base_path is not None:
+        settings["server.baseUrlPath"] = _base_path(arguments.base_path)
+    if arguments.no_browser:
+        settings["server.headless"] = "true"
+    if settings.keys() & {"server.address", "server.port"}:
+        _refuse_what_cannot_listen(arguments.host or _LOOPBACK, arguments.port or 0)
+    if arguments.home is not None:
+        os.environ[HOME_VARIABLE] = arguments.home
+    for variable, added in (
+        (allowed.HOSTS, arguments.allow_host),
+        (allowed.KEYS, arguments.allow_key),
+        (allowed.SERVICES, arguments.allow_service),
+    ):
+        if added:
+            os.environ[variable] = ",".join([os.environ.get(variable, ""), *added])
+    if arguments.read_only:
+        os.environ[READ_ONLY_VARIABLE] = "1"
+    if arguments.processes != 1:
+        return _several(arguments, settings)
+    if FRONT_VARIABLE in os.environ:
+        threading.Thread(target=_end_with_front, daemon=True).start()
+    from uvicorn.config import HTTP_PROTOCOLS
+
+    # As `streamlit run` in a shell, which reads the settings beside the app; in this process, so
+    # that whoever stops it stops the server.
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    sys.argv = ["streamlit", "run", str(APP), *options]
+    signal.signal(signal.SIGINT, _stopped)
+    # Streamlit starts uvicorn with the protocol of this name.
+    HTTP_PROTOCOLS["auto"] = "rankdash.core.base.connections:Connection"
+    runpy.run_module("streamlit", run_name="__main__")
+    return DONE
+
+
+def _several(arguments: argparse.Namespace, settings: Mapping[str, object]) -> int:
+    """The same by several servers. Raises UsageError where that cannot be."""
+    if not 1 <= arguments.processes <= _MOST_PROCESSES:
+        raise UsageError(
+            f"--processes is a number from 1 to {_MOST_PROCESSES}, not {arguments.processes}."
+        )
+    if os.name == "nt":
+        raise UsageError("Windows cannot share an address like this; leave --processes out.")
+    if os.environ.get("STREAMLIT_SERVER_SSL_CERT_FILE"):
+        raise UsageError(
+            "Several processes speak plain HTTP; put a proxy with the certificate in front of "
+            "them, or leave --processes out."
+        )
+    from rankdash.app.processes import Front, listening, until_stopped
+
+    host = arguments.host or os.environ.get("STREAMLIT_SERVER_ADDRESS") or _LOOPBACK
+    try:
+        listener = listening(host, arguments.port)
+    except OSError as problem:
+        raise UsageError(_why(problem, host, arguments.port or 0)) from problem
+    # The worker, which the front starts, is told by it.
+    allowed.bound(host)
+    path = str(settings.get("server.baseUrlPath", ""))
+    options = [
+        *("--host", _LOOPBACK),
+        *(("--base-path", path) if path else ()),
+        *(("--no-browser",) if arguments.no_browser else ()),
+    ]
+    front = Front(
+        [sys.executable, "-m", "rankdash", "serve", *options],
+        arguments.processes,
+        address=f"{host}:{listener.getsockname()[1]}",
+        base_path=path,
+    )
+    code = asyncio.run(until_stopped(front, listener))
+    if code == INTERRUPTED:
+        sys.stderr.write("Stopped.\n")
+    return code
+
+
+def _end_with_front() -> None:
+    """End this server when the process that started it has ended, in whatever way."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _stopped(_number: int, _frame: object) -> NoReturn:
+    """The end by Ctrl+C, which the server leaves to whoever started it: a KeyboardInterrupt would
+    be answered by Streamlit."""
+    sys.stderr.write("Stopped.\n")
+    raise SystemExit(INTERRUPTED)
+
+
+def _base_path(text: str) -> str:
+    path = text.strip("/")
+    if path and not _BASE_PATH.fullmatch(path):
+        raise UsageError(f"{text!r} is no path of an address; write one such as /rankdash.")
+    return path
+
+
+def _refuse_what_cannot_listen(host: str, port: int) -> None:
+    """Raises UsageError where no server can listen there; port 0: any."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"A port is a number from 1 to 65535, not {port}.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        if os.name != "nt":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as problem:
+            raise UsageError(_why(problem, host, port)) from problem
+
+
+def _why(problem: OSError, host: str, port: int) -> str:
+    if isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL:
+        return f"This machine has no address {host!r}; leave --host out to be reached from here."
+    if problem.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} is taken by another program; choose another --port, or leave it out to "
+            "take the next free one."
+        )
+    return f"Port {port} cannot be opened: {problem.strerror}; choose another --port."

@@ -1,0 +1,138 @@
+"""The life of the server: what it prepares, announces and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import inspect
+import logging
+import os
+import sys
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import streamlit as st
+
+from rankdash.core.base import allowed, i18n
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.shipped import FIRST_VARIABLE, FRONT_VARIABLE
+from rankdash.core.intake import place
+from rankdash.features.data import page_samples
+from rankdash.kit.widgets import redraw
+from rankdash.kit.widgets.guard import bound_to
+from rankdash.kit.widgets.server import read_only, work_on, worker, workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+# The addresses that stand for all of a machine.
+_EVERY = ("0.0.0.0", "::")  # noqa: S104
+
+IMPORTED_BEFORE = (
+    *("rankdash.features.data.page_check_view", "rankdash.features.label.page_unjudged_view"),
+    *(
+        "rankdash.features.overview.page_leaderboard_view",
+        "rankdash.features.overview.page_overview_causes",
+    ),
+    *(
+        "rankdash.features.overview.page_overview_charts",
+        "rankdash.features.cost.page_targets_view",
+    ),
+    *(
+        "rankdash.features.overview.page_verdict_strip",
+        "rankdash.features.queries.page_query_detail",
+    ),
+    *("rankdash.features.report.page_report_view", "rankdash.features.run.page_run_form"),
+    # What these import on their first use, which takes longer than to draw a page.
+    *("scipy.special", "streamlit.emojis", "pyarrow.dataset", "PIL.Image"),
+)
+
+_LONGEST_ERROR = 600
+
+_log = logging.getLogger(__name__)
+
+
+def prepare() -> None:
+    """Do beforehand what the first visitor would wait for and does not depend on data."""
+    for module in IMPORTED_BEFORE:
+        importlib.import_module(module)
+    for code in i18n.LANGUAGES:
+        with i18n.speaking(code):
+            i18n.number(0.0)
+    # Streamlit asks once where it was started from, which looks up the file of every module.
+    inspect.stack()
+    # No collection walks again what is there by now.
+    gc.collect()
+    gc.freeze()
+
+
+@asynccontextmanager
+async def lifespan(app: Any) -> AsyncIterator[dict[str, Any] | None]:
+    """Go on with what waits, remove what killed servers left; end the worker with the server."""
+    # The worker is told by it.
+    allowed.bound(bound_to())
+    try:
+        if not read_only():
+            page_samples.open_once(workspace())
+            work_on()
+        elif (trouble := workspace().trouble) is not None:
+            _log.error("%s", trouble)
+    except RankdashError as error:
+        # The pages meet the same error and say it; a server that will not start says nothing.
+        _log.error("%s", error)
+    place.sweep()
+    prepare()
+    announce()
+    watching = asyncio.create_task(redraw.watch(workspace))
+    try:
+        yield None
+    finally:
+        watching.cancel()
+        if worker.cache_info().currsize:
+            try:
+                worker().stop()
+            except RankdashError as error:
+                # Its work is marked as interrupted by the next start.
+                _log.error("%s", error)
+
+
+def announce() -> None:
+    """Print the address, and open it in a browser where there is one and nobody declined it."""
+    host, port = bound_to(), st.get_option("server.port")
+    front = os.environ.get(FRONT_VARIABLE)
+    if front is not None:
+        # One of several servers, of which one says where they are.
+        if FIRST_VARIABLE not in os.environ:
+            return
+        port = front.rpartition(":")[2]
+    shown = "localhost" if host in _EVERY else f"[{host}]" if ":" in host else host
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    url = f"{scheme}://{shown}:{port}/{str(st.get_option('server.baseUrlPath')).strip('/')}"
+    if not allowed.is_loopback(host):
+        sys.stderr.write(
+            f"warning: Every machine that reaches {host} can open the dashboard and change its "
+            "workspace. Put a login in front of it, or start it with --read-only.\n"
+        )
+    sys.stdout.write(f"rankdash is at {url} (Ctrl+C ends it)\n")
+    sys.stdout.flush()
+    if not st.get_option("server.headless"):
+        webbrowser.open(url)
+
+
+def on_script_error(error: Exception) -> bool:
+    """Say what went wrong in words; the traceback goes to the log."""
+    if isinstance(error, RankdashError):
+        st.error(markdown_safe(error_text(error), _LONGEST_ERROR), icon=":material/error:")
+        return True
+    _log.exception("A page failed", exc_info=error)
+    st.error(
+        _(
+            "Something went wrong in rankdash itself. Your data is unchanged. Reload the page; "
+            "if it happens again, the server's log has the details."
+        ),
+        icon=":material/error:",
+    )
+    return True

@@ -1,0 +1,200 @@
+"""The sidebar: data set and language everywhere; systems, metric and rules where numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.app import login
+from rankdash.core.base.i18n import LANGUAGES, language_name
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import middle
+from rankdash.core.metrics import registry
+from rankdash.core.workspace import DatasetRow, RunRow
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.features.data import page_samples
+from rankdash.kit.widgets import (
+    address,
+    comparison_settings,
+    deleted,
+    label_plan,
+    language,
+    pickers,
+    stored,
+)
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import names_help
+from rankdash.kit.widgets.view import MOST_COMPARED, WHOLE_LIST, cutoff_of
+
+Menu = tuple[list[DeltaGenerator], dict[str, list[str]]]
+"""The links, and the choices that they carry."""
+
+CUTOFFS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)
+# Columns of text that fit into a box of the sidebar, into a tag in it, and for "(pinned)".
+_NAME_WIDTH, _TAG_WIDTH, _PINNED = 26, 17, 9
+
+
+def choose_language() -> None:
+    """Put the language of the address, else the browser's, into the session. Where it changes, an
+    open sample changes with it."""
+    chosen = address.one("lang")
+    if chosen not in LANGUAGES:
+        wanted = (st.context.locale or "en").split("-")[0]
+        chosen = wanted if wanted in LANGUAGES else "en"
+    before = st.session_state.get(language.STATE)
+    language.choose(chosen)
+    if before not in (None, chosen):
+        page_samples.follow(workspace(), before, chosen)
+
+
+def draw_sidebar(*, analysis: bool) -> str | None:
+    """Data set and language everywhere; systems, metric and rules where numbers are shown.
+
+    Returns the name of the chosen data set where another window deleted it: then nothing is chosen
+    in its place.
+    """
+    with st.sidebar:
+        if read_only():
+            st.caption(
+                _(
+                    ":material/visibility: **Read only.** You can look at everything; nothing "
+                    "can be changed."
+                )
+            )
+        rows = {row.id: row for row in workspace().datasets()}
+        gone = deleted.dataset({each: row.name for each, row in rows.items()})
+        if gone is None:
+            _draw_choices(rows, analysis=analysis)
+        pickers.pick_one(
+            "lang",
+            list(LANGUAGES),
+            st.segmented_control,
+            default=st.session_state[language.STATE],
+            label=_("Language"),
+            format_func=language_name,
+            required=True,
+        )
+        if not read_only():
+            login.draw()
+    return gone
+
+
+def _draw_choices(rows: Mapping[str, DatasetRow], *, analysis: bool) -> None:
+    dataset_id = pickers.pick_one(
+        "data",
+        list(rows),
+        st.selectbox,
+        label=_("Data set"),
+        default=page_samples.offered(rows, st.session_state[language.STATE]),
+        format_func=lambda value: page_samples.called(rows[value]),
+        # What was chosen within one data set is no choice in the next, even where an id is in
+        # both: the first stage is in every one, and the next may have a pinned baseline.
+        clears=address.OF_A_DATA_SET,
+    )
+    if dataset_id and analysis and stored.damage(dataset_id) is None:
+        _draw_comparison(dataset_id)
+        comparison_settings.draw(stored.dataset(dataset_id).label_values)
+    if dataset_id is None:
+        address.settle("data", None)
+
+
+def _retried(row: RunRow, rows: Mapping[str, RunRow]) -> bool:
+    """Whether a later run with the same settings has fewer failed queries."""
+    return any(
+        (each.reranker, each.settings, each.depth) == (row.reranker, row.settings, row.depth)
+        and each.created > row.created
+        and each.queries_failed < row.queries_failed
+        for each in rows.values()
+    )
+
+
+def _draw_comparison(dataset_id: str) -> None:
+    systems, rows = stored.systems(dataset_id), stored.rows(dataset_id)
+    set_apart = {each: name for each, (name, _error) in stored.damaged(dataset_id).items()}
+    deleted.note_runs(
+        dataset_id, {each: system.name for each, system in systems.items()} | set_apart
+    )
+    pinned = Pins(workspace()).of(dataset_id)
+    baseline = pickers.pick_one(
+        "base",
+        list(systems),
+        st.selectbox,
+        default=pinned,
+        label=_("Baseline"),
+        help=_(
+            "Your search today: what every other system is compared with. The first stage is the "
+            "order of the search before any reranking. Defaults to the run pinned on History."
+        ),
+        format_func=lambda value: (
+            _("{name} (pinned)", name=middle(systems[value].name, _NAME_WIDTH - _PINNED))
+            if value == pinned
+            else middle(systems[value].name, _NAME_WIDTH)
+        ),
+    )
+    others = [system for system in systems if system != baseline]
+    # A quick look at a few queries is compared when asked for, and not by default; nor is a run
+    # whose failed queries were retried.
+    whole = [
+        name
+        for name in others
+        if name not in rows or not (rows[name].queries_skipped or _retried(rows[name], rows))
+    ]
+    pickers.pick_several(
+        "system",
+        others,
+        st.multiselect,
+        default=(whole or others)[-MOST_COMPARED:],
+        label=_("Systems to compare"),
+        placeholder=_("none") if others else _("no other system yet"),
+        disabled=not others,
+        format_func=lambda value: middle(systems[value].name, _TAG_WIDTH),
+        help=names_help((systems[value].name for value in others), _TAG_WIDTH),
+    )
+    metric = pickers.pick_one(
+        "metric",
+        [name for name in registry if name != "judged"],
+        st.selectbox,
+        default="ndcg",
+        label=_("Metric"),
+        format_func=lambda value: _(registry[value].title),
+        help=_("Its meaning, formula and source are at the end of Overview."),
+    )
+    if (plan := label_plan.sampled(dataset_id)) is not None:
+        st.caption(
+            _(
+                "Not in use: the labels are a sample, and the result is by {metric}.",
+                metric=plan.metric,
+            )
+        )
+    if metric is not None and registry[metric].has_cutoff:
+        cutoffs = sorted({*CUTOFFS, cutoff_of(address.one("k")) or 10})
+        pickers.pick_one(
+            "k",
+            [*(str(k) for k in cutoffs), WHOLE_LIST],
+            st.select_slider,
+            default="10",
+            label=_("Cutoff k"),
+            format_func=lambda value: _("all") if value == WHOLE_LIST else value,
+            help=_("How far down the list a searcher looks."),
+        )
+
+
+def draw_menu(place: DeltaGenerator, groups: Mapping[str, Sequence[st.Page]]) -> Menu:
+    """One link a page under the title of its group; returns the links and what they carry."""
+    links, carried = [], address.offered()
+    for title, pages in groups.items():
+        place.caption(title)
+        links += [place.page_link(page, query_params=carried, width="stretch") for page in pages]
+    return links, carried
+
+
+def update_menu(menu: Menu, pages: Sequence[st.Page]) -> None:
+    """The links again, where they carry other choices now. They stay where they are: a link that
+    is taken away and comes back misses a click."""
+    links, before = menu
+    carried = address.offered()
+    if carried != before:
+        for link, page in zip(links, pages, strict=True):
+            link.page_link(page, query_params=carried, width="stretch")

@@ -1,0 +1,30 @@
+"""`python -m rankdash.app.worker`: the worker, with what the features have it do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankdash.core.base.starting import starting
+
+if TYPE_CHECKING:
+    from rankdash.core.runs.worker import Services
+
+
+def services() -> Services:
+    """Return what the features have the worker do."""
+    from rankdash.core.runs.worker import Services
+    from rankdash.features.judge.work import Judging
+    from rankdash.features.queries.explain import Explainer
+
+    return Services(
+        quick=[lambda around: Explainer(*around).serve],
+        idle=[lambda around: Judging(*around).serve],
+    )
+
+
+if __name__ == "__main__":
+    with starting():
+        from rankdash.core.runs.worker import main
+
+        found = services()
+    raise SystemExit(main(found))

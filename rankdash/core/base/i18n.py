@@ -1,0 +1,323 @@
+"""Words and numbers in the reader's language.
+
+English text is the key. A language is a gettext catalogue in `locale/`, read with Babel, and
+nothing else: its header has the rule of its plurals. A sentence that a catalogue lacks stays
+English. Whoever has readers says which language they chose (`follow`); a block that writes for one
+of them sets it by `speaking`. Babel is imported by what needs it: commands start without.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from decimal import Context, Decimal, localcontext
+from functools import cache, lru_cache
+from gettext import GNUTranslations, NullTranslations
+from io import BytesIO
+from pathlib import Path
+from string import Formatter
+
+from rankdash.core.base.errors import DataError, Phrase, RankdashError, RefusedFilesError
+from rankdash.core.base.findings import Finding
+
+_FOLDER = Path(__file__).parents[2] / "locale"
+_DASH = "–"
+# Those of the largest float, and many decimals.
+_MOST_DIGITS = 400
+_MOST_DECIMALS = 12
+_TELLING = "123456789"
+# With the punctuation that is as wide. The marks of bold text may stand between.
+_HAN = re.compile("[\u3001-\u3011\u3400-\u9fff\uff01-\uff5e]")
+_HAN_LETTER = re.compile("[\u3400-\u9fff]")
+_BLANK_BEFORE_HAN = re.compile(rf"^(\**) (?={_HAN.pattern})")
+_BLANK_AFTER_HAN = re.compile(rf"({_HAN.pattern}) (\**)$")
+
+
+def _languages(folder: Path) -> tuple[str, ...]:
+    """The codes of English and of every catalogue."""
+    return ("en", *sorted(file.stem for file in folder.glob("*.po")))
+
+
+LANGUAGES = _languages(_FOLDER)
+_OF_THE_BLOCK: ContextVar[str | None] = ContextVar("language", default=None)
+# Who knows the reader's choice; one at most, the interface.
+_READERS: list[Callable[[], str | None]] = []
+
+
+@cache
+def language_name(code: str) -> str:
+    """What a language calls itself."""
+    from babel import Locale
+
+    return str(Locale.parse(code).get_display_name(code)).capitalize()
+
+
+def follow(chosen: Callable[[], str | None]) -> None:
+    """Ask `chosen` for the reader's language from now on. It may return None or an unknown one."""
+    _READERS[:] = [chosen]
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """That language inside the block: a download is made where there is no session."""
+    token = _OF_THE_BLOCK.set(code)
+    try:
+        yield
+    finally:
+        _OF_THE_BLOCK.reset(token)
+
+
+def language() -> str:
+    """The chosen language code, English when none or an unknown one was chosen."""
+    chosen = _OF_THE_BLOCK.get() or next((reader() for reader in _READERS), None)
+    return chosen if chosen in LANGUAGES else "en"
+
+
+@cache
+def _catalogue(code: str) -> NullTranslations:
+    file = _FOLDER / f"{code}.po"
+    if not file.exists():
+        return NullTranslations()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    compiled = BytesIO()
+    with file.open("rb") as stream:
+        write_mo(compiled, read_po(stream, locale=code))
+    compiled.seek(0)
+    return GNUTranslations(compiled)
+
+
+def _translate(template: str) -> str:
+    # The empty message is the header of a catalogue.
+    return template and _catalogue(language()).gettext(template)
+
+
+def gettext(template: str, **params: object) -> str:
+    """The sentence in the reader's language, its `{fields}` filled in."""
+    text = _translate(template)
+    return _fill(text, _filled(params)) if params else text
+
+
+def _filled(params: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a message; what stands in them may be words of rankdash's own."""
+    return {
+        name: gettext(value.template, **value.params) if isinstance(value, Phrase) else value
+        for name, value in params.items()
+    }
+
+
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    """The message with its fields filled in.
+
+    A blank of the message next to a field separates Han from Latin characters; where both sides
+    turn out to be Han it is dropped.
+    """
+    if not _HAN.search(text):
+        return text.format(**values)
+    filled, after_field = "", False
+    for literal, name, spec, conversion in Formatter().parse(text):
+        if after_field and _is_han(filled[::-1], literal):
+            literal = _BLANK_BEFORE_HAN.sub(r"\1", literal)
+        filled, after_field = filled + literal, name is not None
+        if name is None:
+            continue
+        field = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+        value = f"{{{field}}}".format(**values)
+        if _is_han(value, filled[::-1]):
+            filled = _BLANK_AFTER_HAN.sub(r"\1\2", filled)
+        filled += value
+    return filled
+
+
+def _is_han(text: str, beside: str) -> bool:
+    """Whether the text begins as Han text does. Markdown's bold is none where a bracket meets its
+    asterisks and a letter follows, so only a letter counts there."""
+    marked = text.startswith("*") or beside.startswith("*")
+    return bool((_HAN_LETTER if marked else _HAN).match(text.lstrip("*")))
+
+
+def ngettext(one: str, many: str, n: int, **params: object) -> str:
+    """The form for n by the rule of the reader's language, `one` or `many` in English; every form
+    may use `{n}`, which is written with separators."""
+    text = _catalogue(language()).ngettext(one, many, int(n))
+    return _fill(text, {"n": number(n, 0), **_filled(params)})
+
+
+def error_text(error: RankdashError) -> str:
+    """What failed, where, and what to do, in the reader's language."""
+    if isinstance(error, RefusedFilesError):
+        each = paragraph([error_text(inner) for inner in error.errors])
+        return gettext(
+            "Files that cannot be used: {count}. {each}", count=len(error.errors), each=each
+        )
+    where = where_text(error) if isinstance(error, DataError) else ""
+    parts = (error.template, error.remedy)
+    text = paragraph([gettext(part, **error.params) for part in parts if part])
+    return gettext("{where}: {what}", where=where, what=text) if where else text
+
+
+def paragraph(sentences: Sequence[str]) -> str:
+    """Sentences one after the other, with a space between where the language has one."""
+    return _between(gettext("{one} {other}")).join(sentences)
+
+
+def enumerated(parts: Iterable[str]) -> str:
+    """Names or values one after the other: "a, b, c"."""
+    return _between(gettext("{one}, {other}")).join(parts)
+
+
+def all_of(parts: Sequence[str]) -> str:
+    """Names or values in a sentence: "a and b", "a, b, and c"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    one, other = enumerated(parts[:-1]), parts[-1]
+    if len(parts) == 2:
+        return gettext("{one} and {other}", one=one, other=other)
+    return gettext("{one}, and {other}", one=one, other=other)
+
+
+def _between(pair: str) -> str:
+    """What a translation of two fields has between them."""
+    return pair.removeprefix("{one}").removesuffix("{other}")
+
+
+def where_text(noticed: DataError | Finding) -> str:
+    """The file and, where known, the line that an error or a finding is about."""
+    if noticed.file and noticed.line:
+        return gettext("{file}, line {line}", file=noticed.file, line=noticed.line)
+    return noticed.file
+
+
+def finding_text(finding: Finding) -> str:
+    return _fill(_translate(finding.template), _filled(finding.params))
+
+
+def every_digit() -> AbstractContextManager[Context]:
+    """A context for Babel, which cannot write numbers of more digits than are reckoned with."""
+    return localcontext(prec=_MOST_DIGITS)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with that many decimals and the language's separators; a dash when there is none."""
+    if value is None or not math.isfinite(value):
+        return _DASH
+    # Rounded as the charts and the command line round, so that one number is never two.
+    return _separated(f"{value:.{digits}f}", digits, language())
+
+
+# A page writes the same few numbers again at each rerun.
+@lru_cache(maxsize=2**12)
+def _separated(rounded: str, digits: int, code: str) -> str:
+    from babel.numbers import format_decimal
+
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
+    with every_digit():
+        return _zero_unsigned(str(format_decimal(Decimal(rounded), format=pattern, locale=code)))
+
+
+def quantity(value: float, digits: int = 10) -> str:
+    """A number with at most so many digits that tell and twelve decimals, and never with an
+    exponent."""
+    if not math.isfinite(value):
+        return _DASH
+    return _zero_unsigned(f"{Decimal(f'{round(value, _MOST_DECIMALS):.{digits}g}'):,f}")
+
+
+def plain(value: float, digits: int = 6) -> str:
+    """A number as it was given, such as a label: a whole one to its last digit, another with at
+    most so many digits that tell, without separators, and never with an exponent."""
+    if not math.isfinite(value):
+        return _DASH
+    whole = value == int(value)
+    return _zero_unsigned(f"{value:.0f}" if whole else f"{Decimal(f'{value:.{digits}g}'):f}")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """As `number`, always with a sign; what rounds to zero has none."""
+    return _with_sign(number(value, digits))
+
+
+def signed_percent(value: float | None, digits: int = 0) -> str:
+    """As `percent`, always with a sign; what rounds to zero has none."""
+    return _with_sign(percent(value, digits))
+
+
+def _with_sign(text: str) -> str:
+    telling = any(character in _TELLING for character in text)
+    return f"+{text}" if telling and not text.startswith("-") else text
+
+
+def _zero_unsigned(text: str) -> str:
+    """A written number; what rounds to zero has no sign."""
+    return text if any(character in _TELLING for character in text) else text.lstrip("-")
+
+
+def _decimals(value: float) -> int:
+    """Of a latency or a rate; what is quick takes some time all the same: never 0."""
+    if 0 < value < 0.1:
+        return 1 - math.floor(math.log10(value))
+    return 0 if value >= 99.5 else 1 if value >= 9.95 else 2
+
+
+def three_digits(value: float | None) -> float:
+    """The number that `brief` writes, for a grid that sorts it; NaN where there is none."""
+    if value is None or not math.isfinite(value):
+        return math.nan
+    return round(value, _decimals(value))
+
+
+def brief(value: float, beside: float = math.nan) -> str:
+    """A latency or a rate to three digits, two below 0.1: 0.0078, 0.84, 8.4, 84, 1,240.
+
+    beside: what it is compared with, such as its limit; digits are added until both differ, so that
+    what is over a limit is never written like the limit.
+    """
+    if not math.isfinite(value):
+        return _DASH
+    digits = _decimals(value)
+    if not math.isclose(value, beside):
+        while digits < _MOST_DECIMALS and round(value, digits) == round(beside, digits):
+            digits += 1
+    written = f"{value:,.{digits}f}"
+    return written.rstrip("0").rstrip(".") if digits else written
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share (0.41 → 41%)."""
+    if value is None or not math.isfinite(value):
+        return _DASH
+    from babel.numbers import format_percent
+
+    pattern = "#,##0" + ("." + "0" * digits if digits else "") + "%"
+    with every_digit():
+        return _zero_unsigned(str(format_percent(value, format=pattern, locale=language())))
+
+
+def duration(seconds: float | None) -> str:
+    """A span a person reads at a glance: 0.4 s, 12 s, 3 min, 2 h 5 min."""
+    if seconds is None or not math.isfinite(seconds):
+        return _DASH
+    if seconds < 10:
+        return gettext("{n} s", n=number(seconds, 1))
+    if seconds < 90:
+        return gettext("{n} s", n=number(seconds, 0))
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return gettext("{n} min", n=number(minutes, 0))
+    return gettext("{h} h {m} min", h=number(minutes // 60, 0), m=minutes % 60)
+
+
+def moment(iso: str) -> str:
+    """A stored UTC time such as 2026-11-21T06:14:49+00:00, as a short date and time (UTC)."""
+    try:
+        parsed = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    from babel.dates import format_datetime
+
+    return str(format_datetime(parsed, "medium", locale=language()))

@@ -1,0 +1,200 @@
+"""Files that rankdash writes and appends to: what is reported as written is on the disk.
+
+A whole file is written beside its place and renamed, so that the file before it stays until the new
+one is complete. What is appended to a file is entries that end with a line break: each is whole or
+not there.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rankdash.core.base.errors import DataError
+
+if sys.platform != "win32":
+    import fcntl
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What the system says where there is no room."""
+
+_CHUNK = 1 << 16
+
+
+class _Counted(io.FileIO):
+    """A file that goes on where the disk is full, and only counts what there is no room for.
+
+    full: what the system said then.
+    """
+
+    full: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        if self.full is None:
+            try:
+                return super().write(content)
+            except OSError as problem:
+                if problem.errno not in FULL:
+                    raise
+                self.full, self._size = problem, os.fstat(self.fileno()).st_size
+        self.seek(memoryview(content).nbytes, os.SEEK_CUR)
+        self._size = max(self._size, self.tell())
+        return memoryview(content).nbytes
+
+    def refuse_full(self, target: Path) -> None:
+        """Raises DataError where there was no room for all of it."""
+        if self.full is not None:
+            raise _no_room(target, self._size) from self.full
+
+
+def write(target: Path, content: bytes) -> None:
+    """Write a whole file. Raises what `replacing` raises."""
+    with replacing(target) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A stream whose content takes the place of `target` when the block ends without an error. A
+    pipe or a device is written to as it is, and so is a file in a folder that takes no new one.
+
+    Raises DataError where the disk is full, with the room that all of it needs, OSError where
+    nothing can be written.
+    """
+    # The file that a link leads to, and not the link.
+    place = target.resolve()
+    beside = place.is_file() or not place.exists()
+    beside = beside and os.access(place.parent, os.W_OK | os.X_OK)
+    try:
+        if not beside:
+            with place.open("wb") as itself:
+                yield itself
+                if place.is_file():
+                    _sync(itself)
+            return
+        counted: list[_Counted] = []
+
+        def opened(part: Path) -> BinaryIO:
+            counted.append(_Counted(part, "wb"))
+            return io.BufferedWriter(counted[0])
+
+        with completed(place, opened) as stream:
+            yield stream
+            stream.flush()
+            counted[0].refuse_full(target)
+            if place.exists():
+                shutil.copymode(place, counted[0].name)
+    except OSError as problem:
+        if problem.errno in FULL:
+            raise _no_room(target) from problem
+        if problem.filename == str(place):
+            problem.filename = str(target)
+        raise
+
+
+@contextmanager
+def completed(
+    place: Path, opened: Callable[[Path], BinaryIO] = lambda part: part.open("w+b")
+) -> Iterator[BinaryIO]:
+    """A stream whose content is at `place` once all of it is on the disk, when the block ends
+    without an error. opened: makes the file beside it. Raises OSError."""
+    part = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with opened(part) as stream:
+            yield stream
+            _sync(stream)
+        part.replace(place)
+    except OSError as problem:
+        if problem.filename == str(part):
+            problem.filename = str(place)
+        raise
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def create(target: Path, content: bytes) -> None:
+    """Write a new file of whole lines, or none. Raises FileExistsError where there is one, and what
+    `append` raises."""
+    target.open("xb").close()
+    try:
+        append(target, [content])
+    except BaseException:
+        target.unlink()
+        raise
+
+
+def append(target: Path, entries: Sequence[bytes]) -> None:
+    """Add entries, each of which ends with a line break, at the end of a file; they are on the disk
+    when this returns. A line that a program that died left without its end is removed before.
+
+    Raises DataError where the disk is full, and OSError: the entries that fit are whole then, and
+    nothing of the others is in the file.
+    """
+    with target.open("a+b", buffering=0) as stream:
+        if sys.platform != "win32":
+            # What another program writes at this moment is no line without its end.
+            with suppress(OSError):
+                fcntl.flock(stream, fcntl.LOCK_EX)
+        whole, content, written = _whole_lines(stream), memoryview(b"".join(entries)), 0
+        try:
+            stream.truncate(whole)
+            while written < len(content):
+                written += stream.write(content[written:]) or 0
+            _sync(stream)
+        except OSError as problem:
+            # Once all is written, nobody knows what of it is on the disk.
+            ends = accumulate(map(len, entries), initial=0) if written < len(content) else [0]
+            fitting = max(end for end in ends if end <= written)
+            with suppress(OSError):
+                stream.truncate(whole + fitting)
+            if problem.errno in FULL:
+                raise _no_room(target, len(content) - fitting) from problem
+            problem.filename = str(target)
+            raise
+
+
+def _whole_lines(stream: BinaryIO) -> int:
+    """The length of a file up to the end of its last line."""
+    end = stream.seek(0, os.SEEK_END)
+    while end:
+        begin = max(end - _CHUNK, 0)
+        stream.seek(begin)
+        at = stream.read(end - begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0
+
+
+def _sync(stream: BinaryIO) -> None:
+    """Wait until the content of a file is on the disk."""
+    try:
+        stream.flush()
+        os.fsync(stream.fileno())
+    except OSError as problem:
+        problem.filename = problem.filename or str(stream.name)
+        raise
+
+
+def _no_room(target: Path, needed: int = 0) -> DataError:
+    free = shutil.disk_usage(target.resolve().parent).free
+    return DataError(
+        "There is no room left on the disk to write it: {needed} MB are needed, {free} MB are free."
+        if needed
+        else "There is no room left on the disk to write it: {free} MB are free.",
+        remedy="Free some space, or write it to another disk.",
+        file=str(target),
+        # Not less than it is.
+        needed=f"{-(-needed // 100_000) / 10:,.1f}",
+        free=f"{free / 1e6:,.1f}",
+    )

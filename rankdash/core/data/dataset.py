@@ -1,0 +1,387 @@
+"""`Dataset`: labelled queries, documents and the first-stage ranking. Checked once, when made."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.text_language import language_of
+from rankdash.core.data.build import coded, group_rows, text_array
+from rankdash.core.data.coded import Coded, alike, places_in
+from rankdash.core.data.content_id import content_id
+from rankdash.core.data.ragged import has_repeats
+from rankdash.core.data.ranking import Ranking
+
+FirstStage = Literal["given", "bm25", "corpus-bm25", "corpus-bi-encoder", "corpus-fused", "rows"]
+# What retrieves the documents of a query from all of them.
+Retriever = Literal["bm25", "bi-encoder", "fused"]
+# As much of a text as tells it from others.
+_OPENING = 80
+
+MOST_GRADES = 100
+"""The highest whole grade that is offered beside the labels in use."""
+
+
+class Tables(NamedTuple):
+    """What a `Dataset` is made of, beside its candidates."""
+
+    queries: pd.DataFrame
+    documents: pd.DataFrame
+    qrels: pd.DataFrame
+
+
+class Dataset:
+    """Queries, documents, labels and candidates. Never changed after it is made.
+
+    queries:    query_id (unique str), text (str or missing), then any segment columns (str).
+    documents:  doc_id (unique str), title (str, may be empty), text (str or missing).
+    qrels:      query_id, doc_id, label (float64, finite; may be fractional or negative), one row
+                per pair.
+    candidates: the first-stage `Ranking`.
+    first_stage: "given" when the order came with the data; else how rankdash made it: "bm25" orders
+                only the documents that the files list for a query, "corpus-…" retrieves from all
+                documents, "rows" is the order of the rows in the files.
+    candidates_name: the name of the file that gave the candidates; "" if no file named them.
+    id:         a hash of the content (not of the name).
+
+    Every id in `qrels` and `candidates` has a row in `queries` and `documents`; text that did not
+    come with the data is missing there. The properties hand out copy-on-write frames, so writing
+    to one changes nothing here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queries: pd.DataFrame,
+        documents: pd.DataFrame,
+        qrels: pd.DataFrame,
+        candidates: Ranking,
+        *,
+        first_stage: FirstStage = "given",
+        candidates_name: str = "",
+        codes: Mapping[str, Coded] | None = None,
+        known_id: str | None = None,
+    ) -> None:
+        """codes: query_id and doc_id of `qrels`, where they are known as codes. known_id: the id,
+        where something says that this is the content of which it was made."""
+        self._tables, self.__dict__["labels"] = _checked(
+            queries, documents, qrels, candidates, codes
+        )
+        self.name = name
+        self.candidates = candidates
+        self.first_stage: FirstStage = first_stage
+        self.candidates_name = candidates_name
+        if known_id is not None:
+            self.__dict__["id"] = known_id
+
+    @classmethod
+    def of_labels(
+        cls,
+        name: str,
+        labels: Mapping[str, Any],
+        candidates: Ranking,
+        make: Callable[[], Tables],
+        *,
+        candidates_name: str = "",
+        only_ids: bool = False,
+    ) -> Self:
+        """A data set of labels, as the property has them, and a ranking: its tables are made and
+        checked when something asks for them, which metrics do not.
+
+        only_ids: the tables will hold no texts, and no ids but those that are labelled or ranked.
+        """
+        made = cls.__new__(cls)
+        made.name, made.candidates, made.first_stage = name, candidates, "given"
+        made.candidates_name = candidates_name
+        made.__dict__["labels"] = labels
+        made._make, made.only_ids = make, only_ids
+        return made
+
+    _make: Callable[[], Tables]
+    only_ids = False
+
+    before: Self | None = None
+    """The data set that has the labels before any were changed (`relabelled`), if any were."""
+
+    changed: frozenset[str] = frozenset()
+    """The queries for which it has."""
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return _checked(*self._make(), self.candidates)[0]
+
+    @property
+    def _queries(self) -> pd.DataFrame:
+        return self._tables.queries
+
+    @property
+    def _documents(self) -> pd.DataFrame:
+        return self._tables.documents
+
+    @property
+    def _qrels(self) -> pd.DataFrame:
+        return self._tables.qrels
+
+    @cached_property
+    def labels(self) -> Mapping[str, Any]:
+        """`qrels` with the ids as `Coded`: what rankings are joined with."""
+        return _labels(self._qrels)
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of the content (see `content_id`)."""
+        return content_id(self._queries, self._documents, self.labels, self.candidates)
+
+    @cached_property
+    def label_values(self) -> tuple[float, ...]:
+        """Every label that is in use, ascending."""
+        return tuple(float(label) for label in sorted(self._qrels["label"].unique()))
+
+    @cached_property
+    def labelled_queries(self) -> int:
+        """How many queries have a label."""
+        return len(self.labels["query_id"].texts)
+
+    @property
+    def top_grade(self) -> float:
+        """The highest label; 1 where none is above 0."""
+        highest = self.label_values[-1] if self.label_values else 0.0
+        return highest if highest > 0 else 1.0
+
+    @property
+    def grades(self) -> tuple[float, ...]:
+        """Every label that an annotator can choose: the whole numbers from 0 to the top grade, at
+        most to `MOST_GRADES`, and the labels in use, ascending."""
+        whole = range(int(min(self.top_grade, MOST_GRADES)) + 1)
+        return tuple(sorted({*map(float, whole), *self.label_values}))
+
+    @cached_property
+    def has_texts(self) -> bool:
+        """Whether any query and any document has a text."""
+        return bool((self.query_text() != "").any() and (self.document_text() != "").any())
+
+    @cached_property
+    def textless(self) -> frozenset[str]:
+        """The documents without a text."""
+        texts = self.document_text()
+        return frozenset(texts.index[texts.str.strip() == ""])
+
+    @cached_property
+    def language(self) -> str:
+        """The language of the queries, as `language_of` tells it."""
+        return language_of(self.query_text())
+
+    @cached_property
+    def query_names(self) -> dict[str, str]:
+        """Query id → its text, or the id where there is none: what a person knows it by."""
+        found = self.query_text()
+        return {query: text or query for query, text in zip(found.index, found, strict=True)}
+
+    @cached_property
+    def document_names(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Document id → its title, and document id → how its text begins: what a person knows it
+        by. What is missing is replaced by the other, and both by the id."""
+        ids, texts = list(self._documents["doc_id"]), self._documents["text"].fillna("").str
+        cut = np.where(texts.len() > _OPENING, "…", "")
+        starts: list[str] = list(texts[:_OPENING].str.rstrip() + cut)
+        rows = list(zip(ids, self._documents["title"], starts, strict=True))
+        return (
+            {doc_id: title or start or doc_id for doc_id, title, start in rows},
+            {doc_id: start or title or doc_id for doc_id, title, start in rows},
+        )
+
+    def names_of(self, doc_ids: Iterable[str]) -> dict[str, str]:
+        """Document id → its title, or how its text begins where titles repeat: passages of one
+        article share its title, and then their own words tell them apart."""
+        titles, openings = self.document_names
+        own = {doc: titles.get(doc, doc) for doc in doc_ids}
+        often = Counter(own.values())
+        return {
+            doc: title if often[title] == 1 else openings.get(doc, doc)
+            for doc, title in own.items()
+        }
+
+    @cached_property
+    def document_places(self) -> dict[str, int]:
+        """Document id → its row in `documents`."""
+        return {doc: place for place, doc in enumerate(self._documents["doc_id"])}
+
+    @cached_property
+    def ids_with_blanks(self) -> bool:
+        """Whether an id of a query or a document cannot stand in a TREC file."""
+        ids = (self._queries["query_id"], self._documents["doc_id"])
+        return any(bool(each.str.contains(r"[ \t\n\r\v\f]", regex=True).any()) for each in ids)
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        return self._queries.copy(deep=False)
+
+    @property
+    def documents(self) -> pd.DataFrame:
+        return self._documents.copy(deep=False)
+
+    @property
+    def qrels(self) -> pd.DataFrame:
+        return self._qrels.copy(deep=False)
+
+    @property
+    def segments(self) -> list[str]:
+        """The query columns beyond id and text."""
+        return list(self._queries.columns[2:])
+
+    def relabelled(self, changes: pd.DataFrame) -> Self:
+        """This data set with other labels for some pairs; all else is shared, not copied.
+
+        changes: query_id, doc_id, label, one row per pair: NaN takes the label away; a pair that
+            had none is added after the others.
+
+        Raises DataError where a pair is listed twice, is not of a query and a document of this data
+        set, or its label is infinite.
+        """
+        new = _table(changes, ["query_id", "doc_id", "label"], "changes")
+        _unique(new, ["query_id", "doc_id"], "changes")
+        for column, table, name in (
+            ("query_id", self._queries, "queries"),
+            ("doc_id", self._documents, "documents"),
+        ):
+            _closed(text_array(new[column]), table[column], "changes", name)
+        if np.isinf(new["label"].to_numpy(dtype=np.float64)).any():
+            raise DataError("A label is not a finite number.")
+        wanted = {
+            (query, doc): label
+            for query, doc, label in zip(new["query_id"], new["doc_id"], new["label"], strict=True)
+        }
+        old = self._qrels
+        labels = old["label"].to_numpy(dtype=np.float64).copy()
+        near = old["query_id"].isin(new["query_id"]) & old["doc_id"].isin(new["doc_id"])
+        for row in np.flatnonzero(near).tolist():
+            pair = (old["query_id"].iat[row], old["doc_id"].iat[row])
+            labels[row] = wanted.pop(pair, labels[row])
+        added = pd.DataFrame(
+            [(*pair, label) for pair, label in wanted.items() if not np.isnan(label)],
+            columns=["query_id", "doc_id", "label"],
+        )
+        made = copy.copy(self)
+        for of_labels in ("id", "label_values", "labels", "labelled_queries"):
+            made.__dict__.pop(of_labels, None)
+        made.before = self if self.before is None else self.before
+        made.changed = self.changed.union(new["query_id"])
+        if not np.isnan(labels).any() and np.array_equal(self.labels["label"], old["label"]):
+            made.__dict__["labels"] = {
+                "query_id": self.labels["query_id"].extended(alike(text_array(added["query_id"]))),
+                "doc_id": self.labels["doc_id"].extended(alike(text_array(added["doc_id"]))),
+                "label": np.append(labels, added["label"].to_numpy(dtype=np.float64)),
+            }
+        kept = old.assign(label=labels)[~np.isnan(labels)]
+        labelled = pd.concat([kept, added]) if len(added) else kept
+        qrels = _table(labelled, ["query_id", "doc_id", "label"], "qrels")
+        made._tables = self._tables._replace(qrels=qrels)
+        return made
+
+    def document_text(self, rows: npt.NDArray[np.intp] | None = None) -> pd.Series[str]:
+        """doc_id → title and text joined by a space, as a model reads it; "" where missing. rows:
+        of `documents`, in this order; None for all."""
+        chosen = self._documents if rows is None else self._documents.iloc[rows]
+        text = (chosen["title"] + " " + chosen["text"].fillna("")).str.strip()
+        return pd.Series(text.to_numpy(dtype=object), index=chosen["doc_id"])
+
+    def query_text(self) -> pd.Series[str]:
+        """query_id → text; "" where missing."""
+        text = self._queries["text"].fillna("").to_numpy(dtype=object)
+        return pd.Series(text, index=self._queries["query_id"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dataset) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {len(self._queries)} queries, id={self.id})"
+
+
+def _checked(
+    queries: pd.DataFrame,
+    documents: pd.DataFrame,
+    qrels: pd.DataFrame,
+    candidates: Ranking,
+    codes: Mapping[str, Coded] | None = None,
+) -> tuple[Tables, dict[str, Any]]:
+    """The tables as `Dataset` promises them, and its `labels`. Raises DataError where a table
+    breaks a promise."""
+    queries = _table(queries, ["query_id", "text"], "queries", extra=True)
+    documents = _table(documents, ["doc_id", "title", "text"], "documents")
+    qrels = _table(qrels, ["query_id", "doc_id", "label"], "qrels")
+    _unique(queries, ["query_id"], "queries")
+    _unique(documents, ["doc_id"], "documents")
+    labels = _labels(qrels, codes)
+    groups = group_rows(labels["query_id"])
+    if has_repeats(groups.arrange(labels["doc_id"].codes), groups.offsets):
+        _unique(qrels, ["query_id", "doc_id"], "qrels")
+    if not np.isfinite(labels["label"]).all():
+        raise DataError("A label is not a finite number.")
+    ranked = {"query_id": text_array(candidates.query_ids), "doc_id": candidates.documents}
+    labelled = {key: labels[key].texts for key in ranked}
+    for table, named in (("qrels", labelled), ("candidates", ranked)):
+        _closed(named["query_id"], queries["query_id"], table, "queries")
+        _closed(named["doc_id"], documents["doc_id"], table, "documents")
+    return Tables(queries, documents, qrels), labels
+
+
+def _labels(qrels: pd.DataFrame, codes: Mapping[str, Coded] | None = None) -> dict[str, Any]:
+    """As `Dataset.labels`."""
+    ids = codes or {key: coded(qrels[key]) for key in ("query_id", "doc_id")}
+    return {**ids, "label": qrels["label"].to_numpy(dtype=np.float64)}
+
+
+def _table(
+    frame: pd.DataFrame, columns: list[str], name: str, *, extra: bool = False
+) -> pd.DataFrame:
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise DataError("The {table} table lacks {missing}.", table=name, missing=missing)
+    rest = [column for column in frame.columns if column not in columns] if extra else []
+    table = frame[columns + rest].reset_index(drop=True)
+    for column in table.columns:
+        if column == "label":
+            table[column] = table[column].astype(np.float64)
+            continue
+        table[column] = table[column].astype("str")
+        if column in ("query_id", "doc_id") and (
+            table[column].isna().any() or (table[column] == "").any()
+        ):
+            raise DataError("The {table} table has an empty {column}.", table=name, column=column)
+    if "title" in table.columns:
+        table["title"] = table["title"].fillna("")
+    return table
+
+
+def _unique(frame: pd.DataFrame, key: list[str], name: str) -> None:
+    repeated = frame[frame.duplicated(key)]
+    if len(repeated):
+        raise DataError(
+            "The {table} table lists {example!r} twice.",
+            table=name,
+            example=tuple(repeated[key].iloc[0]),
+        )
+
+
+def _closed(named: Any, known: pd.Series[str], name: str, target: str) -> None:
+    """named: Arrow text."""
+    every = alike(named).unique()
+    unknown = np.flatnonzero(places_in(alike(text_array(known)), every) < 0)
+    if len(unknown):
+        raise DataError(
+            "The {table} mention {example!r}, which is not among the {target}.",
+            table=name,
+            example=every[int(unknown[0])].as_py(),
+            target=target,
+        )

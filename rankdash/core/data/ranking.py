@@ -1,0 +1,344 @@
+"""`Ranking` (what IR calls a run) and `Run`, a ranking with how it came about.
+
+A ranking is (query, document, score) in order. It is stored as integer codes sorted by query and
+rank, with an offsets array (CSR): the documents of query `i` are `docs[offsets[i]:offsets[i+1]]`,
+best first. Ties are settled once, when the ranking is made, by a stated rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.build import coded, group_rows, order_rows
+from rankdash.core.data.coded import Coded, arrow_integers, arrow_text, objects
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ragged import equal_runs, has_repeats, offsets_from, owners, places
+from rankdash.core.data.ties import (
+    ScorePrecision,
+    Ties,
+    descending_ids,
+    stored_scores,
+    tie_order,
+    tied_groups,
+)
+
+QueryState = Literal["done", "failed", "skipped"]
+
+SHIPPED_WITH = "shipped_with"
+"""In what is said of the machine of a run that came with a sample."""
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, read-only."""
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """An ordered list of documents for each query.
+
+    query_ids: (Q,) object array of str, in the order of first appearance.
+    documents: (D,) Arrow text, the distinct documents; `doc_ids` has them as objects.
+    offsets:   (Q + 1,) int64.
+    docs:      (N,) int32 codes into `doc_ids`, by query, best first.
+    scores:    (N,) float64, never ascending within a query; NaN only at the end of a list, for
+               documents that were not scored and keep the order they had before.
+    tied:      (Q,) bool, whether two documents of the query share a score.
+    ties:      the rule that ordered equal scores: "trec" = document id descending, as trec_eval
+               does; "stable" = the order given.
+    given:     (N,) int32, the row of each document in what the ranking was made from, so that ties
+               can be settled again by another rule.
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    documents: Any
+    offsets: npt.NDArray[np.int64]
+    docs: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float64]
+    tied: npt.NDArray[np.bool_]
+    ties: Ties
+    given: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for array in (
+            self.query_ids,
+            self.offsets,
+            self.docs,
+            self.scores,
+            self.tied,
+            self.given,
+        ):
+            frozen(array)
+
+    @classmethod
+    def from_columns(
+        cls,
+        query_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any] | Coded,
+        doc_ids: Sequence[str] | pd.Series[str] | npt.NDArray[Any] | Coded,
+        scores: Sequence[float] | pd.Series[float] | npt.NDArray[Any],
+        *,
+        ties: Ties = "stable",
+    ) -> Ranking:
+        """Rank by score, descending. All three have shape (N,); rows may come in any order.
+
+        Raises DataError where an id is missing, a score is not finite or a (query, document) pair
+        appears twice.
+        """
+        values = np.array(scores, dtype=np.float64)
+        if not len(query_ids) == len(doc_ids) == len(values):
+            raise DataError("A ranking needs one query, one document and one score in every row.")
+        queries, documents = coded(query_ids), coded(doc_ids)
+        if (queries.codes < 0).any() or (documents.codes < 0).any():
+            raise DataError("A row of a ranking lacks its query id or its document id.")
+        _refuse_missing_scores(queries, documents, values)
+        groups = group_rows(queries)
+        ordered = order_rows(groups, values, documents.texts_of, ties)
+        if has_repeats(groups.arrange(documents.codes), groups.offsets):
+            _refuse_repeats(queries, documents)
+        return cls(
+            query_ids=objects(groups.ids),
+            documents=documents.texts,
+            offsets=groups.offsets,
+            docs=documents.codes[ordered.rows],
+            scores=ordered.scores,
+            tied=ordered.tied,
+            ties=ties,
+            given=ordered.rows.astype(np.int32),
+        )
+
+    @classmethod
+    def from_lists(cls, lists: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> Ranking:
+        """Keep the order given: (query id, document ids best first, scores) for each query.
+
+        Scores must not rise; NaN (not scored) is allowed at the end of a list only. A document
+        listed twice for one query is refused.
+        """
+        triples = list(lists)
+        flat = [doc for _, docs, _ in triples for doc in docs]
+        codes, vocabulary = pd.factorize(np.array(flat, dtype=object))
+        offsets = offsets_from(np.array([len(docs) for _, docs, _ in triples], dtype=np.int64))
+        scores = np.array([s for _, _, values in triples for s in values], dtype=np.float64)
+        if len(scores) != len(codes):
+            raise DataError("A ranking needs one score for each document.")
+        queries = np.array([query for query, _, _ in triples], dtype=object)
+        if len(set(queries)) != len(queries):
+            raise DataError("A ranking lists the same query twice.")
+        row_query = owners(offsets)
+        inside = row_query[1:] == row_query[:-1]
+        rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
+        if bool(np.any(inside & rises)):
+            raise DataError("The scores of a ranking must not rise from one rank to the next.")
+        if has_repeats(codes, offsets):
+            raise DataError("A ranking lists the same document twice for one query.")
+        return cls(
+            query_ids=queries,
+            documents=arrow_text(vocabulary),
+            offsets=offsets,
+            docs=codes.astype(np.int32),
+            scores=scores,
+            tied=tied_groups(equal_runs(scores, offsets)[0], offsets),
+            ties="stable",
+            given=np.arange(len(codes), dtype=np.int32),
+        )
+
+    def settled(self, ties: Ties, precision: ScorePrecision = "float64") -> Ranking:
+        """The same ranking with equal scores ordered by `ties`.
+
+        precision: "float32" compares (and keeps) the scores as a program with single precision
+            holds them, as trec_eval does: more of them are equal. Documents without a score keep
+            their place.
+        """
+        if ties == self.ties and precision == "float64":
+            return self
+        scores = stored_scores(self.scores, precision).astype(np.float64)
+        docs, given = self.docs.copy(), self.given.copy()
+        positions, runs = equal_runs(scores, self.offsets)
+        if len(positions):
+
+            def by_id() -> npt.NDArray[np.int64]:
+                named, codes = np.unique(self.docs[positions], return_inverse=True)
+                return descending_ids(self.documents.take(arrow_integers(named)))[codes]
+
+            rows = self.given[positions].astype(np.int64)
+            source = positions[tie_order(runs, ties, rows, by_id)]
+            docs[positions], given[positions] = self.docs[source], self.given[source]
+        tied = tied_groups(positions, self.offsets)
+        return replace(self, docs=docs, given=given, scores=scores, tied=tied, ties=ties)
+
+    def without(self, query_ids: Iterable[str]) -> Ranking:
+        """The same ranking without the lists of some queries."""
+        left_out = set(query_ids)
+        return self._some(np.array([query not in left_out for query in self.query_ids], dtype=bool))
+
+    def only(self, query_ids: Collection[str]) -> Ranking:
+        """The same ranking with the lists of some queries alone."""
+        return self._some(np.array([query in query_ids for query in self.query_ids], dtype=bool))
+
+    def _some(self, kept: npt.NDArray[np.bool_]) -> Ranking:
+        counts = np.diff(self.offsets)
+        rows = np.repeat(kept, counts)
+        return replace(
+            self,
+            query_ids=self.query_ids[kept],
+            offsets=offsets_from(counts[kept]),
+            docs=self.docs[rows],
+            scores=self.scores[rows],
+            tied=self.tied[kept],
+            given=self.given[rows],
+        )
+
+    def __len__(self) -> int:
+        """How many (query, document) rows."""
+        return len(self.docs)
+
+    def documents_of(self, query_id: str) -> tuple[list[str], npt.NDArray[np.float64]]:
+        """The document ids of a query, best first, and their scores; empty when it has none."""
+        found = self.positions.get(query_id)
+        if found is None:
+            return [], np.zeros(0)
+        start, stop = self.offsets[found], self.offsets[found + 1]
+        return list(self.doc_ids[self.docs[start:stop]]), self.scores[start:stop]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per document: query_id, doc_id, rank (from 1), score."""
+        counts = np.diff(self.offsets)
+        return pd.DataFrame(
+            {
+                "query_id": np.repeat(self.query_ids, counts),
+                "doc_id": self.doc_ids[self.docs],
+                "rank": places(self.offsets),
+                "score": self.scores,
+            }
+        )
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """query id → its index in `query_ids`."""
+        return {query: position for position, query in enumerate(self.query_ids)}
+
+    @cached_property
+    def doc_ids(self) -> npt.NDArray[np.object_]:
+        """(D,) object array of str, read-only: `documents`."""
+        return frozen(objects(self.documents))
+
+
+def _refuse_missing_scores(queries: Coded, docs: Coded, scores: npt.NDArray[np.float64]) -> None:
+    missing = np.flatnonzero(~np.isfinite(scores))
+    if len(missing):
+        row = int(missing[0])
+        raise DataError(
+            "Rows without a finite score: {count}; the first is document {doc!r} of query "
+            "{query!r}.",
+            remedy="Give every row a number, or remove the row.",
+            count=len(missing),
+            doc=docs.texts[docs.codes[row]].as_py(),
+            query=queries.texts[queries.codes[row]].as_py(),
+        )
+
+
+def _refuse_repeats(queries: Coded, docs: Coded) -> None:
+    pairs = pd.DataFrame({"query": queries.objects(), "doc": docs.objects()})
+    repeated = pairs[pairs.duplicated()]
+    raise DataError(
+        "Rows that rank a document again: {count}; the first is {doc!r} of query {query!r}.",
+        remedy="Give one row for each query and document.",
+        count=len(repeated),
+        doc=repeated["doc"].iloc[0],
+        query=repeated["query"].iloc[0],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How much of each pair the model read, row by row of the ranking of a `Run`.
+
+    read: (N,) int32, tokens of query and document that the model read; -1 where unknown, as for
+        documents that were not reranked.
+    full: (N,) int32, how many there were before texts were cut to fit; -1 where unknown.
+
+    Where ties were settled again, `ranking.given` has the row here of each row there.
+    """
+
+    read: npt.NDArray[np.int32]
+    full: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        frozen(self.read)
+        frozen(self.full)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A ranking plus how it came about.
+
+    queries: one row per query of the data set that the run was asked for, with
+        query_id, state (QueryState), reason (why it failed, else ""),
+        latency_ms (warm, of the query with its own documents; NaN where not measured, as where
+        it was scored together with other queries or from the cache; waiting to try a request
+        again is left out), index_ms (work that a search system
+        does beforehand, such as embedding documents; NaN where there was none),
+        pairs, tokens and truncated (how many pairs, tokens read, documents cut; NaN where
+        unknown).
+    A failed or skipped query has no rows in `ranking`: it is never an empty result list.
+    settings: what the reranker was given, keys as in its schema.
+    machine: where it ran (cpu, threads, versions).
+    depth: how many candidates a query were reranked; None for all. Those below keep their
+        first-stage order, after the reranked ones, with NaN scores.
+    load_ms: the cold start (loading and warming the model), kept apart from the latencies.
+    reading: None where the reranker reads no tokens, or the ranking is from a file.
+    measured: None where the ranking is from a file, or the run of an older version.
+    calls: one row per request to another machine, those of failed queries included: query_id,
+        start_s (by a clock of the process that scored), ms, attempts, retry_wait_ms, status,
+        server_ms, queue_ms (NaN where the server does not tell), billed (JSON: what the service
+        charges for, by its own names), error, note (what was put right in the answer); None where
+        no machine was asked.
+    """
+
+    id: str
+    name: str
+    dataset_id: str
+    ranking: Ranking
+    reranker: str
+    queries: pd.DataFrame
+    settings: Mapping[str, object] = field(default_factory=dict)
+    machine: Mapping[str, object] = field(default_factory=dict)
+    depth: int | None = None
+    load_ms: float = float("nan")
+    created: str = ""
+    reading: Reading | None = None
+    measured: Measured | None = None
+    calls: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        done = int((self.queries["state"] == "done").sum())
+        return f"Run({self.name!r}, {done} of {len(self.queries)} queries done, id={self.id})"
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it came with a sample, so that nothing in it was measured here."""
+        return SHIPPED_WITH in self.machine
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """query id → "failed" or "skipped", for the queries that have no result."""
+        rows = self.queries[self.queries["state"] != "done"]
+        return dict(zip(rows["query_id"], rows["state"], strict=True))
+
+
+def digest(parts: Iterable[bytes | memoryview]) -> str:
+    """A stable 16-character hexadecimal name for the content of `parts`, in order."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(len(part).to_bytes(8, "little"))
+        sha.update(part)
+    return sha.hexdigest()[:16]

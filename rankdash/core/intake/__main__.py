@@ -1,0 +1,225 @@
+"""`python -m rankdash.core.intake`: does what is asked in the folders whose names come in.
+
+`Process` starts it, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.findings import Finding
+from rankdash.core.intake import sharing
+from rankdash.core.intake.keeping import Kept, keep
+from rankdash.core.intake.messages import Outcome, answer_of
+from rankdash.core.intake.process import ANSWER, IDLE_SECONDS, PROGRESS, REQUEST
+from rankdash.core.intake.reading import Progress, Step, claim, is_large
+from rankdash.core.readers import Guess, ReadLimits, Source, guesses, read
+from rankdash.core.readers.detect import tables_of
+from rankdash.core.readers.loading import Retrieval, checked, load, usable
+from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse.unpack import unpack
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+
+_NICENESS = 10
+# As often as a page looks.
+_REPORT_SECONDS = 0.5
+
+
+def main(folder: Path) -> bool:
+    """Do what the request in a folder says; what became of it is written into it. Whether another
+    request can follow: not where files are large, which leave much memory taken."""
+    request = json.loads((folder / REQUEST).read_text("utf-8"))
+    task, limits = request.pop("task"), ReadLimits(**request.pop("limits"))
+    sources = [
+        Source(file["name"], (folder / str(place)).read_bytes(), file["origin"], _notes(file))
+        for place, file in enumerate(request.pop("files"))
+    ]
+    if is_large(sources) and hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    outcome: Outcome | None
+    try:
+        outcome = _TASKS[task](folder, sources, limits, **request)
+    except RankdashError as error:
+        outcome = error
+    if outcome is not None:
+        # Whoever asked may have gone with the folder; what is stored stays.
+        with contextlib.suppress(OSError):
+            _write(folder / ANSWER, answer_of(outcome))
+    return not is_large(sources)
+
+
+def _read(
+    folder: Path,
+    sources: Sequence[Source],
+    limits: ReadLimits,
+    workspace: str,
+    name: str | None,
+    retrieval: Retrieval | None,
+    choices: dict[str, Any],
+) -> Kept | None:
+    """None where the reading was cancelled."""
+    said = _Said(folder, sources)
+    limits = replace(limits, watch=said.rows, joining=lambda: said.step("joining"))
+    parsed = read(sources, limits=limits, **choices)
+    said.step("checking")
+    loaded = usable(checked(parsed, name=name, retrieval=retrieval))
+    opened = Workspace.open(Path(workspace))
+    # From here on there is something to leave behind.
+    if not claim(folder):
+        return None
+    said.step("storing")
+    return keep(opened, loaded)
+
+
+def _guess(
+    _folder: Path, sources: Sequence[Source], limits: ReadLimits, most_bytes: int
+) -> list[Guess]:
+    return guesses(sources, most_bytes, limits)
+
+
+def _try(_folder: Path, sources: Sequence[Source], limits: ReadLimits) -> list[Guess]:
+    with _less_memory(limits.memory_bytes):
+        files, broken = unpack(sources, limits)
+        for source in files:
+            tables_of(source, limits)
+    if broken:
+        raise broken[0]
+    return []
+
+
+def _import(
+    folder: Path, sources: Sequence[Source], _limits: ReadLimits, workspace: str
+) -> TakenIn:
+    def progress(*of: int) -> None:
+        with contextlib.suppress(OSError):
+            _write(folder / PROGRESS, json.dumps(of))
+
+    [source] = sources
+    with told(source.name), source.open() as file:
+        return sharing.bring_in(Workspace.open(Path(workspace)), file, source.name, progress)
+
+
+_TASKS: dict[str, Callable[..., Outcome | None]] = {
+    "read": _read,
+    "import": _import,
+    "guess": _guess,
+    "try": _try,
+}
+
+
+def _limit_memory(most: int) -> None:
+    """Fail with MemoryError where more is taken than so many bytes beside what the imports took, or
+    than three quarters of the machine's, where the system can; and where memory runs out all the
+    same, end before the server."""
+    try:
+        import resource
+    except ImportError:
+        return
+    page = os.sysconf("SC_PAGE_SIZE")
+    most = min(most, page * os.sysconf("SC_PHYS_PAGES") * 3 // 4)
+    # Only Linux has these files, and a limit on memory that is kept.
+    with contextlib.suppress(OSError):
+        taken = page * int(Path("/proc/self/statm").read_text().split()[5])
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (taken + most, hard))
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+@contextlib.contextmanager
+def _less_memory(most: int) -> Iterator[None]:
+    """The same within the block, with the limit that was there behind it."""
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    _limit_memory(most)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _notes(file: dict[str, Any]) -> tuple[Finding, ...]:
+    return tuple(Finding(**{**note, "examples": tuple(note["examples"])}) for note in file["notes"])
+
+
+class _Said:
+    """How far it is, written for the page."""
+
+    def __init__(self, folder: Path, sources: Sequence[Source]) -> None:
+        self._file = folder / PROGRESS
+        # A row may take several lines, and takes one at least.
+        self._lines = sum(source.data.count(b"\n") for source in sources)
+        self._rows: dict[str, int] = {}
+        self._started = self._written = time.monotonic()
+
+    def rows(self, file: str, rows: int) -> None:
+        """So many rows of a file were read."""
+        self._rows[file] = rows
+        now = time.monotonic()
+        if now - self._written >= _REPORT_SECONDS:
+            self._written = now
+            every = sum(self._rows.values())
+            left = (now - self._started) / every * max(self._lines - every, 0) if every else 0.0
+            self._write("reading", left or None)
+
+    def step(self, step: Step) -> None:
+        self._write(step, None)
+
+    def _write(self, step: Step, seconds_left: float | None) -> None:
+        progress = Progress(step, sum(self._rows.values()), seconds_left)
+        # As in `main`: nobody may be there to look.
+        with contextlib.suppress(OSError):
+            _write(self._file, json.dumps(asdict(progress)))
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole or not at all: the page reads it at any time."""
+    new = file.with_suffix(".new")
+    new.write_text(text, "utf-8")
+    new.replace(file)
+
+
+def _listen(folders: queue.Queue[Path], under_way: list[Path]) -> None:
+    """Hand on what comes in; end when the server has gone, unless files are being stored."""
+    for line in sys.stdin:
+        folders.put(Path(json.loads(line)))
+    if not under_way or claim(under_way[0]):
+        os._exit(1)
+
+
+def _serve() -> None:
+    folders: queue.Queue[Path] = queue.Queue()
+    under_way: list[Path] = []
+    threading.Thread(target=_listen, args=(folders, under_way), daemon=True).start()
+    if folders.empty():
+        # Much is imported at its first use.
+        load([Source("rows.csv", b"query,document,label\na,b,1\na,c,0\n")])
+    going_on = True
+    while going_on:
+        try:
+            folder = folders.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            return
+        under_way.append(folder)
+        going_on = main(folder)
+        under_way.clear()
+
+
+if __name__ == "__main__":
+    _limit_memory(ReadLimits().memory_bytes)
+    _serve()

@@ -1,0 +1,43 @@
+"""Metrics: what a ranking is worth, by reference definitions under stated conventions.
+
+judged = judge(ranking, qrels, conventions)        # once for a ranking
+evaluation = evaluate(judged, parse_measures("ndcg@10, mrr@10"), conventions)
+evaluation.mean("ndcg@10")
+"""
+
+from rankdash.core.metrics.conventions import CONVENTION_SETTINGS, Conventions
+from rankdash.core.metrics.corrected import judge_again
+from rankdash.core.metrics.definition import Measure, MetricDefinition, Parameter
+from rankdash.core.metrics.evaluation import STATES, Evaluation, evaluate
+from rankdash.core.metrics.judged import Judged, judge, judge_frame, judge_list, match
+from rankdash.core.metrics.specs import (
+    MetricList,
+    one_threshold,
+    parse_measure,
+    parse_measures,
+    parse_metrics,
+    registry,
+)
+
+__all__ = [
+    "CONVENTION_SETTINGS",
+    "STATES",
+    "Conventions",
+    "Evaluation",
+    "Judged",
+    "Measure",
+    "MetricDefinition",
+    "MetricList",
+    "Parameter",
+    "evaluate",
+    "judge",
+    "judge_again",
+    "judge_frame",
+    "judge_list",
+    "match",
+    "one_threshold",
+    "parse_measure",
+    "parse_measures",
+    "parse_metrics",
+    "registry",
+]

@@ -1,0 +1,246 @@
+"""`Evaluation`: query × measure, with the settings that produced it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.ragged import Flags, Floats
+from rankdash.core.metrics.conventions import Conventions
+from rankdash.core.metrics.definition import Measure
+from rankdash.core.metrics.engine import Relevance
+from rankdash.core.metrics.judged import Judged
+from rankdash.core.metrics.specs import parse_measure
+
+STATES = ("scored", "missing", "no_relevant", "failed", "skipped", "undefined")
+_SCORED, _MISSING, _NO_RELEVANT, _FAILED, _SKIPPED, _UNDEFINED = range(len(STATES))
+_STATE_NAMES = np.array(STATES, dtype=object)
+_NONE_LEFT_OUT: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Q evaluated queries × M measures.
+
+    query_ids:   (Q,) object array of str. Compare two evaluations by joining on it.
+    values:      (Q, M) float64; NaN where a query is left out of the mean, never a made-up 0.
+    states:      (Q,) object array: "scored"; "missing" (labelled, but not in the ranking);
+                 "no_relevant" (no label reaches the threshold); "failed" and "skipped" as given.
+    cell_states: (Q, M) int8 index into `STATES`. It differs from `states` where a threshold leaves
+                 a query nothing relevant but grades still count in NDCG ("scored"), and where a
+                 measure says nothing of a query ("undefined").
+    counts:      queries (all rows), one count for each state, tied (queries with equal scores),
+                 unlabelled (ranked queries without labels, which are not evaluated).
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    values: Floats
+    states: npt.NDArray[np.object_]
+    cell_states: npt.NDArray[np.int8]
+    measures: tuple[Measure, ...]
+    conventions: Conventions
+    counts: Mapping[str, int]
+
+    def column(self, spec: str | Measure) -> Floats:
+        """(Q,) the values of one measure.
+
+        Raises SpecError where the spec does not exist or was not evaluated.
+        """
+        return self.values[:, self.place(spec)]
+
+    def place(self, spec: str | Measure) -> int:
+        """Which of the measures it is. Raises SpecError as `column` does."""
+        threshold = self.conventions.threshold
+        measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
+        if measure not in self.measures:
+            raise SpecError(
+                "{spec!r} was not evaluated.",
+                remedy="Evaluated: {specs}.",
+                spec=measure.spec,
+                specs=", ".join(each.spec for each in self.measures),
+            )
+        return self.measures.index(measure)
+
+    def in_order(self, specs: Sequence[str]) -> Evaluation:
+        """These measures alone, in the order of `specs`.
+
+        Raises SpecError as `column` does.
+        """
+        places = [self.place(spec) for spec in specs]
+        return replace(
+            self,
+            values=self.values.take(places, axis=1),
+            cell_states=self.cell_states.take(places, axis=1),
+            measures=tuple(self.measures[place] for place in places),
+        )
+
+    def mean(self, spec: str | Measure) -> float:
+        """The mean over the queries that have a value; NaN when none has."""
+        return mean_of_known(self.column(spec))
+
+    def means(self) -> dict[str, float]:
+        """spec → mean, in the order of the measures."""
+        return {measure.spec: mean_of_known(self.column(measure)) for measure in self.measures}
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the means, and the queries that each rests on."""
+        known = (~np.isnan(self.values)).sum(axis=0)
+        means = pd.DataFrame(
+            {"mean": self.means(), "queries": dict(zip(self.means(), known, strict=True))}
+        )
+        return means.to_html(na_rep="–", float_format="{:.4f}".format)
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each query and measure: query_id, metric (the spec), value, state."""
+        queries, measures = self.values.shape
+        specs = np.array([measure.spec for measure in self.measures], dtype=object)
+        return pd.DataFrame(
+            {
+                "query_id": np.repeat(self.query_ids, measures),
+                "metric": np.tile(specs, queries),
+                "value": self.values.reshape(-1),
+                "state": _STATE_NAMES[self.cell_states.reshape(-1)],
+            }
+        )
+
+    def wide(self) -> pd.DataFrame:
+        """One row for each query (index query_id): a column for each spec, then state."""
+        specs = [measure.spec for measure in self.measures]
+        index = pd.Index(self.query_ids, name="query_id", dtype="str")
+        wide = pd.DataFrame(self.values, index=index, columns=specs)
+        wide["state"] = self.states
+        return wide
+
+
+def evaluate(
+    judged: Judged,
+    measures: Sequence[Measure | str],
+    conventions: Conventions | None = None,
+    left_out: Mapping[str, str] = _NONE_LEFT_OUT,
+    *,
+    only: Collection[str] | None = None,
+) -> Evaluation:
+    """Score every labelled query.
+
+    measures: at least one, as measures or specs.
+    conventions: must join rankings and labels as those did that `judged` was made with.
+    left_out: query id → "failed" or "skipped", for queries that have no result: they get NaN and
+        that state, whatever `conventions.missing` says.
+    only: the queries to evaluate, such as a sample or a segment; the others leave no trace.
+
+    Raises SpecError for a spec that does not exist, or conventions that `judged` was not made with.
+    """
+    conventions = conventions or Conventions()
+    if conventions.joining != judged.joining:
+        raise SpecError(
+            "The labels were joined under other conventions: {made}, not {asked}.",
+            remedy="Join ranking and labels again.",
+            made=judged.joining,
+            asked=conventions.joining,
+        )
+    parsed = tuple(parse_measure(each) if isinstance(each, str) else each for each in measures)
+    relevance = Relevance(judged, conventions)
+    base = _absent_states(judged, left_out)
+    chosen = _chosen(judged, base, conventions, only)
+    # One measure after the other, as they are made and compared.
+    values = np.empty((len(judged.query_ids), len(parsed)), order="F")
+    cells = np.empty(values.shape, dtype=np.int8, order="F")
+    for column, measure in enumerate(parsed):
+        values[:, column], cells[:, column] = _score(measure, relevance, base)
+    states = _with_no_relevant(base, relevance.relevant_count == 0)
+    query_ids = judged.query_ids
+    # The same array for every system, where it can be, is no work to join.
+    if not chosen.all():
+        query_ids, states = query_ids[chosen], states[chosen]
+        values, cells = values[chosen], cells[chosen]
+    return Evaluation(
+        query_ids=query_ids,
+        values=values,
+        states=_STATE_NAMES[states],
+        cell_states=cells,
+        measures=parsed,
+        conventions=conventions,
+        counts=_counts(judged, states, chosen, only),
+    )
+
+
+def _absent_states(judged: Judged, left_out: Mapping[str, str]) -> npt.NDArray[np.int8]:
+    """(Q,) scored, missing, failed or skipped."""
+    states = np.where(judged.present, _SCORED, _MISSING).astype(np.int8)
+    if left_out:
+        for position, query in enumerate(judged.query_ids):
+            if query in left_out:
+                states[position] = STATES.index(left_out[query])
+    return states
+
+
+def _chosen(
+    judged: Judged,
+    states: npt.NDArray[np.int8],
+    conventions: Conventions,
+    only: Collection[str] | None,
+) -> Flags:
+    """(Q,) which queries are evaluated."""
+    chosen = np.ones(len(states), dtype=bool)
+    if conventions.queries == "both":
+        chosen = states != _MISSING
+    if only is not None:
+        asked = frozenset(only)
+        chosen &= np.array([query in asked for query in judged.query_ids], dtype=bool)
+    return chosen
+
+
+def _with_no_relevant(states: npt.NDArray[np.int8], nothing: Flags) -> npt.NDArray[np.int8]:
+    """The states with `no_relevant` where labels leave nothing to find; failures stay failures."""
+    here = nothing & ((states == _SCORED) | (states == _MISSING))
+    return np.where(here, np.int8(_NO_RELEVANT), states)
+
+
+def _score(
+    measure: Measure, relevance: Relevance, base: npt.NDArray[np.int8]
+) -> tuple[Floats, npt.NDArray[np.int8]]:
+    """(Q,) the values of one measure with the rule of each state applied, and the states."""
+    metric, conventions = measure.metric, relevance.conventions
+    states = base.copy()
+    missing = 0.0 if conventions.missing == "zero" else np.nan
+    if metric.measures_quality:
+        count = relevance.relevant_count if metric.binary else relevance.positive_count
+        states = _with_no_relevant(base, count == 0)
+    else:
+        missing = np.nan
+    values = metric.compute(relevance, measure.k, measure.parameter)
+    values[(states == _FAILED) | (states == _SKIPPED)] = np.nan
+    values[states == _NO_RELEVANT] = 0.0 if conventions.no_relevant == "count" else np.nan
+    values[states == _MISSING] = missing
+    states[(states == _SCORED) & np.isnan(values)] = _UNDEFINED
+    return values, states
+
+
+def _counts(
+    judged: Judged,
+    states: npt.NDArray[np.int8],
+    chosen: Flags,
+    only: Collection[str] | None,
+) -> dict[str, int]:
+    per_state = np.bincount(states, minlength=len(STATES))
+    unlabelled = judged.unlabelled
+    if only is not None:
+        asked = frozenset(only)
+        unlabelled = tuple(query for query in unlabelled if query in asked)
+    counts = {"queries": len(states)}
+    counts.update({name: int(per_state[code]) for code, name in enumerate(STATES[:_UNDEFINED])})
+    counts["tied"] = int(judged.tied[chosen].sum())
+    counts["unlabelled"] = len(unlabelled)
+    return counts
+
+
+def mean_of_known(values: Floats) -> float:
+    """NaN where none is known."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,170 @@
+"""Large corpora that came as files: only what is labelled or ranked is kept of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rankdash.core.base.errors import refused
+from rankdash.core.readers.by_name.fetching import MOST_DOCUMENTS, Fetched, partly_read
+from rankdash.core.readers.detect import tables_of
+from rankdash.core.readers.parse.columns import fields_of, plain, recognise
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.source import Source
+from rankdash.core.readers.parse.unpack import unpack
+
+_PARQUET = ".parquet"
+_SHARD = re.compile(r"-\d{5}-of-\d{5}")
+_LINES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+
+
+def thinned(files: Sequence[Fetched], folder: Path) -> list[Fetched]:
+    """The files, those of large corpora in part. Copies are written to the folder; the files stay
+    as they are, for they may lie in a cache.
+
+    Raises what the readers raise for the other files, which say what is labelled or ranked.
+    """
+    texts = {file.path: count for file in files if (count := _texts(file))}
+    tables: dict[str, list[Fetched]] = {}
+    for file in files:
+        if file.path in texts:
+            tables.setdefault(_SHARD.sub("", file.name), []).append(file)
+    large = {
+        name: shards
+        for name, shards in tables.items()
+        if sum(texts[file.path] for file in shards) > MOST_DOCUMENTS
+    }
+    if not large:
+        return list(files)
+    wanted = {identity for file in files if file.path not in texts for identity in _mentioned(file)}
+    if not wanted:
+        return list(files)
+    replaced: dict[Path, Fetched | None] = {}
+    for shards in large.values():
+        copies: list[Fetched] = []
+        kept = 0
+        for file in shards:
+            copy = folder / f"part {len(replaced)}.parquet"
+            count = _copied(file.path, copy, wanted)
+            replaced[file.path] = None
+            if count:
+                copies.append(replace(file, path=copy))
+                replaced[file.path] = copies[-1]
+                kept += count
+        if copies:
+            rows = sum(texts[file.path] for file in shards)
+            note = partly_read(copies[0].origin, kept, rows, copies[0].name)
+            first = replace(copies[0], notes=(*copies[0].notes, note))
+            replaced[next(file.path for file in shards if replaced[file.path])] = first
+    found = [replaced.get(file.path, file) for file in files]
+    return [file for file in found if file is not None]
+
+
+def _texts(file: Fetched) -> int:
+    """How many documents (or queries: both are an id and a text) a file holds; 0 where it holds
+    other things."""
+    if file.path.name.endswith(_PARQUET):
+        parquet = pq.ParquetFile(file.path)
+        names = list(parquet.schema_arrow.names)
+        return parquet.metadata.num_rows if _names_texts(names) else 0
+    if file.path.name.endswith(_LINES):
+        first = next(_entries(file.path), {})
+        if _names_texts(list(first)):
+            with _opened(file.path) as lines:
+                return sum(1 for _ in lines)
+    return 0
+
+
+def _names_texts(names: Sequence[str]) -> bool:
+    known = recognise(names)
+    if {"query", "query_id", "label", "score", "rank", "reranked"} & known.keys():
+        return False
+    return _identity(names) is not None and bool(
+        {"document", "title"} & known.keys() or "text" in map(plain, names)
+    )
+
+
+def _identity(names: Sequence[str]) -> str | None:
+    """The column with the id of a document."""
+    alone = next((name for name in names if plain(name) == "id"), None)
+    return recognise(names).get("doc_id", alone)
+
+
+def _mentioned(file: Fetched) -> Iterable[str]:
+    """The queries and documents that a file of labels or of a ranking names."""
+    source = Source(file.name, file.path.read_bytes())
+    if source.is_readme:
+        return
+    files, broken = unpack([source], ReadLimits())
+    if broken:
+        raise refused(broken)
+    for table in (table for each in files for table in tables_of(each, ReadLimits())):
+        fields = table.fields if table.fields is not None else fields_of(table.frame)
+        for field in ("query_id", "doc_id"):
+            if field in fields:
+                yield from table.frame[fields[field]].dropna().unique()
+
+
+def _copied(path: Path, copy: Path, wanted: set[str]) -> int:
+    """Copy the documents that are wanted; how many there are."""
+    kept = 0
+    writer: pq.ParquetWriter | None = None
+    for table in _batches(path, wanted):
+        if writer is None:
+            writer = pq.ParquetWriter(copy, table.schema)
+        writer.write_table(table.cast(writer.schema))
+        kept += table.num_rows
+    if writer is not None:
+        writer.close()
+    return kept
+
+
+def _batches(path: Path, wanted: set[str]) -> Iterator[pa.Table]:
+    if path.name.endswith(_PARQUET):
+        parquet = pq.ParquetFile(path)
+        identity = _identity(list(parquet.schema_arrow.names)) or ""
+        values = pa.array(sorted(wanted), pa.string())
+        for batch in parquet.iter_batches():
+            ids = batch.column(identity).cast(pa.string())
+            table = pa.Table.from_batches([batch]).filter(pc.is_in(ids, value_set=values))
+            if table.num_rows:
+                yield table
+        return
+    identity = ""
+    rows: list[dict[str, Any]] = []
+    for entry in _entries(path):
+        identity = identity or _identity(list(entry)) or ""
+        if str(entry.get(identity)) in wanted:
+            # Cells that are no text would be of one type in this batch and of another in the next.
+            rows.append({key: _text(value) for key, value in entry.items()})
+    if rows:
+        yield pa.Table.from_pylist(rows)
+
+
+def _text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one a line; what is no object is left to the reader to refuse."""
+    with _opened(path) as lines:
+        for line in lines:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")

@@ -1,0 +1,378 @@
+"""The check report: what is in a data set, what was refused, and what looks wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from msgspec import convert
+
+from rankdash.core.base.errors import Phrase
+from rankdash.core.base.findings import Finding, Severity
+from rankdash.core.data.coded import alike, arrow_integers, places_in
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers.checks.former_findings import in_todays_words
+from rankdash.core.readers.checks.grading import (
+    NO_LABELS,
+    SPARSE,
+    LabelCount,
+    direction,
+    histogram,
+    label_findings,
+    sparse_labels,
+)
+from rankdash.core.readers.checks.matching import match_labels
+from rankdash.core.readers.checks.plausible import overlap_findings, top_findings
+from rankdash.core.readers.checks.ranking_check import (
+    RankingCheck,
+    judged_at_10,
+    ranking_check,
+    ties,
+)
+
+FIRST_STAGE = Phrase("first stage")
+_EXAMPLES = 5
+IMPLAUSIBLE = (
+    "unused_labels",
+    "counted_queries",
+    "labels_by_accident",
+    "pairs_match_nothing",
+    "ids_match_nothing",
+    "label_direction",
+    "none_in_top",
+    "few_documents",
+)
+"""Warnings by which a verdict on the data may be wrong as a whole, the most serious first."""
+
+MANY_REFUSED = 0.1
+"""The share of rows excluded that a verdict mentions."""
+
+# What the readers call ids that they made from texts.
+_MADE_IDS = ("made_query_id", "made_doc_id")
+# What the check calls labels in doubt, and the readers labels that were reversed.
+_COUNTED = "counted_queries"
+_DIRECTION, _REVERSED = "label_direction", "labels_reversed"
+_NO_DOCUMENT_TEXT = Finding(
+    "note",
+    "no_texts",
+    "No document has a text. The rankings can be compared; nothing can be reranked.",
+    remedy="Add the file with the texts, such as corpus.jsonl.",
+)
+_NO_QUERY_TEXT = Finding(
+    "note",
+    "no_query_texts",
+    "No query has a text. The rankings can be compared; nothing can be reranked.",
+    remedy="Add the file with the texts, such as queries.jsonl.",
+)
+
+
+@dataclass(frozen=True)
+class LabelSpread:
+    """Lowest, middle and highest of some counts."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> LabelSpread | None:
+        """None where there are no values."""
+        array = np.fromiter(values, dtype=np.float64)
+        if not len(array):
+            return None
+        return cls(float(array.min()), float(np.median(array)), float(array.max()))
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check of a data set found; a value that any surface can show.
+
+    queries, documents, labels, labelled_queries: counts.
+    candidates_per_query: of the first stage, queries without candidates counting 0.
+    label_histogram: from the lowest label to the highest.
+    query_chars, document_chars: lengths of the texts there are, in characters.
+    rankings: the first stage, then every precomputed system.
+    findings: errors first, then warnings, then notes.
+    """
+
+    queries: int
+    documents: int
+    labels: int
+    labelled_queries: int
+    candidates_per_query: LabelSpread | None
+    label_histogram: tuple[LabelCount, ...]
+    query_chars: LabelSpread | None
+    document_chars: LabelSpread | None
+    rankings: tuple[RankingCheck, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def judged_at_10(self) -> float | None:
+        """judged@10 of the first stage."""
+        return self.rankings[0].judged_at_10
+
+    @property
+    def suspected_best(self) -> str:
+        """The lowest grade, as it is written, where it seems to be the best one; else ""."""
+        return next((str(each.params["best"]) for each in self._called(_DIRECTION)), "")
+
+    @property
+    def reversed_at(self) -> float | None:
+        """Where the labels were reversed: the grade of the files that means not relevant."""
+        return next((float(str(each.params["worst"])) for each in self._called(_REVERSED)), None)
+
+    @property
+    def refused_rows(self) -> tuple[int, int] | None:
+        """The rows that were excluded, and all rows of the files that have some, if they are
+        many."""
+        found = [each for each in self.warnings if "rows" in each.params and "lines" in each.params]
+        rows = {each.file: int(str(each.params["rows"])) for each in found}
+        count = sum(each.count for each in found)
+        total = sum(rows.values())
+        return (count, total) if total and count >= MANY_REFUSED * total else None
+
+    @property
+    def implausible(self) -> tuple[Finding, ...]:
+        """The warnings by which a verdict may be wrong as a whole, the most serious first."""
+        return tuple(
+            sorted(
+                (each for each in self.warnings if each.code in IMPLAUSIBLE),
+                key=lambda each: IMPLAUSIBLE.index(each.code),
+            )
+        )
+
+    def _called(self, code: str) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code == code]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return self._of("error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return self._of("warning")
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        return self._of("note")
+
+    @property
+    def blocks_reranking(self) -> Finding | None:
+        """Why nothing of the data set can be reranked; None where something can."""
+        if self.document_chars is None:
+            return _NO_DOCUMENT_TEXT
+        return _NO_QUERY_TEXT if self.query_chars is None else None
+
+    def _of(self, severity: Severity) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == severity)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> CheckReport:
+        """The report that `to_json` wrote. Raises ValueError for anything
+        else."""
+        report = convert(json.loads(text), cls)
+        findings = tuple(
+            replace(finding, params=_with_phrases(finding.params))
+            for finding in map(in_todays_words, report.findings)
+        )
+        return replace(report, findings=findings)
+
+
+def _with_phrases(params: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a stored message, where rankdash's own name is to be translated again."""
+    return {key: FIRST_STAGE if each == FIRST_STAGE else each for key, each in params.items()}
+
+
+def check(
+    dataset: Dataset, findings: Iterable[Finding], rankings: Mapping[str, Ranking]
+) -> CheckReport:
+    """Look at a data set, at what its reader noticed and at the systems that came with it."""
+    labels = dataset.labels
+    systems = {FIRST_STAGE: dataset.candidates, **rankings}
+    noticed = list(findings)
+    made_ids = any(finding.code in _MADE_IDS for finding in noticed)
+    noticed += _labels(dataset, systems, made_ids=made_ids)
+    if dataset.first_stage != "rows" and all(each.code != _DIRECTION for each in noticed):
+        noticed += direction(dataset.candidates, labels)
+    if not dataset.only_ids and all(each.code != _COUNTED for each in noticed):
+        noticed += overlap_findings(dataset)
+    queries, documents = _ids(dataset, systems)
+    texts = None if dataset.only_ids else dataset.document_text()
+    noticed += [*_texts(dataset, texts), *_queries(queries, dataset.candidates)]
+    checks = tuple(ranking_check(name, ranking, dataset) for name, ranking in systems.items())
+    noticed += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
+    made = "" if dataset.first_stage == "given" else FIRST_STAGE
+    noticed += [finding for found in checks for finding in ties(found, made=found.name == made)]
+    lengths = dict(
+        zip(dataset.candidates.query_ids, np.diff(dataset.candidates.offsets), strict=True)
+    )
+    return CheckReport(
+        queries=len(queries),
+        documents=documents,
+        labels=len(labels["label"]),
+        labelled_queries=dataset.labelled_queries,
+        candidates_per_query=LabelSpread.of(lengths.get(query, 0) for query in queries),
+        label_histogram=histogram(labels["label"]),
+        query_chars=None if texts is None else _chars(dataset.query_text()),
+        document_chars=None if texts is None else _chars(texts),
+        rankings=checks,
+        findings=_sorted(noticed),
+    )
+
+
+def relabelled(
+    report: CheckReport, dataset: Dataset, rankings: Mapping[str, Ranking]
+) -> CheckReport:
+    """Return the report with the counts of the labels that the data set has now.
+
+    dataset: with labels that were given or corrected in rankdash, which need no check: their ids
+        and their scale are those of rankdash. rankings: by name; one that is missing keeps its
+        judged@10.
+    """
+    labels = dataset.labels
+    known = {FIRST_STAGE: dataset.candidates, **rankings}
+    checks = tuple(
+        replace(each, judged_at_10=judged_at_10(known[each.name], labels))
+        if each.name in known
+        else each
+        for each in report.rankings
+    )
+    counted = () if not len(labels["label"]) else (NO_LABELS.code, *SPARSE)
+    findings = [each for each in report.findings if each.code not in counted]
+    # Labels that were all given here may be a sample, which is not too few.
+    if report.labels and counted:
+        findings += sparse_labels(labels, [(each.name, each.judged_at_10) for each in checks])
+    return replace(
+        report,
+        labels=len(labels["label"]),
+        labelled_queries=dataset.labelled_queries,
+        label_histogram=histogram(labels["label"]),
+        rankings=checks,
+        findings=_sorted(findings),
+    )
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    order = {"error": 0, "warning": 1, "note": 2}
+    return tuple(sorted(findings, key=lambda finding: order[finding.severity]))
+
+
+def _ids(dataset: Dataset, systems: Mapping[str, Ranking]) -> tuple[list[str], int]:
+    """The queries, and how many documents there are: without tables where these would only repeat
+    what is labelled and ranked."""
+    if not dataset.only_ids:
+        return list(dataset.queries["query_id"]), len(dataset.documents)
+    queries: list[str] = dataset.labels["query_id"].texts.to_pylist()
+    documents = dataset.labels["doc_id"].texts
+    for ranking in systems.values():
+        queries += ranking.query_ids.tolist()
+        new = np.flatnonzero(places_in(documents, ranking.documents) < 0)
+        added = ranking.documents.take(arrow_integers(new))
+        documents = pa.concat_arrays([alike(documents), alike(added)])
+    return list(dict.fromkeys(queries)), len(documents)
+
+
+def _plain(value: object) -> object:
+    """NumPy numbers as Python numbers, for JSON."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _chars(texts: pd.Series[str]) -> LabelSpread | None:
+    lengths = texts.str.len().to_numpy(dtype=np.float64)
+    return LabelSpread.of(lengths[lengths > 0])
+
+
+def _labels(dataset: Dataset, systems: Mapping[str, Ranking], *, made_ids: bool) -> list[Finding]:
+    labels = dataset.labels
+    if not len(labels["label"]):
+        return [NO_LABELS]
+    found = label_findings(labels)
+    for name, ranking in systems.items():
+        matching = match_labels(name, ranking, labels, made_ids=made_ids)
+        found += matching or top_findings(name, ranking, labels)
+    return found
+
+
+def _texts(dataset: Dataset, documents: pd.Series[str] | None) -> list[Finding]:
+    if documents is None or not (documents != "").any():
+        return [_NO_DOCUMENT_TEXT]
+    queries = dataset.query_text()
+    found = []
+    ranked = documents.reindex(dataset.candidates.doc_ids)
+    silent = list(ranked.index[(ranked == "").to_numpy()])
+    if silent:
+        found.append(
+            Finding(
+                "warning",
+                "candidates_without_text",
+                "Candidates without a text: {count} of {all}.",
+                {"count": len(silent), "all": len(ranked)},
+                "Reranking excludes them, or scores them as empty texts: a setting of the run. Add "
+                "the texts, or check that the ids match.",
+                count=len(silent),
+                examples=tuple(silent[:_EXAMPLES]),
+            )
+        )
+    mute = list(queries.index[(queries == "").to_numpy()])
+    if len(mute) == len(queries):
+        found.append(_NO_QUERY_TEXT)
+    elif mute:
+        found.append(
+            Finding(
+                "warning",
+                "queries_without_text",
+                "Queries without a text: {count} of {all}.",
+                {"count": len(mute), "all": len(queries)},
+                "They cannot be reranked. Add the texts, or check that the ids match.",
+                count=len(mute),
+                examples=tuple(mute[:_EXAMPLES]),
+            )
+        )
+    return found
+
+
+def _queries(queries: Sequence[str], candidates: Ranking) -> list[Finding]:
+    names = [query for query in queries if query not in candidates.positions]
+    if not names:
+        return []
+    return [
+        Finding(
+            "warning",
+            "queries_without_candidates",
+            "Queries without candidates: {count} of {all}.",
+            {"count": len(names), "all": len(queries)},
+            "There is nothing to rerank for them; they count as missing.",
+            count=len(names),
+            examples=tuple(names[:_EXAMPLES]),
+        )
+    ]
+
+
+# A width of a milliard would be a text of a milliard letters.
+_FORMAT = re.compile(r"[,]?(\.\d{1,2})?[dfg%]?")
+
+
+def check_report(text: str) -> CheckReport:
+    """Read the JSON of a check report. Raises what `Judges` may raise for anything else: a report
+    that only looks like one would break the page of its data set each time it is opened."""
+    report = CheckReport.from_json(text)
+    if not report.rankings:
+        raise ValueError("a check report without a ranking")
+    for finding in report.findings:
+        for template in (finding.template, finding.remedy):
+            # No template that reaches for more than its parameters, or that they do not fit.
+            for _text, name, form, _conversion in string.Formatter().parse(template):
+                if name is not None and not (name.isidentifier() and _FORMAT.fullmatch(form or "")):
+                    raise ValueError("a finding whose words cannot be put together")
+            template.format(**finding.params)
+    return report

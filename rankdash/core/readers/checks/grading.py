@@ -1,0 +1,262 @@
+"""What the labels look like: how many of each, and whether their direction is believable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import plain
+from rankdash.core.data.coded import Coded, arrow_integers
+from rankdash.core.data.ragged import Floats, Integers, owners
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics.judged import labelled_rows
+
+THRESHOLD = 1.0
+_EXAMPLES = 5
+_MOST_BARS = 20
+_BINS = 10
+# When labels are suspected to run the wrong way: over at least this many queries with two grades
+# among their ranked documents, label and rank correlate this much on average, and so many more
+# queries say "reversed" than not that chance would give it in about 2 of 100 data sets (a sign
+# test at z = 2).
+_FEWEST_QUERIES = 5
+_CORRELATION = 0.15
+_SIGN_TEST = 2.0
+# Below this judged@10, what nobody judged outweighs what was judged.
+_FEW_JUDGED = 0.5
+# Up to so many labels a query, all relevant, the set names one answer and now and then another.
+_ABOUT_ONE = 2.0
+
+
+SPARSE = ("mostly_unjudged", "sparse_labels")
+"""The codes of `sparse_labels`."""
+
+NO_LABELS = Finding(
+    "note",
+    "no_labels",
+    "There are no labels yet. Two rankings are enough to start: rankdash picks the documents to "
+    "label.",
+    remedy="Label documents on the page Label, let a language model grade them on the page Judge, "
+    "or add a file of labels with a column label.",
+)
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """How many labels lie from `low` to `high`; both are the label where labels are grades."""
+
+    low: float
+    high: float
+    count: int
+
+
+def histogram(labels: Floats) -> tuple[LabelCount, ...]:
+    """One bar a grade; ten bars of equal width where there are more than twenty different ones."""
+    values, counts = np.unique(labels, return_counts=True)
+    if len(values) <= _MOST_BARS:
+        return tuple(
+            LabelCount(float(value), float(value), int(count))
+            for value, count in zip(values, counts, strict=True)
+        )
+    counts, edges = np.histogram(labels, bins=_BINS)
+    return tuple(
+        LabelCount(float(low), float(high), int(count))
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    )
+
+
+def label_findings(qrels: Mapping[str, Any]) -> list[Finding]:
+    """What is unusual about the labels themselves. `qrels`: as `Dataset.labels`; not empty."""
+    labels: Floats = qrels["label"]
+    findings = []
+    low, high = float(labels.min()), float(labels.max())
+    if low == high:
+        findings.append(
+            Finding(
+                "note",
+                "one_grade",
+                "Every label is {label}. Documents without a label count as not relevant.",
+                {"label": plain(low)},
+            )
+        )
+    elif low >= THRESHOLD:
+        findings.append(
+            Finding(
+                "warning",
+                "all_relevant",
+                "The lowest label is {low}, so every labelled document counts as relevant for "
+                "metrics with a threshold of 1.",
+                {"low": plain(low)},
+                "If the lowest grade means not relevant, raise the threshold, or subtract it from "
+                "all labels.",
+            )
+        )
+    if high < THRESHOLD:
+        findings.append(
+            Finding(
+                "warning",
+                "none_relevant",
+                "The highest label is {high}, below the threshold of 1, so no document counts "
+                "as relevant for metrics with a threshold.",
+                {"high": plain(high)},
+                "Lower the threshold, or use NDCG, which needs none.",
+            )
+        )
+    negative = int((labels < 0).sum())
+    if negative:
+        findings.append(
+            Finding(
+                "note",
+                "negative_labels",
+                "Negative labels: {count}. They count as judged and not relevant.",
+                {"count": negative},
+                count=negative,
+            )
+        )
+    fractional = int((labels != np.floor(labels)).sum())
+    if fractional:
+        findings.append(
+            Finding(
+                "note",
+                "fractional_labels",
+                "Labels with a fraction: {count}. They are used unchanged.",
+                {"count": fractional},
+                count=fractional,
+            )
+        )
+    return findings + _without_relevant(qrels["query_id"], labels)
+
+
+def _without_relevant(queries: Coded, labels: Floats) -> list[Finding]:
+    best = np.full(len(queries.texts), -np.inf)
+    np.maximum.at(best, queries.codes, labels)
+    none = np.flatnonzero(best < THRESHOLD)
+    if not len(none) or len(none) == len(best):
+        return []
+    return [
+        Finding(
+            "warning",
+            "no_relevant",
+            "Labelled queries without a relevant document (label 1 or more): {count} of {all}.",
+            {"count": len(none), "all": len(best)},
+            "They say nothing about an order and are counted separately.",
+            count=len(none),
+            examples=tuple(queries.texts.take(arrow_integers(none[:_EXAMPLES])).to_pylist()),
+        )
+    ]
+
+
+def sparse_labels(
+    qrels: Mapping[str, Any], rankings: Sequence[tuple[str, float | None]]
+) -> list[Finding]:
+    """What it means that most of a top ten has no label.
+
+    qrels: as `Dataset.labels`. rankings: name and judged@10 of each, the first stage first; None
+    where it has none. A warning, but a note of the first stage where the labels name about one
+    relevant document a query and nothing else, as sets made from questions and their passages do:
+    then it is how the set was made.
+    """
+    few = [(name, share) for name, share in rankings if share is not None and share < _FEW_JUDGED]
+    if not few:
+        return []
+    name, judged = few[0]
+    per_query = len(qrels["label"]) / len(qrels["query_id"].texts)
+    params = {"judged": judged, "labels": per_query}
+    only_relevant = float(qrels["label"].min()) >= THRESHOLD
+    if only_relevant and per_query <= _ABOUT_ONE:
+        if name != rankings[0][0]:
+            return []
+        return [
+            Finding(
+                "note",
+                "sparse_labels",
+                "Labels are sparse: about {labels:.1f} per query, all of relevant documents; of "
+                "the first ten documents of the first stage {judged:.0%} have one. A document "
+                "without a label counts as not relevant.",
+                params,
+                "See Overview > Documents without a label for what they could change.",
+            )
+        ]
+    return [
+        Finding(
+            "warning",
+            "mostly_unjudged",
+            "Of the first ten documents of the ranking {name} only {judged:.0%} have a label. A "
+            "document without a label counts as not relevant, so a system that brings up good new "
+            "documents looks worse than it is.",
+            {**params, "name": name},
+            "Label documents on the page Label, or see Overview > Documents without a label for "
+            "what they could change. Condensed lists (judged documents only) need labels of not "
+            "relevant documents, and here there are none."
+            if only_relevant
+            else "Label documents on the page Label, see Overview > Documents without a label for "
+            "what they could change, or choose Condensed lists (judged documents only) under "
+            "Metric conventions.",
+        )
+    ]
+
+
+def direction(ranking: Ranking, qrels: Mapping[str, Any]) -> list[Finding]:
+    """A warning where low labels sit at the top of the ranking, as when 1 means best. `qrels`: as
+    `Dataset.labels`.
+
+    For each query Spearman's correlation of rank and label over its labelled documents in the
+    ranking; above 0 means that higher labels sit deeper. Labels below 0 mean not relevant in either
+    direction and say nothing of it.
+    """
+    at, pairs = labelled_rows(ranking, qrels["query_id"], qrels["doc_id"])
+    labels = qrels["label"][pairs]
+    order = np.argsort(at)
+    order = order[labels[order] >= 0]
+    at, labels = at[order], labels[order]
+    if not len(at):
+        return []
+    correlation = _correlations(owners(ranking.offsets)[at], labels)
+    deeper, higher = int((correlation > 0).sum()), int((correlation < 0).sum())
+    if len(correlation) < _FEWEST_QUERIES or correlation.mean() < _CORRELATION:
+        return []
+    if (deeper - higher) / np.sqrt(max(deeper + higher, 1)) < _SIGN_TEST:
+        return []
+    best = float(labels.min())
+    return [
+        Finding(
+            "warning",
+            "label_direction",
+            "Low labels sit at the top of the first stage in {count} of {queries} queries: "
+            "{best} seems to be the best grade.",
+            {"count": deeper, "queries": len(correlation), "best": plain(best)},
+            "A higher label must be better. If the lowest label is the best in your data, reverse "
+            "the labels: on the page Data, or with --reverse-labels N, where N is the grade that "
+            "means not relevant.",
+            count=deeper,
+        )
+    ]
+
+
+def _correlations(query: Integers, labels: Floats) -> Floats:
+    """Spearman's correlation of place and label for each query where neither is all the same.
+
+    query: (N,) ascending; labels: (N,) in the order of the ranking.
+    """
+    _, of, sizes = np.unique(query, return_inverse=True, return_counts=True)
+    before = (np.cumsum(sizes) - sizes)[of]
+    middle = (sizes[of] + 1) / 2
+    place = np.arange(1, len(query) + 1) - before - middle
+    order = np.lexsort((labels, query))
+    changes = (np.diff(of[order]) != 0) | (np.diff(labels[order]) != 0)
+    first = np.flatnonzero(np.append(True, changes))
+    counts = np.diff(first, append=len(query))
+    grade = np.empty(len(query))
+    # Equal labels share the middle of their ranks.
+    grade[order] = np.repeat(first + (counts + 1) / 2, counts)
+    grade -= before + middle
+    both, places, grades = (
+        np.bincount(of, weights=weights) for weights in (place * grade, place**2, grade**2)
+    )
+    varied = (places > 0) & (grades > 0)
+    correlation: Floats = both[varied] / np.sqrt(places[varied] * grades[varied])
+    return correlation

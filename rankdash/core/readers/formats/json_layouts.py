@@ -1,0 +1,284 @@
+"""JSON documents that are no list of entries, as tutorials write small examples.
+
+    {"q1": {"retrieved": ["d3", "d1"], "relevant": {"d1": 2}}}     entries by query
+    {"q1": [["d3", "d1"], ["d1"]]}, [[["d3", "d1"], ["d1"]]]       pairs: retrieved, relevant
+    {"q1": [0, 1, 1]}, [[0, 1, 1], [1, 0]], [3, 2, 0]              labels in the order of the ranks
+    {"questions": ["…"], "retrieved": [["d3"]], "relevant": [["d1"]]}   parallel lists
+    {"query": {"0": "…"}, "document": {"0": "…"}, "label": {"0": 1}}    the columns of a data frame
+
+Each becomes a list of entries, which are read as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from rankdash.core.base.errors import FormatError
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers.formats import graded, nested, retrieved
+from rankdash.core.readers.formats.json_records import table_of
+from rankdash.core.readers.parse.columns import MOST_GRADES, known, plain
+from rankdash.core.readers.parse.json_lines import RecordPlaces
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.table import Table
+
+Record = dict[str, Any]
+
+_QUERY_IDS = ("queryids", "qids")
+_QUERIES = ("queries", "questions", "userinputs")
+_LISTS = retrieved.RETRIEVED | retrieved.RELEVANT | retrieved.RERANKED | retrieved.DOCUMENTS
+
+
+def may_match(start: str) -> bool:
+    """Whether the document that begins like this is worth decoding to look at."""
+    inside = start.lstrip()
+    return inside.startswith("{") or not inside[1:].lstrip().startswith("{")
+
+
+def matches(outer: object) -> bool:
+    return bool(_uneven(outer)) or _records_of(outer) is not None
+
+
+def read(text: str, file: str, limits: ReadLimits) -> Table:
+    """The entries of the document, each with the line on which it begins.
+
+    Raises FormatError if lists that stand side by side differ in length.
+    """
+    places = RecordPlaces(text)
+    whole = places.outermost()
+    lengths = _uneven(whole.value)
+    if lengths:
+        raise FormatError(
+            "Lists that belong together differ in length: {lengths}. Nothing was read from the "
+            "file.",
+            remedy="Write one value for each query (or for each row) in every list, or an object "
+            "for each query.",
+            file=file,
+            line=whole.line,
+            lengths=nested.named_lengths(lengths),
+        )
+    records = _records_of(whole.value) or []
+    members = list(places.inside(whole))
+    if _parallel(whole.value) is not None:
+        # The entries of parallel lists stand in all of them; the first list gives the lines.
+        members = next((found for part in members if (found := list(places.inside(part)))), [])
+    lines = [part.line for part in members]
+    if len(lines) != len(records):
+        lines = [whole.line] * len(records)
+    table = table_of(records, lines, file, "JSON", limits)
+    return replace(table, findings=(*table.findings, *_ignored(whole.value, file)))
+
+
+def _records_of(outer: object) -> list[Record] | None:
+    """An entry for each query; None where the layout is another."""
+    if isinstance(outer, dict) and outer:
+        columns = _parallel(outer)
+        if columns is not None or graded.is_entry(outer):
+            return columns
+        entry = _entry_of(list(outer.values()))
+        return entry and [{**_query(key), **entry(value, key)} for key, value in outer.items()]
+    if not isinstance(outer, list) or not outer:
+        return None
+    if _grades(outer) or _is_pair(outer):
+        outer = [outer]
+    entry = _entry_of(outer)
+    return entry and [
+        {"query_id": f"q{at}", **entry(value, f"q{at}")} for at, value in enumerate(outer, 1)
+    ]
+
+
+def _query(key: str) -> Record:
+    """What a key says of its query: an id has no blanks."""
+    return {"query": key} if len(key.split()) > 1 or not key.isascii() else {"query_id": key}
+
+
+def _entry_of(values: Sequence[object]) -> Callable[[Any, str], Record] | None:
+    """How to read each of the values, where all can be read alike."""
+    if all(isinstance(value, dict) for value in values):
+        keys = {plain(key) for value in values for key in value}  # type: ignore[attr-defined]
+        listed = bool(keys & _LISTS) or all(map(graded.is_entry, values))
+        return (lambda value, _query: value) if listed else None
+    if all(_is_pair(value) for value in values):
+        return lambda value, _query: {"retrieved": value[0], "relevant": value[1]}
+    if all(_grades(value) for value in values):
+        return _by_rank
+    return None
+
+
+def _by_rank(grades: Sequence[float], query: str) -> Record:
+    """Labels in the order of the ranks, of documents that nobody named."""
+    places = range(1, len(grades) + 1)
+    return {
+        "doc_ids": [f"{query}-{place}" for place in places],
+        "labels": list(grades),
+        "ranks": list(places),
+    }
+
+
+def _grades(value: object) -> bool:
+    """Whether it is a list of labels: few numbers, such as grades or 0 and 1."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, int | float) and abs(each) <= 100 for each in value)
+        and len(set(value)) <= MOST_GRADES
+    )
+
+
+def _is_pair(value: object) -> bool:
+    """Whether it is a list of retrieved documents and a list (or object) of relevant ones."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    first, second = value
+    named = _documents(first) or not _grades(first)
+    return _listed(first) and named and (_listed(second) or isinstance(second, dict))
+
+
+def _documents(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(each, str | dict) for each in value)
+
+
+def _listed(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str | int | dict) for each in value)
+
+
+class _Lists(NamedTuple):
+    """columns: the lists (or the columns of a data frame) under one object. meant: those whose
+    names or values say what they hold. keys: those of the data frame's rows."""
+
+    columns: dict[str, list[Any]]
+    meant: set[str]
+    keys: tuple[str, ...]
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return {key: len(cells) for key, cells in self.columns.items() if key in self.meant}
+
+    @property
+    def even(self) -> bool:
+        return len(set(self.lengths.values())) == 1
+
+    @property
+    def of_queries(self) -> bool:
+        return any(map(_is_query, self.meant))
+
+    @property
+    def of_several(self) -> bool:
+        """Whether they are lists of several entries, each with its query or its own lists."""
+        queries = max((len(self.columns[key]) for key in self.meant if _is_query(key)), default=0)
+        return queries > 1 or any(
+            isinstance(cell, list)
+            for key in self.meant
+            if known([key]) or _role(key)
+            for cell in self.columns[key]
+        )
+
+    def any_cell(self, kind: type) -> bool:
+        return any(isinstance(cell, kind) for key in self.meant for cell in self.columns[key])
+
+
+def _side_by_side(outer: object) -> _Lists | None:
+    """The lists that stand side by side under one object, or under the one object in it that has
+    some; None where there are none."""
+    if not isinstance(outer, dict):
+        return None
+    inner = {key: value for key, value in outer.items() if isinstance(value, dict)}
+    inputs = next((inner[key] for key in inner if plain(key) == "inputs"), None)
+    if inputs and _lists_in(inputs):
+        return _lists_in({**outer, **inputs})
+    if inner and not any(isinstance(value, list) for value in outer.values()):
+        found = [lists for value in inner.values() if (lists := _lists_in(value))]
+        if len(found) == 1 and found[0].of_several:
+            return found[0]
+    return _lists_in(outer)
+
+
+def _lists_in(outer: Record) -> _Lists | None:
+    columns = {key: value for key, value in outer.items() if isinstance(value, list)}
+    index: tuple[str, ...] = ()
+    frame = [value for value in outer.values() if isinstance(value, dict)]
+    if frame and len(frame) == len(outer) and not all(map(graded.is_entry, frame)):
+        index = tuple(frame[0])
+        if all(value.keys() == frame[0].keys() for value in frame):
+            columns = {key: [value[at] for at in index] for key, value in outer.items()}
+        elif all(at.isdigit() for value in frame for at in value):
+            columns = {key: list(value.values()) for key, value in outer.items()}
+    meant = {key for key in columns if _name(key) != key or known([key]) or _role(key)}
+    meant |= {key for key, cells in columns.items() if cells and all(map(_numbers, cells))}
+    lists = _Lists(columns, meant, index)
+    # Lists of objects are tables of their own, and no columns.
+    return None if len(meant) < 2 or lists.any_cell(dict) else lists
+
+
+def _uneven(outer: object) -> dict[str, int] | None:
+    """The lengths of lists that stand side by side, a value for each query or each row, where
+    they differ; None where they do not, or are lists of one entry."""
+    lists = _side_by_side(outer)
+    return lists.lengths if lists and lists.of_several and not lists.even else None
+
+
+def _parallel(outer: object) -> list[Record] | None:
+    """The entries of lists (or of the columns of a data frame) that stand side by side under one
+    object; None where it is none, or is one entry itself."""
+    lists = _side_by_side(outer)
+    if lists is None or not lists.even or not (lists.of_queries or lists.any_cell(list)):
+        return None
+    length = next(iter(lists.lengths.values()))
+    columns = {key: cells for key, cells in lists.columns.items() if len(cells) == length}
+    if not lists.of_queries and not all(query.isdigit() for query in lists.keys):
+        columns["query_id"] = list(lists.keys)
+    return [
+        {_name(key): cells[at] for key, cells in columns.items()} | _unnamed(columns, at)
+        for at in range(length)
+    ]
+
+
+def _ignored(outer: object, file: str) -> tuple[Finding, ...]:
+    """A note of lists beside those of the entries that have another length."""
+    lists = _side_by_side(outer) if _parallel(outer) is not None else None
+    length = next(iter(lists.lengths.values())) if lists else 0
+    others = {key: len(cells) for key, cells in (lists.columns if lists else {}).items()}
+    others = {key: other for key, other in others.items() if other != length}
+    if not others:
+        return ()
+    return (
+        Finding(
+            "note",
+            "lists_ignored",
+            "Lists that are ignored because the others have {length} values: {lists}.",
+            {"length": length, "lists": nested.named_lengths(others)},
+            "To keep a list, write one value for each query in it.",
+            file,
+            count=len(others),
+        ),
+    )
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, int | float) for each in value)
+
+
+def _role(key: str) -> bool:
+    """Whether a list under the key is one of documents, labels or scores."""
+    return retrieved.is_role(plain(key)) or nested.names_a_list(key)
+
+
+def _is_query(key: str) -> bool:
+    return plain(_name(key)) in ("query", "queryid", "question", "userinput", "qid")
+
+
+def _name(key: str) -> str:
+    """The name of one of the values of a list."""
+    name = plain(key)
+    return "query_id" if name in _QUERY_IDS else "query" if name in _QUERIES else key
+
+
+def _unnamed(columns: Record, at: int) -> Record:
+    """Documents for a list of labels that has neither documents nor scores beside it."""
+    others = [key for key in columns if not _is_query(key)]
+    if len(others) != 1 or plain(others[0]) not in retrieved.GRADES:
+        return {}
+    made = _by_rank(columns[others[0]][at], f"q{at + 1}")
+    return {field: made[field] for field in ("doc_ids", "ranks")}

@@ -1,0 +1,289 @@
+"""JSON and JSON lines: a list of objects, an object around such a list, or one object a line.
+
+Every object comes with the physical line on which it begins. JSON is written by machines, so a
+place where it breaks means a damaged file, and the file is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from rankdash.core.base.errors import FormatError, Phrase
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers.formats import graded, nested, retrieved
+from rankdash.core.readers.parse.columns import known, names_a_value, recognise, unknown_shape
+from rankdash.core.readers.parse.json_lines import RepeatedKeys, repeated_keys
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.table import (
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_columns,
+    refuse_many_rows,
+)
+
+Record = dict[str, Any]
+
+_BETWEEN = re.compile(r"[ \t\r\n]*")
+_SEEN_CHARS = 80
+_IDS = frozenset(("query_id", "doc_id"))
+_REMEDY = "Copy or download the file again; if a program wrote it, write it with a JSON library."
+
+
+def read(text: str, file: str, limits: ReadLimits) -> Table:
+    """A table of the objects' keys; of the documents, where each object holds a list of them.
+
+    Raises FormatError where the text is no such JSON, LimitError for too many rows, columns or
+    too long fields.
+    """
+    records: list[Record] = []
+    lines: list[int] = []
+    walker = _Walker(text, file)
+    name, found = _walk(text, walker)
+    for line, record in found:
+        records.append(record)
+        lines.append(line)
+        if len(records) % 10_000 == 0:
+            refuse_many_rows(len(records), file, limits)
+    refuse_many_rows(len(records), file, limits)
+    table = table_of(records, lines, file, name, limits)
+    return replace(table, findings=(*table.findings, *walker.findings()))
+
+
+def table_of(
+    records: list[Record],
+    lines: list[int],
+    file: str,
+    name: str,
+    limits: ReadLimits,
+) -> Table:
+    """The records as a table of text."""
+    refusals = Refusals(file)
+    records = retrieved.joined(graded.joined(records))
+    keys_seen = tuple(dict.fromkeys(chain.from_iterable(records)))
+    alone = nested.side_alone(records[0]) if records else None
+    if alone:
+        raise FormatError(
+            "The entries list documents that are not relevant ({column}), but no relevant ones.",
+            remedy="List the relevant documents of each query under positive.",
+            file=file,
+            line=lines[0],
+            column=alone,
+        )
+    if nested.holds_lists(records):
+        records, lines = nested.flatten(records, lines, refusals)
+        refuse_many_rows(len(records), file, limits)
+        name = f"nested {name}"
+    keys: dict[str, None] = {}
+    inner: set[str] = set()
+    for record in records:
+        metadata = record.get("metadata")
+        if isinstance(metadata, dict):
+            del record["metadata"]
+            for key, value in metadata.items():
+                # What metadata calls "query" or "text" is not the query or the text.
+                record["metadata " + key if key in record or known([key]) else key] = value
+        for key in [key for key, value in record.items() if isinstance(value, (list, dict))]:
+            inner.add(key)
+            several = isinstance(record[key], dict) or len(record[key]) != 1
+            if several and recognise([key]).keys() & _IDS:
+                # An id is one text or number.
+                record[key] = None
+            # Several values are no one label, score or rank.
+            if names_a_value(key) and _is_several(record[key]):
+                inner.add(f"{key} (list)")
+                record[f"{key} (list)"] = record.pop(key)
+        keys.update(dict.fromkeys(record))
+        refuse_many_columns(len(keys), file, limits)
+    columns = {key: [cell(record.get(key)) for record in records] for key in keys}
+    line_numbers = np.array(lines, dtype=np.int64)
+    for cells in columns.values():
+        refuse_long_fields(cells, line_numbers, file, limits)
+    return Table(
+        file,
+        name,
+        frame_of(columns),
+        line_numbers,
+        refusals,
+        keys=keys_seen,
+        inner=frozenset(inner & columns.keys()),
+    )
+
+
+def _walk(text: str, walker: _Walker) -> tuple[str, Iterator[tuple[int, Record]]]:
+    """What it is, and (line, object) for every object of the outermost list, or of the lines."""
+    start = _skip(text, 0)
+    if text[start] == "[":
+        return "JSON", walker.whole(start)
+    only, stop = walker.value(start)
+    if _skip(text, stop) < len(text) or not isinstance(only, dict):
+        return "JSON lines", walker.sequence(start)
+    lists = _lists_of_objects(only)
+    wrapped = max(lists, key=lambda key: lists[key], default=None)
+    if wrapped is None or (
+        # Such as "results": the documents of one query, or its entries are queries themselves.
+        not graded.is_entry(only[wrapped][0])
+        and nested.holds_lists(retrieved.joined(graded.joined([only])))
+    ):
+        return "JSON", walker.only(start, only)
+    walker.others = {key: length for key, length in lists.items() if key != wrapped}
+    return "JSON", walker.items(walker.start_of(wrapped, start))
+
+
+def _lists_of_objects(outer: Record) -> dict[str, int]:
+    """Key → length of each list of objects in `outer`."""
+    return {
+        key: len(value)
+        for key, value in outer.items()
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+    }
+
+
+class _Walker:
+    """Decodes one value after another and counts lines on the way."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
+        self._file = file
+        self._decoder = RepeatedKeys()
+        self._line = 1
+        self._counted = 0
+        self._repeated: dict[int, tuple[str, ...]] = {}
+        # Lists of objects that are not those of the rows: key → length.
+        self.others: dict[str, int] = {}
+
+    def findings(self) -> list[Finding]:
+        """Return what was noticed until now."""
+        found = []
+        if self._repeated:
+            names = chain.from_iterable(self._repeated.values())
+            found.append(repeated_keys(self._file, names, list(self._repeated)))
+        if self.others:
+            found.append(
+                Finding(
+                    "warning",
+                    "lists_not_read",
+                    "The rows are those of the longest list. Lists that were not read: {lists}.",
+                    {"lists": nested.named_lengths(self.others)},
+                    "To read a list, write it to a separate file.",
+                    self._file,
+                    count=len(self.others),
+                )
+            )
+        return found
+
+    def line_of(self, position: int) -> int:
+        """The line of a position that is not before the one asked for last."""
+        self._line += self._text.count("\n", self._counted, position)
+        self._counted = position
+        return self._line
+
+    def value(self, position: int) -> tuple[Any, int]:
+        try:
+            self._decoder.names.clear()
+            return self._decoder.raw_decode(self._text, position)
+        except RecursionError as problem:
+            raise self._broken(position, Phrase("lists inside lists, too deep")) from problem
+        except json.JSONDecodeError as problem:
+            # A break inside a long entry is found where it is; one that swallows the next lines,
+            # such as a missing brace, is told by the line on which the entry begins.
+            place = {"line": problem.lineno, "column": problem.colno}
+            reason = Phrase("not readable from line {line}, column {column} on", **place)
+            raise self._broken(position, reason) from problem
+        except ValueError as problem:
+            raise self._broken(position, Phrase("a number of too many digits")) from problem
+
+    def items(self, position: int) -> Generator[tuple[int, Record], None, int]:
+        """The objects of the list that begins at `position`; returns where it ends."""
+        at = _skip(self._text, position + 1)
+        while self._text[at : at + 1] != "]":
+            item, stop = self.value(at)
+            yield self._object(item, at)
+            stop = _skip(self._text, stop)
+            following = self._text[stop : stop + 1]
+            if following not in (",", "]"):
+                reason = Phrase("a comma is missing")
+                raise self._broken(stop, reason if following else Phrase("the list is not closed"))
+            at = _skip(self._text, stop + 1) if following == "," else stop
+        return at + 1
+
+    def whole(self, position: int) -> Iterator[tuple[int, Record]]:
+        """The objects of the list that begins at `position`, which nothing may follow."""
+        stop = yield from self.items(position)
+        at = _skip(self._text, stop)
+        if at < len(self._text):
+            raise self._broken(at, Phrase("something follows the end of the list"))
+
+    def sequence(self, position: int) -> Iterator[tuple[int, Record]]:
+        """The objects that follow each other from `position` to the end."""
+        at = position
+        while at < len(self._text):
+            item, stop = self.value(at)
+            yield self._object(item, at)
+            at = _skip(self._text, stop)
+
+    def only(self, position: int, item: Record) -> Iterator[tuple[int, Record]]:
+        """The one object, which was decoded last."""
+        yield self._object(item, position)
+
+    def start_of(self, key: str, position: int) -> int:
+        """Where the value of `key` begins in the object at `position`."""
+        at = position
+        found = None
+        while found != key:
+            found, stop = self.value(_skip(self._text, at + 1))
+            at = _skip(self._text, _skip(self._text, stop) + 1)
+            if found != key:
+                at = _skip(self._text, self.value(at)[1])
+        return at
+
+    def _object(self, item: object, position: int) -> tuple[int, Record]:
+        if not isinstance(item, dict):
+            raise unknown_shape(self._file, json.dumps(item)[:_SEEN_CHARS], self.line_of(position))
+        line = self.line_of(position)
+        if self._decoder.names:
+            self._repeated[line] = (*self._repeated.get(line, ()), *self._decoder.names)
+        return line, item
+
+    def _broken(self, position: int, problem: Phrase) -> FormatError:
+        return FormatError(
+            "The JSON breaks in the entry that begins here ({problem}). Nothing was read from the "
+            "file.",
+            remedy=_REMEDY,
+            file=self._file,
+            line=self._text.count("\n", 0, position) + 1,
+            problem=problem,
+        )
+
+
+def _skip(text: str, position: int) -> int:
+    """The next position that holds no white space."""
+    match = _BETWEEN.match(text, position)
+    return match.end() if match else position
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1
+
+
+def cell(value: object) -> str | None:
+    """A value as the text of a cell."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, list):
+        return "; ".join(each for each in map(cell, value) if each is not None)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)

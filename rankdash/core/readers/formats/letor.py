@@ -1,0 +1,151 @@
+"""Learning-to-rank files: LETOR, SVMlight with `qid`, what plugins of search engines write.
+
+    2 qid:10 1:0.031 2:0.666 … #docid = GX000-00-0000000 inc = 1 prob = 0.024
+
+A label, the query and numbered features; the comment names the document, either behind `docid =`
+or with its first word. A comment line `# qid:10: rambo` gives the query's text. Any feature may be
+the score to start from: a person says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.table import (
+    Table,
+    frame_of,
+    refuse_long_fields,
+    refuse_many_columns,
+    refuse_many_rows,
+)
+
+NAME = "LETOR"
+_LINE = re.compile(r"\s*+(\S++)\s++qid:(\S++)((?:\s++[^\s:#]++:[^\s:#]++)*+)\s*+(?:#(.*))?$")
+_WITHOUT_QUERY = re.compile(r"^\s*+\S++(?:\s++\d++:[^\s:#]++)++\s*+(?:#.*)?$")
+_QUERY = re.compile(r"\s*#\s*qid:([^\s:]+):?\s+(\S.*)$")
+_NAMED = re.compile(r"docid\s*=\s*(\S+)", re.IGNORECASE)
+_SAMPLE_CHARS = 1 << 18
+_SAMPLE_LINES = 200
+# Nothing else is written like this, so a file half broken is still one.
+_ENOUGH = 0.5
+
+
+def matches(text: str) -> bool:
+    lines = text[:_SAMPLE_CHARS].split("\n")
+    lines = lines[:-1] if len(text) > _SAMPLE_CHARS else lines
+    kept = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    told = list(islice(kept, _SAMPLE_LINES))
+    return bool(told) and any(
+        sum(map(bool, map(form.match, told))) >= _ENOUGH * len(told)
+        for form in (_LINE, _WITHOUT_QUERY)
+    )
+
+
+def read(text: str, file: str, limits: ReadLimits) -> Table:
+    """A row a line: query_id, doc_id, label, the query's text where comments give it, and the
+    features. A feature that a line leaves out is 0.
+
+    A line of another form is refused. Documents that no comment names are called by their query
+    and their place in it.
+    """
+    refusals = Refusals(file)
+    query_ids: list[str | None] = []
+    documents: list[str | None] = []
+    labels: list[str | None] = []
+    lines: list[int] = []
+    features: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    # Where the file was cut, the last line may still look like one, of a query that is none.
+    unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
+    # Features repeat few values, so each is kept once.
+    kept: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            titled = _QUERY.match(line)
+            if titled:
+                texts.setdefault(titled[1], titled[2].strip())
+            continue
+        found = _LINE.match(line)
+        if not found or (number == unfinished and features and not found[3]):
+            refusals.add("bad_line", [number], [line])
+            continue
+        label, query, vector, comment = found.groups()
+        for pair in vector.split():
+            name, value = pair.split(":")
+            column = features.get(name)
+            if column is None:
+                column = features[name] = []
+                refuse_many_columns(len(features), file, limits)
+            column.extend(["0"] * (len(lines) - len(column)))
+            # A feature given twice in a line counts once, as first given.
+            if len(column) == len(lines):
+                column.append(kept.setdefault(value, value))
+        query_ids.append(kept.setdefault(query, query))
+        documents.append(_document(comment or ""))
+        labels.append(kept.setdefault(label, label))
+        lines.append(number)
+        if number % 10_000 == 0:
+            refuse_many_rows(len(lines), file, limits)
+    refuse_many_rows(len(lines), file, limits)
+    made = _name_the_rest(query_ids, documents)
+    columns: dict[str, list[str | None]] = {
+        "query_id": query_ids,
+        "doc_id": documents,
+        "label": labels,
+    }
+    fields = {name: name for name in columns}
+    if texts:
+        columns["query"] = [texts.get(query or "") for query in query_ids]
+        fields["query"] = "query"
+    for name in sorted(features, key=lambda name: (not name.isdigit(), len(name), name)):
+        rest = len(lines) - len(features[name])
+        columns[f"feature {name}"] = [*features[name], *["0"] * rest]
+    numbers = np.array(lines, dtype=np.int64)
+    for name in fields:
+        refuse_long_fields(columns[name], numbers, file, limits)
+    return Table(
+        file,
+        NAME,
+        frame_of(columns),
+        numbers,
+        refusals,
+        fields,
+        findings=(_made(file, made),) if made else (),
+        wants=("score",) if features else (),
+    )
+
+
+def _document(comment: str) -> str | None:
+    named = _NAMED.search(comment)
+    return named[1] if named else next(iter(comment.split()), None)
+
+
+def _name_the_rest(query_ids: list[str | None], documents: list[str | None]) -> int:
+    """Name the documents without a name, in place; how many there were."""
+    seen: Counter[str | None] = Counter()
+    made = 0
+    for position, query in enumerate(query_ids):
+        seen[query] += 1
+        if documents[position] is None:
+            documents[position] = f"{query}-{seen[query]}"
+            made += 1
+    return made
+
+
+def _made(file: str, made: int) -> Finding:
+    return Finding(
+        "note",
+        "made_doc_id",
+        "Lines without the id of a document: {count}. The documents are named by their query and "
+        "their place in it.",
+        {"count": made},
+        file=file,
+        count=made,
+    )

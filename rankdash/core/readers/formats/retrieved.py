@@ -1,0 +1,398 @@
+"""Entries that say what was retrieved and what is relevant, each as a list of its own.
+
+    {"question": …, "retrieved_docs": ["d3", "d1"], "relevant_docs": ["d1"]}
+    {"query": …, "retrieved": ["d3", "d1"], "relevant": {"d1": 2, "d7": 1}}
+    {"query": …, "pred_docs": ["d3", "d1"], "gt_rels": [0, 2], "rerank_scores": [0.1, 0.9]}
+
+So write tutorials, and so do LlamaIndex (`retrieved_ids`, `expected_ids`), Ragas
+(`retrieved_contexts`, `reference_contexts`), LangSmith (`inputs`, `outputs`, `reference_outputs`)
+and Haystack. Such an entry becomes one with a list of documents and, for each, its place among the
+retrieved and its label. A relevant document that was not retrieved has a label and no place. One
+that was retrieved and is not named as relevant has a place and no label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from rankdash.core.readers.formats import nested
+from rankdash.core.readers.parse.columns import SYSTEM, plain, recognise
+
+Record = dict[str, Any]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RETRIEVED = _names(
+    "retrieved retrieveddocs retrieveddocuments retrievedids retrieveddocids retrievedcontexts "
+    "retrievedcontextids retrievedtexts retrievedpassages retrievedchunks retrievedresults "
+    "retrievalcontext retrievalresults retrieval results searchresults ranking rankedlist ranked "
+    "rankeddocs rankedids preddocs predids predicteddocs predicted pred topk topkdocs "
+    "检索结果 召回结果 召回文档 检索文档"
+)
+RERANKED = _names(
+    "reranked rerankeddocs rerankeddocuments rerankedids rerankedcontexts rerankedtexts "
+    "rerankedresults 重排结果 重排文档"
+)
+RELEVANT = _names(
+    "relevant relevantdocs relevantdocuments relevantids relevantdocids relevantcontexts "
+    "relevanttexts relevantpassages relevantchunks groundtruth groundtruths groundtruthdocs "
+    "groundtruthdocuments groundtruthids groundtruthcontexts gold golddocs golddocuments goldids "
+    "goldpassages goldcontexts expected expectedids expecteddocs expecteddocuments expectedtexts "
+    "referencecontexts referencecontextids referencedocs referenceids actual gt gtdocs gtids "
+    "qrels relevancescores relevancejudgments relevancejudgements judgments judgements "
+    "相关文档 标准答案"
+)
+# Labels in the order of the documents beside them, or by document.
+GRADES = _names(
+    "gtrels rels relevancelabels labels truescores truelabels relevance relevances grades gains "
+    "ytrue truerelevance 标签 相关性"
+)
+SCORES = _names("yscore predscores predictedscores rerankscores scores initialscores")
+DOCUMENTS = _names("docs documents passages candidates paragraphs texts contexts")
+_ROLES = RETRIEVED | RERANKED | RELEVANT | GRADES | SCORES | DOCUMENTS
+_QUERIES = {"userinput": "query", "input": "query", "prompt": "query"}
+# LangSmith puts what went in, what came out and what should have come out into objects.
+_AROUND = ("inputs", "input", "outputs", "output", "referenceoutputs", "referenceoutput")
+_IDS = re.compile(r"ids?$")
+_TEXTS = re.compile(r"(context|text|passage|chunk|paragraph)s?$")
+_GRADED = re.compile(r"(score|judgment|judgement)s$")
+_TOKEN = re.compile(r"[!-~]{1,100}")
+_NUMBER = re.compile(r"[0-9]{1,100}")
+# Values of the documents that would be taken for those of the query's rows.
+_OF_ROWS = ("document", "doc_id", "title", "label", "score", "rank", "reranked")
+
+
+def joined(records: Sequence[Record]) -> list[Record]:
+    """The entries with one list of documents and, paired with it, lists of labels and places;
+    those that do not say what was retrieved or is relevant as they are."""
+    keys = set(chain.from_iterable(records))
+    around = any(plain(key) in _AROUND for key in keys)
+    # A table may have a million rows, and their cells need no look.
+    if not around and not any(is_role(plain(key)) for key in keys):
+        return list(records)
+    opened = [_opened(record) for record in records] if around else list(records)
+    roles = _roles(_readable(opened))
+    if not roles.keys() & {"retrieved", "reranked", "relevant"}:
+        return list(records)
+    checked = [_refused(record, roles) or record for record in opened]
+    ids = _Ids(_readable(checked), roles)
+    return [
+        record
+        if isinstance(record, nested.RefusedEntry)
+        else _Entry(record, roles, ids).record(f"q{position}")
+        for position, record in enumerate(checked, 1)
+    ]
+
+
+def _readable(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if not isinstance(record, nested.RefusedEntry)]
+
+
+def _refused(record: Record, roles: Mapping[str, list[str]]) -> nested.RefusedEntry | None:
+    """The entry with the reason why it cannot be read; None if it can."""
+    if isinstance(record, nested.RefusedEntry):
+        return record
+    lists = {key: value for key, value in record.items() if isinstance(value, list)}
+
+    def listed(role: str) -> list[str]:
+        return [key for key in roles.get(role, ()) if key in lists]
+
+    documents = listed("retrieved") or listed("documents") or listed("reranked")
+    relevant = listed("relevant")
+    for key in {*documents, *relevant, *listed("reranked")}:
+        if any(isinstance(document, list) for document in lists[key]):
+            return nested.RefusedEntry(record, "no_text")
+    # No texts and no scores at all are none for each document.
+    given = [key for key in documents if lists[key]] or documents
+    lengths_of_relevant = {len(lists[key]) for key in relevant}
+    graded = {*relevant, *listed("grades")}
+    reranked = {len(lists[key]) for key in listed("reranked")}
+    scores = [
+        key
+        for key, value in lists.items()
+        if value and _scores(key, value) and key not in graded and len(value) not in reranked
+    ]
+    if not documents:
+        return nested.uneven(record, [*relevant[:1], *scores])
+    grades = [key for key in listed("grades")[:1] if len(lists[key]) not in lengths_of_relevant]
+    apart = [key for key in relevant if _IDS.search(plain(key)) or _TEXTS.search(plain(key))]
+    return nested.uneven(record, [*given, *grades, *scores]) or nested.uneven(
+        record, [key for key in apart if lists[key]]
+    )
+
+
+def _scores(key: str, value: list[Any]) -> bool:
+    return nested.scores_in(key, value) or (plain(key) in SCORES and _numeric(value))
+
+
+def is_role(name: str) -> bool:
+    """Whether a key (as `plain` writes it) says which documents, labels or scores it holds."""
+    return name in _ROLES
+
+
+def _opened(record: Record) -> Record:
+    """Without the objects around what went in and what came out."""
+    around = {key: value for key, value in record.items() if plain(key) in _AROUND}
+    parts = {plain(key): value for key, value in around.items() if isinstance(value, dict)}
+    if not parts or isinstance(record, nested.RefusedEntry):
+        return record
+    rest = {key: value for key, value in record.items() if plain(key) not in parts}
+    named: Record = {}
+    reference = any(name.startswith("reference") for name in parts)
+    for name, part in parts.items():
+        for key, value in part.items():
+            of_documents = plain(key) in DOCUMENTS | RETRIEVED | RELEVANT
+            if name.startswith("reference") and of_documents:
+                key = "relevant_docs"
+            elif name.startswith("output") and reference and of_documents:
+                key = "retrieved_docs"
+            named.setdefault(key, value)
+    return {**rest, **named}
+
+
+def _roles(records: Sequence[Record]) -> dict[str, list[str]]:
+    """Role → the keys that have it, by their names and by what they hold."""
+    values: dict[str, list[Any]] = {}
+    for record in records:
+        for key, value in record.items():
+            if value is not None and is_role(plain(key)):
+                values.setdefault(key, []).append(value)
+    roles: dict[str, list[str]] = {}
+    for key, found in values.items():
+        role = _role(plain(key), found)
+        if role:
+            roles.setdefault(role, []).append(key)
+    relevant = roles.get("relevant", [])
+    # What a question answering system was given is called its contexts.
+    for key in [key for key in roles.get("documents", ()) if plain(key) == "contexts"]:
+        if relevant and "retrieved" not in roles:
+            roles["documents"].remove(key)
+            roles["retrieved"] = [key]
+    for key in list(relevant):
+        others = [other for other in relevant if other != key]
+        beside = _beside(key, roles, records) if "retrieved" in roles else False
+        if beside or (others and _grades_of(key, others, records)):
+            relevant.remove(key)
+            roles.setdefault("grades", []).append(key)
+        elif not _names_documents(key, roles, records):
+            relevant.remove(key)
+    return {role: keys for role, keys in roles.items() if keys}
+
+
+def _role(name: str, values: Sequence[Any]) -> str:
+    if name in RELEVANT | GRADES and any(isinstance(value, dict) for value in values):
+        return "relevant"
+    if name in RELEVANT and all(isinstance(value, list | str) for value in values):
+        return "relevant"
+    lists = all(isinstance(value, list) for value in values)
+    numeric = lists and all(_numeric(value) for value in values) and any(values)
+    if name in GRADES and lists:
+        return "grades"
+    if lists and not (numeric and any(isinstance(x, float) for value in values for x in value)):
+        for role, names in (
+            ("retrieved", RETRIEVED),
+            ("reranked", RERANKED),
+            ("documents", DOCUMENTS),
+        ):
+            if name in names:
+                return role
+    return ""
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float) or value is None for value in values)
+
+
+def _beside(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
+    """Whether the relevant "documents" are grades in the order of the retrieved."""
+    retrieved = roles["retrieved"][0]
+    pairs: list[tuple[Any, Any]] = [(record.get(key), record.get(retrieved)) for record in records]
+    lists = [pair for pair in pairs if all(isinstance(each, list) for each in pair)]
+    if not lists or len(lists) < len(pairs) or not all(_numeric(graded) for graded, _ in lists):
+        return False
+    if not any(_NUMBER.fullmatch(text) for _, docs in lists for text in _scalars(docs)):
+        return True
+    paired = [graded for graded, docs in lists if len(graded) == len(docs)]
+    repeated = any(len(set(graded)) < len(graded) for graded in paired)
+    ids_are_numbers = all(_numeric(docs) for _, docs in lists)
+    return 2 * len(paired) > len(lists) and (repeated or not ids_are_numbers)
+
+
+def _grades_of(key: str, others: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether numbers that are called relevant are the grades of the documents under the others."""
+    values = [record[key] for record in records if record.get(key) is not None]
+    if not all(isinstance(value, list) and _numeric(value) for value in values):
+        return False
+    listed = [record[other] for record in records for other in others if record.get(other)]
+    return bool(_GRADED.search(plain(key))) or not any(map(_numeric, listed))
+
+
+def _names_documents(key: str, roles: Mapping[str, list[str]], records: Sequence[Record]) -> bool:
+    """Whether single texts under the key are documents: they may be a label, or an answer."""
+    values = [record[key] for record in records if record.get(key) is not None]
+    if any(isinstance(value, list | dict) for value in values):
+        return True
+    retrieved = {
+        text
+        for record in records
+        for other in roles.get("retrieved", ())
+        for text in _scalars(record.get(other))
+    }
+    found = any(str(value) in retrieved for value in values)
+    ids = [*map(str, values), *retrieved]
+    return found or (bool(retrieved) and all(map(_TOKEN.fullmatch, ids)))
+
+
+class _Ids:
+    """Which lists hold ids and which hold texts, in all entries of a file alike."""
+
+    def __init__(self, records: Sequence[Record], roles: Mapping[str, list[str]]) -> None:
+        keys = [
+            key
+            for role in ("retrieved", "reranked", "relevant", "documents")
+            for key in roles.get(role, ())
+        ]
+        told = [text for record in records for key in keys for text in _scalars(record.get(key))]
+        self._tokens = bool(told) and all(_TOKEN.fullmatch(text) for text in told)
+        self.of_text: dict[str, str] = {}
+        for record in records:
+            for role in ("retrieved", "reranked", "relevant", "documents"):
+                for document in self.documents(record, roles.get(role, ())):
+                    if document.get("doc_id") and document.get("document"):
+                        self.of_text.setdefault(document["document"], document["doc_id"])
+
+    def documents(self, record: Record, keys: Sequence[str]) -> list[Record]:
+        """The documents under the keys, those of several keys joined by their places."""
+        found: list[Record] = []
+        for key in keys:
+            value = record.get(key)
+            listed = value if isinstance(value, list | dict) else [] if value is None else [value]
+            for position, each in enumerate(listed):
+                if position == len(found):
+                    found.append({})
+                found[position].update(self._document(key, each))
+        return found
+
+    def _document(self, key: str, value: object) -> Record:
+        if isinstance(value, dict):
+            return _identity(nested.document_row(value))
+        name = plain(key)
+        as_id = bool(_IDS.search(name)) or (self._tokens and not _TEXTS.search(name))
+        return {"doc_id" if as_id else "document": str(value)}
+
+    def key(self, document: Record) -> str:
+        """What tells a document from the others."""
+        text = document.get("document") or ""
+        return str(document.get("doc_id") or self.of_text.get(text, text))
+
+
+def _scalars(value: object) -> Iterator[str]:
+    listed = value if isinstance(value, list | dict) else [value]
+    yield from (str(each) for each in listed if each is not None and not isinstance(each, dict))
+
+
+class _Entry:
+    """One entry, its documents in the order in which they were found."""
+
+    def __init__(self, record: Record, roles: Mapping[str, list[str]], ids: _Ids) -> None:
+        self._record, self._roles, self._ids = record, roles, ids
+        self._listed = self._of("retrieved") or self._of("documents")
+        self._ranked = bool(self._of("retrieved"))
+        self._found: dict[str, Record] = {}
+        for role in ("retrieved", "reranked", "relevant"):
+            for document in self._of(role):
+                self._found.setdefault(self._ids.key(document), document)
+
+    def _of(self, role: str) -> list[Record]:
+        return self._ids.documents(self._record, self._roles.get(role, ()))
+
+    def record(self, made: str) -> Record:
+        """The entry with paired lists. made: its query's id, where it gives neither an id nor a
+        text."""
+        taken = {key for keys in self._roles.values() for key in keys}
+        shared: Record = {}
+        paired: Record = {}
+        length = len(self._listed)
+        for key, value in self._record.items():
+            name = plain(key)
+            if key in taken:
+                continue
+            if isinstance(value, list) and len(value) == length and _numeric(value) and length:
+                paired[key] = value
+            else:
+                shared[_QUERIES.get(name, key)] = value
+        return {**of_the_query(shared, made), **self._lists(paired)}
+
+    def _lists(self, paired: Record) -> Record:
+        """docs, labels, ranks and scores, of the documents that were listed and of the others."""
+        listed = [self._ids.key(document) for document in self._listed]
+        others = [key for key in self._found if key not in set(listed)]
+        keys = [*listed, *others]
+        documents = [*self._listed, *(self._found[key] for key in others)]
+        lists: Record = {
+            "docs": [
+                {"doc_id": key, **document} if self._ids.of_text else document
+                for key, document in zip(keys, documents, strict=True)
+            ]
+        }
+        lists |= {key: [*value, *[None] * len(others)] for key, value in paired.items()}
+        if self._ranked and not any(plain(key).startswith("initial") for key in paired):
+            lists["ranks"] = [*range(1, len(listed) + 1), *[None] * len(others)]
+        for key in self._roles.get("reranked", ())[:1]:
+            places = {self._ids.key(each): at for at, each in enumerate(self._of("reranked"), 1)}
+            lists[SYSTEM + key] = [-places[each] if each in places else None for each in keys]
+        labels = self._labels(keys, len(listed))
+        return lists if labels is None else {**lists, "labels": labels}
+
+    def _labels(self, keys: Sequence[str], listed: int) -> list[Any] | None:
+        """One for each document; None where the file says nothing of labels."""
+        grades = self._roles.get("grades", ())
+        relevant = self._roles.get("relevant", ())
+        if not grades and not relevant:
+            return None
+        of: dict[str, Any] = {}
+        if grades:
+            given = self._record.get(grades[0]) or []
+            named = list(map(self._ids.key, self._of("relevant")))
+            if not named or len(given) != len(named) or _agree(keys[:listed], given, named):
+                return [*given, *[None] * (len(keys) - len(given) if len(given) == listed else 0)]
+            of |= zip(named, given, strict=True)
+        for key in relevant:
+            value = self._record.get(key)
+            if isinstance(value, dict):
+                documents = self._ids.documents(self._record, [key])
+                of |= zip(map(self._ids.key, documents), value.values(), strict=True)
+        for document in self._of("relevant"):
+            of.setdefault(self._ids.key(document), 1)
+        return [of.get(key) for key in keys]
+
+
+def _agree(listed: Sequence[str], grades: Sequence[Any], relevant: Sequence[str]) -> bool:
+    """Whether grades in the order of the listed documents say what is relevant as the list does."""
+    graded = {key for key, grade in zip(listed, grades, strict=False) if grade}
+    return len(listed) == len(grades) and graded == set(listed) & set(relevant)
+
+
+def _identity(document: Record) -> Record:
+    """What tells a document: not the places and scores that a framework wrote beside it."""
+    found = ((field, document.get(field)) for field in ("doc_id", "document", "title"))
+    return {field: value for field, value in found if value is not None}
+
+
+def of_the_query(shared: Record, made: str) -> Record:
+    """The values of the query, none under a name that rows have for a document's."""
+    fields = {column: field for field, column in recognise(list(shared)).items()}
+    named = {
+        f"{key} (query)" if fields.get(key) in _OF_ROWS else key: value
+        for key, value in shared.items()
+    }
+    known = {"query", "query_id"} & set(fields.values()) or any(
+        plain(key) == "id" for key in shared
+    )
+    return named if known else {"query_id": made, **named}

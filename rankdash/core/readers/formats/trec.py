@@ -1,0 +1,241 @@
+"""TREC files, and BEIR qrels without a header: fields between white space, no header.
+
+run:   query Q0 document rank score tag   (the tag may be left out; text behind it is ignored)
+qrels: query iteration document label
+plain: query document label               (three fields; also a run where the third is a rank)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from rankdash.core.data.coded import ArrowText, Coded
+from rankdash.core.readers.parse.columns import known
+from rankdash.core.readers.parse.encoding import Decoded
+from rankdash.core.readers.parse.even import even_columns
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.source import Source
+from rankdash.core.readers.parse.table import (
+    Columns,
+    Lines,
+    Table,
+    refuse_long_fields,
+    refuse_many_rows,
+)
+from rankdash.core.readers.parse.values import is_grade_word, numbers
+
+_SAMPLE_CHARS = 1 << 16
+_SAMPLE_LINES = 200
+# Share of the sample that must look like the format. The rest are bad lines of that format. Little
+# else is written as runs and qrels are, so a file half broken is still one.
+_ENOUGH = {"run": 0.5, "qrels": 0.5, "plain": 0.8}
+_MOST_TABBED = 0.8
+# A first line with this many known names is a header, and then the names say what is what.
+_HEADER_NAMES = 2
+_ITERATIONS = ("Q0", "0")
+_ITERATION = re.compile(r"[Qq]?\d+")
+# Not `str.split()`: an id may hold a no-break or an ideographic space, and trec_eval splits at
+# ASCII white space only.
+_ASCII_SPACE = re.compile(r"[ \t\r\v\f]+")
+_OTHER_SPACE = re.compile("[\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+
+# Three fields with spaces or Chinese characters in them may be a text, not an id.
+_TOKEN = re.compile(r"[!-~]{1,100}")
+
+_COLUMNS = {
+    "run": {"query_id": 0, "doc_id": 2, "rank": 3, "score": 4},
+    "qrels": {"query_id": 0, "doc_id": 2, "label": 3},
+    "plain": {"query_id": 0, "doc_id": 1, "label": 2},
+}
+_RUN_FIELDS = 6
+_WIDTHS = {"run": (5, _RUN_FIELDS), "qrels": (4,), "plain": (3,)}
+# Says of qrels whether they are a ranking that has lost its scores.
+_SECOND = 1
+# But for labels, which may be words.
+_NUMERIC = {"run": (3, 4), "qrels": (), "plain": ()}
+_FORMATS = {"run": "TREC run", "qrels": "TREC qrels", "plain": "labels without a header"}
+
+
+def shape_of(text: str) -> str | None:
+    """ "run", "qrels" or "plain" where the first lines look like one of them, else None."""
+    sample = text[:_SAMPLE_CHARS]
+    lines = sample.split("\n")
+    if len(sample) < len(text):
+        lines = lines[:-1]
+    kept = [line for line in lines if line and not line.isspace()][:_SAMPLE_LINES]
+    split = _splitter(sample)
+    rows = [split(line) for line in kept]
+    if rows and max(map(known, (rows[0], *_otherwise_split(kept[0])))) >= _HEADER_NAMES:
+        return None
+    for shape, looks in (("run", _is_run), ("qrels", _is_qrels), ("plain", _is_plain)):
+        if rows and sum(map(looks, rows)) >= _ENOUGH[shape] * len(rows):
+            return shape
+    return None
+
+
+def _otherwise_split(line: str) -> list[list[str]]:
+    """The fields of a line for each separator that a table with a header may have."""
+    return [line.split(separator) for separator in ",;|\t"]
+
+
+def read(decoded: Decoded, shape: str, file: str, limits: ReadLimits) -> Table:
+    """A table with its fields known. Lines with another number of fields are refused."""
+    refusals = Refusals(file)
+    columns = _even_columns(decoded.start, decoded.utf8, shape)
+    if columns is None:
+        columns, lines = _uneven_columns(decoded.text, _WIDTHS[shape], refusals)
+        return _table(columns, lines, shape, refusals, limits)
+    return _table(columns, _lines(columns), shape, refusals, limits)
+
+
+def read_pieces(source: Source, start: str, shape: str, limits: ReadLimits) -> Table | None:
+    """As `read`, of a file of which no more than a piece is held at once; None where it cannot be
+    read so. start: of its text."""
+
+    def again() -> dict[str, Any]:
+        columns = _even_columns(start, source, shape) or {}
+        return {field: columns.get(at) for field, at in _COLUMNS[shape].items()}
+
+    columns = _even_columns(start, source, shape, _NUMERIC[shape])
+    if columns is None:
+        return None
+    return _table(columns, _lines(columns), shape, Refusals(source.name), limits, again)
+
+
+def _table(
+    columns: Mapping[int, Any],
+    lines: Lines,
+    shape: str,
+    refusals: Refusals,
+    limits: ReadLimits,
+    again: Callable[[], dict[str, Any]] | None = None,
+) -> Table:
+    file = refusals.file
+    refuse_many_rows(len(lines) + refusals.count, file, limits)
+    found = Columns({field: columns[at] for field, at in _COLUMNS[shape].items()}, again)
+    for field in ("query_id", "doc_id"):
+        refuse_long_fields(found[field], lines, file, limits)
+    name = _FORMATS[shape]
+    # A run that has lost its scores has the four fields of qrels, but for what Q0 says.
+    bare = shape == "qrels" and {
+        cell.upper() for cell in columns[_SECOND].unique().to_pylist()
+    } == {"Q0"}
+    least = 2 if bare else 5
+    if (bare or shape == "plain") and _counts_ranks(found["query_id"], found["label"], least=least):
+        found["rank"] = found.pop("label")
+        name = "ranked lists without a header"
+    return Table(file, name, found, lines, refusals, {field: field for field in found})
+
+
+def _lines(columns: Mapping[int, Any]) -> Lines:
+    return np.arange(1, len(columns[0]) + 1, dtype=np.int32)
+
+
+def _even_columns(
+    start: str, text: bytes | Source, shape: str, numeric: Collection[int] = ()
+) -> dict[int, Any] | None:
+    """Place → column, of those that are used, of a file in which single blanks or tabs separate as
+    many fields in every line, by Arrow and so many times faster; None for any other file. start:
+    of its text. numeric: as for `even_columns`."""
+    first = start.split("\n", 1)[0].rstrip("\r")
+    delimiter = "\t" if "\t" in first else " "
+    width = first.count(delimiter) + 1
+    others = (b"\v", b"\f", b" \t", b"\t ") if delimiter == "\t" else (b"\v", b"\f", b"\t")
+    if width not in _WIDTHS[shape]:
+        return None
+    used = {*_COLUMNS[shape].values(), *((_SECOND,) if shape == "qrels" else ())}
+    # An empty field is a doubled separator.
+    return even_columns(
+        text,
+        delimiter,
+        width,
+        used,
+        filled=True,
+        barred=others,
+        ascii_only=isinstance(text, Source),
+        numeric=numeric,
+    )
+
+
+def _uneven_columns(
+    text: str, widths: Sequence[int], refusals: Refusals
+) -> tuple[dict[int, Any], Lines]:
+    """The columns, line by line; lines with another number of fields are refused."""
+    split = _splitter(text)
+    numbered = [(number, split(line)) for number, line in enumerate(text.split("\n"), 1)]
+    counts = Counter(len(cells) for _, cells in numbered)
+    width = max(widths, key=lambda width: counts[width])
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    for number, cells in numbered:
+        # As trec_eval, which reads no further than the name of the run.
+        behind = _RUN_FIELDS in widths and len(cells) > width and _has_rank_and_score(cells)
+        if len(cells) == width or behind:
+            lines.append(number)
+            rows.append(cells[:width])
+        elif cells:
+            refusals.add("field_count", [number], [" ".join(cells)])
+    columns = {at: pa.array([row[at] for row in rows], type=pa.string()) for at in range(width)}
+    return columns, np.array(lines, dtype=np.int64)
+
+
+def _splitter(text: str) -> Callable[[str], list[str]]:
+    """Tabs where nearly every line has enough of them and nothing pads them (ids may then hold
+    spaces), else white space."""
+    lines = [line for line in text[:_SAMPLE_CHARS].split("\n")[:_SAMPLE_LINES] if line.strip()]
+    padded = any(" \t" in line or "\t " in line for line in lines)
+    tabs = sum(line.count("\t") >= 2 for line in lines)
+    if lines and not padded and tabs >= _MOST_TABBED * len(lines):
+        return lambda line: line.rstrip("\r").split("\t") if line.strip() else []
+    if not _OTHER_SPACE.search(text):
+        return str.split
+    return lambda line: _ASCII_SPACE.split(line.strip(" \t\r\v\f")) if line.strip() else []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_run(cells: Sequence[str]) -> bool:
+    if len(cells) == _RUN_FIELDS or (len(cells) > _RUN_FIELDS and cells[1].upper() in _ITERATIONS):
+        return _has_rank_and_score(cells)
+    return len(cells) == 5 and cells[1].upper() in _ITERATIONS and _is_number(cells[4])
+
+
+def _has_rank_and_score(cells: Sequence[str]) -> bool:
+    return _is_number(cells[3]) and _is_number(cells[4])
+
+
+def _is_qrels(cells: Sequence[str]) -> bool:
+    if len(cells) != 4 or not _ITERATION.fullmatch(cells[1]):
+        return False
+    # Behind the usual second field any word is a label, if only one to be asked for.
+    return cells[1].upper() in _ITERATIONS or _is_number(cells[3]) or is_grade_word(cells[3])
+
+
+def _is_plain(cells: Sequence[str]) -> bool:
+    ids = all(_TOKEN.fullmatch(cell) for cell in cells[:2])
+    return len(cells) == 3 and ids and _is_number(cells[2])
+
+
+def _counts_ranks(queries: ArrowText, values: ArrowText, *, least: int) -> bool:
+    """Whether a field counts 1, 2, 3 … within the queries, as MS MARCO runs do, up to `least` or
+    more somewhere."""
+    ranks = numbers(values)
+    if not len(ranks) or np.isnan(ranks).any() or ranks.max() < least:
+        return False
+    by_query = pd.Series(ranks).groupby(Coded.of(queries).codes)
+    highest, distinct, rows = by_query.max(), by_query.nunique(), by_query.size()
+    return bool(((highest == rows) & (distinct == rows) & (by_query.min() == 1)).all())

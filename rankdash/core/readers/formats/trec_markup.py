@@ -1,0 +1,210 @@
+"""TREC's own markup: documents, and topics as SGML or XML.
+
+    <DOC> <DOCNO> FT911-3 </DOCNO> <HEADLINE> … </HEADLINE> <TEXT> … </TEXT> </DOC>
+    <top> <num> Number: 301 <title> International crime <desc> Description: … <narr> … </top>
+    <topics> <topic number="1"> <query> … </query> <question> … </question> </topic> </topics>
+
+Tags may be left open, stand inside each other, and be written in any case. What a topic asks is its
+title or query; without one its question or description; without any tag all of its text. Entities
+that HTML knows become their characters. None is defined by the file, and none is fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html import escape
+from html.parser import HTMLParser
+
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.skipped_rows import Refusals
+from rankdash.core.readers.parse.table import Table, refuse_many_rows, table_of_rows
+
+_SAMPLE_CHARS = 1 << 16
+_FIRST = re.compile(r"<(doc|top|topic)(?=[\s>])", re.IGNORECASE)
+_ID, _TITLE, _TEXT, _ASKED, _SKIPPED, _REST = "id", "title", "text", "asked", "skipped", "rest"
+# Tag → what is in it. The names are those of the collections of disks 1 to 5, Cranfield and GOV.
+_OF_DOCUMENTS = (
+    {"docno": _ID, "docid": _SKIPPED, "dochdr": _SKIPPED, "docoldno": _SKIPPED}
+    | dict.fromkeys(("title", "headline", "head", "hl", "ttl"), _TITLE)
+    | dict.fromkeys(("text", "lp", "leadpara", "abstract"), _TEXT)
+    | dict.fromkeys(("script", "style"), _SKIPPED)
+)
+_OF_TOPICS = (
+    {"num": _ID, "number": _ID, "title": _TITLE, "query": _TITLE}
+    | dict.fromkeys(("question", "desc", "description"), _ASKED)
+    | dict.fromkeys(("narr", "narrative", "subtopic", "head", "dom", "smry"), _SKIPPED)
+    | dict.fromkeys(("con", "fac", "def", "nat", "time"), _SKIPPED)
+)
+_ID_ATTRIBUTES = ("number", "id", "num")
+_NUMBER = re.compile(r"(?:number|topic)\s*:\s*0*(?=\S)", re.IGNORECASE)
+_SECTION = re.compile(r"<!--|<!\[CDATA\[")
+# What is never closed, or breaks off where the next tag begins, is no tag. The parser would look to
+# the end of the file for the end of each.
+_NO_TAG = re.compile(r"<(?=!\[|[^<>]*(?:<|\Z))")
+_HEADING = re.compile(r"(?:topic|title|description|desc|question)\s*:\s*", re.IGNORECASE)
+
+
+def matches(text: str) -> bool:
+    """Whether it is markup that holds documents or topics."""
+    return text.lstrip().startswith("<") and bool(_FIRST.search(text[:_SAMPLE_CHARS]))
+
+
+def read(text: str, file: str, limits: ReadLimits) -> Table:
+    """A row for each document (doc_id, title, document) or each topic (query_id, query); a file
+    holds what its first entry is. One without a number is refused with its line.
+    """
+    first = _FIRST.search(text)
+    documents = first is not None and first[1].lower() == "doc"
+    reader = _Documents() if documents else _Topics()
+    reader.feed(_NO_TAG.sub("&lt;", "".join(_without_sections(text))))
+    reader.close()
+    refuse_many_rows(len(reader.entries), file, limits)
+    refusals = Refusals(file)
+    rows: list[Sequence[str | None]] = []
+    lines: list[int] = []
+    for entry in reader.entries:
+        row = entry.document() if documents else entry.topic()
+        if row[0] is None:
+            refusals.add("no_number", [entry.line], [" ".join(filter(None, row))])
+            continue
+        rows.append(row)
+        lines.append(entry.line)
+    columns = ("doc_id", "title", "document") if documents else ("query_id", "query")
+    name = "TREC documents" if documents else "TREC topics"
+    fields = dict(zip(columns, columns, strict=True))
+    table = table_of_rows(file, name, columns, rows, lines, refusals, fields, limits)
+    return replace(table, findings=_cut(file, reader.entries)) if reader.cut else table
+
+
+def _cut(file: str, entries: Sequence[_Entry]) -> tuple[Finding, ...]:
+    return (
+        Finding(
+            "warning",
+            "not_closed",
+            "The last entry is not closed, though others are: the file may be cut short.",
+            remedy="Copy or download the file again.",
+            file=file,
+            line=entries[-1].line,
+        ),
+    )
+
+
+def _without_sections(text: str) -> Iterator[str]:
+    """The text in pieces: comments as empty lines, and what CDATA holds as text, so that every line
+    stays on its number."""
+    start = 0
+    while (found := _SECTION.search(text, start)) is not None:
+        close = "-->" if found[0] == "<!--" else "]]>"
+        end = text.find(close, found.end())
+        if end < 0:
+            break
+        yield text[start : found.start()]
+        inside = text[found.end() : end]
+        yield "\n" * inside.count("\n") if close == "-->" else escape(inside)
+        start = end + len(close)
+    yield text[start:]
+
+
+class _Entry:
+    """A document or a topic. line: where it begins. number: as an attribute gives it."""
+
+    def __init__(self, line: int, number: str | None) -> None:
+        self.line = line
+        self._number = number
+        self._pieces: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add(self, part: str, text: str) -> None:
+        self._pieces[part].append(text)
+
+    def document(self) -> tuple[str | None, str | None, str | None]:
+        number = self._line(_ID) or self._number
+        body = "".join(self._pieces[_TEXT]).strip() or "".join(self._pieces[_REST]).strip()
+        return number, self._line(_TITLE), body or None
+
+    def topic(self) -> tuple[str | None, str | None]:
+        number = _NUMBER.sub("", self._line(_ID) or self._number or "", count=1)
+        asked = (self._line(part) for part in (_TITLE, _ASKED, _REST))
+        return number or None, next(filter(None, asked), None)
+
+    def _line(self, part: str) -> str | None:
+        line = " ".join("".join(self._pieces[part]).split())
+        if part in (_TITLE, _ASKED):
+            heading = _HEADING.match(line)
+            line = line[heading.end() :] if heading else line
+        return line or None
+
+
+class _Markup(HTMLParser):
+    """entries: in the order of the file."""
+
+    opens: frozenset[str]
+    parts: dict[str, str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[_Entry] = []
+        self._inside: list[str] = []
+        self._entry: _Entry | None = None
+        self._closed = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether entries are closed, but not the last one."""
+        return self._closed and self._entry is not None
+
+    def set_cdata_mode(self, elem: str, **_settings: bool) -> None:
+        """Nothing: where a <title> or a <style> is left open, the tags behind it are tags."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in self.opens:
+            given = dict(attrs)
+            number = next((given[name] for name in _ID_ATTRIBUTES if given.get(name)), None)
+            self._entry = _Entry(self.getpos()[0], number)
+            self.entries.append(self._entry)
+            self._inside = []
+        elif self._entry is not None:
+            self._begin(tag)
+            self.handle_data(" ")
+
+    def _begin(self, tag: str) -> None:
+        raise NotImplementedError
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.opens:
+            self._entry, self._closed = None, True
+        elif tag in self._inside:
+            while self._inside.pop() != tag:
+                pass
+        else:
+            self.handle_data(" ")
+
+    def handle_data(self, data: str) -> None:
+        if self._entry is not None:
+            part = self.parts[self._inside[-1]] if self._inside else _REST
+            self._entry.add(part, data)
+
+
+class _Documents(_Markup):
+    opens = frozenset({"doc"})
+    parts = _OF_DOCUMENTS
+
+    def _begin(self, tag: str) -> None:
+        # A number holds nothing but itself, so what opens behind it closes it.
+        if self._inside and self.parts[self._inside[-1]] == _ID:
+            self._inside.pop()
+        if tag in self.parts:
+            self._inside.append(tag)
+
+
+class _Topics(_Markup):
+    opens = frozenset({"top", "topic"})
+    parts = _OF_TOPICS
+
+    def _begin(self, tag: str) -> None:
+        # The parts of a topic stand behind each other, most of them never closed.
+        if tag in self.parts:
+            self._inside = [tag]

@@ -1,0 +1,364 @@
+"""From parts to one `Parsed`: the union of what the files say, each thing settled once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.build import text_array
+from rankdash.core.data.coded import alike, objects
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.readers.join.conflicts import (
+    Conflict,
+    choose_split,
+    join_labels,
+    ranking_of,
+    scores_by_role,
+)
+from rankdash.core.readers.join.names import data_set_name
+from rankdash.core.readers.join.noticed import noticed
+from rankdash.core.readers.join.parsed_file import (
+    Pairs,
+    Parsed,
+    ParsedFile,
+    ParsedTables,
+    Scores,
+    empty,
+)
+from rankdash.core.readers.join.text_ids import KEYS, with_ids
+from rankdash.core.readers.parse.source import stem_of
+
+# What people call a first stage, the surest first.
+_FIRST_STAGE_NAMES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"initial|首轮|初始|初排",
+        r"first.?stage|1st.?stage|^first",
+        r"candidates?",
+        r"baseline",
+        r"retriev|召回",
+        r"bm.?25",
+    )
+)
+_ONLY_FIRST_STAGE = re.compile(
+    r"initial|(first|1st)[ ._-]?stage|candidates?|首轮|初始|初排", re.IGNORECASE
+)
+_RERANKED = re.compile(r"re.?rank|重排|精排", re.IGNORECASE)
+_OTHER_FIRST_STAGE = (
+    "To start from another ranking, load the files again and choose it under First-stage ranking; "
+    "on the command line: rerank --first-stage NAME."
+)
+_EXAMPLES = 5
+
+
+def identified(
+    parts: Sequence[ParsedFile], beside: Sequence[ParsedFile] = ()
+) -> tuple[list[ParsedFile], list[ParsedFile], list[Finding]]:
+    """One split of the parts, and those beside them, all keyed by the same ids.
+
+    Raises DataError where an id that is made for a text would be that of something else.
+    """
+    kept, findings = choose_split(parts)
+    everything = [*kept, *beside]
+    for key in KEYS:
+        # Rankings alone are held against each other.
+        everything, notes = with_ids(everything, key, strict=not parts)
+        findings += notes
+    return everything[: len(kept)], everything[len(kept) :], findings
+
+
+def combine(
+    parts: Sequence[ParsedFile],
+    *,
+    read: Sequence[ParsedFile],
+    conflict: Conflict,
+    worst_label: float | None = None,
+    first_stage: str | None = None,
+    start: Ranking | None = None,
+    beside: Sequence[ParsedFile] = (),
+) -> Parsed:
+    """Join the parts of one call, as from `identified`.
+
+    read: all that was read, whether or not it is among the parts. worst_label: as `worst` for
+    `join_labels`. first_stage: the ranking that rerankers start from. start: that ranking itself;
+    then those of the parts are none of the data set's. beside: of rankings that were read with
+    them; an id that has another text there is said.
+
+    Raises DataError where `first_stage` names none of the rankings, or labels disagree and
+    `conflict` is "refuse".
+    """
+    kept = list(parts)
+    labels, findings = join_labels(kept, conflict, worst_label)
+    candidates, systems = start, dict[str, Ranking]()
+    name, open_choice = "", tuple[str, ...]()
+    if start is None:
+        rankings = _rankings(kept)
+        chosen, sure = _first_stage(rankings, first_stage, kept)
+        systems = {each.name: each.ranking for each in rankings if each is not chosen}
+        if chosen is not None:
+            candidates, name = chosen.ranking, _file_name(chosen)
+            open_choice = () if sure else tuple(each.name for each in rankings)
+            findings.append(_chosen(chosen, systems, sure=sure))
+    ranked = [candidates, *systems.values()] if candidates is not None else list(systems.values())
+    only_ids = all(
+        table is None for part in kept for table in (part.queries, part.documents, part.pairs)
+    )
+
+    @cache
+    def made() -> tuple[ParsedTables, list[Finding]]:
+        return _tables(kept, labels, ranked)
+
+    if not only_ids:
+        findings += made()[1]
+    findings += noticed(kept, beside)
+    return Parsed(
+        name=data_set_name(read),
+        labels=labels,
+        candidates=candidates,
+        rankings=systems,
+        findings=tuple(findings),
+        formats={part.file: part.format for part in read},
+        only_ids=only_ids,
+        tables=lambda: made()[0],
+        candidates_name=name,
+        open_choice=open_choice,
+    )
+
+
+def _tables(
+    parts: Sequence[ParsedFile], labels: Pairs, ranked: Sequence[Ranking]
+) -> tuple[ParsedTables, list[Finding]]:
+    qrels = labels.frame("label")[["query_id", "doc_id", "label"]]
+    pairs = _joined([part.pairs for part in parts], "query_id", "doc_id").drop_duplicates(
+        ignore_index=True
+    )
+    queries, findings = _queries(parts, qrels, pairs, ranked)
+    documents = _documents(parts, qrels, pairs, ranked)
+    return ParsedTables(queries, documents, qrels, pairs), findings
+
+
+def rankings_in(parts: Sequence[ParsedFile], file: str) -> dict[str, Ranking]:
+    """The ranking of a file or an archive under "", and any other it holds under its own name;
+    empty where it ranks nothing."""
+    alone = [part for part in parts if part.file == file]
+    mine = alone or [part for part in parts if part.origin == file]
+    found = _rankings(mine)
+    if not found:
+        return {}
+    chosen = found[0] if alone else _first_stage(found, None, mine)[0] or found[0]
+    return {"": chosen.ranking} | {each.own: each.ranking for each in found if each is not chosen}
+
+
+def _joined(frames: Iterable[pd.DataFrame | None], *columns: str) -> pd.DataFrame:
+    filled = [frame for frame in frames if frame is not None]
+    return pd.concat(filled, ignore_index=True) if filled else empty(*columns)
+
+
+class _Named:
+    """A ranking with its name, the file it came from and what it stands for."""
+
+    def __init__(self, name: str, part: ParsedFile, scores: Scores, ranking: Ranking) -> None:
+        self.name = name
+        self.own = scores.name if len(part.scores) > 1 else name
+        self.file = part.file
+        self.origin = part.origin
+        self.role = scores.role
+        self.ranking = ranking
+
+
+def _rankings(parts: Sequence[ParsedFile]) -> list[_Named]:
+    """Every ranking of the files. First-stage scores that stand in several files of rows are one
+    ranking."""
+    found: list[_Named] = []
+    first = scores_by_role(parts, "first stage")
+    apart = _rank_the_same(first)
+    if first and not apart:
+        part, scores = first[0]
+        pairs = Pairs.joined([scores.pairs for _, scores in first])
+        found.append(_Named(scores.name, part, scores, ranking_of(part, pairs)))
+    others = [*(first if apart else ()), *scores_by_role(parts, "run")]
+    for part, scores in [*others, *scores_by_role(parts, "system")]:
+        name = scores.name
+        if scores.role == "system":
+            alone = len(part.scores) == 1
+            name = stem_of(part.file) if alone else f"{stem_of(part.file)}/{scores.name}"
+        if name in {named.name for named in found}:
+            name = part.file if len(part.scores) == 1 else f"{part.file}/{scores.name}"
+        found.append(_Named(name, part, scores, ranking_of(part, scores.pairs)))
+    return found
+
+
+def _rank_the_same(found: Sequence[tuple[ParsedFile, Scores]]) -> bool:
+    """Whether the files rank the same queries: then each is a system of its own. The parts of one
+    table share a query at most where it was cut, and no pair."""
+    if len(found) < 2:
+        return False
+    rows = pd.concat(
+        [
+            scores.pairs.frame("score")[["query_id", "doc_id"]].drop_duplicates().assign(file=index)
+            for index, (_, scores) in enumerate(found)
+        ],
+        ignore_index=True,
+    )
+    if not rows.duplicated(["query_id", "doc_id"]).any():
+        return False
+    queries = rows[["query_id", "file"]].drop_duplicates()
+    shared = queries["query_id"].duplicated(keep=False)
+    return 2 * int(shared.sum()) >= len(queries)
+
+
+def _file_name(chosen: _Named) -> str:
+    """Return the name that a file gives its ranking; "" for one beside rows, and for a name that
+    only says that it is the first stage."""
+    own = chosen.role != "first stage" and not _ONLY_FIRST_STAGE.fullmatch(chosen.name)
+    return chosen.name if own else ""
+
+
+def _chosen(chosen: _Named, systems: Mapping[str, Ranking], *, sure: bool) -> Finding:
+    """Return the note on which ranking is the first stage. sure: whether its name says it."""
+    if not systems:
+        template = "{name} is the first-stage ranking."
+    else:
+        template = "{name} is the first-stage ranking; the others are added as systems: {others}."
+    return Finding(
+        "note" if sure else "warning",
+        "first_stage",
+        template,
+        {"name": chosen.name, "others": ", ".join(systems)},
+        _OTHER_FIRST_STAGE if systems else "",
+        chosen.file,
+    )
+
+
+def _first_stage(
+    rankings: Sequence[_Named], wanted: str | None, parts: Sequence[ParsedFile]
+) -> tuple[_Named | None, bool]:
+    """The ranking asked for; else the one beside the rows; else by its name; else the first. One
+    whose name says that it was reranked is meant only where all are. And whether it is the only one
+    that can be meant."""
+    if wanted is not None:
+        asked, inside = _asked(rankings, wanted, parts)
+        if asked:
+            return asked[0], True
+        if not inside:
+            raise DataError(
+                "No ranking is called {wanted!r}.",
+                remedy="The rankings are: {names}.",
+                wanted=wanted,
+                names=", ".join(named.name for named in rankings) or "none",
+            )
+        rankings = inside
+    beside_rows = [named for named in rankings if named.role == "first stage"]
+    if len(beside_rows) == 1:
+        return beside_rows[0], True
+    runs = beside_rows or [named for named in rankings if named.role == "run"]
+    if not runs and not _have_texts(parts):
+        # Without texts none can be made in place of it.
+        runs = list(rankings)
+    runs = [named for named in runs if not _RERANKED.search(named.name)] or runs
+    for pattern in _FIRST_STAGE_NAMES:
+        fitting = [named for named in runs if pattern.search(named.name)]
+        if fitting:
+            return fitting[0], len(fitting) == 1
+    return (runs[0] if runs else None), len(runs) < 2
+
+
+def _have_texts(parts: Sequence[ParsedFile]) -> bool:
+    """Whether any query and any document has a text."""
+    tables = ([part.queries for part in parts], [part.documents for part in parts])
+    return all(
+        any(frame is not None and frame["text"].notna().any() for frame in frames)
+        for frames in tables
+    )
+
+
+def _asked(
+    rankings: Sequence[_Named], wanted: str, parts: Sequence[ParsedFile]
+) -> tuple[list[_Named], list[_Named]]:
+    """The rankings that are called so, and else those that came in an archive or a folder that is.
+
+    A file that was read is meant by its whole name, whatever else has the same stem, and whether
+    or not it ranks anything.
+    """
+    if any(part.file == wanted for part in parts):
+        return [named for named in rankings if named.file == wanted], []
+    called = [named for named in rankings if named.name == wanted]
+    inside = [named for named in rankings if named.origin == wanted]
+    if not called and not any(part.origin == wanted for part in parts):
+        called = [named for named in rankings if stem_of(wanted) == stem_of(named.file)]
+    return called, inside
+
+
+def _queries(
+    parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> tuple[pd.DataFrame, list[Finding]]:
+    """Every query with a label or a candidate, with its text and segments where known."""
+    table, findings = _first_rows([part.queries for part in parts], "query_id"), []
+    ids = [text_array(ranking.query_ids) for ranking in ranked]
+    mentioned = _mentioned("query_id", qrels, pairs, ids)
+    table = _with_mentioned(table, mentioned, "query_id", "text")
+    idle = ~table["query_id"].isin(mentioned).to_numpy()
+    if idle.any() and not idle.all():
+        names = table.loc[idle, "query_id"]
+        findings.append(
+            Finding(
+                "note",
+                "idle_queries",
+                "Queries with neither labels nor candidates, excluded: {count} of {all}.",
+                {"count": len(names), "all": len(table)},
+                count=len(names),
+                examples=tuple(names.head(_EXAMPLES)),
+            )
+        )
+        table = table[~idle].reset_index(drop=True)
+    return table, findings
+
+
+def _documents(
+    parts: Sequence[ParsedFile], qrels: pd.DataFrame, pairs: pd.DataFrame, ranked: Sequence[Ranking]
+) -> pd.DataFrame:
+    table = _first_rows([part.documents for part in parts], "doc_id")
+    mentioned = _mentioned("doc_id", qrels, pairs, [ranking.documents for ranking in ranked])
+    return _with_mentioned(table, mentioned, "doc_id", "title", "text")
+
+
+def _mentioned(
+    key: str, qrels: pd.DataFrame, pairs: pd.DataFrame, ids: Sequence[Any]
+) -> npt.NDArray[np.object_]:
+    """Ids that are labelled, paired or ranked, in that order. ids: Arrow text."""
+    columns = [text_array(qrels[key]), text_array(pairs[key]), *ids]
+    return objects(pa.concat_arrays(list(map(alike, columns))).unique())
+
+
+def _with_mentioned(
+    table: pd.DataFrame, mentioned: npt.NDArray[np.object_], key: str, *texts: str
+) -> pd.DataFrame:
+    """The table with a row for each of the ids; those it lacked have no text."""
+    have = set(table[key])
+    lacking = [identity for identity in mentioned if identity not in have]
+    table = table.reindex(
+        columns=[key, *texts, *table.columns.difference([key, *texts], sort=False)]
+    )
+    if not lacking:
+        return table
+    rows = pd.DataFrame({key: lacking}, dtype=object).reindex(columns=table.columns)
+    return pd.concat([table.astype(object), rows.astype(object)], ignore_index=True)
+
+
+def _first_rows(frames: Sequence[pd.DataFrame | None], key: str) -> pd.DataFrame:
+    """One row an id from several tables: of each column the first value there is."""
+    filled = [frame for frame in frames if frame is not None]
+    if not filled:
+        return empty(key)
+    if len(filled) == 1:
+        return filled[0].reset_index(drop=True)
+    return pd.concat(filled, ignore_index=True).groupby(key, sort=False).first().reset_index()

@@ -1,0 +1,349 @@
+"""What the tables mean: rows, labels, rankings, queries or documents, by their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rankdash.core.base.errors import DataError, FormatError, Phrase, refused
+from rankdash.core.base.findings import Finding
+from rankdash.core.readers.join.conflicts import SPLITS
+from rankdash.core.readers.join.parsed_file import ParsedFile
+from rankdash.core.readers.parse.annotators import Together, WordsNeeded, ask_for_words, joined
+from rankdash.core.readers.parse.columns import (
+    SYSTEM,
+    MappingNeeded,
+    doubts,
+    fields_of,
+    guess,
+    holds_scores,
+    id_and_text,
+    known,
+    mapped,
+    named_columns,
+    recognise,
+    unknown_shape,
+)
+from rankdash.core.readers.parse.faults import told
+from rankdash.core.readers.parse.rows import part_of
+from rankdash.core.readers.parse.source import Source, stem_of
+from rankdash.core.readers.parse.suspicious import several_labels, trimmed_ids
+from rankdash.core.readers.parse.table import Table
+from rankdash.core.readers.parse.texts import documents_part, queries_part, settle
+from rankdash.core.readers.parse.values import looks_like_ids, numbers
+
+_VALUES = frozenset({"label", "score", "rank", "reranked"})
+
+
+Words = Mapping[str, float | None]
+
+
+def interpret(
+    tables: Sequence[tuple[Table, Source]],
+    mapping: Mapping[str, Mapping[str, str]],
+    *,
+    words: Mapping[str, Words],
+    annotators: Together,
+    ask: bool,
+    columns: Mapping[str, str] | None = None,
+    beside: Sequence[ParsedFile] = (),
+    errors: Sequence[DataError] = (),
+) -> list[ParsedFile]:
+    """A part for each table, in their order.
+
+    beside: the parts of a data set of which the tables are rankings.
+
+    mapping: file → field → column, from a person; a file in it is read by it alone.
+    words:   file → word → label, from a person.
+    columns: as for `readers.read`.
+    ask:     whether a person is there to answer what the files leave open but need not be asked.
+    errors:  of files that are refused already; they are raised with those of the tables.
+    Raises MappingNeeded where the columns of a table say too little, WordsNeeded where labels are
+    words and a person is there, FormatError for a table without rows.
+    """
+    unknown = sorted((set(mapping) | set(words)) - {table.file for table, _ in tables})
+    if unknown:
+        raise FormatError(
+            "A mapping is given for {file_name!r}, which is not among the files.",
+            remedy="The files are: {files}.",
+            file_name=unknown[0],
+            files=", ".join(table.file for table, _ in tables),
+        )
+    if columns:
+        mapping = {**_changed(tables, columns, ranking=bool(beside)), **mapping}
+    labelled = {table.file for table, _ in tables if _surely_labels(table, mapping.get(table.file))}
+    known = any(len(part.labels) for part in beside)
+    parts: list[ParsedFile] = []
+    unsettled: list[tuple[Table, Source]] = []
+    problems = list(errors)
+    question: MappingNeeded | WordsNeeded | None = None
+    for table, source in tables:
+        own, graded = mapping.get(table.file), words.get(table.file)
+        try:
+            with told(table.file):
+                if ask and table.file not in words:
+                    _ask(table, own)
+                part = _part(
+                    joined(table, annotators, graded),
+                    source,
+                    own,
+                    graded,
+                    alone=len(tables) == 1 and not beside,
+                    beside_labels=known or bool(labelled - {table.file}),
+                )
+        except (MappingNeeded, WordsNeeded) as asked:
+            question = question or asked
+            continue
+        except DataError as problem:
+            problems.append(problem)
+            continue
+        if part is None:
+            unsettled.append((table, source))
+        else:
+            parts.append(part)
+    # A question is worth its answer only where the other files can be used.
+    if problems:
+        raise refused(problems)
+    if question is not None:
+        raise question
+    parts.extend(settle(unsettled, [*beside, *parts]))
+    if not beside:
+        _ask_for_labels(tables, parts, mapping)
+    position = {table.file: index for index, (table, _) in enumerate(tables)}
+    return [
+        replace(part, columns=tuple(tables[position[part.file]][0].columns))
+        for part in sorted(parts, key=lambda part: position[part.file])
+    ]
+
+
+def refuse_lacking(columns: Mapping[str, str] | None, parts: Sequence[ParsedFile]) -> None:
+    """Raise DataError where no file has a column that a person names."""
+    every = dict.fromkeys(name for part in parts for name in part.columns)
+    lacking = {column for column in (columns or {}).values() if column} - every.keys()
+    if lacking:
+        raise DataError(
+            "No file has these columns: {wanted}.",
+            remedy="The columns are: {columns}.",
+            wanted=", ".join(sorted(lacking)),
+            columns=", ".join(every),
+        )
+
+
+def _changed(
+    tables: Sequence[tuple[Table, Source]], columns: Mapping[str, str], *, ranking: bool
+) -> dict[str, dict[str, str]]:
+    """file → field → column, for the files that have all of these columns, or else some: what is
+    guessed, but for what a person says. ranking: they rank what has its
+    labels elsewhere, so that what looks like a label is a score."""
+    wanted = {column for column in columns.values() if column}
+    having = [table for table, _ in tables if wanted <= set(table.columns)]
+    some = [table for table, _ in tables if wanted & set(table.columns)]
+    return {table.file: _over_guess(table, columns, ranking=ranking) for table in having or some}
+
+
+def _over_guess(table: Table, chosen: Mapping[str, str], *, ranking: bool) -> dict[str, str]:
+    columns = {field: column for field, column in chosen.items() if column in {"", *table.columns}}
+    guessed = dict(guess(table.frame) if table.fields is None else table.fields)
+    if ranking:
+        label = guessed.pop("label", None)
+        if not any({**guessed, **columns}.get(field) for field in _VALUES):
+            guessed["score"] = label
+    kept = {
+        field: column
+        for field, column in guessed.items()
+        if column and column not in columns.values()
+    }
+    return {field: column for field, column in {**kept, **columns}.items() if column}
+
+
+def _ask(table: Table, mapping: Mapping[str, str] | None) -> None:
+    """Raises MappingNeeded or WordsNeeded for what the table leaves open."""
+    if mapping is None and table.wants:
+        raise MappingNeeded(table.file, table.frame, ", ".join(table.wants), optional=True)
+    ask_for_words(table, _label_of(table, mapping))
+
+
+def _ask_for_labels(
+    tables: Sequence[tuple[Table, Source]],
+    parts: Sequence[ParsedFile],
+    mapping: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Raises MappingNeeded where no file has labels, but one looks as if it should: its rows are
+    pairs without a value, or have a value but only one side of the pair."""
+    if any(len(part.labels) for part in parts):
+        return
+    by_file = {part.file: part for part in parts}
+    for table, _ in tables:
+        part = by_file[table.file]
+        if table.file in mapping or table.fields is not None or part.scores:
+            continue
+        if part.pairs is not None:
+            raise _asked(table, "label")
+        if _VALUES & fields_of(table.frame).keys():
+            raise MappingNeeded(
+                table.file, table.frame, "query" if part.queries is None else "document"
+            )
+
+
+def _surely_labels(table: Table, mapping: Mapping[str, str] | None) -> bool:
+    """Whether the file has labels whatever stands in the others."""
+    fields = _label_of(table, mapping)
+    if fields or mapping is not None or not table.names or table.fields is not None:
+        return bool(fields)
+    found = fields_of(table.frame)
+    return "label" in found and not _score_or_label(table, found)
+
+
+def _score_or_label(table: Table, fields: Mapping[str, str]) -> bool:
+    """Whether only its few whole steps make a column called score one of labels. A reranker that
+    grades writes such scores too. The split of a data set is one of labels by its name."""
+    if "label" not in fields or stem_of(table.file).lower() in SPLITS:
+        return False
+    return (fields["label"], "label") in doubts(fields, table.frame)
+
+
+def _label_of(table: Table, mapping: Mapping[str, str] | None) -> dict[str, str]:
+    """The label's field and column, where the table has one."""
+    if mapping is not None:
+        fields: Mapping[str, str] = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = table.fields
+    else:
+        fields = recognise(table.columns) if table.names else {}
+    return {"label": fields["label"]} if "label" in fields else {}
+
+
+def _part(
+    table: Table,
+    source: Source,
+    mapping: Mapping[str, str] | None,
+    words: Words | None,
+    *,
+    alone: bool,
+    beside_labels: bool,
+) -> ParsedFile | None:
+    """The table's part; None where it holds queries or documents and only other files can tell.
+
+    beside_labels: another file holds what can only be labels.
+    """
+    if not len(table) or not table.columns:
+        table.refusals.stop_if_most(table.refusals.count)
+        raise FormatError(
+            "The file holds no rows.",
+            remedy="Check that the file was written to its end.",
+            file=table.file,
+        )
+    if mapping is not None:
+        fields = mapped(mapping, table.frame, table.file)
+    elif table.fields is not None:
+        fields = dict(table.fields)
+    elif table.names:
+        fields = fields_of(table.frame)
+        if not alone and fields.keys() == {"query_id", "doc_id"}:
+            table = _as_systems(table, fields)
+            fields = fields_of(table.frame)
+        if beside_labels and _score_or_label(table, fields):
+            fields["score"] = fields.pop("label")
+        noticed = [*_doubts(table, fields), *several_labels(table, fields)]
+        table = replace(table, findings=(*table.findings, *noticed))
+    else:
+        fields = _fields_without_names(table)
+    if mapping is not None or (table.names and table.fields is None):
+        note = _columns_note(table, fields, chosen=mapping is not None)
+        table = replace(table, findings=(*table.findings, note))
+    table = trimmed_ids(table, [fields[key] for key in ("query_id", "doc_id") if key in fields])
+    queries = bool({"query", "query_id"} & fields.keys())
+    documents = bool({"document", "doc_id"} & fields.keys())
+    values = bool(_VALUES & fields.keys())
+    if queries and documents and (values or mapping is not None or not alone):
+        return part_of(table, fields, source, words)
+    if alone and mapping is not None:
+        raise _unusable(table, queries=queries)
+    if queries and not documents and not alone:
+        return queries_part(table, fields, source)
+    if documents and not queries and not alone:
+        return documents_part(table, fields, source)
+    if not queries and not documents and not alone and _id_and_text(table):
+        return None
+    raise _asked(table, _missing(queries, documents, alone=alone))
+
+
+def _as_systems(table: Table, fields: Mapping[str, str]) -> Table:
+    """A file that pairs ids and has no column whose name is known beside them: its columns of
+    scores as those of systems."""
+    own = fields.values()
+    free = [name for name in table.columns if name not in own]
+    names = {name: SYSTEM + name for name in free if holds_scores(name, table.frame[name])}
+    return replace(table, cells=table.frame.rename(columns=names))
+
+
+def _asked(table: Table, missing: str) -> FormatError:
+    """A question about the columns; where they cannot answer it, since lists or objects hold the
+    answer, or one entry of JSON has no name that is known, what the file's entries look like."""
+    needed = MappingNeeded(table.file, table.frame.drop(columns=list(table.inner)), missing)
+    found = {field for field, column in needed.guess.items() if column}
+    pairs = {"query", "query_id"} & found and {"document", "doc_id"} & found
+    if table.inner and not (pairs and (missing != "label" or "label" in found)):
+        return unknown_shape(table.file, ", ".join(table.keys[:20]))
+    if table.keys and len(table) == 1 and not known(table.columns):
+        return unknown_shape(table.file, ", ".join(table.keys[:20]))
+    return needed
+
+
+def _columns_note(table: Table, fields: Mapping[str, str], *, chosen: bool) -> Finding:
+    """Which column was read as which."""
+    return Finding(
+        "note",
+        "columns_chosen" if chosen else "columns",
+        "Columns, as chosen: {columns}." if chosen else "Columns: {columns}.",
+        {"columns": named_columns(fields)},
+        file=table.file,
+    )
+
+
+def _doubts(table: Table, fields: Mapping[str, str]) -> list[Finding]:
+    return [
+        Finding(
+            "note",
+            "read_as",
+            "The column {column} is read as {field}, because of what it holds.",
+            {"column": column, "field": field},
+            "If it is something else, rename the column, for example to label, first_stage_score, "
+            "query or document, and load the file again.",
+            table.file,
+        )
+        for column, field in doubts(fields, table.frame)
+    ]
+
+
+def _missing(queries: bool, documents: bool, *, alone: bool) -> str:
+    if queries and documents:
+        return "label"
+    if not queries and not documents and not alone:
+        return Phrase("query or document")
+    return "document" if queries else "query"
+
+
+def _unusable(table: Table, *, queries: bool) -> FormatError:
+    return FormatError(
+        "With this mapping, the file gives no {missing}.",
+        remedy="Map a column to it, or load the file that holds it together with this one.",
+        file=table.file,
+        missing=Phrase("documents") if queries else Phrase("queries"),
+    )
+
+
+def _id_and_text(table: Table) -> bool:
+    return id_and_text(table.frame) is not None or (
+        not table.names and len(table.frame.columns) == 2
+    )
+
+
+def _fields_without_names(table: Table) -> dict[str, str]:
+    """Two ids and a number are labels; anything else a person must name."""
+    columns = list(table.frame.columns)
+    if len(columns) == 3 and all(looks_like_ids(table.frame[name]) for name in columns[:2]):
+        values = numbers(table.frame[columns[2]].to_numpy(dtype=object))
+        if (values == values).any():
+            return dict(zip(("query_id", "doc_id", "label"), columns, strict=True))
+    return {}

@@ -1,0 +1,260 @@
+"""Several annotators: columns of labels that become one, and how far the annotators agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError, FormatError
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import plain
+from rankdash.core.readers.join.parsed_file import texts
+from rankdash.core.readers.parse.columns import MOST_GRADES, recognise
+from rankdash.core.readers.parse.table import Table
+from rankdash.core.readers.parse.values import (
+    Floats,
+    Texts,
+    Word,
+    blank,
+    is_grade_word,
+    labels,
+    numbers,
+    words_in,
+)
+
+Together = Literal["majority", "mean"]
+"""What several labels of one pair come to: the grade most annotators gave, or the mean."""
+
+_WORDS = (
+    "label|relevance|rel|grade|rating|judgment|judgement|annotation|annotator|rater|judge|assessor|"
+    "标签|标注|标注员|标注者|标注人|评审|评审员|评分"
+)
+_NAME = re.compile(rf"(?:{_WORDS})(?:[\s_.\-]*\d+|[\s_.\-]+[a-z])", re.IGNORECASE)
+_FEW_AGREE = 0.4
+# A kappa of 0.4 must not be below it by the last digit of a quotient.
+_ROUNDING = 1e-12
+
+
+def refuse_rule(together: str) -> None:
+    """Raises DataError where there is no such rule."""
+    if together not in get_args(Together):
+        raise DataError(
+            "There is no rule {together!r} for the labels of several annotators.",
+            remedy="The rules are: majority, mean.",
+            together=together,
+        )
+
+
+def raters_of(table: Table) -> tuple[str, ...]:
+    """The columns that hold one annotator's labels each, where there are at least two; a format
+    may know of one."""
+    if table.raters or not table.names or table.fields is not None:
+        return table.raters
+    columns = [str(column) for column in table.frame.columns]
+    found = tuple(
+        column
+        for column in columns
+        if _NAME.fullmatch(column.strip()) and _holds_grades(table.frame[column])
+    )
+    return found if len(found) > 1 else ()
+
+
+def _holds_grades(cells: pd.Series[str]) -> bool:
+    told = pd.unique(cells[~blank(cells.to_numpy(dtype=object))])
+    if not len(told) or len(told) > MOST_GRADES:
+        return False
+    values = numbers(np.asarray(told, dtype=object))
+    return all(
+        value == value or is_grade_word(str(text).strip())
+        for value, text in zip(values, told, strict=True)
+    )
+
+
+def joined(table: Table, together: Together, words: Mapping[str, float | None] | None) -> Table:
+    """The table with one label column in place of the annotators' columns, and a finding that says
+    how far they agree. A label column that stands beside them decides in their place.
+
+    A cell that is no label is kept as the row's label, and so refused with its line.
+    """
+    raters = raters_of(table)
+    if not raters:
+        return table
+    frame = table.frame
+    cells = np.stack([frame[column].to_numpy(dtype=object) for column in raters], axis=1)
+    read = labels(cells.ravel(), words)
+    values = read.values.reshape(cells.shape)
+    decided = recognise([column for column in frame.columns if column not in raters]).get("label")
+    findings = list(table.findings)
+    if len(raters) > 1:
+        findings.append(_agreement(table.file, raters, values))
+        findings.append(_rule(table.file, together, decided))
+    rest = frame.drop(columns=list(raters))
+    if decided is None:
+        rest["label"] = texts(_one_label(cells, values, together))
+        if read.words:
+            findings.append(word_finding(table.file, read.words, words))
+    return replace(table, cells=rest, findings=tuple(findings), raters=())
+
+
+class WordsNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer
+    """The labels of a file are words; a person has to say which grade each of them is.
+
+    words: those of the file, with what the scales make of them.
+    """
+
+    def __init__(self, file: str, words: Sequence[Word]) -> None:
+        self.words = tuple(words)
+        super().__init__(
+            "The labels are words: {words}.",
+            remedy="Say which grade each word stands for.",
+            file=file,
+            words=", ".join(word.text for word in words),
+        )
+
+
+def ask_for_words(table: Table, fields: Mapping[str, str]) -> None:
+    """Raises WordsNeeded where the labels of the table are words, the annotators' together."""
+    columns = raters_of(table) or ((fields["label"],) if "label" in fields else ())
+    if columns:
+        cells = table.frame[list(columns)].to_numpy(dtype=object).ravel()
+        found = words_in(cells)
+        if found:
+            raise WordsNeeded(table.file, found)
+
+
+def word_finding(
+    file: str, words: Mapping[str, float], told: Mapping[str, float | None] | None = None
+) -> Finding:
+    """Which words were read as which labels. Nobody is warned of what they said themselves.
+
+    told: what a person said of the words.
+    """
+    guessed = {word.strip() for word in words} - {word.strip() for word in told or ()}
+    shown = list(words.items())[:12]
+    return Finding(
+        "warning" if guessed else "note",
+        "word_labels",
+        "Labels written as words were read as numbers: {table}.",
+        {"table": ", ".join(f"{word} = {plain(value)}" for word, value in shown)},
+        "If the numbers are not what the words mean, write numbers into the file."
+        if guessed
+        else "",
+        file,
+        count=len(words),
+    )
+
+
+def _one_label(cells: Texts, values: Floats, together: Together) -> Texts:
+    """(N,) the label of each row as text, None where nobody gave one."""
+    found = np.full(len(cells), None, dtype=object)
+    settled = settle(values, together)
+    told = np.isfinite(settled)
+    found[told] = [repr(float(value)) for value in settled[told]]
+    bad = ~np.isfinite(values) & ~blank(cells.ravel()).reshape(cells.shape)
+    for row in np.flatnonzero(bad.any(axis=1)):
+        found[row] = cells[row, int(np.argmax(bad[row]))]
+    return found
+
+
+def settle(values: Floats, together: Together) -> Floats:
+    """(N,) one label for each row of (N, annotators) labels, NaN where there is none.
+
+    "majority": the label most annotators gave, the lowest of several; "mean": of those given.
+    """
+    given = np.isfinite(values)
+    count = given.sum(axis=1)
+    total = np.where(given, values, 0.0).sum(axis=1)
+    if together == "mean":
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    grades = np.unique(values[given])
+    if not len(grades):
+        return np.full(len(values), np.nan)
+    # argmax takes the first of equal counts, and the grades rise.
+    chosen = grades[np.argmax(_counts(values, grades), axis=1)]
+    return np.where(count > 0, chosen, np.nan)
+
+
+def _counts(values: Floats, grades: Floats) -> npt.NDArray[np.int64]:
+    """(N, grades) how many annotators gave each."""
+    return np.stack([(values == grade).sum(axis=1) for grade in grades], axis=1).astype(np.int64)
+
+
+def kappa(values: Floats) -> float:
+    """How far annotators agree beyond chance, over the rows that at least two labelled; NaN where
+    there are none, or where all of them gave one and the same label.
+
+    values: (N, annotators), NaN where one gave no label.
+    Two annotators: Cohen 1960, each with the shares of their own labels. More: Fleiss 1971, rows
+    weighing alike also where their number of labels differs.
+    """
+    values = values[np.isfinite(values).sum(axis=1) >= 2]
+    if not len(values):
+        return float("nan")
+    grades = np.unique(values[np.isfinite(values)])
+    if values.shape[1] == 2:
+        agree = float((values[:, 0] == values[:, 1]).mean())
+        shares = [(values[:, [rater]] == grades).mean(axis=0) for rater in (0, 1)]
+        chance = float((shares[0] * shares[1]).sum())
+    else:
+        counts = _counts(values, grades)
+        given = counts.sum(axis=1)
+        agree = float(((counts * (counts - 1)).sum(axis=1) / (given * (given - 1))).mean())
+        chance = float(((counts / given[:, None]).mean(axis=0) ** 2).sum())
+    return (agree - chance) / (1 - chance) if chance < 1 else float("nan")
+
+
+def _rule(file: str, together: Together, decided: str | None) -> Finding:
+    if decided is not None:
+        template = "The column {column} decides the labels, not the columns of the annotators."
+    elif together == "mean":
+        template = "The label of a row is the mean of its annotators' labels."
+    else:
+        template = (
+            "The label of a row is the majority vote of its annotators; on a tie, the lower label."
+        )
+    return Finding(
+        "note", "annotators_rule", template, {"column": decided} if decided else {}, file=file
+    )
+
+
+def _agreement(file: str, raters: Sequence[str], values: Floats) -> Finding:
+    several = values[np.isfinite(values).sum(axis=1) >= 2]
+    same = np.nanmax(several, axis=1) == np.nanmin(several, axis=1) if len(several) else []
+    measured = kappa(values)
+    if not len(several):
+        template = "{raters} annotators share no row, so their agreement cannot be measured."
+    elif measured != measured:
+        template = (
+            "{raters} annotators gave the same label in every row they share ({rows}), so their "
+            "agreement cannot be measured."
+        )
+    elif len(raters) == 2:
+        template = (
+            "Rows that {raters} annotators share: {rows}. They agree in {same}; Cohen's kappa is "
+            "{kappa:.2f}."
+        )
+    else:
+        template = (
+            "Rows that {raters} annotators share: {rows}. They all agree in {same}; Fleiss' kappa "
+            "is {kappa:.2f}."
+        )
+    few = measured < _FEW_AGREE - _ROUNDING
+    return Finding(
+        "warning" if few else "note",
+        "annotators",
+        template,
+        {"raters": len(raters), "rows": len(several), "same": int(np.sum(same)), "kappa": measured},
+        "Agree on what the grades mean, and settle the rows that differ: with a kappa below 0.4 "
+        "labels say more about who gave them than about the documents."
+        if few
+        else "",
+        file,
+        count=len(several),
+        examples=tuple(raters[:5]),
+    )

@@ -1,0 +1,384 @@
+"""Which column is which: names in English and Chinese, and a best guess where no name is known."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import DataError, FormatError
+from rankdash.core.readers.parse.values import blank, labels, looks_like_ids, numbers, words_in
+
+# The fields a column can be mapped to, in the order a form asks for them.
+FIELDS = ("query_id", "query", "doc_id", "document", "title", "label", "score", "rank", "reranked")
+
+_NAMES: dict[str, str] = {
+    "query_id": "queryid qid topic topicid topicno topicnumber questionid searchid queryno qnum "
+    "querynumber 查询id 查询编号 查询号 问题id 问题编号 检索词id 搜索词id 题目id",
+    "query": "query querytext question questiontext search searchquery searchterm searchterms "
+    "searchtext querystring keyword keywords utterance userquery userinput q "
+    "查询 查询文本 查询内容 查询词 查询语句 "
+    "问题 问题文本 问句 提问 检索词 检索式 搜索词 关键词 搜索 用户问题 用户查询",
+    "doc_id": "docid documentid did pid passageid corpusid productid itemid docno docnumber "
+    "chunkid answerid articleid paragraphid "
+    "文档id 文档编号 文档号 段落id 段落编号 商品id 商品编号 文章id 文章编号 "
+    "答案id 答案编号 候选id 文本id 片段id",
+    "document": "document doc doctext documenttext passage passagetext content contents body "
+    "answer answertext chunk chunktext pagecontent paragraph context snippet candidate "
+    "candidatetext product "
+    "producttext productdescription article articletext "
+    "文档 文档内容 文档文本 段落 段落内容 段落文本 答案 回答 内容 "
+    "文本 文章 文章内容 正文 候选 候选文档 候选文本 候选答案 商品 商品描述 片段 上下文",
+    "title": "title doctitle documenttitle producttitle productname passagetitle headline "
+    "标题 文档标题 题目 商品标题 商品名称",
+    "label": "label labels relevance rel relevancelabel relevancegrade relevancescore "
+    "relevancejudgment relevancejudgement grade rating judgment judgement qrel gain truescore "
+    "truelabel gold goldlabel esci esclilabel escilabel annotation isrelevant relevant "
+    "标签 标注 标记 相关性 相关度 相关 相关等级 相关程度 相关性标签 相关性等级 "
+    "相关性评分 相关性得分 相关性分数 相关度评分 相关度得分 "
+    "是否相关 等级 评级 评分 打分 分级 人工标注",
+    "score": "firststagescore initialscore retrievalscore retrieverscore bm25 bm25score "
+    "searchscore modelscore similarity similarityscore cosine distancescore "
+    "初始分数 初始得分 检索分数 检索得分 召回分数 召回得分 相似度 首轮分数 初排分数",
+    "rank": "rank ranking position pos firststagerank initialrank retrievalrank bm25rank "
+    "排名 名次 位次 排序 初始排名 检索排名 召回排名 初排排名",
+    "reranked": "predscore predscores prediction predictions predictedscore rerankscore "
+    "rerankerscore rerankedscore crossencoderscore 预测分数 预测得分 重排分数 重排得分 精排分数",
+}
+_FIELD_OF = {name: field for field, names in _NAMES.items() for name in names.split()}
+# Other columns of scores that systems gave: pred_scores_bge, minilm_rerank_score.
+_BRACKETS = re.compile(r"[(（\[【](?!(?:list|query)\))[^()（）\[\]【】]*+[)）\]】]\s*+$")
+_OF_A_SYSTEM = re.compile(
+    r"(pred|predicted|rerank|reranked|reranker|crossencoder)scores?|(预测|重排|精排)(分数|得分)"
+)
+# What stands before the name of a system where a format knows that a column is its scores.
+SYSTEM = "pred_scores "
+PLAIN_SCORE = ("score", "scores", "分数", "得分")
+PLAIN_ID = ("id", "编号")
+_PLAIN_TEXT = ("text", "texts")
+# A grade scale has few steps; scores of a search system hardly ever repeat.
+MOST_GRADES = 12
+_HINTS = (
+    (
+        "query_id",
+        re.compile(
+            r"^(?=.*?(?:quer|topic|question|search|查询|问题|检索)).*(?:id|no|num|编号|号)$"
+        ),
+    ),
+    (
+        "doc_id",
+        re.compile(
+            r"^(?=.*?(?:doc|pass|item|prod|corpus|chunk|文档|段落|商品)).*(?:id|no|num|编号|号)$"
+        ),
+    ),
+    ("query", re.compile(r"quer|question|search|keyword|查询|问题|检索|搜索|提问")),
+    ("title", re.compile(r"title|标题")),
+    ("document", re.compile(r"doc|pass|content|answer|text|body|文档|段落|答案|内容|文本|正文")),
+    ("label", re.compile(r"label|relev|grade|judg|rating|标签|标注|相关|等级")),
+    ("rank", re.compile(r"rank|position|排名|名次")),
+    ("score", re.compile(r"score|sim|分数|得分|相似")),
+)
+
+
+class MappingNeeded(FormatError):  # noqa: N818 - it asks, and is mended by an answer
+    """The columns of a file are not recognised; a person has to say which is which.
+
+    file:    its name.
+    columns: the names in the file, in order.
+    labels:  those whose cells can be labels.
+    guess:   field → column, or None where no column fits. The fields are those of `FIELDS`.
+    preview: the first rows, all text.
+    missing: the fields without which the file cannot be read, or, where `optional`, those that
+             may be added to it.
+    """
+
+    def __init__(
+        self, file: str, frame: pd.DataFrame, missing: str, *, optional: bool = False
+    ) -> None:
+        self.columns = list(frame.columns)
+        self.labels = [name for name in self.columns if can_be_labels(frame[name])]
+        self.guess = guess(frame)
+        self.preview = frame.head(5).astype("str")
+        self.missing = missing
+        super().__init__(
+            "One of the columns may be the {missing} that rerankers start from: {columns}."
+            if optional
+            else "No column is recognised as {missing}. The columns are: {columns}. Guessed: "
+            "{guessed}.",
+            remedy="Choose it, or leave it empty to use the order of the rows."
+            if optional
+            else "Say which column is which (--columns query=… on the command line), or rename "
+            "them: query (or query_id), document (or doc_id), label (label_1, label_2 … where "
+            "several annotators labelled), and score or rank. A file that holds only one side is "
+            "loaded together with the others of its data set.",
+            file=file,
+            missing=missing,
+            columns=", ".join(self.columns[:20]),
+            guessed=named_columns(self.guess) or "–",
+        )
+
+
+# What is shown to a person whose JSON has a shape that no reader knows.
+_SHAPE = '{"query": "…", "retrieved": ["d3", "d1"], "relevant": {"d1": 2}}'
+
+
+def unknown_shape(file: str, seen: str, line: int | None = None) -> FormatError:
+    """What to raise for valid JSON that says nothing of queries and documents.
+
+    seen: the keys of its entries, or the beginning of an entry.
+    """
+    return FormatError(
+        "The file is valid JSON, but its shape is not known. It holds: {seen}. Nothing was read "
+        "from the file.",
+        remedy="Write an entry for each query, for example {example}, or rows as in a table.",
+        file=file,
+        line=line,
+        seen=seen,
+        example=_SHAPE,
+    )
+
+
+@lru_cache(maxsize=10_000)
+def plain(name: str) -> str:
+    """A column's name as it is compared: `Query-ID ` and `query_id` are both `queryid`."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(char for char in folded if char.isalnum())
+
+
+def recognise(columns: Sequence[str]) -> dict[str, str]:
+    """field → column for the names that are known; the first column wins a field."""
+    found: dict[str, str] = {}
+    for column in columns:
+        field = _field(column)
+        if field and field not in found:
+            found[field] = column
+    return found
+
+
+def looks_like_label(column: str) -> bool:
+    """Whether part of the name is one of labels."""
+    return (
+        next(hint for field, hint in _HINTS if field == "label").search(plain(column)) is not None
+    )
+
+
+def _field(column: str) -> str | None:
+    name = plain(column)
+    if name not in _FIELD_OF and (bare := _BRACKETS.sub("", column)):
+        # A scale or a unit in brackets: 相关性评分（0-3）, relevance (0 to 3).
+        name = plain(bare)
+    return _FIELD_OF.get(name, "reranked" if _OF_A_SYSTEM.search(name) else None)
+
+
+def systems_in(columns: Sequence[str]) -> list[str]:
+    """The columns that hold the scores of a system each."""
+    return [column for column in columns if _field(column) == "reranked"]
+
+
+def holds_scores(column: str, cells: pd.Series[str]) -> bool:
+    """Whether a column whose name says nothing else holds a score for each row: numbers that are
+    called scores, or have fractions."""
+    parsed = numbers(cells.to_numpy(dtype=object))
+    called = plain(column).endswith(PLAIN_SCORE)
+    return _numeric(cells) and (called or bool((parsed % 1 > 0).any()))
+
+
+def names_a_value(column: str) -> bool:
+    """Whether the name alone makes a column a label, a score or a rank."""
+    name = plain(column)
+    return name in PLAIN_SCORE or _field(column) in ("label", "score", "rank", "reranked")
+
+
+def known(columns: Sequence[str]) -> int:
+    """How many of the names mean something here, the ambiguous ones included."""
+    ambiguous = (*PLAIN_SCORE, *PLAIN_ID, *_PLAIN_TEXT)
+    return sum(plain(name) in _FIELD_OF or plain(name) in ambiguous for name in columns)
+
+
+def fields_of(frame: pd.DataFrame) -> dict[str, str]:
+    """field → column, for the columns whose name says enough; values settle the ambiguous names.
+
+    `score` alone is a label in qrels (`query-id corpus-id score`) and where it has few whole
+    steps, else a first-stage score. `id` and `text` belong to the one side that the other
+    columns speak of. A query column that holds only ids is a query_id, and a document column
+    likewise a doc_id.
+    """
+    columns = list(frame.columns)
+    fields = recognise(columns)
+    by_plain_name = {plain(column): column for column in reversed(columns)}
+    _settle_score(fields, frame, by_plain_name)
+    _settle_id_and_text(fields, by_plain_name)
+    _settle_query_id(fields, frame, by_plain_name)
+    for text, identity in (("query", "query_id"), ("document", "doc_id")):
+        both = {"query", "query_id"} & set(fields) and {"document", "doc_id"} & set(fields)
+        if (
+            both
+            and text in fields
+            and identity not in fields
+            and looks_like_ids(frame[fields[text]])
+        ):
+            fields[identity] = fields.pop(text)
+    if "title" in fields and not {"document", "doc_id"} & set(fields):
+        # The title of a TREC topic is the query; the title of a product is all there is of it.
+        topic = "query_id" in fields and "query" not in fields
+        fields["query" if topic else "document"] = fields.pop("title")
+    return fields
+
+
+def doubts(fields: Mapping[str, str], frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """(column, field) where not the name of a column but its values made it that field."""
+    named = recognise(list(frame.columns))
+    found = [
+        (column, field)
+        for text, field in (("query", "query_id"), ("document", "doc_id"))
+        if (column := named.get(text)) and fields.get(field) == column
+    ]
+    # `query-id corpus-id score` is how BEIR writes labels: nothing to doubt.
+    beir = {"queryid", "corpusid"} <= {plain(column) for column in frame.columns}
+    scores = [
+        (fields[field], field)
+        for field in ("label", "score")
+        if field in fields and plain(fields[field]) in PLAIN_SCORE and not beir
+    ]
+    return found + scores
+
+
+def _settle_score(
+    fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
+) -> None:
+    column = next((by_plain_name[name] for name in PLAIN_SCORE if name in by_plain_name), None)
+    if column is None:
+        return
+    if "label" in fields or "rank" in fields:
+        fields.setdefault("score", column)
+    elif "corpusid" in by_plain_name or "score" in fields or _few_whole_steps(frame[column]):
+        fields["label"] = column
+    else:
+        fields["score"] = column
+
+
+def _few_whole_steps(values: pd.Series[str]) -> bool:
+    parsed = numbers(values.to_numpy(dtype=object))
+    steps = pd.unique(parsed[parsed == parsed])
+    return len(steps) <= MOST_GRADES and all(float(step).is_integer() for step in steps)
+
+
+def _settle_id_and_text(fields: dict[str, str], by_plain_name: Mapping[str, str]) -> None:
+    identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
+    text = next((by_plain_name[name] for name in _PLAIN_TEXT if name in by_plain_name), None)
+    queries = bool({"query", "query_id"} & set(fields))
+    documents = bool({"document", "doc_id", "title"} & set(fields))
+    if text and queries and "document" not in fields and (documents or "query" in fields):
+        fields["document"] = text
+    elif text and queries and "query" not in fields:
+        fields["query"] = text
+    elif text and documents and "document" not in fields:
+        fields["document"] = text
+    if identity and queries and not documents and not text:
+        fields.setdefault("query_id", identity)
+    elif identity and documents and not queries:
+        fields.setdefault("doc_id", identity)
+
+
+def _settle_query_id(
+    fields: dict[str, str], frame: pd.DataFrame, by_plain_name: Mapping[str, str]
+) -> None:
+    """An `id` that several rows share, and that always stands beside the same query, is the
+    query's; one of its own for each row is the row's."""
+    identity = next((by_plain_name[name] for name in PLAIN_ID if name in by_plain_name), None)
+    if identity is None or "query" not in fields or {"query_id", "doc_id"} & set(fields):
+        return
+    ids, queries = frame[identity], frame[fields["query"]]
+    shared = ids.notna().all() and ids.duplicated().any()
+    if shared and (queries.groupby(ids).nunique() == 1).all():
+        fields["query_id"] = identity
+
+
+def is_id(column: str) -> bool:
+    """Whether a column is called an id and nothing more: it numbers rows, and groups no queries."""
+    return plain(column) in PLAIN_ID
+
+
+def id_and_text(frame: pd.DataFrame) -> tuple[str, str] | None:
+    """The (id, text) columns of a table of either queries or documents, where that is all that
+    the names say."""
+    names = {plain(column): column for column in reversed(list(frame.columns))}
+    identity = next((names[name] for name in PLAIN_ID if name in names), None)
+    text = next((names[name] for name in _PLAIN_TEXT if name in names), None)
+    return (identity, text) if identity and text else None
+
+
+def guess(frame: pd.DataFrame) -> dict[str, str | None]:
+    """The likeliest column for every field: by its name, by part of its name, by its values."""
+    found = fields_of(frame)
+    free = [column for column in frame.columns if column not in found.values()]
+    for field, hint in _HINTS:
+        column = next((name for name in free if hint.search(plain(name))), None)
+        if column and field == "label" and not can_be_labels(frame[column]):
+            continue
+        if column and field not in found:
+            found[field] = column
+            free.remove(column)
+    if "label" in found and not can_be_labels(frame[found["label"]]):
+        free.append(found.pop("label"))
+    numeric = [name for name in free if _numeric(frame[name])]
+    if "label" not in found:
+        grades = next((name for name in numeric if _few_whole_steps(frame[name])), None)
+        if grades:
+            found["label"] = grades
+    wordy = [name for name in free if name not in numeric and name != found.get("label")]
+    wordy.sort(key=lambda name: float(frame[name].head(200).astype("str").str.len().mean()))
+    for field, identity in (("document", "doc_id"), ("query", "query_id")):
+        if wordy and field not in found and identity not in found:
+            found[field] = wordy.pop()
+    return {field: found.get(field) for field in FIELDS}
+
+
+def can_be_labels(cells: pd.Series[str]) -> bool:
+    """Whether most cells that say anything are numbers or words of a scale, or few words come
+    again and again."""
+    texts = cells.to_numpy(dtype=object)
+    given = int((~blank(texts)).sum())
+    read = int(np.isfinite(labels(texts).values).sum())
+    return 2 * read > given or bool(words_in(texts))
+
+
+def _numeric(values: pd.Series[str]) -> bool:
+    parsed = numbers(values.head(200).to_numpy(dtype=object))
+    return len(parsed) > 0 and bool((parsed == parsed).mean() > 0.9)
+
+
+def named_columns(fields: Mapping[str, str | None]) -> str:
+    """Which column is which, in one line."""
+    given = ((field, fields.get(field) or "") for field in FIELDS)
+    return ", ".join(
+        f"{field} = {column.removeprefix(SYSTEM)}" for field, column in given if column
+    )
+
+
+def mapped(mapping: Mapping[str, str], frame: pd.DataFrame, file: str) -> dict[str, str]:
+    """A person's mapping, checked. Raises DataError where it names a field or column that is not
+    there."""
+    for field, column in mapping.items():
+        if field not in FIELDS:
+            raise DataError(
+                "There is no field {field!r} to map a column to.",
+                remedy="The fields are: {fields}.",
+                file=file,
+                field=field,
+                fields=", ".join(FIELDS),
+            )
+        if column not in frame.columns:
+            raise DataError(
+                "There is no column {column!r} to map to {field}.",
+                remedy="The columns are: {columns}.",
+                file=file,
+                column=column,
+                field=field,
+                columns=", ".join(frame.columns),
+            )
+    return dict(mapping)

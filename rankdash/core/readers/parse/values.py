@@ -1,0 +1,219 @@
+"""Text to numbers: scores, ranks and labels, also labels written as words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rankdash.core.data.coded import ArrowText, numbers_of, objects
+
+Texts = npt.NDArray[np.object_]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# Word scales, the first that knows most words of a file wins. Sources: WANDS (Exact, Partial,
+# Irrelevant), Amazon ESCI (Exact, Substitute, Complement, Irrelevant), TREC-style grades.
+WORD_SCALES: tuple[dict[str, float], ...] = (
+    {"exact": 2, "partial": 1, "irrelevant": 0},
+    {"exact": 3, "substitute": 2, "complement": 1, "irrelevant": 0},
+    {"e": 3, "s": 2, "c": 1, "i": 0},
+    {
+        "relevant": 1,
+        "irrelevant": 0,
+        "not relevant": 0,
+        "non relevant": 0,
+        "nonrelevant": 0,
+        "not_relevant": 0,
+        "non-relevant": 0,
+    },
+    {
+        "highly relevant": 2,
+        "very relevant": 2,
+        "relevant": 1,
+        "partially relevant": 1,
+        "somewhat relevant": 1,
+        "not relevant": 0,
+        "irrelevant": 0,
+        "non-relevant": 0,
+    },
+    {"true": 1, "false": 0},
+    {"yes": 1, "no": 0, "y": 1, "n": 0},
+    {"perfect": 4, "excellent": 3, "good": 2, "fair": 1, "bad": 0},
+    {"相关": 1, "不相关": 0, "无关": 0},
+    {
+        "高度相关": 2,
+        "完全相关": 2,
+        "非常相关": 2,
+        "部分相关": 1,
+        "一般相关": 1,
+        "不相关": 0,
+        "无关": 0,
+    },
+    {"是": 1, "否": 0},
+    {"正确": 1, "错误": 0},
+)
+# What the words count for in NDCG where a task says so: the gains of Amazon's ESCI task (Reddy et
+# al. 2022, section 4). A person may choose them in place of the grades above.
+WORD_GAINS: dict[str, float] = {
+    "exact": 1,
+    "substitute": 0.1,
+    "complement": 0.01,
+    "irrelevant": 0,
+    "e": 1,
+    "s": 0.1,
+    "c": 0.01,
+    "i": 0,
+}
+_YES_NO = tuple(scale for scale in WORD_SCALES if scale.keys() & {"yes", "true", "是"})
+_GRADE_AND_WORD = re.compile(r"([+-]?\d++(?:\.\d++)?)\s*+[-–—:：.、_)）=]\D.*", re.DOTALL)
+_ID = re.compile(r"[A-Za-z_.:/#@-]*+\d[\w.:/#@-]*+", re.ASCII)
+_LONGEST_ID = 100
+# Beyond this a column of words is no column of grades.
+_MOST_WORDS = 20
+
+
+def numbers(texts: Texts | ArrowText) -> Floats:
+    """(N,) float64; NaN where the text is no number, is missing, or says "nan". texts: objects, or
+    Arrow text."""
+    if isinstance(texts, ArrowText):
+        try:
+            found = texts.cast(pa.float64())
+            return found.to_numpy(zero_copy_only=False) if found.null_count else numbers_of(found)
+        except pa.ArrowInvalid:
+            texts = objects(texts)
+    parsed = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    return np.asarray(parsed, dtype=np.float64)
+
+
+def blank(texts: Texts | ArrowText) -> Flags:
+    """(N,) whether a value is missing, empty, or only white space."""
+    if not isinstance(texts, ArrowText):
+        texts = pa.array(texts, type=pa.string(), from_pandas=True)
+    empty: Flags = numbers_of(pc.binary_length(pc.utf8_trim_whitespace(texts)), missing=0) == 0
+    return empty
+
+
+def looks_like_ids(texts: pd.Series[Any]) -> bool:
+    """Whether every value is one short ASCII token with a digit in it, such as `q12` or `007`,
+    with or without blanks around it."""
+    told = False
+    for text in map(str.strip, pd.unique(texts.dropna())):
+        if text:
+            if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
+                return False
+            told = True
+    return told
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """values: (N,) float64, NaN where a text is no label.
+
+    words: word → value, for the words that were read by a scale or by their leading number.
+    """
+
+    values: Floats
+    words: dict[str, float] = field(default_factory=dict)
+
+
+def labels(texts: Texts | ArrowText, told: Mapping[str, float | None] | None = None) -> Labels:
+    """Read labels: numbers as they are (fractions and negative ones too), `4-Excellent` by its
+    number, and words by a scale where the column holds no plain numbers.
+
+    told: word → label from a person, in place of the scale; None where a word is no label.
+    """
+    values = numbers(texts)
+    if not np.isnan(values).any():
+        return Labels(values)
+    left = np.flatnonzero(np.isnan(values) & ~blank(texts))
+    if not len(left):
+        return Labels(values)
+    if isinstance(texts, ArrowText):
+        texts = objects(texts)
+    codes, unique = pd.factorize(texts[left])
+    words = _guessed(unique, values) if told is None else _as_told(unique, told)
+    values = values.copy()
+    values[left] = np.array([words.get(word, np.nan) for word in unique], dtype=np.float64)[codes]
+    return Labels(values, words)
+
+
+def _as_told(unique: Texts, told: Mapping[str, float | None]) -> dict[str, float]:
+    found = {word: told.get(word.strip()) for word in unique}
+    return {word: float(value) for word, value in found.items() if value is not None}
+
+
+def _guessed(unique: Texts, values: Floats) -> dict[str, float]:
+    """word → label, for the words that a scale knows or that begin with their number."""
+    # A stray word among numbers is more likely a mistake than a grade, unless all that there is
+    # says yes or no.
+    said = set(values[np.isfinite(values)])
+    scales = _YES_NO if said and said <= {0.0, 1.0} else () if said else WORD_SCALES
+    scale = _scale({word.strip().casefold() for word in unique}, scales)
+    words: dict[str, float] = {}
+    for word in unique:
+        graded = _GRADE_AND_WORD.fullmatch(word.strip())
+        value = scale.get(word.strip().casefold())
+        if value is None and graded:
+            value = float(graded.group(1))
+        if value is not None:
+            words[word] = value
+    return words
+
+
+@dataclass(frozen=True)
+class Word:
+    """A label written as a word: as it stands (without blanks around it), in how many rows, what
+    the scales make of it, and its gain where a task gives one."""
+
+    text: str
+    count: int
+    grade: float | None
+    gain: float | None
+
+
+def words_in(texts: Texts) -> list[Word]:
+    """The words of a label column in the order of their grades, the unknown ones last; [] where
+    there is nothing to ask: no words, yes and no alone, plain numbers (a word among them is a
+    mistake), more words than grades can be, or texts: unknown words of which few come twice."""
+    values = numbers(texts)
+    left = texts[np.isnan(values) & ~blank(texts)]
+    counts = Counter(text.strip() for text in left)
+    plain_words = {word.casefold() for word in counts}
+    if (
+        not counts
+        or len(counts) > _MOST_WORDS
+        or not np.isnan(values).all()
+        or any(plain_words <= scale.keys() for scale in _YES_NO)
+    ):
+        return []
+    guessed = _guessed(np.array(list(counts), dtype=object), values)
+    if not guessed and 2 * len(counts) > len(left):
+        return []
+    found = [
+        Word(word, count, _float(guessed.get(word)), _float(WORD_GAINS.get(word.casefold())))
+        for word, count in counts.items()
+    ]
+    return sorted(found, key=lambda word: (word.grade is None, -(word.grade or 0.0)))
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def is_grade_word(text: str) -> bool:
+    """Whether some scale knows the word."""
+    return any(text.casefold() in scale for scale in WORD_SCALES)
+
+
+def _scale(words: set[str], scales: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The one that knows most of the words, the first of several; {} where there is none."""
+    return max(scales, key=lambda scale: len(words & scale.keys()), default={})

@@ -1,0 +1,205 @@
+"""Labels that say whose they are: of several people, a row for each person and pair, as annotation
+tools export them and `rankdash label status --out` writes them; and the grades of a judge, such as
+a language model, as `rankdash judge run` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.spreadsheet import restored
+from rankdash.core.readers.detect import tables_of
+from rankdash.core.readers.parse.columns import fields_of, plain
+from rankdash.core.readers.parse.limits import ReadLimits
+from rankdash.core.readers.parse.source import Source
+from rankdash.core.readers.parse.table import Table
+from rankdash.core.readers.parse.values import blank, labels
+
+_RATERS = (
+    "rater",
+    "annotator",
+    "assessor",
+    "labeler",
+    "labeller",
+    "who",
+    "标注员",
+    "标注人",
+    "标注者",
+)
+_TIMES = ("time", "made", "timestamp", "createdat", "updatedat", "submittedat", "时间")
+_ERRORS = ("error", "errors", "failure", "exception", "错误", "失败原因")
+_JUDGES = ("judge", "judgename", *_RATERS)
+_CANNOT_TELL = (
+    "cannottell",
+    "canttell",
+    "unknown",
+    "unsure",
+    "notsure",
+    "skip",
+    "无法判断",
+    "不确定",
+)
+
+
+def read_rated(
+    source: Source, *, rater: str = "", limits: ReadLimits | None = None
+) -> tuple[pd.DataFrame, list[Finding]] | None:
+    """Every row with a label or "cannot tell" (also "unsure", "unknown" or "skip"): query_id,
+    doc_id, label (NaN for "cannot tell"), rater, time (ISO 8601 in UTC; "" if there is none).
+    None for a file without columns of ids and labels, and for one without a column of raters in
+    which no label is "cannot tell".
+
+    rater: whose labels these are, whatever the file says.
+
+    Raises FormatError and LimitError as the other readers do, and DataError with the line for a row
+    without an id, or whose label is no label.
+    """
+    table = tables_of(source, limits or ReadLimits())[0]
+    frame = table.frame
+    column, time = None if rater else _column(table, _RATERS), _column(table, _TIMES)
+    fields = dict(table.fields) if table.fields is not None else fields_of(frame)
+    if not {"query_id", "doc_id", "label"} <= set(fields):
+        return None
+    cells = frame[fields["label"]].to_numpy(dtype=object)
+    unsure = np.array([plain(cell or "") in _CANNOT_TELL for cell in cells], dtype=bool)
+    if column is None and not unsure.any():
+        return None
+    filled = ~blank(cells)
+    told = cells.copy()
+    told[unsure] = None
+    values = labels(told).values
+    _refuse_odd(table, fields, filled, filled & ~unsure & np.isnan(values))
+    found = pd.DataFrame(
+        {
+            "query_id": frame[fields["query_id"]].to_numpy(dtype=object),
+            "doc_id": frame[fields["doc_id"]].to_numpy(dtype=object),
+            "label": values,
+            "rater": rater if column is None else [(each or "").strip() for each in frame[column]],
+            "time": _moments(frame[time]) if time is not None else "",
+        }
+    )
+    return found[filled].reset_index(drop=True), [*table.findings, *table.refusals.findings()]
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """The grades of one judge: query_id, doc_id, grade (NaN where it has none), error (why; ""
+    where it has one) and kind (of the error; "" where the file does not say it), one row for each
+    pair. name, model: as the file calls them; "" where it does not. top: the highest grade of its
+    scale; NaN where the file does not say it."""
+
+    table: pd.DataFrame
+    name: str
+    model: str
+    top: float
+    findings: list[Finding]
+
+
+def read_judged(source: Source, *, limits: ReadLimits | None = None) -> JudgedRows:
+    """Rows of query, document and grade, with an error in place of a grade where the judge failed.
+    Of several rows of a pair the last counts.
+
+    Raises FormatError and LimitError as the other readers do, and DataError for a file without ids
+    and grades or of several judges, and, with the line, for a row without an id or whose grade is
+    no number.
+    """
+    table = tables_of(source, limits or ReadLimits())[0]
+    frame = table.frame
+    fields = dict(table.fields) if table.fields is not None else fields_of(frame)
+    if "grade" in frame:
+        # Beside it may stand the grades of each repeat.
+        fields["label"] = "grade"
+    lacking = [field for field in ("query_id", "doc_id", "label") if field not in fields]
+    if lacking:
+        raise DataError(
+            "The file has no column of {lacking}.",
+            remedy="Give a judge's grades as rows with the columns query_id, doc_id and grade.",
+            file=source.name,
+            lacking={"label": "grade"}.get(lacking[0], lacking[0]),
+        )
+    cells = frame[fields["label"]].to_numpy(dtype=object)
+    values = labels(cells).values
+    every = np.ones(len(frame), dtype=bool)
+    _refuse_odd(table, fields, every, ~blank(cells) & np.isnan(values))
+    error = _texts(table, _ERRORS)
+    graded = ~np.isnan(values)
+    error[~graded & (error == "")] = "no grade"
+    error[graded] = ""
+    mend = restored if source.name.casefold().endswith(".csv") else str
+    rows = pd.DataFrame(
+        {
+            "query_id": [mend(cell) for cell in frame[fields["query_id"]]],
+            "doc_id": [mend(cell) for cell in frame[fields["doc_id"]]],
+            "grade": values,
+            "error": error,
+            "kind": np.where(graded, "", _texts(table, ("kind",))),
+        }
+    ).drop_duplicates(["query_id", "doc_id"], keep="last", ignore_index=True)
+    names = sorted(set(_texts(table, _JUDGES)) - {""})
+    if len(names) > 1:
+        raise DataError(
+            "The file holds the grades of several judges: {judges}.",
+            remedy="Give a file for each judge.",
+            file=source.name,
+            judges=", ".join(names[:5]),
+        )
+    tops = pd.to_numeric(pd.Series(_texts(table, ("top",)), dtype=object), errors="coerce")
+    return JudgedRows(
+        table=rows,
+        name=names[0] if names else "",
+        model=next((model for model in _texts(table, ("model",)) if model), ""),
+        top=float(tops.max()),
+        findings=[*table.findings, *table.refusals.findings()],
+    )
+
+
+def _column(table: Table, names: Sequence[str]) -> str | None:
+    """The first column of one of these names."""
+    own = {plain(str(name)): name for name in reversed(table.frame.columns)} if table.names else {}
+    return next((own[name] for name in names if name in own), None)
+
+
+def _texts(table: Table, names: Sequence[str]) -> npt.NDArray[np.object_]:
+    """(N,) the texts of such a column; "" where there is none."""
+    column = _column(table, names)
+    cells = [""] * len(table.frame) if column is None else table.frame[column]
+    return np.array([(cell or "").strip() for cell in cells], dtype=object)
+
+
+def _refuse_odd(
+    table: Table,
+    fields: Mapping[str, str],
+    rows: npt.NDArray[np.bool_],
+    odd: npt.NDArray[np.bool_],
+) -> None:
+    """Raise DataError for a label that is no number (`odd`), or that lacks an id, of `rows`."""
+    for row in np.flatnonzero(odd)[:1]:
+        raise DataError(
+            "A label is not a number: {label!r}.",
+            remedy="Write numbers into the label column, such as 0, 1 and 2.",
+            file=table.file,
+            line=int(table.lines[row]),
+            label=str(table.frame[fields["label"]].iloc[row]),
+        )
+    for field in ("query_id", "doc_id"):
+        cells = table.frame[fields[field]].to_numpy(dtype=object)
+        lacking = np.flatnonzero(rows & blank(cells))
+        if len(lacking):
+            raise DataError(
+                "A label has no {field}.",
+                remedy="Give each label its query and its document.",
+                file=table.file,
+                line=int(table.lines[lacking[0]]),
+                field=field,
+            )
+
+
+def _moments(cells: pd.Series[str]) -> list[str]:
+    moments = pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
+    return ["" if pd.isna(each) else each.isoformat() for each in moments]

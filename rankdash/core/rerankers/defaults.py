@@ -1,0 +1,138 @@
+"""What suits a data set if the user chooses nothing: rerankers, their models, number of queries."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import TOO_MANY_UNKNOWN
+from rankdash.core.rerankers.base import RerankerKind
+from rankdash.core.rerankers.kinds import bi_encoder, cross_encoder
+from rankdash.core.rerankers.neural import packaged
+from rankdash.core.rerankers.neural.known_models import fitting
+from rankdash.core.rerankers.neural.tokenizer import default_tokens, unknown_share
+from rankdash.core.rerankers.settings import SettingValue
+
+# All queries if they take at most so long, else a sample that takes this long.
+ALL_SECONDS, SAMPLE_SECONDS = 180.0, 90.0
+LEAST_QUERIES = 30
+_TEXTS = 100
+# Of a packaged model with 12 layers in 32-bit ONNX Runtime on two cores of an AMD Zen 5.
+_TOKENS_PER_SECOND = 3600.0
+_LONGEST = 512.0
+_KINDS = (bi_encoder.KIND, cross_encoder.KIND)
+
+
+@dataclass(frozen=True)
+class Preselection:
+    """A choice to start from.
+
+    rerankers: names of kinds. fused: whether each run is also fused with the first stage.
+    queries: how many queries are reranked, all or a sample.
+    """
+
+    rerankers: tuple[str, ...]
+    fused: bool
+    queries: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The size of a data set for a model. pairs: with a first-stage candidate, by query.
+    documents: distinct. query_tokens, document_tokens: means."""
+
+    pairs: npt.NDArray[np.int64]
+    documents: int
+    query_tokens: float
+    document_tokens: float
+
+    @classmethod
+    def of(cls, data: Dataset) -> Workload:
+        queries, documents = _sample(data)
+        means = [
+            np.minimum(default_tokens(each or [""]), _LONGEST) for each in (queries, documents)
+        ]
+        pairs = np.diff(data.candidates.offsets)
+        return cls(pairs, len(data.documents), *(float(each.mean()) for each in means))
+
+    def seconds(self, kind: str, queries: int, depth: int | None = None) -> float | None:
+        """Return about how long a packaged model takes on two processor cores, loading excluded;
+        None for a kind whose speed is not known in advance."""
+        deep = self.pairs if depth is None else np.minimum(self.pairs, depth)
+        pairs = float(deep.mean()) * queries if len(deep) else 0.0
+        if kind == cross_encoder.KIND.name:
+            tokens = pairs * min(self.query_tokens + self.document_tokens, _LONGEST)
+        elif kind == bi_encoder.KIND.name:
+            # Each document is encoded once.
+            documents = min(pairs, float(self.documents))
+            tokens = documents * self.document_tokens + queries * self.query_tokens
+        else:
+            return None
+        return tokens / _TOKENS_PER_SECOND
+
+
+def sample_texts(data: Dataset) -> list[str]:
+    """Return up to 100 queries and 100 documents, evenly spread over the data set."""
+    queries, documents = _sample(data)
+    return queries + documents
+
+
+def preselection(data: Dataset, share: Callable[[str], float]) -> Preselection:
+    """Return the rerankers to start with: installed packaged models that know the tokens of the
+    texts, or BM25 if there is none.
+
+    share: of the tokens of the texts, the share in [0, 1] that a model does not know; NaN if that
+        cannot be told.
+    """
+    models = {kind.name: fitting(_default(kind), data.language, share) for kind in _KINDS}
+    chosen = tuple(
+        kind
+        for kind, model in models.items()
+        if packaged.in_use(model) and share(model) <= TOO_MANY_UNKNOWN
+    )
+    work = Workload.of(data)
+
+    def seconds(queries: int) -> float:
+        return sum(work.seconds(kind, queries) or 0.0 for kind in chosen)
+
+    queries = total = len(work.pairs)
+    if seconds(total) > ALL_SECONDS:
+        most = bisect_right(range(total), SAMPLE_SECONDS, key=seconds) - 1
+        queries = min(total, max(LEAST_QUERIES, most // 10 * 10))
+    return Preselection(
+        chosen or ("bm25",), packaged.MULTILINGUAL in map(models.get, chosen), queries
+    )
+
+
+def with_model(
+    kind: RerankerKind, settings: Mapping[str, SettingValue], data: Dataset
+) -> dict[str, SettingValue]:
+    """Return the settings of a reranker with a model that reads the texts if none is set."""
+    default = _default(kind)
+    if not kind.models or not default or "model" in settings:
+        return dict(settings)
+    share = partial(unknown_share, texts=sample_texts(data))
+    return {**settings, "model": fitting(default, data.language, share)}
+
+
+def _default(kind: RerankerKind) -> str:
+    return next((str(spec.default) for spec in kind.settings if spec.name == "model"), "")
+
+
+def _sample(data: Dataset) -> tuple[list[str], list[str]]:
+    queries = data.query_text()
+    return (
+        list(queries.iloc[_spread(len(queries))]),
+        list(data.document_text(_spread(len(data.documents)))),
+    )
+
+
+def _spread(count: int) -> npt.NDArray[np.intp]:
+    """Positions of up to 100 of `count` rows."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, _TEXTS)).astype(np.intp))

@@ -1,0 +1,143 @@
+"""Several rankings of the same queries made into one. It reads no text, so it costs no scoring.
+
+Reciprocal rank fusion is Cormack, Clarke and Büttcher, SIGIR 2009, who found k = 60 to do well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.data.build import Groups, order_rows
+from rankdash.core.data.coded import arrow_text
+from rankdash.core.data.ragged import Floats, Integers, offsets_from, owners, places, sort_codes
+from rankdash.core.data.ranking import Ranking
+
+METHODS = ("rrf", "minmax", "z")
+USUAL_K = 60.0
+
+# Sums that differ by rounding only are ties.
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How rankings are made into one.
+
+    method: one of `METHODS`. weights: one a ranking, above 0; () for 1 each. k: for "rrf" only,
+        at least 0: the larger, the less the very top counts.
+
+    Raises SettingError for anything else.
+    """
+
+    method: str = "rrf"
+    weights: tuple[float, ...] = ()
+    k: float = USUAL_K
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SettingError(
+                "Rankings cannot be fused by {method!r}.",
+                remedy="Possible: {methods}.",
+                method=self.method,
+                methods=", ".join(METHODS),
+            )
+        for weight in self.weights:
+            if not (math.isfinite(weight) and weight > 0):
+                raise SettingError(
+                    "A weight must be a number above 0, not {weight}.", weight=weight
+                )
+        if not (math.isfinite(self.k) and self.k >= 0):
+            raise SettingError("k must be a number of at least 0, not {k}.", k=self.k)
+
+
+def fuse(rankings: Sequence[Ranking], how: Fusion) -> Ranking:
+    """One ranking of the queries that every ranking has, in the order of the first.
+
+    A query's documents are those of any of its lists. A list adds nothing to a document that it
+    does not hold. "rrf" goes by ranks alone, those of documents without a score (below the depth of
+    a run) included. "minmax" and "z" go by scores: 0 is the lowest score of the query in that list,
+    so a document that the list does not hold or did not score counts as its worst, and a list whose
+    scores are all equal tells nothing apart and adds nothing. "z" counts in (population) standard
+    deviations above the lowest. Equal sums keep the order of the first ranking, then the second …
+
+    Raises SettingError for fewer than two rankings or a wrong number of weights.
+    """
+    if len(rankings) < 2:
+        raise SettingError("At least two runs are needed to fuse.")
+    weights = how.weights or (1.0,) * len(rankings)
+    if len(weights) != len(rankings):
+        raise SettingError(
+            "Weights and rankings differ in number: {weights} and {rankings}.",
+            remedy="Give one weight for each ranking, or none.",
+            weights=len(weights),
+            rankings=len(rankings),
+        )
+    others = [set(ranking.query_ids) for ranking in rankings[1:]]
+    queries = [query for query in rankings[0].query_ids if all(query in ids for ids in others)]
+    codes, doc_ids = pd.factorize(np.concatenate([each.doc_ids for each in rankings]))
+    number = {query: place for place, query in enumerate(queries)}
+    keys, points, start = [], [], 0
+    for ranking, weight in zip(rankings, weights, strict=True):
+        shared = codes[start : start + len(ranking.documents)].astype(np.int64)
+        start += len(ranking.documents)
+        query = np.array([number.get(name, -1) for name in ranking.query_ids], dtype=np.int64)
+        query = query[owners(ranking.offsets)]
+        wanted = query >= 0
+        keys.append((query * max(len(doc_ids), 1) + shared[ranking.docs])[wanted])
+        points.append(weight * _points(ranking, how)[wanted])
+    # By first appearance, which is the order that ties keep.
+    row, pairs = pd.factorize(np.concatenate(keys))
+    sums = np.bincount(row, weights=np.concatenate(points), minlength=len(pairs))
+    owner, docs = np.divmod(pairs, max(len(doc_ids), 1))
+    grouped = sort_codes(owner, len(queries))
+    groups = Groups(None, offsets_from(np.bincount(owner, minlength=len(queries))), grouped)
+    ordered = order_rows(groups, _rounded(sums.astype(np.float64)), None, "stable")
+    return Ranking(
+        query_ids=np.array(queries, dtype=object),
+        documents=arrow_text(doc_ids),
+        offsets=groups.offsets,
+        docs=docs[ordered.rows].astype(np.int32),
+        scores=ordered.scores,
+        tied=ordered.tied,
+        ties="stable",
+        given=ordered.rows.astype(np.int32),
+    )
+
+
+def _points(ranking: Ranking, how: Fusion) -> Floats:
+    """(N,) what each row of a ranking gives to its document, unweighted."""
+    if how.method == "rrf":
+        return 1.0 / (how.k + places(ranking.offsets).astype(np.float64))
+    scored = np.isfinite(ranking.scores)
+    owner, size = owners(ranking.offsets)[scored], len(ranking.query_ids)
+    scores = ranking.scores[scored]
+    lowest, highest = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(lowest, owner, scores)
+    np.maximum.at(highest, owner, scores)
+    above = scores - lowest[owner]
+    unit = (highest - lowest) if how.method == "minmax" else _deviation(above, owner, size)
+    points = np.zeros(len(ranking))
+    unit = np.where(highest > lowest, unit, np.inf)
+    points[scored] = above / unit[owner]
+    return points
+
+
+def _deviation(values: Floats, owner: Integers, size: int) -> Floats:
+    """(size,) the population standard deviation of the values of each owner."""
+    count = np.maximum(np.bincount(owner, minlength=size), 1)
+    mean = np.bincount(owner, weights=values, minlength=size) / count
+    squares = np.bincount(owner, weights=(values - mean[owner]) ** 2, minlength=size)
+    return np.sqrt(squares / count).astype(np.float64)
+
+
+def _rounded(values: Floats) -> Floats:
+    """To `_DIGITS` significant digits."""
+    mantissa, exponent = np.frexp(values)
+    rounded: Floats = np.ldexp(np.round(mantissa, _DIGITS), exponent)
+    return rounded

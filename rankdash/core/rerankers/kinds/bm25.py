@@ -1,0 +1,200 @@
+"""BM25: lexical matching with statistics from the whole corpus.
+
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); the variants
+are those that Kamphuis et al., "Which BM25 Do You Mean?" (2020) compare, computed by bm25s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
+from rankdash.core.rerankers.bm25_tokenizer import Tokenizer
+from rankdash.core.rerankers.settings import SettingSpec, parse_settings
+
+
+class Index:
+    """BM25 statistics over texts; `settings` are complete settings of the kind "bm25"."""
+
+    def __init__(self, texts: Sequence[str], settings: Mapping[str, Any]) -> None:
+        self._texts = texts
+        self._tokenize = Tokenizer(settings["language"])
+        words = self._tokenize(texts)
+        self._mean_length = float(np.mean([len(each) for each in words])) if words else 0.0
+        self._bm25 = _build_index(words, settings) if any(words) else None
+
+    def scores(self, query: str) -> Scores:
+        """(texts,) float64; all zero when the query shares no word with any text."""
+        words = self._tokenize([query])[0]
+        if self._bm25 is None or not words:
+            return np.zeros(len(self._texts))
+        scores: Scores = self._bm25.get_scores(words).astype(np.float64)
+        return scores
+
+    def text(self, place: int) -> str:
+        """One of the texts."""
+        return self._texts[place]
+
+    def scores_of(self, query: str, texts: Sequence[str]) -> Scores:
+        """(texts,) float64: scores of texts that are not indexed, by the statistics of those that
+        are. A word that none of those has counts for nothing."""
+        words = self._tokenize([query])[0]
+        if self._bm25 is None:
+            return np.zeros(len(texts))
+        return _weighed(
+            self._bm25, words, self._tokenize(texts), len(self._texts), self._mean_length
+        )
+
+
+def _build_index(words: list[list[str]], settings: Mapping[str, Any]) -> Any:
+    try:
+        import bm25s
+    except ImportError as error:
+        raise UnavailableError(
+            "The package bm25s is not installed.", remedy="Install it: pip install bm25s"
+        ) from error
+    # bm25s sets its own logger to DEBUG when imported.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    bm25 = bm25s.BM25(k1=settings["k1"], b=settings["b"], method=settings["method"])
+    bm25.index(words, show_progress=False)
+    return bm25
+
+
+def _weighed(
+    bm25: Any, query: list[str], texts: list[list[str]], size: int, mean_length: float
+) -> Scores:
+    """As bm25s computes it, which it can for indexed texts only; a test compares the two."""
+    from bm25s import scoring
+
+    rarity = scoring._select_idf_scorer(bm25.method)
+    frequency = scoring._select_tfc_scorer(bm25.method)
+    settings = {"l_avg": mean_length, "k1": bm25.k1, "b": bm25.b, "delta": bm25.delta}
+    scores = np.zeros(len(texts))
+    for word, repeats in Counter(query).items():
+        code = bm25.vocab_dict.get(word)
+        if code is None:
+            continue
+        column = bm25.scores["indptr"]
+        weight = rarity(int(column[code + 1] - column[code]), N=size)
+        counts = np.array([text.count(word) for text in texts], dtype=np.float64)
+        lengths = np.array([len(text) for text in texts], dtype=np.float64)
+        scores += repeats * weight * frequency(tf_array=counts, l_d=lengths, **settings)
+    return scores
+
+
+class Bm25:
+    """Scores candidates with BM25; term statistics come from the corpus given to `prepare`."""
+
+    name = "bm25"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self._index: Index | None = None
+        self._places: dict[str, int] = {}
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Index the corpus. Raises UnavailableError where a package is missing."""
+        self._places = {doc: place for place, doc in enumerate(corpus.doc_ids)}
+        self._index = Index(corpus.texts, self.settings)
+
+    def fingerprint(self) -> str:
+        """None: a score depends on the statistics of the data set, and is had as fast as kept."""
+        return ""
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """BM25 scores; a query with a document outside the corpus fails.
+
+        A document whose text is not that of the corpus is scored as what it says, by the statistics
+        of the corpus.
+        """
+        if self._index is None:
+            raise ScoringError("BM25 has no statistics yet: prepare() comes first.")
+        return [self._score(self._index, request) for request in requests]
+
+    def _score(self, index: Index, request: Request) -> Scored:
+        unknown = [doc for doc in request.doc_ids if doc not in self._places]
+        if unknown:
+            error = ScoringError("Document {doc!r} is not in the corpus.", doc=unknown[0])
+            return Scored.failed(len(request.doc_ids), str(error))
+        places = [self._places[doc] for doc in request.doc_ids]
+        changed = [
+            number
+            for number, (place, text) in enumerate(zip(places, request.documents, strict=True))
+            if text != index.text(place)
+        ]
+        scores = index.scores(request.query)[np.array(places, dtype=np.int64)]
+        if changed:
+            scores[changed] = index.scores_of(
+                request.query, [request.documents[number] for number in changed]
+            )
+        return Scored(scores)
+
+
+def order_candidates(
+    queries: pd.Series[str], documents: pd.Series[str], candidates: pd.DataFrame
+) -> Ranking:
+    """Order each query's candidates by BM25, for data that came without a first-stage order.
+
+    queries, documents: id → text; statistics come from all documents. A candidate or query
+        without text scores 0.
+    candidates: query_id, doc_id. Equal scores keep the order of the rows.
+    """
+    index = Index([str(text) for text in documents], DEFAULTS)
+    scores = np.zeros(len(candidates))
+    for query, rows in candidates.groupby("query_id", sort=False).indices.items():
+        of_query = index.scores(str(queries.get(str(query), "")))
+        places = documents.index.get_indexer(pd.Index(candidates["doc_id"].iloc[rows]))
+        scores[rows] = np.where(places >= 0, of_query[places], 0.0)
+    return Ranking.from_columns(candidates["query_id"], candidates["doc_id"], scores)
+
+
+KIND = RerankerKind(
+    name=Bm25.name,
+    title="BM25",
+    meaning="Counts the words that query and document share, rare words for more. The lexical "
+    "baseline; needs no model. English is stemmed, Chinese is cut into words.",
+    settings=(
+        SettingSpec(
+            "k1",
+            1.5,
+            "k1",
+            "How soon repeats of a word stop counting; 0 ignores repeats.",
+            within=(0, 10),
+        ),
+        SettingSpec(
+            "b",
+            0.75,
+            "b",
+            "How much long documents are marked down; 0 not at all.",
+            within=(0, 1),
+        ),
+        SettingSpec(
+            "method",
+            "lucene",
+            "Variant",
+            "The BM25 formula; lucene is that of Elasticsearch and OpenSearch.",
+            choices=("lucene", "robertson", "atire", "bm25l", "bm25+"),
+        ),
+        SettingSpec(
+            "language",
+            "auto",
+            "Language",
+            "auto: English words are stemmed and Chinese is cut into words, by script; en or zh: "
+            "only the one; none: neither, for other languages.",
+            choices=("auto", "en", "zh", "none"),
+        ),
+    ),
+    capabilities=Capabilities(),
+    build=Bm25,
+)
+
+DEFAULTS = parse_settings(KIND.settings, {})
+"""Its settings, where nobody chose."""

@@ -1,0 +1,279 @@
+"""Cascade: one reranker orders all candidates, a second one the best of them again.
+
+The usual way to afford a slow reranker. Both stages run for every query, so a measured latency is
+that of both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.rerankers.base import (
+    Capabilities,
+    Corpus,
+    Detailed,
+    Literate,
+    Request,
+    Reranker,
+    RerankerKind,
+    Scored,
+    Scores,
+)
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.remote.keys import Place
+from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
+
+NAME = "cascade"
+STAGES = ("first", "second")
+
+
+class Cascade:
+    """`first` on all documents, `second` on the best `top` of its order.
+
+    Stages come before scores: those that the second stage read have its raw scores, and the others
+    stand below them in the order of the first, at even steps below the lowest. Scores of the two
+    are so never on one scale, and never compared.
+    """
+
+    name = NAME
+
+    def __init__(
+        self, settings: Mapping[str, SettingValue], first: Reranker, second: Reranker
+    ) -> None:
+        self.settings = settings
+        self._first = first
+        self._second = second
+        self._top = int(settings["top"])
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Prepare both. Raises UnavailableError where one cannot be had."""
+        self._first.prepare(corpus)
+        self._second.prepare(corpus)
+
+    def fingerprint(self) -> str:
+        """Nothing to keep: which stage scores a document hangs on the other documents."""
+        return ""
+
+    def details(self) -> dict[str, object]:
+        """What both tell, each under its stage's name."""
+        return {
+            f"{stage}_{name}": value
+            for stage, reranker in zip(STAGES, (self._first, self._second), strict=True)
+            if isinstance(reranker, Detailed)
+            for name, value in reranker.details().items()
+        }
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Of the stage that knows less."""
+        stages = [each for each in (self._first, self._second) if isinstance(each, Literate)]
+        shares = [each.unknown_share(texts) for each in stages]
+        return max((each for each in shares if not math.isnan(each)), default=math.nan)
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """A query that fails in one of the stages fails, with the reason."""
+        found = self._first.score(requests)
+        chosen = [
+            np.zeros(0, dtype=np.intp)
+            if _why(answer, "first")
+            else np.argsort(-answer.scores, kind="stable")
+            for answer in found
+        ]
+        again = [
+            (place, request.part(order[: self._top]))
+            for place, (request, order) in enumerate(zip(requests, chosen, strict=True))
+            if len(order)
+        ]
+        second = self._second.score([request for _, request in again]) if again else []
+        answers = dict(zip((place for place, _ in again), second, strict=True))
+        return [
+            _joined(answer, answers.get(place), order, self._top)
+            for place, (answer, order) in enumerate(zip(found, chosen, strict=True))
+        ]
+
+
+def _why(answer: Scored, stage: str) -> str:
+    """Why the answer of a stage cannot be used; "" where it can."""
+    if answer.error:
+        return f"{stage} stage: {answer.error}"
+    if not np.isfinite(answer.scores).all():
+        return f"{stage} stage: not every document was scored"
+    return ""
+
+
+def _joined(first: Scored, second: Scored | None, order: npt.NDArray[np.intp], top: int) -> Scored:
+    calls = first.calls + (second.calls if second else ())
+    reason = _why(first, "first") or (_why(second, "second") if second else "")
+    if reason:
+        return Scored.failed(len(first.scores), reason, calls)
+    if second is None:
+        return first
+    read = order[:top]
+    computed = [each.tokens_computed for each in (first, second)]
+    known = [tokens for tokens in computed if not math.isnan(tokens)]
+    return Scored(
+        _by_stage(first.scores, second.scores, read, order[top:]),
+        _summed(first.tokens, second.tokens, read, len(order)),
+        _summed(first.full, second.full, read, len(order)),
+        first.index_seconds + second.index_seconds,
+        calls=calls,
+        computed_tokens=sum(known) if known else None,
+    )
+
+
+def _by_stage(
+    first: Scores, second: Scores, read: npt.NDArray[np.intp], below: npt.NDArray[np.intp]
+) -> Scores:
+    """`second` for the documents at `read`; those at `below`, which are in the order of `first`,
+    fall from its lowest in even steps, equal ones together."""
+    scores = np.empty(len(first))
+    scores[read] = second
+    lowest = float(second.min())
+    # One step is more than rounding takes away, however large the scores are.
+    step = max(1.0, 2 * float(np.spacing(abs(lowest))))
+    falls = np.diff(first[below], prepend=np.inf) < 0
+    scores[below] = lowest - step * np.cumsum(falls)
+    return scores
+
+
+def _summed(
+    first: npt.NDArray[np.int64] | None,
+    second: npt.NDArray[np.int64] | None,
+    read: npt.NDArray[np.intp],
+    size: int,
+) -> npt.NDArray[np.int64] | None:
+    """Tokens of both stages; None where neither tells."""
+    if first is None and second is None:
+        return None
+    total = np.zeros(size, dtype=np.int64) if first is None else first.copy()
+    if second is not None:
+        total[read] += second
+    return total
+
+
+def kind(members: Sequence[RerankerKind]) -> RerankerKind:
+    """The kind whose stages are any of `members`."""
+    known = {member.name: member for member in members}
+
+    def stages(settings: Mapping[str, Any]) -> list[tuple[RerankerKind, dict[str, SettingValue]]]:
+        found = []
+        for stage in STAGES:
+            member = known[str(settings[stage])]
+            given = nested_settings(str(settings[f"{stage}_settings"]), f"{stage}_settings")
+            found.append((member, parse_settings(member.settings, given)))
+        return found
+
+    def build(settings: Mapping[str, Any]) -> Reranker:
+        return Cascade(settings, *(member.build(given) for member, given in stages(settings)))
+
+    def able(settings: Mapping[str, Any]) -> Capabilities:
+        each = [member.able(given) for member, given in stages(settings)]
+        return Capabilities(
+            scope="listwise",
+            needs_text=any(one.needs_text for one in each),
+            needs_network=any(one.needs_network for one in each),
+            deterministic=all(one.deterministic for one in each),
+            # Which of two equal documents the second one reads hangs on the order given.
+            order_sensitive=True,
+            across_queries=any(one.across_queries for one in each),
+        )
+
+    def check(settings: Mapping[str, Any]) -> None:
+        for member, given in stages(settings):
+            if member.check is not None:
+                member.check(given)
+
+    def key(settings: Mapping[str, Any]) -> Place | None:
+        places = [member.key(given) for member, given in stages(settings) if member.key]
+        wanted = [place for place in places if place is not None and place.variable]
+        # One key is asked for: the one that is not there.
+        return min(wanted, key=lambda place: place.in_environment, default=None)
+
+    def estimate(settings: Mapping[str, Any], requests: Sequence[Request]) -> Estimate:
+        top = np.arange(int(settings["top"]))
+        asked = (requests, [request.part(top[: len(request.doc_ids)]) for request in requests])
+        total = Estimate(0, 0.0, dollars=0.0)
+        for (member, given), each in zip(stages(settings), asked, strict=True):
+            if member.estimate is not None:
+                total += member.estimate(given, each)
+        return total
+
+    return RerankerKind(
+        name=NAME,
+        title="Cascade",
+        meaning="A quick reranker orders all candidates, and a better one the best of them again. "
+        "The rest keep the order of the first, below.",
+        settings=_specs(known),
+        capabilities=Capabilities(scope="listwise", order_sensitive=True),
+        build=build,
+        varying=able,
+        check=check,
+        key=key,
+        estimate=estimate,
+    )
+
+
+def _specs(known: Mapping[str, RerankerKind]) -> tuple[SettingSpec, ...]:
+    nested = "One per line, such as max_length=256, or a JSON object; empty for the defaults."
+    return (
+        SettingSpec(
+            "first",
+            "bm25",
+            "First reranker",
+            "Orders all candidates, down to the depth of the run.",
+            choices=tuple(known),
+            choice_titles=tuple(member.title for member in known.values()),
+        ),
+        SettingSpec(
+            "second",
+            "bi-encoder",
+            "Second reranker",
+            "Orders the best of the first again.",
+            choices=tuple(known),
+            choice_titles=tuple(member.title for member in known.values()),
+        ),
+        SettingSpec(
+            "top",
+            20,
+            "Documents for the second",
+            "How many of the top documents of the first reranker the second one reorders.",
+            within=(1, 10_000),
+        ),
+        SettingSpec("first_settings", "", "Settings of the first", nested, lines=2, advanced=True),
+        SettingSpec(
+            "second_settings", "", "Settings of the second", nested, lines=2, advanced=True
+        ),
+    )
+
+
+def nested_settings(text: str, name: str) -> dict[str, SettingValue]:
+    """Settings from lines "key=value" or a JSON object. Raises SettingError where it is neither."""
+    if text.lstrip().startswith("{"):
+        try:
+            told = json.loads(text)
+        except ValueError:
+            _refuse(name, text)
+        found = {str(key): value for key, value in told.items()}
+    else:
+        lines = [line.partition("=") for line in text.splitlines() if line.strip()]
+        if not all(equals and key.strip() for key, equals, _ in lines):
+            _refuse(name, text)
+        found = {key.strip(): value for key, _, value in lines}
+    if not all(isinstance(value, (str, int, float, bool)) for value in found.values()):
+        _refuse(name, text)
+    return found
+
+
+def _refuse(name: str, text: str) -> NoReturn:
+    raise SettingError(
+        "The setting {name!r} cannot be read: {text!r}.",
+        remedy="Write one setting to a line, such as max_length=256.",
+        name=name,
+        text=text[:80],
+    )

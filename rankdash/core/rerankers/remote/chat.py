@@ -1,0 +1,345 @@
+"""A language model behind any endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rankdash.core.base.errors import ScoringError, SettingError
+from rankdash.core.data.ranking import digest
+from rankdash.core.rerankers.base import Call, Capabilities, Corpus, Request, RerankerKind, Scored
+from rankdash.core.rerankers.remote import call_settings, keys, prompts
+from rankdash.core.rerankers.remote.apis import dig
+from rankdash.core.rerankers.remote.call_settings import Budget, Clock, check_url
+from rankdash.core.rerankers.remote.estimates import Estimate, text_tokens
+from rankdash.core.rerankers.settings import SettingSpec
+
+if TYPE_CHECKING:
+    from rankdash.core.rerankers.remote.client import Client
+
+VARIABLE = "OPENAI_API_KEY"
+_ALTERNATIVES = 20
+# Of the frame that a chat template puts around a message.
+_FRAME_TOKENS = 8
+_SHOWN = 60
+# Characters: several times what a model can write in `answer_tokens`.
+LONGEST_TEXT = 2_000_000
+
+CONNECTION = (
+    SettingSpec(
+        "model",
+        "gpt-4.1-mini",
+        "Model",
+        "The model name that the service uses.",
+        required=True,
+    ),
+    SettingSpec(
+        "base_url",
+        "",
+        "Base URL",
+        "The address of an endpoint compatible with OpenAI's: a provider's, or vLLM, Ollama, "
+        "llama.cpp and the like on your own machine. Empty: the address in the environment "
+        "variable OPENAI_BASE_URL, or else OpenAI.",
+    ),
+)
+
+SAYING = (
+    SettingSpec(
+        "system",
+        prompts.SYSTEM,
+        "System message",
+        "The first message to the model. It says that documents are data, never instructions.",
+        lines=4,
+        advanced=True,
+    ),
+    SettingSpec(
+        "document_characters",
+        2000,
+        "Characters of a document",
+        "Longer documents are cut, so that prompts fit the model and the budget; 0 for all.",
+        within=(0, 1_000_000),
+        advanced=True,
+    ),
+    SettingSpec(
+        "answer_tokens",
+        0,
+        "Tokens of an answer",
+        "The model may write at most this many tokens. 0: enough for a plain answer; a reasoning "
+        "model needs thousands.",
+        within=(0, 100_000),
+        advanced=True,
+    ),
+    SettingSpec(
+        "extra",
+        "",
+        "Further fields of the request",
+        "A JSON object that is merged into the request, such as a seed or chat_template_kwargs. "
+        "Fields that are null are removed.",
+        lines=2,
+        advanced=True,
+    ),
+    SettingSpec(
+        "price_in",
+        0.0,
+        "Price of a million tokens read, $",
+        "0 if not known.",
+        within=(0, 1_000_000),
+        advanced=True,
+    ),
+    SettingSpec(
+        "price_out",
+        0.0,
+        "Price of a million tokens written, $",
+        "0 if not known.",
+        within=(0, 1_000_000),
+        advanced=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model answered.
+
+    text: without its thoughts. top: token → log-probability, the likeliest at the first place of
+    the answer; empty where the endpoint gives none. error: why there is no answer; "" otherwise.
+    """
+
+    text: str
+    top: Mapping[str, float]
+    call: Call
+    error: str = ""
+
+
+class Chat:
+    """Puts prompts to one model.
+
+    settings: `CONNECTION`, `SAYING` and `remote.SENDING`, with the address in force.
+
+    Raises SettingError for an address, a variable or further fields that cannot be used.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        # The address goes into the record of the run, also where the environment says it.
+        address = settings["base_url"] or keys.usual_address(VARIABLE)
+        own = address == keys.HOMES[VARIABLE]
+        self.settings = settings if own else {**settings, "base_url": address}
+        self._place = key_place(self.settings)
+        self._extra = _extra(settings["extra"])
+        self._clock = clock or Clock()
+        self._client: Client | None = None
+
+    def open(self) -> None:
+        """Raises UnavailableError where a key is missing."""
+        from rankdash.core.rerankers.remote.client import Client
+
+        self._client = Client(self._place, call_settings.policy(self.settings), self._clock)
+
+    def budget(self) -> Budget:
+        """The time that one query has, from now."""
+        return self._open_client().budget()
+
+    def fingerprint(self, *parts: object) -> str:
+        """Of the model, what it is told, and `parts`."""
+        told = [self.settings[name] for name in ("model", "system", "document_characters")]
+        every = (*parts, self._place.base_url, self.settings["answer_tokens"], self._extra, *told)
+        return digest([repr(part).encode() for part in every])
+
+    def ask(
+        self,
+        prompt: str,
+        budget: Budget,
+        tokens: int,
+        *,
+        choices: bool = False,
+        temperature: float = 0,
+    ) -> Said:
+        """One answer of at most `tokens` tokens; choices: with the likeliest first tokens.
+
+        Raises UnavailableError where the endpoint refuses every request alike.
+        """
+        body: dict[str, Any] = {
+            "model": self.settings["model"],
+            "messages": [
+                {"role": "system", "content": self.settings["system"]},
+                {"role": "user", "content": prompt},
+            ],
+            "temperature": temperature,
+            "max_tokens": self.settings["answer_tokens"] or tokens,
+        }
+        if choices:
+            body |= {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        body = {name: value for name, value in {**body, **self._extra}.items() if value is not None}
+        path = "/chat/completions" if urlsplit(self._place.base_url).path else _PATH
+        client = self._open_client()
+        reply = client.post(path, body, budget, self._billed)
+        if reply.error:
+            return Said("", {}, reply.call, reply.error)
+        choice = _first(dig(reply.answer, ("choices",)))
+        text = dig(choice, ("message", "content"))
+        if not isinstance(text, str):
+            return Said("", {}, reply.call, "the answer is malformed: it has no message")
+        if len(text) > LONGEST_TEXT:
+            return Said("", {}, reply.call, "the answer is far too long")
+        # What of it cannot be read is cut and kept.
+        return Said(client.redact(prompts.without_thoughts(text)), _top(choice), reply.call)
+
+    def shown(self, document: str, name: str = "") -> str:
+        """A document between its marks, as much of it as the model is given."""
+        return prompts.document(prompts.cut(document, self.settings["document_characters"]), name)
+
+    def estimate(self, asked: Sequence[tuple[str, int]]) -> Estimate:
+        """What prompts would cost, each with the tokens of its answer."""
+        frame = text_tokens(self.settings["system"]) + _FRAME_TOKENS
+        read = sum(text_tokens(prompt) + frame for prompt, _ in asked)
+        written = float(sum(self.settings["answer_tokens"] or tokens for _, tokens in asked))
+        dollars = self._dollars(read, written)
+        return Estimate(len(asked), read, written, dollars if dollars else math.nan)
+
+    def read_only(self, prompt: str) -> Mapping[str, float]:
+        """What a prompt is billed without an answer, by unit; estimated."""
+        read = self.estimate([(prompt, 0)]).tokens_in
+        dollars = self._dollars(read, 0)
+        return {"prompt_tokens": read, **({"dollars": dollars} if dollars else {})}
+
+    def charged(self, said: Said, prompt: str) -> Call:
+        """Return the call of an answer with the tokens of prompt and answer, estimated from the
+        texts if the service did not count them. Thoughts are not in the text: it is at least so
+        much."""
+        call = said.call
+        if said.error or {"prompt_tokens", "completion_tokens"} <= call.billed.keys():
+            return call
+        read, written = self.estimate([(prompt, 0)]).tokens_in, text_tokens(said.text)
+        billed = {"prompt_tokens": read, "completion_tokens": written, **call.billed}
+        dollars = self._dollars(billed["prompt_tokens"], billed["completion_tokens"])
+        return replace(
+            call, billed={**billed, "dollars": dollars} if dollars else billed, estimated=True
+        )
+
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise ScoringError("There is no connection yet: prepare() comes first.")
+        return self._client
+
+    def _billed(self, answer: Any) -> Mapping[str, float]:
+        found = {
+            name: dig(answer, ("usage", name)) for name in ("prompt_tokens", "completion_tokens")
+        }
+        billed = {
+            name: float(count)
+            for name, count in found.items()
+            if isinstance(count, (int, float)) and math.isfinite(count)
+        }
+        dollars = self._dollars(*(billed.get(name, 0.0) for name in found))
+        return {**billed, "dollars": dollars} if dollars else billed
+
+    def _dollars(self, read: float, written: float) -> float:
+        prices = self.settings["price_in"], self.settings["price_out"]
+        return float(read * prices[0] + written * prices[1]) / 1e6
+
+
+class ChatReranker:
+    """What rerankers that ask a language model have in common. places: those of its prompt."""
+
+    name: str
+    places: tuple[str, ...]
+
+    def __init__(self, settings: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._chat = Chat(settings, clock)
+        self.settings = self._chat.settings
+        prompts.check(settings["prompt"], self.places)
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Open the client. Raises UnavailableError where a key is missing."""
+        self._chat.open()
+
+    def fingerprint(self) -> str:
+        """None: a score depends on the other documents."""
+        return ""
+
+    def _filled(self, query: str, **values: str) -> str:
+        return prompts.fill(self.settings["prompt"], {"query": prompts.query(query), **values})
+
+    def _shown(self, document: str, name: str = "") -> str:
+        return self._chat.shown(document, name)
+
+    def estimate(self, requests: Sequence[Request]) -> Estimate:
+        """What the requests would cost."""
+        raise NotImplementedError
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        raise NotImplementedError
+
+    @classmethod
+    def kind(
+        cls, title: str, meaning: str, *settings: SettingSpec, capabilities: Capabilities
+    ) -> RerankerKind:
+        """The kind of it. settings: those beside what every model is asked with."""
+        return RerankerKind(
+            name=cls.name,
+            title=title,
+            meaning=meaning,
+            settings=(*CONNECTION, *settings, *SAYING, *call_settings.SENDING),
+            capabilities=capabilities,
+            build=cls,
+            group="llm",
+            key=key_place,
+            estimate=lambda settings, requests: cls(settings).estimate(requests),
+        )
+
+
+ACROSS = Capabilities(
+    scope="listwise", needs_network=True, order_sensitive=True, across_queries=True
+)
+"""Of a reranker whose scores depend on the other documents."""
+
+_PATH = "/v1/chat/completions"
+
+
+def key_place(settings: Mapping[str, Any]) -> keys.Place:
+    """Where requests go and which key they carry. Raises SettingError."""
+    address = check_url(settings["base_url"] or keys.usual_address(VARIABLE))
+    return keys.place(settings["key_variable"], address, VARIABLE)
+
+
+def unread(text: str) -> str:
+    """How an answer that does not parse is told of."""
+    shown = " ".join(text.split())
+    shown = shown[:_SHOWN] + "…" if len(shown) > _SHOWN else shown
+    return f"the model said {shown!r}" if shown else "the model said nothing"
+
+
+def _extra(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or {"messages", "stream", "n"} & fields.keys():
+        raise SettingError(
+            "The further fields of the request must be a JSON object, without messages, stream "
+            "and n.",
+            remedy="Write it in braces, with the names in double quotes.",
+        )
+    return fields
+
+
+def _first(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and values else None
+
+
+def _top(choice: Any) -> dict[str, float]:
+    """The likeliest first tokens of an answer."""
+    first = _first(dig(choice, ("logprobs", "content")))
+    listed = dig(first, ("top_logprobs",))
+    found: dict[str, float] = {}
+    for entry in listed if isinstance(listed, list) else []:
+        token, value = dig(entry, ("token",)), dig(entry, ("logprob",))
+        if isinstance(token, str) and isinstance(value, (int, float)) and not math.isnan(value):
+            found[token] = max(float(value), found.get(token, -math.inf))
+    return found

@@ -1,0 +1,439 @@
+"""One client for every service: time-outs, retries, rate limits, and errors in words.
+
+What a service says is never trusted: an answer has a size limit, a redirect is not followed (it
+would take the key with it), and what it says is cut for a message once the key is out
+of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.redaction import redact
+from rankdash.core.rerankers.base import Call
+from rankdash.core.rerankers.remote.call_settings import Budget, Clock, Policy
+from rankdash.core.rerankers.remote.keys import Place
+
+# A service that asks for more patience than this is asked again anyway.
+LONGEST_PAUSE_SECONDS = 60.0
+LARGEST_ANSWER_BYTES = 32_000_000
+
+# It tells of every request, at a level that the worker writes down.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+# So many requests in a row that found nobody or no quota, retries included: the service has gone.
+_GONE_AFTER = 5
+_TOO_MANY = 429
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_BACKOFF_SECONDS = 20.0
+_TEXT_LIMIT = 300
+_MOST_DIGITS = 300
+_LOOKED_AT = 20_000
+_LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
+# 424 is what TEI says when its model process failed.
+_RETRY = (408, 409, 424, 425, _TOO_MANY)
+_TAG = re.compile(r"<(?P<end>/)?(?P<name>script|style)?[^<>]*>", re.IGNORECASE)
+_MANY = re.compile(r"batch.?size|too many|too large|payload|number of (documents|texts)", re.I)
+_LONG = re.compile(r"context.?length|max_model_len|too long|maximum .{0,30}(length|tokens)", re.I)
+# Headers in which services tell how long they worked, in milliseconds; the first group found holds.
+_SERVER_TIME = (
+    ("x-tokenization-time", "x-inference-time"),
+    ("openai-processing-ms",),
+    ("x-envoy-upstream-service-time",),
+)
+_QUEUE_TIME = (("x-queue-time",),)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of a request.
+
+    answer:    the parsed JSON; None where there is none.
+    error:     why there is no answer; "" where there is one.
+    too_large: whether fewer documents at once might go through.
+    """
+
+    answer: Any
+    call: Call
+    error: str = ""
+    too_large: bool = False
+
+
+class Gate:
+    """Lets requests out: none while the service asks for patience, none faster than the rate."""
+
+    def __init__(self, per_minute: float, clock: Clock) -> None:
+        self._spacing = 60.0 / per_minute if per_minute > 0 else 0.0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opens = -math.inf
+        self._next = -math.inf
+
+    def close(self, seconds: float) -> None:
+        """Nobody passes for so long."""
+        with self._lock:
+            self._opens = max(self._opens, self._clock.now() + seconds)
+
+    def enter(self) -> float:
+        """Wait for one's turn; return for how many seconds."""
+        waited = 0.0
+        while True:
+            with self._lock:
+                now = self._clock.now()
+                turn = max(self._opens, self._next)
+                if turn <= now:
+                    self._next = now + self._spacing
+                    return waited
+            self._clock.sleep(turn - now)
+            waited += turn - now
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One attempt.
+
+    status: of HTTP; 0 where no answer came.
+    pause:  seconds that the service asks for before the next attempt; 0 where it leaves that to us;
+            None where there is no sense in another.
+    shared: whether the others wait as well.
+    gone:   whether the service may not be there at all, or not for this key.
+    absent: whether nobody took the request.
+    """
+
+    status: int
+    answer: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    pause: float | None = None
+    shared: bool = False
+    too_large: bool = False
+    gone: bool = False
+    absent: bool = False
+
+
+class GoneError(UnavailableError):
+    """The service has gone: nobody is there, or request after request fails. call: the last."""
+
+    def __init__(self, template: str, *, remedy: str, call: Call, host: str) -> None:
+        super().__init__(template, remedy=remedy, host=host, reason=call.error.rstrip("."))
+        self.call = call
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a service is reached: its base URL, and what is sent with each request so that the
+    service is still the one of its name where the URL has the address that its name led to."""
+
+    base: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def to(cls, place: Place) -> _Way:
+        address, parts = place.address, urlsplit(place.base_url)
+        if address is None:
+            return cls(place.base_url)
+        host = f"[{address}]" if ":" in address else address
+        own = host if parts.port is None else f"{host}:{parts.port}"
+        return cls(
+            parts._replace(netloc=own).geturl(),
+            {"Host": place.host},
+            {"sni_hostname": parts.hostname},
+        )
+
+
+class Client:
+    """Sends JSON to one service. Safe to use from several threads."""
+
+    def __init__(self, place: Place, policy: Policy, clock: Clock) -> None:
+        """Raises UnavailableError where a key is missing, and SettingError for a host that may not
+        be asked."""
+        self._base, self._variable = place.base_url, place.variable
+        self._to = _Way.to(place)
+        self._key = key = place.find()
+        self._policy, self._clock = policy, clock
+        self._gate = Gate(policy.per_minute, clock)
+        self._lock = threading.Lock()
+        self._answered = False
+        self._gone = 0
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key is not None:
+            headers["Authorization"] = key.header
+        self._http = httpx.Client(
+            headers=headers,
+            follow_redirects=False,
+            # Proxies and certificates of the machine, but not on the way to itself.
+            trust_env=urlsplit(self._base).hostname not in _LOCAL,
+            limits=httpx.Limits(
+                max_connections=policy.concurrency, max_keepalive_connections=policy.concurrency
+            ),
+        )
+        weakref.finalize(self, self._http.close)
+
+    def redact(self, text: str) -> str:
+        """What the service said without the key, so that it may be cut and kept."""
+        return redact(text) if self._key is None else self._key.redact(text)
+
+    def budget(self) -> Budget:
+        """The time that one query has, from now."""
+        return Budget(self._policy.total_s, self._clock)
+
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        budget: Budget,
+        billed: Callable[[Any], Mapping[str, float]],
+    ) -> Reply:
+        """Send, with retries. billed: reads the units that an answer says it cost.
+
+        Raises UnavailableError where no further query can succeed either.
+        """
+        # Half of a surrogate pair, which JSON has no way to send, becomes "?".
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        budget.extend(self._gate.enter())
+        start, waited, attempts = self._clock.now(), 0.0, 1
+        outcome = self._attempt(path, content, budget)
+        refused = int(outcome.status == _TOO_MANY)
+        while outcome.pause is not None and attempts <= self._policy.retries:
+            pause = self._pause(outcome, attempts)
+            if pause >= budget.left:
+                break
+            if outcome.shared:
+                self._gate.close(pause)
+            else:
+                self._clock.sleep(pause)
+                waited += pause
+            waited += self._gate.enter()
+            attempts += 1
+            outcome = self._attempt(path, content, budget)
+            refused += outcome.status == _TOO_MANY
+        error = outcome.error and self._in_words(outcome, attempts)
+        call = Call(
+            start=start,
+            end=self._clock.now(),
+            attempts=attempts,
+            retry_wait_s=waited,
+            status=outcome.status,
+            billed=dict(billed(outcome.answer)) if outcome.answer is not None else {},
+            server_ms=_milliseconds(outcome.headers, _SERVER_TIME),
+            queue_ms=_milliseconds(outcome.headers, _QUEUE_TIME),
+            error=error,
+            refused=refused,
+        )
+        self._keep_count(outcome, call)
+        return Reply(outcome.answer, call, error, outcome.too_large)
+
+    def _attempt(self, path: str, content: bytes, budget: Budget) -> _Outcome:
+        left = max(budget.left, 0.01)
+        read = min(self._policy.read_s, left)
+        limits = httpx.Timeout(read, connect=min(self._policy.connect_s, left))
+        try:
+            with self._http.stream(
+                "POST",
+                self._to.base + path,
+                content=content,
+                timeout=limits,
+                headers=self._to.headers,
+                extensions=self._to.extensions,
+            ) as response:
+                body = _read(response, budget)
+        except (httpx.ConnectTimeout, httpx.ConnectError) as error:
+            reason = f"there is no connection ({self.redact(str(error))})"
+            return _Outcome(0, error=reason, pause=0.0, gone=True, absent=True)
+        except httpx.TimeoutException:
+            return _Outcome(0, error=f"time-out: no answer within {read:.3g} s")
+        except httpx.DecodingError as error:
+            return _Outcome(
+                0, error=f"the answer cannot be unpacked ({self.redact(str(error))})", pause=0.0
+            )
+        except httpx.TransportError as error:
+            return _Outcome(
+                0, error=f"the connection was cut ({self.redact(str(error))})", pause=0.0, gone=True
+            )
+        if body is None and budget.left <= 0:
+            return _Outcome(0, error="time-out: the time for this query was over")
+        if body is None:
+            return _Outcome(0, error="the answer is far too long")
+        return self._judge(response.status_code, response.headers, body)
+
+    def _judge(self, status: int, headers: Mapping[str, str], body: bytes) -> _Outcome:
+        kept = {name.lower(): value for name, value in headers.items()}
+        if 200 <= status < 300:
+            try:
+                return _Outcome(status, json.loads(body, parse_int=_whole), kept)
+            except (ValueError, RecursionError):
+                error = f"the answer is not JSON: {self._clean(body)}"
+                return _Outcome(status, headers=kept, error=error, pause=0.0)
+        if 300 <= status < 400:
+            where = self.redact(kept.get("location", ""))[:_TEXT_LIMIT]
+            self._refuse(status, f"it sends on to {where or 'nowhere'}, which is not followed")
+        said = self._clean(body)
+        error = f"the service answered {status}: {said}" if said else f"the service said {status}"
+        too_large = status == 413 or (status in (400, 422) and bool(_MANY.search(said)))
+        if status in _RETRY or status >= 500:
+            asked = _retry_after(kept)
+            return _Outcome(
+                status,
+                headers=kept,
+                error=error,
+                pause=asked or 0.0,
+                shared=asked is not None or status == _TOO_MANY,
+                gone=status >= 500 or status == _TOO_MANY,
+            )
+        own_fault = too_large or (status in (400, 422) and bool(_LONG.search(said)))
+        if not own_fault and (status in (401, 403, 404) or not self._answered):
+            self._refuse(status, said)
+        return _Outcome(status, headers=kept, error=error, too_large=too_large)
+
+    def _refuse(self, status: int, said: str) -> NoReturn:
+        named = self._variable or "…_API_KEY"
+        remedy = {
+            401: "Check the key: {variable} in the environment, or the one typed in.",
+            403: "Check the key and what it may do: {variable}, or the one typed in.",
+            404: "Check the service, the base URL and the name of the model.",
+        }.get(status, "Check the service, the base URL and the settings.")
+        raise UnavailableError(
+            "The service at {host} refused the request ({status}): {said}.",
+            remedy=remedy,
+            host=urlsplit(self._base).netloc,
+            status=status,
+            said=said.rstrip(".") or "no reason given",
+            variable=named,
+        )
+
+    def _pause(self, outcome: _Outcome, attempts: int) -> float:
+        """Seconds until the next attempt: as asked for, else twice as long each time."""
+        if outcome.pause:
+            asked = min(outcome.pause, LONGEST_PAUSE_SECONDS)
+            return asked + asked * self._clock.jitter() / 10
+        backoff = min(_FIRST_PAUSE_SECONDS * 2.0 ** (attempts - 1), _LONGEST_BACKOFF_SECONDS)
+        return backoff * (1 + self._clock.jitter()) / 2
+
+    def _keep_count(self, outcome: _Outcome, call: Call) -> None:
+        with self._lock:
+            if outcome.answer is not None:
+                self._answered, self._gone = True, 0
+                return
+            self._gone = self._gone + 1 if outcome.gone else 0
+            # An error may be the first request's own, a resumed run's above all.
+            lost = self._gone >= _GONE_AFTER or (outcome.absent and not self._answered)
+        if lost:
+            raise GoneError(
+                "The service at {host} keeps failing: {reason}."
+                if outcome.status
+                else "The service at {host} cannot be reached: {reason}.",
+                remedy="Check your quota there, or lower concurrent requests or requests per "
+                "minute under More settings; resume continues from here."
+                if outcome.status == _TOO_MANY
+                else "Check that it runs and that the base URL is right; resume continues from "
+                "here.",
+                call=call,
+                host=urlsplit(self._base).netloc,
+            )
+
+    def _in_words(self, outcome: _Outcome, attempts: int) -> str:
+        if attempts == 1:
+            return outcome.error
+        return f"{outcome.error} (after {attempts} attempts)"
+
+    def _clean(self, body: bytes) -> str:
+        """What an answer that is an error says, cut. The key is taken out before each cut: a half
+        of it would not be known."""
+        text = body.decode("utf-8", "replace")
+        if self._key is not None:
+            text = self._key.redact_whole(text)
+        return self.redact(_said(text[:_LOOKED_AT]))[:_TEXT_LIMIT]
+
+
+def _read(response: httpx.Response, budget: Budget) -> bytes | None:
+    """The body; None where it is too long or drips in for longer than the query may take."""
+    parts: list[bytes] = []
+    size = 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_ANSWER_BYTES or budget.left <= 0:
+            return None
+    return b"".join(parts)
+
+
+def _whole(digits: str) -> float:
+    """A whole number of an answer; infinite where it has more digits than any score or count."""
+    return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
+
+
+def _said(text: str) -> str:
+    """What a service says in an error: the message in its JSON, or its text without mark-up."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        answer = None
+    for _ in range(3):
+        if isinstance(answer, list) and answer:
+            answer = answer[0]
+        elif isinstance(answer, dict):
+            named = (answer.get(name) for name in ("message", "error", "detail", "msg", "errors"))
+            answer = next((value for value in named if value), None)
+    text = answer if isinstance(answer, str) else _without_markup(text)
+    return " ".join(text.split())
+
+
+def _without_markup(text: str) -> str:
+    """Return the text between tags, without scripts and styles."""
+    shown: list[str] = []
+    at, within = 0, ""
+    for tag in _TAG.finditer(text):
+        name = (tag["name"] or "").lower()
+        if within and not (tag["end"] and name == within):
+            continue
+        if not within:
+            shown.append(text[at : tag.start()])
+        at, within = tag.end(), "" if tag["end"] else name
+    if not within:
+        shown.append(text[at:])
+    return " ".join(shown)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds a service asks to wait; None where it does not ask."""
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        try:
+            seconds = float(value) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(seconds, 0.0)
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    moment = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def _milliseconds(headers: Mapping[str, str], groups: tuple[tuple[str, ...], ...]) -> float:
+    """What the service says of its time in the headers of a group; NaN where it does not say."""
+    for group in groups:
+        try:
+            found = [float(headers[name]) for name in group if name in headers]
+        except ValueError:
+            continue
+        if found and all(math.isfinite(value) for value in found):
+            return sum(found)
+    return math.nan

@@ -1,0 +1,114 @@
+"""Prompts in which the texts of others stay data: put between marks that they cannot contain."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rankdash.core.base.errors import SettingError
+
+_SHIPPED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SYSTEM: str = _SHIPPED["system"]
+POINTWISE: str = _SHIPPED["pointwise"]
+LISTWISE: str = _SHIPPED["listwise"]
+PAIRWISE: str = _SHIPPED["pairwise"]
+QUESTIONS: Mapping[str, str] = _SHIPPED["questions"]
+"""Kind of answer → what is asked for it."""
+AGAIN: str = _SHIPPED["again"]
+"""Put after a judge's prompt if an answer to it could not be read."""
+JUDGE: Mapping[str, Mapping[str, Any]] = _SHIPPED["judge"]
+"""Name of a judge's template → its prompt, and the top of its scale of grades, from 0."""
+
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+# Our own marks, and those in which chat models write turns and thoughts: a server that reads the
+# latter in a document would take what follows for a message.
+_MARKS = re.compile(
+    r"<(?=\s*(?:/\s*)?(?:document|query|guidelines|think|thinking|s|start_of_turn|end_of_turn)\b|\|)"
+    r"|\[(?=/?INST\])",
+    re.IGNORECASE,
+)
+_HARMLESS = {"<": "&lt;", "[": "&#91;"}
+
+_THOUGHT = re.compile(r"<(/)?think(?:ing)?>", re.IGNORECASE)
+
+
+def check(template: str, places: Sequence[str], optional: Sequence[str] = ()) -> None:
+    """Raises SettingError where a prompt lacks one of its places or names another; it may lack
+    those that are optional."""
+    every = (*places, *optional)
+    found = set(_PLACE.findall(template))
+    for name in places:
+        if name not in found:
+            raise SettingError(
+                "The prompt must contain {place}.",
+                remedy="Places of this prompt: {places}.",
+                place=f"{{{name}}}",
+                places=_listed(every),
+            )
+    unknown = sorted(found.difference(every))
+    if unknown:
+        raise SettingError(
+            "The prompt has no place {place}.",
+            remedy="Places of this prompt: {places}.",
+            place=f"{{{unknown[0]}}}",
+            places=_listed(every),
+        )
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with its places filled, once: what a value contains is not looked at again."""
+    return _PLACE.sub(lambda found: values[found[1]], template)
+
+
+def query(text: str) -> str:
+    """A query between its marks."""
+    return f"<query>\n{_as_data(text)}\n</query>"
+
+
+def document(text: str, name: str = "") -> str:
+    """A document between its marks, with a name where there are several."""
+    start = f'<document id="{name}">' if name else "<document>"
+    return f"{start}\n{_as_data(text)}\n</document>"
+
+
+def guidelines(text: str) -> str:
+    """What people who label go by, between its marks; "" for none."""
+    if not text.strip():
+        return ""
+    return (
+        "Go by these guidelines when you grade:\n"
+        f"<guidelines>\n{_as_data(text.strip())}\n</guidelines>"
+    )
+
+
+def cut(text: str, characters: int) -> str:
+    """The beginning of a text; 0 for all of it."""
+    return text[:characters] if characters else text
+
+
+def without_thoughts(text: str) -> str:
+    """What a model said after it had thought aloud; "" where it never came to an end."""
+    spoken: list[str] = []
+    at, thinking = 0, False
+    for mark in _THOUGHT.finditer(text):
+        if not thinking:
+            spoken.append(text[at : mark.start()])
+            if mark[1]:
+                # Before an end without a beginning, all was thought.
+                spoken.clear()
+        at, thinking = mark.end(), not mark[1]
+    if not thinking:
+        spoken.append(text[at:])
+    return "".join(spoken).strip()
+
+
+def _as_data(text: str) -> str:
+    return _MARKS.sub(lambda found: _HARMLESS[found[0]], text)
+
+
+def _listed(places: Sequence[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in places)

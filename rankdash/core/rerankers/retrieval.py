@@ -1,0 +1,129 @@
+"""A first stage made here: for each query the best documents of a whole corpus.
+
+`python -m rankdash.core.rerankers.retrieval FOLDER DEPTH` is started by `retrieve`, not by people:
+a model needs PyTorch, which a server never holds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import RankdashError, UnavailableError
+from rankdash.core.base.shipped import python_path
+from rankdash.core.base.text_language import language_of
+from rankdash.core.data.build import best_places
+from rankdash.core.data.dataset import Retriever
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.rerankers.base import Corpus
+from rankdash.core.rerankers.fusion import Fusion, fuse
+from rankdash.core.rerankers.kinds import bi_encoder, bm25
+from rankdash.core.rerankers.neural.known_models import fitting
+from rankdash.core.rerankers.neural.model_files import PACKAGED, require_packages
+from rankdash.core.rerankers.settings import parse_settings
+
+_QUERIES, _DOCUMENTS, _FOUND = "queries.parquet", "documents.parquet", "found.parquet"
+_MODULE = "rankdash.core.rerankers.retrieval"
+
+
+def retrieve(
+    how: Retriever, queries: pd.Series[str], documents: pd.Series[str], depth: int
+) -> Ranking:
+    """The best `depth` documents of the corpus for each query; equal scores keep their order.
+
+    queries, documents: id → text. A query for which nothing is found has no rows. "fused" is the
+        reciprocal rank fusion of the other two, cut at the depth.
+
+    Raises UnavailableError where a model or a package is missing.
+    """
+    if how == "bm25":
+        return _by_words(queries, documents, depth)
+    by_meaning = _apart(queries, documents, depth)
+    if how == "bi-encoder":
+        return by_meaning
+    by_words = _by_words(queries, documents, depth)
+    # Fusing would lose a query that shares no word with any document.
+    every = ((query, *by_words.documents_of(query)) for query in by_meaning.query_ids)
+    both = Ranking.from_lists((query, docs, scores.tolist()) for query, docs, scores in every)
+    fused = fuse([by_meaning, both], Fusion())
+    lists = ((query, *fused.documents_of(query)) for query in fused.query_ids)
+    return Ranking.from_lists(
+        (query, docs[:depth], scores[:depth].tolist()) for query, docs, scores in lists
+    )
+
+
+def _by_words(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """By BM25. A document that shares no word with the query is not retrieved."""
+    index = bm25.Index([str(text) for text in documents], bm25.DEFAULTS)
+    doc_ids = documents.index.to_numpy(dtype=object)
+    lists = []
+    for query, text in queries.items():
+        scores = index.scores(str(text))
+        matching = np.flatnonzero(scores > 0)
+        best = matching[best_places(scores[matching], depth)]
+        if len(best):
+            lists.append((str(query), list(doc_ids[best]), list(scores[best])))
+    return Ranking.from_lists(lists)
+
+
+def _by_meaning(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """By the packaged bi-encoder; loads it. Raises UnavailableError where the model or its packages
+    are missing."""
+    encoder = bi_encoder.BiEncoder(parse_settings(bi_encoder.KIND.settings, {}))
+    texts = {str(doc): str(text) for doc, text in documents.items()}
+    encoder.prepare(Corpus(list(texts), list(texts.values())))
+    return encoder.retrieve({str(each): str(text) for each, text in queries.items()}, texts, depth)
+
+
+def _apart(queries: pd.Series[str], documents: pd.Series[str], depth: int) -> Ranking:
+    """What `_by_meaning` gives, in a process of its own."""
+    require_packages()
+    if fitting(PACKAGED, language_of(queries)) != PACKAGED:
+        raise UnavailableError(
+            "The model {model} was not trained for the language of these queries.",
+            remedy="Retrieve by BM25.",
+            model=PACKAGED,
+        )
+    with tempfile.TemporaryDirectory(prefix="rankdash-") as made:
+        folder = Path(made)
+        for texts, name in ((queries, _QUERIES), (documents, _DOCUMENTS)):
+            pd.DataFrame({"id": list(texts.index), "text": list(texts)}).to_parquet(folder / name)
+        done = subprocess.run(
+            [sys.executable, "-m", _MODULE, str(folder), str(depth)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": python_path()},
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")
+            raise UnavailableError(
+                "A bi-encoder cannot retrieve here: {reason}",
+                remedy="Retrieve by BM25.",
+                reason=said[-1][:300] or f"its process ended with {done.returncode}",
+            )
+        found = pd.read_parquet(folder / _FOUND)
+    return Ranking.from_columns(found["query_id"], found["doc_id"], found["score"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    folder, depth = Path(arguments[0]), int(arguments[1])
+    tables = (pd.read_parquet(folder / name) for name in (_QUERIES, _DOCUMENTS))
+    queries, documents = (pd.Series(list(each["text"]), index=each["id"]) for each in tables)
+    try:
+        _by_meaning(queries, documents, depth).frame().to_parquet(folder / _FOUND)
+    except RankdashError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,252 @@
+"""A Ray cluster: reach it, and see what it has room for."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from rankdash.core.base.errors import UnavailableError
+from rankdash.core.base.shipped import python_path
+from rankdash.core.rerankers.neural.runtimes import threads
+from rankdash.core.runs.on_ray.settings import LOCAL, Actors, host_and_port
+
+# So long an address may take to answer, and a cluster to be joined, for which the Ray client's has
+# to start a process, and left.
+ANSWER_SECONDS = 10.0
+_JOIN_SECONDS = 60.0
+_STOP_SECONDS = 20.0
+
+# How a caller of HTTP/2 begins, which is what all parts of Ray speak: its preface, no settings.
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+# Batches of texts wait here, a few at a time; what is more goes to the disk.
+_OBJECT_STORE_BYTES = 256 * 2**20
+
+_ROUNDING = 1e-9
+
+_CLIENT = "ray://"
+_TRACEBACK = "Traceback (most recent call last)"
+_VERSIONS = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many actors of which size a cluster gets."""
+
+    number: int
+    cpus: int
+    gpus: float
+
+
+def connect(address: str) -> None:
+    """Join the cluster at an address, or start one of this machine.
+
+    Raises SettingError for what is no address, and UnavailableError where Ray is not installed, the
+    address does not answer, or another version of Ray or Python does.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise UnavailableError(
+            "Ray is not installed.", remedy='Install it: pip install "rankdash[ray]"'
+        ) from error
+    # What Ray plans for itself.
+    warnings.filterwarnings("ignore", module=r"ray\.")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address == LOCAL:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        quiet |= {
+            "include_dashboard": False,
+            "num_cpus": threads(),
+            "object_store_memory": _OBJECT_STORE_BYTES,
+        }
+        _own(lambda: ray.init(address="local", **quiet))
+        return
+    where = host_and_port(address)
+    late = f"no answer within {ANSWER_SECONDS:.0f} s"
+    try:
+        # In all: a name may have several addresses, and may take long to be looked up.
+        if not _in_time(lambda: _greet(where), ANSWER_SECONDS):
+            raise _silent(address, late)
+    except TimeoutError as error:
+        raise _silent(address, late) from error
+    except OSError as error:
+        raise _silent(address, str(error)) from error
+    try:
+        if not _in_time(lambda: ray.init(address=address, **quiet), _JOIN_SECONDS):
+            raise _silent(address, f"not joined within {_JOIN_SECONDS:.0f} s")
+    except UnavailableError:
+        raise
+    except Exception as error:
+        raise _refused(address, str(error) or type(error).__name__) from error
+
+
+def disconnect() -> None:
+    """Leave the cluster; its actors end, and so does one of this machine."""
+    import ray
+
+    with suppress(ConnectionError):
+        _in_time(ray.shutdown, _STOP_SECONDS)
+
+
+def room(actors: Actors, device: str) -> Room:
+    """What the actors get. device: the reranker's setting; "" where it has none.
+
+    Raises UnavailableError where the cluster does not have that much.
+    """
+    import ray
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    nodes = [node for node in nodes if node.get("CPU", 0) >= 1]
+    on_cluster = sum(node.get("GPU", 0.0) for node in nodes)
+    gpus = actors.gpus
+    if gpus is None:
+        gpus = 1.0 if on_cluster and device not in ("", "cpu") else 0.0
+    if gpus and not on_cluster:
+        raise UnavailableError(
+            "The Ray cluster has no GPU.",
+            remedy="Leave out the GPUs of an actor, or add machines with GPUs to the cluster.",
+        )
+    number = actors.number or (int(on_cluster / gpus + _ROUNDING) if gpus else len(nodes))
+    cpus = actors.cpus
+    if cpus is None:
+        each = -(-number // max(1, len(nodes)))
+        least = min((int(node["CPU"]) for node in nodes), default=1)
+        cpus = 1 if gpus else max(1, least // max(1, each))
+    fit = sum(
+        min(
+            int(node["CPU"] / cpus + _ROUNDING),
+            int(node.get("GPU", 0.0) / gpus + _ROUNDING) if gpus else number,
+        )
+        for node in nodes
+    )
+    if not number or fit < number:
+        raise UnavailableError(
+            "The Ray cluster has room for {fit} actors of {cpus} CPUs and {gpus} GPUs, not for "
+            "{number}.",
+            remedy="Ask for fewer or smaller actors, or add machines to the cluster.",
+            fit=fit,
+            cpus=cpus,
+            gpus=f"{gpus:g}",
+            number=number,
+        )
+    return Room(number, cpus, gpus)
+
+
+def alive() -> bool:
+    """Whether the cluster has a machine that works."""
+    import ray
+
+    return any(node["Alive"] for node in ray.nodes())
+
+
+def _greet(where: tuple[str, int]) -> None:
+    """Raises OSError where nothing answers."""
+    with socket.create_connection(where, timeout=ANSWER_SECONDS) as link:
+        link.sendall(_HELLO)
+        if not link.recv(1):
+            raise ConnectionError("it closed the connection")
+
+
+def _own(start: Callable[[], object]) -> None:
+    """Start a cluster of this machine. Not in a thread of its own: its processes end with that."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM), os.environ.get("PYTHONPATH")
+    # Actors take it from the cluster's processes, and those from here.
+    os.environ["PYTHONPATH"] = python_path()
+    try:
+        start()
+    except Exception as error:
+        raise UnavailableError(
+            "Ray cannot be started on this machine: {reason}",
+            remedy="Free memory, or score without Ray.",
+            reason=" ".join(str(error).split())[:300],
+        ) from error
+    finally:
+        handler, path = before
+        os.environ.pop("PYTHONPATH")
+        if path is not None:
+            os.environ["PYTHONPATH"] = path
+        if main:
+            # Ray puts its own in place of this process's.
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _in_time(work: Callable[[], object], seconds: float) -> bool:
+    """Whether the work ended in time; what it raised is raised. In a thread, where Ray leaves this
+    process's handler for SIGTERM as it is."""
+    raised: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            raised.append(error)
+
+    thread = threading.Thread(target=call, name="ray", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    return not thread.is_alive()
+
+
+def _silent(address: str, reason: str) -> UnavailableError:
+    return UnavailableError(
+        "The Ray cluster at {address} does not answer: {reason}.",
+        remedy="Check the address, that the cluster is running (ray status), and its token "
+        "(RAY_AUTH_MODE, RAY_AUTH_TOKEN).",
+        address=address,
+        reason=reason,
+    )
+
+
+def _told_by_client(address: str) -> str:
+    """What Ray's client says where it is given no settings, which another version of Ray may not
+    be able to read, so that it says nothing of versions with them."""
+    from ray.util.client import RayAPIStub
+
+    stub = RayAPIStub()
+    try:
+        _in_time(
+            lambda: stub.connect(address.removeprefix(_CLIENT), connection_retries=1),
+            _JOIN_SECONDS,
+        )
+    except Exception as error:  # noqa: BLE001 - any reason is one
+        return str(error)
+    stub.disconnect()
+    return ""
+
+
+def _refused(address: str, told: str) -> UnavailableError:
+    """told: why, as Ray says it."""
+    versions = _VERSIONS.findall(told)
+    if not versions and address.startswith(_CLIENT):
+        versions = _VERSIONS.findall(_told_by_client(address))
+    if len(versions) == 2:
+        (ray, python), (own_ray, own_python) = versions
+        return UnavailableError(
+            "The Ray cluster at {address} runs Ray {ray} and Python {python}; here are Ray "
+            "{own_ray} and Python {own_python}.",
+            remedy="Install the same versions on both sides.",
+            address=address,
+            ray=ray,
+            python=python,
+            own_ray=own_ray,
+            own_python=own_python,
+        )
+    last = told.strip().splitlines()[-1] if _TRACEBACK in told else told
+    return UnavailableError(
+        "The Ray cluster at {address} cannot be used: {reason}",
+        remedy="Check the address, and that the cluster is running: ray status",
+        address=address,
+        reason=f"{' '.join(last.split())[:300].rstrip('.')}.",
+    )

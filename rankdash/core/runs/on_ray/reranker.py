@@ -1,0 +1,346 @@
+"""A reranker whose work is done by Ray actors, each with a model of its own.
+
+Each actor has two batches, one that it scores and the next. What an actor that dies was scoring is
+scored by another: query by query, so that one on which actors die takes no other with it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankdash.core.base import allowed
+from rankdash.core.base.errors import RankdashError, ScoringError, UnavailableError
+from rankdash.core.rerankers import (
+    Corpus,
+    Request,
+    Reranker,
+    RerankerKind,
+    Scored,
+    SettingValue,
+    plugin_files,
+)
+from rankdash.core.runs.on_ray import cluster
+from rankdash.core.runs.on_ray.actor import Loaded, Scorer
+from rankdash.core.runs.on_ray.failures import gone, not_started, not_there, reaching, refuse_other
+from rankdash.core.runs.on_ray.settings import Actors, refuse_elsewhere
+from rankdash.core.runs.resume import settled
+from rankdash.core.runs.scoring import Asked
+
+# So long a cluster may take to find room for an actor, and to lose its last machine for good.
+PLACE_SECONDS = 60.0
+_LOST_SECONDS = 5.0
+
+DEATHS = 3
+"""A query on which so many actors died has failed; as many deaths while loading end the run."""
+
+_IN_FLIGHT = 2
+_LOOK_SECONDS = 1.0
+
+
+@contextmanager
+def on_ray(made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> Iterator[Reranker]:
+    """The reranker `made`, of that kind, on the cluster at an address; its actors end with this.
+
+    Raises SettingError for a kind that asks a service or reads no settings, and for what is no
+    address.
+    """
+    refuse_elsewhere(kind.name, kind.able(made.settings))
+    reranker = OnRay(made, kind, address, actors)
+    # Where Ray prints that an actor died; it may be where a command writes its run.
+    with redirect_stdout(sys.stderr):
+        try:
+            yield reranker
+        finally:
+            reranker.close()
+
+
+@dataclass
+class _Batch:
+    """deaths: how many actors died on it."""
+
+    requests: Sequence[Request]
+    deaths: int = 0
+
+
+@dataclass
+class _Member:
+    """An actor. tasks: what it was given, in order, with the reference of each answer."""
+
+    handle: Any
+    placed: Any
+    loaded: Any
+    ready: bool = False
+    node: str = ""
+    tasks: deque[tuple[Any, _Batch]] = field(default_factory=deque)
+
+
+class OnRay:
+    """Scores as the reranker in it does, in the actors of a cluster."""
+
+    # None of this process's.
+    threads = 0
+
+    def __init__(self, made: Reranker, kind: RerankerKind, address: str, actors: Actors) -> None:
+        self.name = made.name
+        self.settings = made.settings
+        self._kind = kind
+        self._address = address
+        self._actors = actors
+        self._told: Mapping[str, SettingValue] = made.settings
+        self._room = cluster.Room(1, 1, 0.0)
+        self._members: list[_Member] = []
+        self._again: deque[_Batch] = deque()
+        self._first: Loaded | None = None
+        self._corpus: Any = None
+        self._connected = False
+        self._failed_loads = 0
+        self._without_since = time.monotonic()
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Reach the cluster and have every actor load the reranker. The first one settles what is
+        left to be measured, such as the runtime, for all.
+
+        Raises UnavailableError where the cluster, room on it, or the model on its machines is
+        missing.
+        """
+        cluster.connect(self._address)
+        self._connected = True
+        with reaching(self._address):
+            self._load(corpus)
+
+    def _load(self, corpus: Corpus) -> None:
+        import ray
+
+        self._room = cluster.room(self._actors, str(self.settings.get("device", "")))
+        # A model reads nothing but the pair.
+        self._corpus = ray.put(Corpus([], []) if self._kind.models else corpus)
+        self._start()
+        first = self._await_loaded()
+        self._told = settled(self.settings, first.details)
+        for _ in range(self._room.number - 1):
+            self._start()
+        self._await_loaded()
+
+    def close(self) -> None:
+        """End the actors, and a cluster of this machine."""
+        self._members = []
+        if self._connected:
+            self._connected = False
+            cluster.disconnect()
+
+    def fingerprint(self) -> str:
+        return "" if self._first is None else self._first.fingerprint
+
+    def details(self) -> dict[str, object]:
+        """Of the machine of the first actor, where latencies are measured, and how many actors
+        there are."""
+        import ray
+
+        if self._first is None:
+            return {}
+        told: Mapping[str, object] = {}
+        for member in self._ready():
+            try:
+                told = ray.get(member.handle.details.remote())
+                break
+            except (ray.exceptions.RayError, ConnectionError):
+                continue
+        # Where the first died since, this one may be on another machine.
+        own = {"ray": ray.__version__, "ray_actors": self._room.number}
+        return {**told, **self._first.details, **own}
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        import ray
+
+        for member in self._ready():
+            try:
+                return float(ray.get(member.handle.unknown_share.remote(texts)))
+            except (ray.exceptions.RayError, ConnectionError):
+                continue
+        return float("nan")
+
+    @property
+    def at_once(self) -> int:
+        return self._room.number * _IN_FLIGHT
+
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        answers = {
+            id(request): answer
+            for asked in self.stream([requests])
+            for request, answer in zip(asked.requests, asked.answers, strict=True)
+        }
+        return [answers[id(request)] for request in requests]
+
+    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+        """As `Spread` says. A batch on which an actor died comes back query by query.
+
+        Raises UnavailableError where the cluster or the model on it is gone.
+        """
+        with reaching(self._address):
+            yield from self._stream(batches)
+
+    def _stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+        import ray
+
+        source = (_Batch(requests) for requests in batches)
+        more = True
+        while True:
+            more = self._give(source) and more
+            waiting = [member.tasks[0][0] for member in self._members if member.tasks]
+            if not (waiting or self._again or more):
+                return
+            loading = [member.loaded for member in self._members if not member.ready]
+            ray.wait([*waiting, *loading], num_returns=1, timeout=_LOOK_SECONDS)
+            self._take_in()
+            for member in list(self._members):
+                yield from self._answers(member)
+            self._refuse_to_wait_for_ever()
+
+    def _give(self, source: Iterator[_Batch]) -> bool:
+        """Give every actor that is ready its first batch, then every one its second. Whether the
+        source may have more."""
+        for most in range(1, _IN_FLIGHT + 1):
+            for member in self._ready():
+                if len(member.tasks) >= most:
+                    continue
+                batch = self._again.popleft() if self._again else next(source, None)
+                if batch is None:
+                    return False
+                member.tasks.append((member.handle.score.remote(batch.requests), batch))
+        return True
+
+    def _answers(self, member: _Member) -> Iterator[Asked]:
+        """What an actor has answered by now; another is started where it died."""
+        import ray
+
+        while member.tasks:
+            reference, batch = member.tasks[0]
+            if not ray.wait([reference], timeout=0)[0]:
+                return
+            try:
+                answer = ray.get(reference)
+            except ray.exceptions.RayError:
+                member.tasks.popleft()
+                # What it had not begun is as it was.
+                self._again.extendleft(batch for _, batch in reversed(member.tasks))
+                member.tasks.clear()
+                self._replace(member)
+                yield from self._died(batch, member.node)
+                return
+            if isinstance(answer, UnavailableError):
+                raise answer
+            member.tasks.popleft()
+            yield Asked(batch.requests, *answer)
+
+    def _died(self, batch: _Batch, node: str) -> Iterator[Asked]:
+        """Have a batch on which an actor died scored again, or give it up."""
+        deaths = batch.deaths + 1
+        if len(batch.requests) > 1:
+            again = [_Batch([request], deaths) for request in batch.requests]
+            self._again.extendleft(reversed(again))
+        elif deaths < DEATHS:
+            self._again.appendleft(_Batch(batch.requests, deaths))
+        else:
+            error = ScoringError(
+                "Actors that died while they scored it: {count}, the last on {node}.",
+                count=deaths,
+                node=node,
+            )
+            failed = [Scored.failed(len(each.doc_ids), str(error)) for each in batch.requests]
+            yield Asked(batch.requests, failed, 0.0, 0.0)
+
+    def _start(self) -> None:
+        import ray
+
+        size = {"num_cpus": self._room.cpus, "num_gpus": self._room.gpus}
+        made = ray.remote(Scorer).options(**size)
+        handle = made.remote(self.name, plugin_files(), allowed.environment())
+        placed = handle.place.remote()
+        self._members.append(_Member(handle, placed, handle.load.remote(self._told, self._corpus)))
+
+    def _replace(self, member: _Member) -> None:
+        import ray
+
+        self._members.remove(member)
+        if not self._members:
+            self._without_since = time.monotonic()
+        # One that failed may live on; its share of the machine is for the next.
+        ray.kill(member.handle)
+        self._start()
+
+    def _ready(self) -> list[_Member]:
+        return [member for member in self._members if member.ready]
+
+    def _await_loaded(self) -> Loaded:
+        """What the first actor loaded, once all have that the cluster has found room for."""
+        import ray
+
+        self._without_since = time.monotonic()
+        while True:
+            left = [member for member in self._members if not member.ready]
+            waited = time.monotonic() - self._without_since
+            if self._first is not None and all(
+                waited > PLACE_SECONDS and not _done(member.placed) for member in left
+            ):
+                return self._first
+            ray.wait([member.loaded for member in left], num_returns=1, timeout=_LOOK_SECONDS)
+            self._take_in()
+            self._refuse_to_wait_for_ever()
+
+    def _take_in(self) -> None:
+        """Actors that have loaded are ready; those that died while they loaded are replaced."""
+        import ray
+
+        for member in [each for each in self._members if not each.ready]:
+            if not _done(member.loaded):
+                continue
+            try:
+                member.node, version = ray.get(member.placed)
+                refuse_other(version, member.node)
+                loaded = ray.get(member.loaded)
+            except ray.exceptions.RayError as error:
+                self._failed_loads += 1
+                if self._failed_loads >= DEATHS or "No module named" in str(error):
+                    raise not_started(error, DEATHS) from error
+                self._replace(member)
+                continue
+            if isinstance(loaded, RankdashError):
+                raise not_there(loaded, member.node)
+            if self._first is None:
+                self._first = loaded
+            elif loaded.fingerprint != self._first.fingerprint:
+                raise UnavailableError(
+                    "The model on {node} is not the one on {first}.",
+                    remedy="Put the same files on all machines of the cluster.",
+                    node=member.node,
+                    first=str(self._first.details["node"]),
+                )
+            member.ready = True
+            self._failed_loads = 0
+
+    def _refuse_to_wait_for_ever(self) -> None:
+        """Raises UnavailableError where no actor is ready, and none has found room for long."""
+        if any(member.ready or _done(member.placed) for member in self._members):
+            self._without_since = time.monotonic()
+            return
+        waited = time.monotonic() - self._without_since
+        if waited > _LOST_SECONDS and not cluster.alive():
+            raise gone(self._address)
+        if waited > PLACE_SECONDS:
+            raise UnavailableError(
+                "The Ray cluster had no room for an actor for {seconds} s: other work holds it.",
+                remedy="Try again later, or ask for smaller actors.",
+                seconds=f"{PLACE_SECONDS:.0f}",
+            )
+
+
+def _done(reference: Any) -> bool:
+    import ray
+
+    return bool(ray.wait([reference], timeout=0)[0])

@@ -1,0 +1,165 @@
+"""What a run will score: which queries, how deep, and why the others are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import WithoutText
+
+NO_CANDIDATES = "no candidates"
+NOT_SAMPLED = "not in the sample"
+MOST_CLIENTS = 256
+
+
+@dataclass(frozen=True)
+class Plan:
+    """documents: query id → its candidates to rerank, best first, in the order of the data set.
+
+    skipped: query id → why it is not scored.
+    textless: how many of the pairs asked for have a document without a text. without_text: what is
+        done with them.
+    """
+
+    documents: dict[str, list[str]]
+    skipped: dict[str, str]
+    textless: int = 0
+    without_text: WithoutText = "exclude"
+
+    @property
+    def pairs(self) -> int:
+        return sum(len(docs) for docs in self.documents.values())
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a run measures beside the scores.
+
+    latency: of which queries the serial latency is measured. "auto": a sample, of which those
+        count that have no cached score. "always": a sample, scored even where scores are cached.
+        "every": every query, scored even where scores are cached, and none with others.
+        "never": no sample is set apart. Rerankers that are asked one query at a time anyway are
+        always timed where they score a whole query.
+    repeats: how often a query is timed; its latency is the median.
+    sample: how many queries are timed at most; half of all where that is fewer, so that the others
+        tell the throughput.
+    seed: draws the sample.
+    concurrency: how many clients at once the throughput is measured with, each for `seconds`;
+        empty: not at all.
+    """
+
+    latency: Literal["auto", "always", "every", "never"] = "auto"
+    repeats: int = 1
+    sample: int = 200
+    seed: int = 0
+    concurrency: tuple[int, ...] = ()
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Raises SettingError for a value out of its range."""
+        if self.latency not in ("auto", "always", "every", "never"):
+            raise SettingError(
+                "The latency is measured auto, always, every or never, not {value!r}.",
+                value=self.latency,
+            )
+        for name, value, most in (
+            ("repeats", self.repeats, 100),
+            ("sample", self.sample, 100_000),
+            ("seconds", self.seconds, 600),
+            *(("concurrency", clients, MOST_CLIENTS) for clients in self.concurrency),
+        ):
+            if not 1 <= value <= most:
+                raise SettingError(
+                    "The {name} must be from 1 to {most}, not {value}.",
+                    name=name,
+                    most=most,
+                    value=value,
+                )
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Timing:
+        """From what `dataclasses.asdict` gave, in JSON or not; what is missing has its default."""
+        levels = tuple(values.get("concurrency", ()))
+        return cls(**{**values, "concurrency": levels})
+
+
+def sample_queries(dataset: Dataset, size: int, seed: int) -> tuple[str, ...]:
+    """`size` queries drawn at random, without replacement, from those that have candidates.
+
+    The draw is the start of a permutation by NumPy's default generator (PCG64) of the ids in
+    alphabetical order, so a larger sample with the same seed contains the smaller one, and the
+    order of the files changes nothing. Fewer come back where there are fewer.
+
+    Raises SettingError where `size` is under 1.
+    """
+    if size < 1:
+        raise SettingError(
+            "A sample needs at least 1 query, not {size}.",
+            remedy="Leave the sample empty to take all queries.",
+            size=size,
+        )
+    counts = np.diff(dataset.candidates.offsets)
+    return drawn(dataset.candidates.query_ids[counts > 0], seed)[:size]
+
+
+def drawn(ids: Iterable[str], seed: int) -> tuple[str, ...]:
+    """All of `ids` in a random order that depends on nothing but them and `seed`."""
+    known = sorted(ids)
+    return tuple(known[place] for place in np.random.default_rng(seed).permutation(len(known)))
+
+
+def plan(
+    dataset: Dataset,
+    depth: int | None = None,
+    query_ids: Collection[str] | None = None,
+    *,
+    needs_text: bool = False,
+    without_text: WithoutText = "exclude",
+) -> Plan:
+    """Plan to rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
+
+    needs_text: whether the reranker reads texts.
+    without_text: what becomes of candidates without one then. "exclude": they are not asked for,
+        and keep their first-stage order below those that are; where all of a query's are without,
+        the query fails, and so they stay in the plan. "empty": they are scored as empty texts.
+
+    Raises SettingError where the depth is under 1, a query is not in the data set, or there is no
+    such rule for candidates without a text.
+    """
+    if depth is not None and depth < 1:
+        raise SettingError(
+            "The depth must be at least 1, not {depth}.",
+            remedy="Leave it empty to rerank all candidates.",
+            depth=depth,
+        )
+    if without_text not in get_args(WithoutText):
+        raise SettingError(
+            "There is no rule {rule!r} for candidates without a text.",
+            remedy="The rules are: exclude, empty.",
+            rule=without_text,
+        )
+    known = list(dataset.queries["query_id"])
+    wanted = set(known if query_ids is None else query_ids)
+    unknown = sorted(wanted.difference(known))
+    if unknown:
+        raise SettingError("The data set has no query {query!r}.", query=unknown[0])
+    silent = dataset.textless if needs_text else frozenset()
+    textless = 0
+    documents: dict[str, list[str]] = {}
+    skipped: dict[str, str] = {}
+    for query in known:
+        docs = dataset.candidates.documents_of(query)[0][:depth]
+        if not docs:
+            skipped[query] = NO_CANDIDATES
+        elif query not in wanted:
+            skipped[query] = NOT_SAMPLED
+        else:
+            readable = [doc for doc in docs if doc not in silent]
+            textless += len(docs) - len(readable)
+            documents[query] = docs if without_text == "empty" else readable or docs
+    return Plan(documents, skipped, textless, without_text)

@@ -1,0 +1,209 @@
+"""The worker process as its parent sees it: start it, keep it alive, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+
+from rankdash.core.base.errors import RankdashError, RerankerError, SettingError
+from rankdash.core.base.shipped import WORKER, python_path
+from rankdash.core.runs import key_pipe
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.queue import Owner, Queue
+
+LOG_NAME = "worker.log"
+LOG_LIMIT_BYTES = 1_000_000
+
+# A worker that dies this soon never got to work; after so many in a row the next would, too.
+QUICK_DEATH_SECONDS = 10.0
+QUICK_DEATHS = 3
+
+NICENESS = 10
+"""By so much a worker gives way to those who click."""
+
+_STOP_SECONDS = 5.0
+
+
+class WorkerProcess:
+    """One worker for a workspace, ended with the process that made this.
+
+    The worker holds the reading end of a pipe; when its parent ends, in whatever way, the pipe
+    closes and the worker stops. What it writes to stderr goes to `worker.log` in the workspace.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._queue = Queue(workspace)
+        self._log = workspace.root / LOG_NAME
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._token = ""
+        self._started = 0.0
+        self._quick_deaths = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the live worker; None where there is none."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def ensure(self) -> None:
+        """Start the worker unless it is alive. Cheap, so it may be called often.
+
+        What a dead worker was doing is marked interrupted, with how it died. One that keeps dying
+        at its start is not started again: what waits fails, with the reason.
+        """
+        with self._lock:
+            if self._process is not None:
+                code = self._process.poll()
+                if code is None:
+                    self._limit_log()
+                    return
+                self._bury(self._process, code)
+                if self._quick_deaths >= QUICK_DEATHS:
+                    self._quick_deaths = 0
+                    return
+            self._start()
+
+    def hand_over(self, job_id: str, keys: Mapping[str, str]) -> None:
+        """Give the worker keys (variable → key) for a job, before the job is queued.
+
+        They go through the pipe and stay in the worker's memory until the job ends, in whatever
+        way; a worker that has died forgets them. Raises SettingError for what is too long to be a
+        key.
+        """
+        text = key_pipe.line(job_id, keys)
+        refuse_long(text)
+        self.ensure()
+        with self._lock:
+            if self._process is None or self._process.stdin is None:
+                return
+            try:
+                self._process.stdin.write(text)
+                self._process.stdin.flush()
+            except OSError:
+                # It has just died. The job says that its key is missing.
+                return
+
+    def stop(self) -> None:
+        """End the worker; what it was doing can be resumed."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is None:
+                return
+            _close(process)
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            self._queue.interrupt(self._token)
+
+    def _start(self) -> None:
+        self._limit_log()
+        self._token = Owner().token
+        self._started = time.monotonic()
+        try:
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        *("-X", "faulthandler"),
+                        *("-m", WORKER),
+                        *("--workspace", str(self._workspace.root)),
+                        *("--token", self._token),
+                        "--end-with-stdin",
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, "PYTHONPATH": python_path()},
+                )
+            _give_way(self._process.pid)
+        except OSError as error:
+            self._process = None
+            self._queue.fail_waiting(
+                RerankerError(
+                    "The worker process cannot be started: {reason}",
+                    remedy="Free memory or disk space and resume the job.",
+                    reason=str(error),
+                )
+            )
+
+    def _bury(self, process: subprocess.Popen[bytes], code: int) -> None:
+        self._process = None
+        _close(process)
+        quick = time.monotonic() - self._started < QUICK_DEATH_SECONDS
+        self._quick_deaths = self._quick_deaths + 1 if quick else 0
+        error = self._death(code)
+        self._queue.interrupt(self._token, error)
+        if self._quick_deaths >= QUICK_DEATHS:
+            self._queue.fail_waiting(error)
+
+    def _death(self, code: int) -> RankdashError:
+        if code < 0:
+            return RerankerError(
+                "The worker process was killed by signal {signal}, maybe for lack of memory.",
+                remedy="Resume continues where it stopped; a smaller model or batch size needs "
+                "less memory. Details: {log}",
+                signal=_signal_name(-code),
+                log=str(self._log),
+            )
+        return RerankerError(
+            "The worker process ended by itself (exit code {code}): {reason}",
+            remedy="Resume continues where it stopped. Details: {log}",
+            code=code,
+            reason=self._last_words(),
+            log=str(self._log),
+        )
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            lines = []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "no reason given")
+
+    def _limit_log(self) -> None:
+        """Move a long log aside. It is emptied in place, because a live worker holds it open."""
+        try:
+            if self._log.stat().st_size > LOG_LIMIT_BYTES:
+                shutil.copyfile(self._log, self._log.with_suffix(".log.1"))
+                os.truncate(self._log, 0)
+        except OSError:
+            return
+
+
+def _give_way(pid: int) -> None:
+    """From its first import on, which takes a processor as long as a page does."""
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, pid, own + NICENESS)
+
+
+def refuse_long(text: bytes) -> None:
+    """Raises SettingError for what is too long to hold keys."""
+    if len(text) > key_pipe.LONGEST_LINE_BYTES:
+        raise SettingError("This is too long to be a key.", remedy="Copy it again.")
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipe whose end tells the worker to stop."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,389 @@
+"""Rerank a data set: pure, resumable, and no failure ever becomes a zero.
+
+Two things are measured and never mixed. The latency of a query is that of the query alone with its
+own documents, on a warm reranker, because that is what a user of a search waits for. The throughput
+is that of blocks of queries, where the reranker is faster with many at once. Results are handed on
+in batches of about a second.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Level, Measured, WithoutText
+from rankdash.core.data.ranking import Run
+from rankdash.core.rerankers import Capabilities, Reranker, preparing
+from rankdash.core.rerankers.base import Literate
+from rankdash.core.runs.concurrency import measure
+from rankdash.core.runs.machine import load_average, threads_of
+from rankdash.core.runs.plan import Plan, Timing, drawn, plan
+from rankdash.core.runs.results import QueryResult, assemble
+from rankdash.core.runs.resume import still_good
+from rankdash.core.runs.scoring import Requests, ScoreStore, Scoring, Spread
+
+# How much work a kill can cost: what was scored since the last batch was handed on.
+BATCH_SECONDS = 1.0
+
+# The size of the first block of queries, and of the largest: of cached and tiny ones.
+FIRST_BLOCK = 10
+LARGEST_BLOCK = 1024
+
+# So many texts of queries, and as many of documents, show which tokens a model knows.
+MOST_TEXTS = 2000
+
+
+class Cancelled(Exception):  # noqa: N818 - it reports a wish, not an error
+    """The caller asked to stop. Every query scored until then was handed on."""
+
+
+def rerank(
+    dataset: Dataset,
+    reranker: Reranker,
+    *,
+    depth: int | None = None,
+    query_ids: Collection[str] | None = None,
+    without_text: WithoutText = "exclude",
+    done: Iterable[QueryResult] = (),
+    capabilities: Capabilities = Capabilities(),  # noqa: B008 - it is frozen
+    timing: Timing = Timing(),  # noqa: B008 - it is frozen
+    cache: ScoreStore | None = None,
+    on_step: Callable[[preparing.Step], object] = lambda step: None,
+    on_prepared: Callable[[], object] = lambda: None,
+    on_loaded: Callable[[float], None] = lambda load_ms: None,
+    on_batch: Callable[[list[QueryResult]], None] = lambda results: None,
+    on_timing: Callable[[], None] = lambda: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], int] = time.perf_counter_ns,
+    cpu_clock: Callable[[], int] = time.process_time_ns,
+) -> Run:
+    """Rerank the first `depth` candidates (None: all) of `query_ids` (None: all queries).
+
+    without_text: what becomes of candidates without a text, as `plan` says.
+    done: results of an earlier attempt with the same arguments; queries that failed then are
+        tried again, and nothing is loaded when none is left.
+    capabilities: those of the reranker's kind.
+    timing: what is measured beside the scores.
+    cache: where scores of pairs are kept from run to run; used only where the capabilities and
+        the reranker's fingerprint allow it.
+    on_step: called when a step of the preparation begins.
+    on_prepared: called when the reranker is prepared and has scored nothing yet.
+    on_loaded: called with the cold start in milliseconds: loading and the first call, whose answer
+        is thrown away unless it cost money.
+    on_batch: called about once a second with the results since the last call.
+    on_timing: called before the throughput is measured, where it is: all is scored by then.
+    cancelled: asked before every call of the reranker and after loading.
+    clock, cpu_clock: a monotonic clock, and one of the CPU time of this process, in nanoseconds.
+
+    Every query of the data set has a row in the result: done, failed with its reason, or skipped
+    because it has no candidates or was not asked for.
+
+    Raises UnavailableError where the reranker cannot be had, SettingError for what `plan` refuses
+    and for concurrent clients of a cluster, and Cancelled.
+    """
+    if timing.concurrency and isinstance(reranker, Spread):
+        raise SettingError(
+            "The throughput with concurrent clients is measured on one machine, not on a cluster.",
+            remedy="Leave out the clients or the cluster.",
+        )
+    asked = plan(
+        dataset,
+        depth,
+        query_ids,
+        needs_text=capabilities.needs_text,
+        without_text=without_text,
+    )
+    results = still_good(done, asked)
+    left = [query for query in asked.documents if query not in results]
+    load_ms, measured = math.nan, Measured()
+    if left or (timing.concurrency and asked.documents):
+        work = _Work(
+            reranker,
+            capabilities,
+            timing,
+            Requests(dataset, asked, capabilities.needs_text),
+            asked,
+            cache,
+            cancelled,
+            (clock, cpu_clock),
+        )
+        load_start = load_average()
+        with preparing.telling(on_step):
+            load_ms = work.load(left, on_prepared)
+        on_loaded(load_ms)
+        for batch in work.batches():
+            results |= {result.query_id: result for result in batch}
+            on_batch(batch)
+        if len(results) < len(asked.documents):
+            raise Cancelled
+        if timing.concurrency:
+            on_timing()
+        levels = work.throughput()
+        measured = replace(
+            work.measured(), throughput=levels, load_start=load_start, load_end=load_average()
+        )
+    return assemble(dataset, reranker, depth, asked, results, load_ms, measured)
+
+
+class _Work:
+    """One attempt at the queries that are left."""
+
+    def __init__(
+        self,
+        reranker: Reranker,
+        capabilities: Capabilities,
+        timing: Timing,
+        requests: Requests,
+        asked: Plan,
+        cache: ScoreStore | None,
+        cancelled: Callable[[], bool],
+        clocks: tuple[Callable[[], int], Callable[[], int]],
+    ) -> None:
+        self._reranker = reranker
+        self._capabilities = capabilities
+        self._timing = timing
+        self._requests = requests
+        self._asked = asked
+        self._cache = cache if capabilities.cacheable else None
+        self._cancelled = cancelled
+        self._clock = clocks[0]
+        self._fingerprint = ""
+        self._blocks = capabilities.across_queries or isinstance(reranker, Spread)
+        # Enough queries in a block to keep as many requests under way as are allowed.
+        self._least = 1
+        if capabilities.needs_network:
+            self._least = max(1, int(reranker.settings.get("concurrency", 1)))
+        self._scoring = Scoring(reranker, requests, timing.repeats, not self._blocks, *clocks)
+        self._ready: list[QueryResult] = []
+        self._todo = _Todo([], [])
+        self._first_call_ms = math.nan
+
+    def load(self, left: list[str], on_prepared: Callable[[], object]) -> float:
+        """Load the reranker, look up what is kept, and make the first call; the milliseconds that
+        loading and the call took."""
+        self._stop_if_cancelled()
+        started = self._clock()
+        preparing.begin("loading")
+        self._reranker.prepare(self._requests.corpus)
+        load_ms = (self._clock() - started) / 1e6
+        on_prepared()
+        self._stop_if_cancelled()
+        lacking = {query: self._requests.lacking(query) for query in left}
+        self._ready = [
+            QueryResult(query, "failed", reason) for query, reason in lacking.items() if reason
+        ]
+        self._look_up([query for query in left if not lacking[query]])
+        if self._capabilities.needs_network:
+            self._first_call_counts()
+        else:
+            self._warm_up()
+        return load_ms + (0.0 if math.isnan(self._first_call_ms) else self._first_call_ms)
+
+    def batches(self) -> Iterator[list[QueryResult]]:
+        """The results, in batches of about a second."""
+        if self._ready:
+            yield self._ready
+        yield from self._one_by_one()
+        if isinstance(self._reranker, Spread):
+            yield from self._streamed(self._reranker)
+        else:
+            yield from self._in_blocks()
+
+    def throughput(self) -> tuple[Level, ...]:
+        """What the timing asks for; empty where nothing."""
+        if not self._timing.concurrency:
+            return ()
+        queries = drawn(self._asked.documents, self._timing.seed)
+        levels = measure(
+            self._reranker,
+            [self._requests.of(query) for query in queries if not self._requests.lacking(query)],
+            self._timing.concurrency,
+            self._timing.seconds,
+            self._cancelled,
+        )
+        self._stop_if_cancelled()
+        return levels
+
+    def measured(self) -> Measured:
+        batched, serial = self._scoring.batched, self._scoring.serial
+        return Measured(
+            pairs=batched.pairs,
+            computed_tokens=batched.computed_tokens if batched.pairs else math.nan,
+            seconds=batched.seconds,
+            cpu_seconds=batched.cpu_seconds,
+            index_seconds=batched.index_seconds,
+            together=batched.together,
+            repeats=self._timing.repeats,
+            serial_seconds=serial.seconds,
+            serial_cpu_seconds=serial.cpu_seconds,
+            first_call_ms=self._first_call_ms,
+            threads=threads_of(self._reranker, self._capabilities),
+            unknown_tokens=self._unknown_tokens(),
+        )
+
+    def _unknown_tokens(self) -> float:
+        """The share of the tokens of what was asked that the model does not know."""
+        if not isinstance(self._reranker, Literate):
+            return math.nan
+        return self._reranker.unknown_share(self._requests.texts(MOST_TEXTS))
+
+    def _look_up(self, left: list[str]) -> None:
+        """Share the queries out: kept whole, to score alone, to score in blocks."""
+        timing = self._timing
+        sample = drawn(self._asked.documents, timing.seed)
+        if timing.latency != "every":
+            sample = sample[: timing.sample]
+            if self._blocks:
+                sample = sample[: max(1, len(self._asked.documents) // 2)]
+        again = set(sample) if timing.latency in ("always", "every") else set()
+        self._read_cache(left, again)
+        whole = {query for query in self._scoring.kept if not self._scoring.missing(query)}
+        self._ready += [self._scoring.cached(query) for query in left if query in whole]
+        scored = [query for query in left if query not in whole]
+        if not self._blocks:
+            self._todo = _Todo(scored, [])
+            return
+        alone = set(sample) - set(self._scoring.kept)
+        if timing.latency == "never":
+            alone = set()
+        self._todo = _Todo(
+            [query for query in scored if query in alone],
+            [query for query in scored if query not in alone],
+        )
+
+    def _read_cache(self, left: list[str], again: set[str]) -> None:
+        """What is kept of the queries that are left, but for those to be scored again."""
+        if self._cache is None:
+            return
+        self._fingerprint = self._reranker.fingerprint()
+        if not self._fingerprint:
+            return
+        queries = [query for query in left if query not in again]
+        requests = [self._requests.of(query) for query in queries]
+        found = self._cache.read(
+            self._fingerprint, [(request.query, request.documents) for request in requests]
+        )
+        self._scoring.kept = {
+            query: kept
+            for query, kept in zip(queries, found, strict=True)
+            if bool(np.isfinite(kept.scores).any())
+        }
+
+    def _warm_up(self) -> None:
+        """Score a query for nothing; without one to score and nothing to measure, not at all."""
+        waiting = [*self._todo.alone, *self._todo.together]
+        if not waiting and self._timing.concurrency:
+            every = self._asked.documents
+            waiting = [query for query in every if not self._requests.lacking(query)]
+        if waiting:
+            preparing.begin("warming")
+            self._first_call_ms = self._scoring.warm_up(waiting[0]) * 1e3
+
+    def _first_call_counts(self) -> None:
+        """Where a call may cost money, the first one gives its result; its time is no latency."""
+        todo = self._todo
+        queue = todo.alone or todo.together
+        if queue:
+            started = self._clock()
+            result = self._scoring.cold(queue.pop(0))
+            self._first_call_ms = (self._clock() - started) / 1e6
+            self._ready += self._kept([result])
+
+    def _one_by_one(self) -> Iterator[list[QueryResult]]:
+        batch: list[QueryResult] = []
+        started = self._clock()
+        for query in self._todo.alone:
+            if self._cancelled():
+                break
+            batch.append(self._scoring.alone(query))
+            if self._clock() - started >= BATCH_SECONDS * 1e9:
+                yield self._kept(batch)
+                batch, started = [], self._clock()
+        if batch:
+            yield self._kept(batch)
+
+    def _in_blocks(self) -> Iterator[list[QueryResult]]:
+        queries = self._todo.together
+        place, size = 0, FIRST_BLOCK
+        rate = self._first_rate()
+        while place < len(queries) and not self._cancelled():
+            block, pairs = self._block(queries[place:], rate, size)
+            started = self._clock()
+            batch = self._scoring.together(block)
+            seconds = (self._clock() - started) / 1e9
+            place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
+            rate = pairs / seconds if seconds > 0 else math.inf
+            yield self._kept(batch)
+
+    def _streamed(self, spread: Spread) -> Iterator[list[QueryResult]]:
+        """Batches for several processes, each of which takes one of them about a second; those at
+        the end are smaller, so that all processes end together."""
+        queries, rate = self._todo.together, self._first_rate()
+        left = sum(map(self._scoring.missing, queries))
+
+        def blocks() -> Iterator[list[str]]:
+            nonlocal left
+            place, size = 0, FIRST_BLOCK
+            while place < len(queries) and not self._cancelled():
+                block, pairs = self._block(
+                    queries[place : place + size],
+                    min(rate, left / spread.at_once / BATCH_SECONDS),
+                    size,
+                )
+                place, size = place + len(block), min(2 * len(block), LARGEST_BLOCK)
+                left -= pairs
+                yield block
+
+        batch: list[QueryResult] = []
+        started = self._clock()
+        for streamed in self._scoring.stream(spread, blocks()):
+            batch += streamed.results
+            rate = streamed.pairs / streamed.seconds if streamed.seconds > 0 else math.inf
+            if self._clock() - started >= BATCH_SECONDS * 1e9:
+                yield self._kept(batch)
+                batch, started = [], self._clock()
+        if batch:
+            yield self._kept(batch)
+
+    def _block(self, queries: list[str], rate: float, most: int) -> tuple[list[str], int]:
+        """The first of `queries` that take about a second at `rate` pairs a second, and their
+        pairs; at least as many as keep the requests under way that are allowed."""
+        block: list[str] = []
+        pairs = 0
+        for query in queries[: max(most, self._least)]:
+            more = pairs + self._scoring.missing(query)
+            if len(block) >= self._least and more > rate * BATCH_SECONDS:
+                break
+            block.append(query)
+            pairs = more
+        return block, pairs
+
+    def _first_rate(self) -> float:
+        """Pairs a second of what was scored alone; without any, unlimited for the first block."""
+        serial = self._scoring.serial
+        return serial.pairs / serial.seconds if serial.seconds > 0 and serial.pairs else math.inf
+
+    def _kept(self, batch: list[QueryResult]) -> list[QueryResult]:
+        """The batch, once what was scored for it is in the cache."""
+        fresh, self._scoring.fresh = self._scoring.fresh, []
+        if self._cache is not None and self._fingerprint and fresh:
+            self._cache.write(self._fingerprint, fresh)
+        return batch
+
+    def _stop_if_cancelled(self) -> None:
+        if self._cancelled():
+            raise Cancelled
+
+
+@dataclass(frozen=True)
+class _Todo:
+    """Queries to score, one by one and in blocks."""
+
+    alone: list[str]
+    together: list[str]

@@ -1,0 +1,380 @@
+"""Putting queries to a reranker, alone or together, without the pairs whose scores are kept."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from rankdash.core.base.errors import RankdashError, UnavailableError
+from rankdash.core.base.redaction import redact
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.rerankers import Call, Corpus, Request, Reranker, Scored
+from rankdash.core.runs.plan import Plan
+from rankdash.core.runs.results import QueryResult
+from rankdash.core.workspace.score_cache import KeptScores
+
+_REASON_LIMIT = 500
+# As many characters of a text as show in which language it is.
+_OPENING = 2000
+
+Scoreds = tuple[str, Sequence[str], KeptScores]
+
+
+class ScoreStore(Protocol):
+    """Where scores are kept from run to run, such as `core.workspace.score_cache.ScoreCache`."""
+
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
+        """What is kept for each (query text, document texts)."""
+        ...
+
+    def write(self, fingerprint: str, scored: Sequence[Scoreds]) -> None:
+        """Keep the scores of each (query text, document texts, what was found)."""
+        ...
+
+
+class Requests:
+    """The texts that a reranker is given."""
+
+    def __init__(self, dataset: Dataset, asked: Plan, needs_text: bool) -> None:
+        documents, queries = dataset.document_text(), dataset.query_text()
+        self.corpus = Corpus(doc_ids=list(documents.index), texts=list(documents))
+        self._documents = dict(zip(self.corpus.doc_ids, self.corpus.texts, strict=True))
+        self._queries = {str(query): str(text) for query, text in queries.items()}
+        self._asked = asked.documents
+        self._empty = asked.without_text == "empty"
+        self._needs_text = needs_text
+
+    def of(self, query: str) -> Request:
+        docs = self._asked[query]
+        return Request(query, self._queries[query], docs, [self._documents[doc] for doc in docs])
+
+    def texts(self, most: int) -> list[str]:
+        """Texts of the queries asked and of their documents, at most so many of each, evenly
+        spread, and of a long one the beginning."""
+        documents = dict.fromkeys(doc for docs in self._asked.values() for doc in docs)
+        queries = [self._queries[query] for query in self._asked]
+        return [
+            text[:_OPENING]
+            for each in (queries, [self._documents[doc] for doc in documents])
+            for text in each[:: max(1, -(-len(each) // most))]
+        ]
+
+    def lacking(self, query: str) -> str:
+        """Why the query cannot be put to a reranker that reads text; "" where it can."""
+        if not self._needs_text:
+            return ""
+        if not self._queries[query].strip():
+            return "the query has no text"
+        if self._empty:
+            return ""
+        # The plan asks for documents without a text only where the query has no others.
+        empty = [doc for doc in self._asked[query] if not self._documents[doc].strip()]
+        if not empty:
+            return ""
+        if len(empty) == 1:
+            return f"document {empty[0]!r} has no text"
+        return f"{len(empty)} documents have no text, such as {empty[0]!r}"
+
+
+@dataclass
+class Meter:
+    """What calls took, summed; the fields are those of `Measured`."""
+
+    pairs: int = 0
+    computed_tokens: float = 0.0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    index_seconds: float = 0.0
+    together: int = 0
+
+    def add(self, asked: Asked, queries: int) -> None:
+        self.seconds += asked.seconds
+        self.cpu_seconds += asked.cpu_seconds
+        self.together = max(self.together, queries)
+        for request, answer in zip(asked.requests, asked.answers, strict=True):
+            self.index_seconds += answer.index_seconds
+            if not answer.error:
+                self.pairs += len(request.doc_ids)
+                self.computed_tokens += answer.tokens_computed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Requests, their answers (an unusable one is a failed one) and what they took in seconds."""
+
+    requests: Sequence[Request]
+    answers: list[Scored]
+    seconds: float
+    cpu_seconds: float
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A reranker that scores in several processes at once, which may be on other machines."""
+
+    @property
+    def at_once(self) -> int:
+        """How many batches are under way at once."""
+        ...
+
+    def stream(self, batches: Iterable[Sequence[Request]]) -> Iterator[Asked]:
+        """Each batch once it is answered, in any order, and maybe in parts. One is taken from
+        `batches` when a process is free for it, and never more than `at_once` are under way. Times
+        are measured in the process that answers."""
+        ...
+
+
+def ask(
+    reranker: Reranker,
+    requests: Sequence[Request],
+    clock: Callable[[], int],
+    cpu_clock: Callable[[], int],
+) -> Asked:
+    """Put requests to a reranker in one call; where that fails, each alone, so that only the guilty
+    fail. clock, cpu_clock: nanoseconds, of the wall and of this process.
+
+    Raises UnavailableError where the reranker is gone.
+    """
+    started, cpu_started = clock(), cpu_clock()
+    try:
+        answers = reranker.score(requests)
+    except UnavailableError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a reranker may be anyone's code: its query fails
+        reason = _reason(error)
+    else:
+        reason = _miscounted(answers, len(requests))
+    seconds = (clock() - started) / 1e9
+    cpu_seconds = (cpu_clock() - cpu_started) / 1e9
+    if reason and len(requests) > 1:
+        parts = [ask(reranker, [request], clock, cpu_clock) for request in requests]
+        return Asked(
+            requests,
+            [part.answers[0] for part in parts],
+            sum(part.seconds for part in parts),
+            sum(part.cpu_seconds for part in parts),
+        )
+    if reason:
+        answers = [Scored.failed(len(requests[0].doc_ids), reason)]
+    usable = [
+        _usable(answer, len(request.doc_ids))
+        for request, answer in zip(requests, answers, strict=True)
+    ]
+    return Asked(requests, usable, seconds, cpu_seconds)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The results of a batch; pairs: how many were scored, in so many seconds of one process."""
+
+    results: list[QueryResult]
+    pairs: int
+    seconds: float
+
+
+@dataclass
+class Scoring:
+    """Scores queries with one prepared reranker.
+
+    kept: query id → what is kept of it; only the other pairs are scored.
+    one_by_one: whether the calls for single queries are those that tell the throughput.
+    clock, cpu_clock: nanoseconds, of the wall and of this process.
+    batched, serial: what was measured so far.
+    fresh: what was scored since `fresh` was last emptied, for the cache.
+    """
+
+    reranker: Reranker
+    requests: Requests
+    repeats: int
+    one_by_one: bool
+    clock: Callable[[], int]
+    cpu_clock: Callable[[], int]
+    kept: dict[str, KeptScores] = field(default_factory=dict)
+    batched: Meter = field(default_factory=Meter)
+    serial: Meter = field(default_factory=Meter)
+    fresh: list[Scoreds] = field(default_factory=list)
+    indexed_before: dict[str, float] = field(default_factory=dict)
+
+    def warm_up(self, query: str) -> float:
+        """Score a query for nothing; return how long it took in seconds, without index work.
+
+        What is wrong with the query shows again when it is scored for its result.
+        """
+        asked = self._ask([self.requests.of(query)])
+        index_seconds = sum(answer.index_seconds for answer in asked.answers)
+        # What was indexed now is the work of this query, though it will not show in its answer.
+        self.indexed_before[query] = index_seconds
+        return asked.seconds - index_seconds
+
+    def cached(self, query: str) -> QueryResult:
+        """The result of a query all of whose scores are kept."""
+        kept = self.kept[query]
+        return QueryResult(
+            query,
+            "done",
+            scores=kept.scores,
+            read=kept.read,
+            full=kept.full,
+            cached=len(kept.scores),
+        )
+
+    def missing(self, query: str) -> int:
+        """How many pairs of a query have no kept score."""
+        kept = self.kept.get(query)
+        if kept is None:
+            return len(self.requests.of(query).doc_ids)
+        return int(np.isnan(kept.scores).sum())
+
+    def cold(self, query: str) -> QueryResult:
+        """Score a query by itself, in no measurement: the first call is not a warm one."""
+        request = self._request(query)
+        return self._result(query, request, self._ask([request]).answers[0], math.nan)
+
+    def alone(self, query: str) -> QueryResult:
+        """Score a query by itself. Its latency is measured where none of it is kept."""
+        request = self._request(query)
+        timed = query not in self.kept
+        first = self._ask([request])
+        if self.one_by_one:
+            self.batched.add(first, 1)
+        times = [first] if timed and not first.answers[0].error else []
+        times += [self._ask([request]) for _ in range(len(times) * (self.repeats - 1))]
+        for asked in times:
+            self.serial.add(asked, 1)
+        known = [latency for latency in map(_latency_ms, times) if not math.isnan(latency)]
+        latency = statistics.median(known) if known else math.nan
+        found = self._result(query, request, first.answers[0], latency)
+        return replace(found, repeated_ms=np.array(known)) if len(known) > 1 else found
+
+    def together(self, queries: Sequence[str]) -> list[QueryResult]:
+        """Score queries in one call. Their latencies are unknown: they share the time."""
+        requests = [self._request(query) for query in queries]
+        asked = self._ask(requests)
+        self.batched.add(asked, len(queries))
+        return [
+            self._result(query, request, answer, math.nan)
+            for query, request, answer in zip(queries, requests, asked.answers, strict=True)
+        ]
+
+    def stream(self, spread: Spread, batches: Iterable[Sequence[str]]) -> Iterator[Streamed]:
+        """Score batches of queries as `Spread.stream` does. Their throughput is that of all
+        processes together, from one answer to the next."""
+        requests = ([self._request(query) for query in batch] for batch in batches)
+        started = self.clock()
+        for asked in spread.stream(requests):
+            before, started = started, self.clock()
+            since = replace(asked, seconds=(started - before) / 1e9)
+            self.batched.add(since, len(asked.requests))
+            results = [
+                self._result(request.query_id, request, answer, math.nan)
+                for request, answer in zip(asked.requests, asked.answers, strict=True)
+            ]
+            pairs = sum(len(request.doc_ids) for request in asked.requests)
+            yield Streamed(results, pairs, asked.seconds)
+
+    def _request(self, query: str) -> Request:
+        """The query with those of its documents that have no kept score."""
+        request = self.requests.of(query)
+        if query not in self.kept:
+            return request
+        return request.part(np.flatnonzero(np.isnan(self.kept[query].scores)))
+
+    def _ask(self, requests: Sequence[Request]) -> Asked:
+        if isinstance(self.reranker, Spread):
+            return next(self.reranker.stream([requests]))
+        return ask(self.reranker, requests, self.clock, self.cpu_clock)
+
+    def _result(
+        self, query: str, request: Request, answer: Scored, latency_ms: float
+    ) -> QueryResult:
+        if answer.error:
+            return QueryResult(query, "failed", answer.error, calls=answer.calls)
+        found = _found(answer)
+        self.fresh.append((request.query, request.documents, found))
+        kept = self.kept.get(query)
+        index_ms = (answer.index_seconds + self.indexed_before.pop(query, 0.0)) * 1e3
+        every = found if kept is None else _merged(kept, found)
+        return QueryResult(
+            query,
+            "done",
+            scores=every.scores,
+            latency_ms=latency_ms,
+            index_ms=index_ms or math.nan,
+            read=every.read,
+            full=every.full,
+            cached=len(every.scores) - len(found.scores),
+            calls=answer.calls,
+        )
+
+
+def _found(answer: Scored) -> KeptScores:
+    unknown = np.full(len(answer.scores), -1, dtype=np.int32)
+    return KeptScores(
+        np.asarray(answer.scores, dtype=np.float64),
+        unknown if answer.tokens is None else np.asarray(answer.tokens, dtype=np.int32),
+        unknown if answer.full is None else np.asarray(answer.full, dtype=np.int32),
+    )
+
+
+def _merged(kept: KeptScores, found: KeptScores) -> KeptScores:
+    """What is kept of a query, its gaps filled with what was found, in order."""
+    gaps = np.isnan(kept.scores)
+    merged = KeptScores(kept.scores.copy(), kept.read.copy(), kept.full.copy())
+    merged.scores[gaps] = found.scores
+    merged.read[gaps] = found.read
+    merged.full[gaps] = found.full
+    return merged
+
+
+def _latency_ms(asked: Asked) -> float:
+    """What the user of a search waits for one query: neither index work nor, where another machine
+    had to be asked again, the waits in between; NaN where the query failed."""
+    (answer,) = asked.answers
+    if answer.error:
+        return math.nan
+    spent = asked.seconds - answer.index_seconds
+    return max(0.0, _without_waits(spent, answer.calls)) * 1e3
+
+
+def _without_waits(seconds: float, calls: Sequence[Call]) -> float:
+    """Calls may overlap, so that the waits in their sum may be longer than the time itself; the
+    longest call without its own waits is the least it took."""
+    if not calls:
+        return seconds
+    least = max(call.end - call.start - call.retry_wait_s for call in calls)
+    return max(seconds - sum(call.retry_wait_s for call in calls), least)
+
+
+def _miscounted(answers: list[Scored], size: int) -> str:
+    if len(answers) == size:
+        return ""
+    return f"answers of the reranker: {len(answers)}, queries: {size}"
+
+
+def _usable(answer: Scored, size: int) -> Scored:
+    """The answer to a request of `size` documents, or a failed one that says what is wrong."""
+    fault = _fault(answer, size)
+    return Scored.failed(size, redact(fault)[:_REASON_LIMIT], answer.calls) if fault else answer
+
+
+def _fault(answer: Scored, size: int) -> str:
+    if answer.error:
+        return answer.error
+    scores = np.asarray(answer.scores, dtype=np.float64)
+    if scores.shape != (size,):
+        return f"scores of the reranker: {scores.size}, documents: {size}"
+    finite = int(np.isfinite(scores).sum())
+    return f"documents scored: {finite} of {size}" if finite < size else ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RankdashError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,320 @@
+"""The worker: claims jobs one after the other and runs them, out of the server's way, and does what
+features add.
+
+`python -m rankdash.app.worker --workspace FOLDER` works until it gets SIGTERM; started by a server
+it also ends with it (`--end-with-stdin`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rankdash.core.base.errors import RerankerError, StoreError
+from rankdash.core.data.ranking import Run
+from rankdash.core.rerankers import Reranker, create, get
+from rankdash.core.rerankers.base import Detailed
+from rankdash.core.rerankers.fusion import Fusion
+from rankdash.core.rerankers.preparing import Step
+from rankdash.core.rerankers.remote import keys
+from rankdash.core.runs.claimed import Claimed
+from rankdash.core.runs.combining import FIRST_STAGE, CombinedRun, fuse
+from rankdash.core.runs.key_pipe import Handover
+from rankdash.core.runs.on_ray.reranker import on_ray
+from rankdash.core.runs.on_ray.settings import Actors, allowed_address
+from rankdash.core.runs.optional_cache import OptionalCache
+from rankdash.core.runs.pace import Pace
+from rankdash.core.runs.plan import Timing, plan, sample_queries
+from rankdash.core.runs.process import NICENESS
+from rankdash.core.runs.results import QueryResult, results_from, to_row
+from rankdash.core.runs.resume import computed_by, settled, still_good
+from rankdash.core.runs.runner import Cancelled, rerank
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
+from rankdash.core.workspace.jobs.queue import JobRow, Owner, Progress, Queue
+
+IDLE_SECONDS = 0.5
+
+# After this long without reaching the end of a query, a worker that shall stop just ends.
+GRACE_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Attempt:
+    """One worker's work on one job. `stopping` is set when the worker has to end; `between` is
+    called between two batches, which is in no measured time."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        owner: Owner,
+        job: JobRow,
+        stopping: threading.Event,
+        handover: Handover | None = None,
+        between: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._workspace = workspace
+        self._between = between
+        self._handover = handover or Handover()
+        self._queue = Queue(workspace)
+        self._owner = owner
+        self._job = job
+        self._claimed = Claimed(self._queue, job.id, owner, stopping)
+        self._pace = Pace()
+        self._pairs: dict[str, int] = {}
+        self._computed = "{}"
+        self._progress = Progress(stage="loading", load_ms=job.load_ms)
+
+    def run(self) -> None:
+        """Do the job and record how it ended."""
+        self._claimed.carry_out(self._work)
+
+    def _work(self) -> dict[str, str]:
+        place = get(self._job.reranker).key
+        with keys.given(self._handover.take_for(self._job.id, place and place(self._job.settings))):
+            run = self._score()
+        if self._claimed.lost:
+            raise Cancelled
+        self._workspace.save_run(run)
+        for run_id, name in self._job.runs.items():
+            if run_id != run.id:
+                self._workspace.save_run(self._fused(run, run_id, name))
+        return {}
+
+    def _fused(self, run: Run, run_id: str, name: str) -> Run:
+        dataset = self._workspace.dataset(self._job.dataset_id)
+        first = CombinedRun(dataset.candidates_name or FIRST_STAGE, dataset.candidates)
+        # Equal sums keep the order of the first stage.
+        parts = [first, CombinedRun(run.name, run.ranking, run)]
+        return replace(fuse(dataset, parts, Fusion(), name), id=run_id)
+
+    def _score(self) -> Run:
+        job, workspace = self._job, self._workspace
+        dataset = workspace.dataset(job.dataset_id)
+        sample = None if job.sample is None else sample_queries(dataset, job.sample, job.seed)
+        capabilities = get(job.reranker).able(job.settings)
+        asked = plan(
+            dataset,
+            job.depth,
+            sample,
+            needs_text=capabilities.needs_text,
+            without_text=job.without_text,
+        )
+        self._pairs = {query: len(docs) for query, docs in asked.documents.items()}
+        self._progress = replace(
+            self._progress, total=len(asked.documents), pairs_total=asked.pairs
+        )
+        parts = read_parts(workspace, job.id)
+        kept = list(still_good(results_from(parts), asked).values())
+        self._count(kept)
+        self._computed = next(iter(parts["computed"].dropna()), "{}")
+        made = create(job.reranker, job.settings)
+        settings = made.settings
+        if computed := json.loads(self._computed):
+            made = create(job.reranker, settled(settings, computed))
+
+        with self._ready(made) as reranker:
+
+            def prepared() -> None:
+                if not computed and isinstance(reranker, Detailed):
+                    self._computed = json.dumps(computed_by(reranker.details()))
+
+            run = rerank(
+                dataset,
+                reranker,
+                depth=job.depth,
+                query_ids=sample,
+                without_text=job.without_text,
+                done=kept,
+                capabilities=capabilities,
+                timing=Timing.from_mapping(job.timing),
+                cache=OptionalCache(workspace),
+                on_step=self._prepare,
+                on_prepared=prepared,
+                on_loaded=self._loaded,
+                on_batch=self._keep,
+                on_timing=self._time,
+                cancelled=self._claimed.has_to_stop,
+            )
+        _refuse_all_failed(run)
+        load_ms = self._progress.load_ms
+        return replace(
+            run,
+            id=job.id,
+            name=job.name,
+            settings=settings,
+            load_ms=float("nan") if load_ms is None else load_ms,
+        )
+
+    def _ready(self, made: Reranker) -> AbstractContextManager[Reranker]:
+        """The job's reranker, here or on the cluster that this server may use."""
+        job = self._job
+        if job.actors is None:
+            return nullcontext(made)
+        return on_ray(made, get(job.reranker), allowed_address(), Actors(**job.actors))
+
+    def _prepare(self, step: Step) -> None:
+        self._progress = replace(self._progress, stage=step)
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+    def _loaded(self, load_ms: float) -> None:
+        self._pace.mark(time.monotonic(), self._progress.pairs_done)
+        self._progress = replace(self._progress, stage="scoring", load_ms=load_ms)
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+    def _keep(self, results: list[QueryResult]) -> None:
+        if self._claimed.lost:
+            return
+        rows = [{**to_row(result), "computed": self._computed} for result in results]
+        write_part(self._workspace, self._job.id, rows)
+        self._count(results)
+        started = time.monotonic()
+        self._between()
+        self._pace.skip(time.monotonic() - started)
+
+    def _time(self) -> None:
+        self._progress = replace(
+            self._progress, stage="timing", rate_pairs_s=None, seconds_left=None
+        )
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+    def _count(self, results: list[QueryResult]) -> None:
+        before = self._progress
+        calls = [call for row in results for call in row.calls]
+        pairs = before.pairs_done + sum(self._pairs.get(row.query_id, 0) for row in results)
+        if before.stage == "scoring":
+            self._pace.mark(time.monotonic(), pairs)
+        self._progress = replace(
+            before,
+            done=before.done + sum(row.state == "done" for row in results),
+            failed=before.failed + sum(row.state == "failed" for row in results),
+            pairs_done=pairs,
+            requests=before.requests + sum(call.attempts for call in calls),
+            refused=before.refused + sum(call.refused for call in calls),
+            rate_pairs_s=self._pace.rate,
+            seconds_left=self._pace.seconds_left(before.pairs_total - pairs),
+        )
+        self._queue.progress(self._job.id, self._owner, self._progress)
+
+
+def _refuse_all_failed(run: Run) -> None:
+    """A run without one scored query is a failed job, not a result."""
+    failed = run.queries[run.queries["state"] == "failed"]
+    if len(failed) and not (run.queries["state"] == "done").any():
+        raise RerankerError(
+            "Queries that could be scored: none of {count}. The first failed because: {reason}.",
+            remedy="Resume retries them.",
+            count=len(failed),
+            reason=str(failed["reason"].iloc[0]).rstrip("."),
+        )
+
+
+Around = tuple[Workspace, Owner, threading.Event, Handover]
+"""What a worker works with: the event is set when it has to end, the handover takes keys."""
+
+Between = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Services:
+    """What features have the worker do beside jobs. Each makes, once for a worker, a function that
+    does one piece of what waits and returns whether there was any.
+
+    quick: takes seconds, and a person waits for it: done first, and between the batches of a job.
+    idle: done if no job waits; what it is passed is to be called between its batches.
+    """
+
+    quick: Sequence[Callable[[Around], Callable[[], bool]]] = ()
+    idle: Sequence[Callable[[Around], Callable[[Between], bool]]] = ()
+
+
+def work(around: Around, services: Services) -> None:
+    """Claim and run jobs until the worker has to end."""
+    workspace, owner, stopping, handover = around
+    queue = Queue(workspace)
+    quick = [make(around) for make in services.quick]
+    idle = [make(around) for make in services.idle]
+
+    def first() -> None:
+        try:
+            for serve in quick:
+                while not stopping.is_set() and serve():
+                    pass
+        except StoreError as error:
+            # No reason for the job that goes on to fail.
+            _log.error("%s", error)
+
+    while not stopping.is_set():
+        try:
+            first()
+            job = queue.claim(owner)
+            if job is not None:
+                Attempt(workspace, owner, job, stopping, handover, first).run()
+                continue
+            if any(serve(first) for serve in idle):
+                continue
+        except StoreError as error:
+            _log.error("%s", error)
+        stopping.wait(IDLE_SECONDS)
+
+
+def _stop_with_parent(stopping: threading.Event, handover: Handover) -> None:
+    """Take keys from the pipe that is standard input, and stop when it closes: the parent has
+    gone."""
+    # Not sys.stdin: its lock, held here while Python ends, would be a fatal error.
+    while data := os.read(0, 4096):
+        handover.feed(data)
+    stopping.set()
+
+
+def _end_after_grace(workspace: Workspace, owner: Owner, stopping: threading.Event) -> None:
+    """End for sure: a model that loads and a query that is slow cannot be interrupted."""
+    stopping.wait()
+    time.sleep(GRACE_SECONDS)
+    try:
+        Queue(workspace).interrupt(owner.token)
+    finally:
+        os._exit(1)
+
+
+def main(services: Services, arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m rankdash.app.worker", description=__doc__)
+    parser.add_argument("--workspace", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--token", default="", help="the name under which jobs are claimed")
+    parser.add_argument(
+        "--end-with-stdin", action="store_true", help="end when standard input is closed"
+    )
+    options = parser.parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    # The worker of a server was made to give way when it was started.
+    if hasattr(os, "nice") and not options.end_with_stdin:
+        os.nice(NICENESS)
+    stopping, handover = threading.Event(), Handover()
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
+    owner = Owner(options.token) if options.token else Owner()
+    try:
+        workspace = Workspace.open(options.workspace)
+        workspace.database.refuse_read_only()
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.end_with_stdin:
+        # Ctrl-C in a terminal reaches the whole group; the parent decides when this one ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=_stop_with_parent, args=(stopping, handover), daemon=True).start()
+    threading.Thread(
+        target=_end_after_grace, args=(workspace, owner, stopping), daemon=True
+    ).start()
+    work((workspace, owner, stopping, handover), services)
+    return 0

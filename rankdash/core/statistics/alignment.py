@@ -1,0 +1,149 @@
+"""Evaluations of several systems on one list of queries, joined by query id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure
+
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+
+ABSENT = "absent"
+# The reason that weighs most names a query that is left out for two.
+REASONS = ("failed", "skipped", "no_relevant", "missing", "undefined", ABSENT)
+HAS_VALUE = len(REASONS)
+
+_NOT_EVALUATED = len(STATES)
+_REASON_OF_STATE = np.array(
+    [REASONS.index(state) if state in REASONS else HAS_VALUE for state in (*STATES, ABSENT)],
+    dtype=np.int8,
+)
+_UNANSWERED = np.array([STATES.index("missing"), _NOT_EVALUATED], dtype=np.int8)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """S systems, the baseline first, by Q queries, the baseline's first, by M measures.
+
+    values: (S, Q, M); NaN where a system has no value for a query.
+    states: (S, Q, M) index into `metrics.STATES`, or one past it where a system did not evaluate
+        the query.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: npt.NDArray[np.object_]
+    measures: tuple[Measure, ...]
+    conventions: Conventions
+    values: FloatArray
+    states: Codes
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """(S, Q, M) whether there is a value."""
+        return ~np.isnan(self.values)
+
+    @cached_property
+    def answered(self) -> npt.NDArray[np.bool_]:
+        """(S, Q, M) whether there is a value that comes from documents the system returned; a
+        judged query that it lacks may count 0 all the same."""
+        return self.known & ~np.isin(self.states, _UNANSWERED)
+
+    def highest(self, best: Evaluation | None) -> FloatArray:
+        """(Q, M) the highest values that a system can have: those of `best`, or where it has none
+        the top of the metric; what a system has can be had."""
+        tops = np.array([measure.metric.range[1] for measure in self.measures])
+        most: FloatArray = np.tile(tops, (len(self.query_ids), 1))
+        if best is None:
+            return most
+        places = places_of(best.query_ids, self.query_ids)
+        for m, measure in enumerate(self.measures):
+            if measure.metric.measures_quality:
+                found = np.where(places >= 0, best.column(measure)[places], np.nan)
+                most[:, m] = np.where(np.isnan(found), most[:, m], found)
+        reached: FloatArray = np.fmax(most, np.fmax.reduce(self.values, axis=0))
+        return reached
+
+    def reasons(self) -> Codes:
+        """(S, Q, M) why a query is left out of the pair of a system and the baseline: an index
+        into `REASONS`, or `HAS_VALUE` where both have a value."""
+        own = np.where(self.known, np.int8(HAS_VALUE), _REASON_OF_STATE[self.states])
+        weightiest: Codes = np.minimum(own, own[:1])
+        return weightiest
+
+
+def reason_counts(reasons: Codes) -> dict[str, int]:
+    """reason → how often it is among the reasons of a pair; reasons that occur only."""
+    counts = np.bincount(reasons, minlength=HAS_VALUE)
+    return {name: int(n) for name, n in zip(REASONS, counts, strict=False) if n}
+
+
+def places_of(
+    given: npt.NDArray[np.object_], wanted: npt.NDArray[np.object_]
+) -> npt.NDArray[np.intp]:
+    """Where each wanted id is among the given; -1 where it is not."""
+    if _same(given, wanted):
+        return np.arange(len(given))
+    return pd.Index(given, dtype=object).get_indexer(pd.Index(wanted, dtype=object))
+
+
+def _same(one: npt.NDArray[np.object_], other: npt.NDArray[np.object_]) -> bool:
+    return one is other or np.array_equal(one, other)
+
+
+def align(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    measures: Sequence[Measure] | None = None,
+) -> Aligned:
+    """Join by query id. measures: those of the baseline unless given.
+
+    Raises SpecError where the baseline is not among the systems, a system lacks a measure, or the
+    systems follow different conventions.
+    """
+    if baseline not in evaluations:
+        raise SpecError(
+            "{baseline!r} is not among the systems: {systems}.",
+            baseline=baseline,
+            systems=", ".join(evaluations),
+        )
+    reference = evaluations[baseline]
+    systems = (baseline, *(name for name in evaluations if name != baseline))
+    if any(evaluations[name].conventions != reference.conventions for name in systems):
+        raise SpecError(
+            "The systems were evaluated under different conventions and cannot be compared.",
+            remedy="Evaluate all with the same settings.",
+        )
+    chosen = tuple(measures) if measures is not None else reference.measures
+    queries = reference.query_ids
+    for name in systems[1:]:
+        others = evaluations[name].query_ids
+        if not _same(others, queries):
+            known = pd.Index(queries, dtype=object)
+            new = pd.Index(others, dtype=object).difference(known, sort=False)
+            queries = known.append(new).to_numpy(dtype=object)
+    shape = (len(systems), len(queries), len(chosen))
+    values = np.full(shape, np.nan)
+    states = np.full(shape, _NOT_EVALUATED, dtype=np.int8)
+    for place, name in enumerate(systems):
+        found = evaluations[name]
+        own = found.query_ids
+        rows = slice(None) if _same(own, queries) else places_of(queries, own)
+        columns = [found.place(measure) for measure in chosen]
+        values[place, rows] = found.values[:, columns]
+        states[place, rows] = found.cell_states[:, columns]
+    return Aligned(
+        systems=systems,
+        query_ids=queries,
+        measures=chosen,
+        conventions=reference.conventions,
+        values=values,
+        states=states,
+    )

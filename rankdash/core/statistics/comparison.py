@@ -1,0 +1,287 @@
+"""Systems against a baseline, with intervals, tests and verdicts: one pass over all columns."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.metrics import Conventions, Evaluation, Measure, parse_measure
+from rankdash.core.statistics.alignment import align
+from rankdash.core.statistics.comparison_rows import Deltas, Reasons, Verdicts, rows
+from rankdash.core.statistics.inference import ROUNDING, corrected_by_family, intervals, p_values
+from rankdash.core.statistics.settings import STATISTICS_SETTINGS, StatisticsSettings
+from rankdash.core.statistics.verdict import Verdict
+
+__all__ = [
+    "STATISTICS_SETTINGS",
+    "Comparison",
+    "StatisticsSettings",
+    "compare",
+    "mean_intervals",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Challengers against a baseline, every metric.
+
+    frame: one row for each metric and system, metrics in the order given, within each the baseline
+    first and the challengers in the order given. A number that does not exist is NaN.
+
+    - metric (the spec), system.
+    - mean with mean_low…mean_high and n: over all queries that the system has a value for.
+    - missing: how many of those n the system returned no documents for, and which count 0.
+    - paired: how many queries both it and the baseline have a value for; left_out: how many others
+      there are (their reasons: `left_out`). before and after: means of baseline and system over
+      the paired. delta = after - before, with delta_low…delta_high; relative_delta = delta /
+      before, NaN where that is 0 or next to nothing.
+    - p of the chosen test, and p_corrected. Both NaN for metrics that describe labels only.
+    - effect_size: Cohen's d_z, NaN where the differences do not vary.
+    - helped, same, hurt: paired queries beyond the tie band, or within.
+    - smallest_detectable: the change that so many queries find at 80 % power, NaN where the
+      differences do not vary or the system cannot rise so far. more_queries, more_least, more_most:
+      where nothing is proven, how many more would prove it (`planning.Plan`), NaN where no number
+      would or it cannot be told. Both at planned_level, which a correction leaves to each
+      comparison (Bonferroni's, the strictest).
+    - verdict: its kind.
+
+    With fewer than `FEWEST_QUERIES` values there is no interval, and with fewer pairs no test or
+    smallest_detectable. The baseline's own rows have delta 0 and the verdict "baseline".
+    """
+
+    baseline: str
+    challengers: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    conventions: Conventions
+    settings: StatisticsSettings
+    frame: pd.DataFrame
+    verdicts: Verdicts
+    reasons: Reasons
+
+    def row(self, system: str, spec: str | Measure) -> pd.Series:
+        """The row of the frame. Raises SpecError for a system or metric that was not compared."""
+        place = self._places[system, self._spec(system, spec)]
+        if place not in self._rows:
+            self._rows[place] = self.frame.iloc[place]
+        return self._rows[place]
+
+    def in_order(self, specs: Sequence[str]) -> Comparison:
+        """The same, its metrics in the order of `specs`: the same ones.
+
+        Raises SpecError for a metric that was not compared.
+        """
+        places = [self._spec(self.baseline, spec) for spec in specs]
+        if places == [measure.spec for measure in self.measures]:
+            return self
+        metrics = self.frame["metric"].tolist()
+        # Sorting keeps the order of systems.
+        order = sorted(range(len(self.frame)), key=lambda at: places.index(metrics[at]))
+        pairs = sorted(self.reasons, key=lambda pair: places.index(pair[1]))
+        return replace(
+            self,
+            measures=tuple(sorted(self.measures, key=lambda each: places.index(each.spec))),
+            frame=self.frame.iloc[order].reset_index(drop=True),
+            verdicts={pair: self.verdicts[pair] for pair in pairs if pair in self.verdicts},
+            reasons={pair: self.reasons[pair] for pair in pairs},
+        )
+
+    def __str__(self) -> str:
+        """As a script prints it: the table, and the verdicts in words."""
+        table = self._shown.to_string(index=False, na_rep="–", float_format="{:.4f}".format)
+        return "\n".join([table, *(verdict.sentence for verdict in self.verdicts.values())])
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: the table, and the verdicts in words. MathJax draws no formula of
+        a name, and nothing turns the direction of writing."""
+        table = self._shown.to_html(index=False, na_rep="–", float_format="{:.4f}".format)
+        sentences = (html.escape(verdict.sentence) for verdict in self.verdicts.values())
+        page = table + "".join(f"<p>{sentence}</p>" for sentence in sentences)
+        plain = "".join(each if each.isprintable() or each == "\n" else " " for each in page)
+        return f'<div class="tex2jax_ignore mathjax_ignore">{plain}</div>'
+
+    @property
+    def corrected(self) -> bool:
+        """Whether any p allows for other comparisons: not where each of them stands alone."""
+        return bool(self.frame["planned_level"].gt(self.settings.level).any())
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        p = "p_corrected" if self.corrected else "p"
+        columns = ["metric", "system", "mean", "delta", "delta_low", "delta_high", p]
+        return self.frame[[*columns, "helped", "same", "hurt", "verdict"]]
+
+    @cached_property
+    def _rows(self) -> dict[int, pd.Series]:
+        """Those of `row` that were asked for: pandas takes long to make one."""
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        """(system, spec) → the place of its row in the frame."""
+        pairs = zip(self.frame["system"], self.frame["metric"], strict=True)
+        return {pair: place for place, pair in enumerate(pairs)}
+
+    def verdict(
+        self, system: str, spec: str | Measure, names: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """What may be said of a challenger. names: system → the name its sentence uses.
+
+        Raises SpecError for a challenger or metric that was not compared.
+        """
+        found = self.verdicts.get((system, self._spec(system, spec)))
+        if found is None:
+            raise SpecError("{baseline!r} is the baseline itself.", baseline=system)
+        return found.named(names or {})
+
+    def left_out(self, system: str, spec: str | Measure) -> Mapping[str, int]:
+        """Reason → how many queries it kept out of the pairs; reasons that occur only.
+
+        Raises SpecError for a system or metric that was not compared.
+        """
+        return self.reasons[system, self._spec(system, spec)]
+
+    def _spec(self, system: str, spec: str | Measure) -> str:
+        threshold = self.conventions.threshold
+        measure = parse_measure(spec, threshold) if isinstance(spec, str) else spec
+        if measure not in self.measures:
+            raise SpecError(
+                "{spec!r} was not compared.",
+                remedy="Compared: {specs}.",
+                spec=measure.spec,
+                specs=", ".join(each.spec for each in self.measures),
+            )
+        if system not in (self.baseline, *self.challengers):
+            raise SpecError(
+                "{system!r} was not compared.",
+                remedy="Compared: {systems}.",
+                system=system,
+                systems=", ".join((self.baseline, *self.challengers)),
+            )
+        return measure.spec
+
+
+def compare(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    settings: StatisticsSettings | None = None,
+    *,
+    measures: Sequence[Measure] | None = None,
+    best: Evaluation | None = None,
+    rivals: Sequence[str] = (),
+) -> Comparison:
+    """Every system against the baseline on `measures`: unless given, all that the baseline was
+    evaluated with.
+
+    evaluations: system → its evaluation; they are joined by query id. A query without a value on
+    one side leaves both. best: the highest values that a system can have; None: a metric's own.
+    rivals: metrics on which the challengers will be compared with each other as well: what takes
+    long of that is done along with the rest.
+
+    Raises SpecError where the baseline is not among the systems, a system lacks a metric, or the
+    systems follow different conventions.
+    """
+    settings = settings or StatisticsSettings()
+    aligned = align(evaluations, baseline, measures)
+    own = np.ascontiguousarray(aligned.values.transpose(0, 2, 1))
+    systems, width, queries = own.shape
+    differences = _differences(own[1:], own[:1])
+    shape = (systems - 1, width)
+    split, size = systems * width, (systems - 1) * width
+    among = [
+        _differences(own[one, at], own[other, at])
+        for at, measure in enumerate(aligned.measures)
+        if measure.spec in rivals
+        for one in range(1, systems)
+        for other in range(1, one)
+    ]
+    columns = np.vstack([own.reshape(split, queries), differences.reshape(size, queries), *among]).T
+    means_in, changes_in = _possible(aligned.measures)
+    limits = tuple(
+        np.concatenate(
+            [np.tile(mean, systems), np.tile(change, systems - 1), np.full(len(among), end)]
+        )
+        for mean, change, end in zip(means_in, changes_in, (-np.inf, np.inf), strict=True)
+    )
+    found = intervals(columns, settings, again=True, possible=(limits[0], limits[1]))
+    low, high = (ends[: split + size] for ends in found)
+    raw = p_values(columns[:, split:], settings, again=True)[:size].reshape(shape)
+    raw[:, [not each.metric.measures_quality for each in aligned.measures]] = np.nan
+    after_correction, comparisons = corrected_by_family(raw, settings)
+    deltas = Deltas(
+        values=differences,
+        low=low[split:].reshape(shape),
+        high=high[split:].reshape(shape),
+        p=raw,
+        corrected=after_correction,
+        comparisons=comparisons,
+        best=aligned.highest(best).T,
+    )
+    means = low[:split].reshape(systems, width), high[:split].reshape(systems, width)
+    frame, verdicts, reasons = rows(aligned, means, deltas, settings)
+    return Comparison(
+        baseline=aligned.systems[0],
+        challengers=aligned.systems[1:],
+        measures=aligned.measures,
+        conventions=aligned.conventions,
+        settings=settings,
+        frame=frame,
+        verdicts=verdicts,
+        reasons=reasons,
+    )
+
+
+def mean_intervals(
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    settings: StatisticsSettings | None = None,
+) -> pd.DataFrame:
+    """The means alone, where no difference is asked for, as along a curve.
+
+    Columns: system, metric (the spec), mean, low, high (its interval, NaN with fewer than
+    `FEWEST_QUERIES` values), n: over the queries that every system has a value for, so that the
+    curves can be compared. Raises as `compare` does.
+    """
+    settings = settings or StatisticsSettings()
+    aligned = align(evaluations, baseline)
+    systems, queries, measures = aligned.values.shape
+    common = np.where(np.isnan(aligned.values).any(axis=0), np.nan, aligned.values)
+    columns = common.transpose(1, 0, 2).reshape(queries, systems * measures)
+    possible = [np.tile(end, systems) for end in _possible(aligned.measures)[0]]
+    low, high = intervals(columns, settings, again=True, possible=(possible[0], possible[1]))
+    known = ~np.isnan(columns)
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = np.where(known, columns, 0.0).sum(axis=0) / n
+    return pd.DataFrame(
+        {
+            "system": np.repeat(np.array(aligned.systems, dtype=object), measures),
+            "metric": np.tile([measure.spec for measure in aligned.measures], systems),
+            "mean": means,
+            "low": low,
+            "high": high,
+            "n": n,
+        }
+    )
+
+
+def _possible(measures: Sequence[Measure]) -> tuple[FloatArray, FloatArray]:
+    """(2, M), twice: the lowest and the highest value of each measure, and of a change."""
+    return (
+        np.array([each.metric.range for each in measures]).T,
+        np.array([each.changes for each in measures]).T,
+    )
+
+
+def _differences(after: FloatArray, before: FloatArray) -> FloatArray:
+    found: FloatArray = after - before
+    found[np.abs(found) <= ROUNDING] = 0.0
+    return found

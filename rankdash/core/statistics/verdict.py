@@ -1,0 +1,367 @@
+"""Better, worse or not proven, as an interval and a p say together, and small if the user set a
+minimum gain; in a sentence that needs no statistics to be understood."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from rankdash.core.base.i18n import plain, quantity
+from rankdash.core.statistics.planning import POWER, QueryPlan
+
+Kind = Literal[
+    "better",
+    "small",
+    "unproven",
+    "worse",
+    "identical",
+    "too_few",
+    "nothing_common",
+    "no_values",
+    "descriptive",
+]
+
+TITLES: dict[Kind, str] = {
+    "better": "better",
+    "small": "better, but small",
+    "unproven": "not proven",
+    "worse": "worse",
+    "identical": "the same",
+    "too_few": "too few queries",
+    "nothing_common": "nothing in common",
+    "no_values": "no values",
+    "descriptive": "no verdict",
+}
+"""Each kind in a word or two, the same in every command, file and page."""
+
+FEWEST_QUERIES = 6
+"""With fewer there is no interval, and nothing is proven: if all of five queries change in one
+direction, the two-sided p is .0625."""
+_FEWEST_DIGITS, _MOST_DIGITS = 3, 6
+# Grades of 0 to 100 weigh up to 2^100 in exponential gain, so that a mean may be 1e-27 and not 0.
+_LARGEST = 1e6
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said of a challenger: `template` and each sentence of `advice` are `str.format`
+    templates over `params`. Numbers in these are unrounded.
+
+    kind: "better": a proven gain; if the user set a minimum gain, the mean gain reaches it;
+          "small": a proven gain whose mean is below the minimum that the user set;
+          "unproven": the interval includes 0, the corrected p is too large, or too few queries
+              change for an interval;
+          "worse": a proven loss, of any size;
+          "identical": no query changes by more than the tie band;
+          "too_few": fewer paired queries than the test can prove a change with, or than
+              `FEWEST_QUERIES`;
+          "nothing_common": the systems did not answer one query that both were scored on;
+          "no_values": neither system has a value, as without labels;
+          "descriptive": the metric describes labels, not quality, so that no verdict follows.
+    """
+
+    kind: Kind
+    template: str
+    advice: tuple[str, ...]
+    params: Mapping[str, object]
+
+    @property
+    def sentence(self) -> str:
+        """In English, the advice included."""
+        return " ".join((self.template, *self.advice)).format(**self.params)
+
+    @property
+    def more(self) -> int | None:
+        """The least number of queries that it advises to add; None if it advises none."""
+        planned = {_MORE, _MORE_OR_MANY} & set(self.advice)
+        more = self.params.get("least") if planned else None
+        return more if isinstance(more, int) else None
+
+    @property
+    def fewest(self) -> int:
+        """The least number of paired queries with which a change can be proven."""
+        return cast(int, self.params["fewest"])
+
+    def named(self, names: Mapping[str, str]) -> Verdict:
+        """The same with systems under the names given, such as display names for ids."""
+        known = {
+            side: names.get(str(self.params[side]), self.params[side])
+            for side in ("baseline", "challenger")
+        }
+        return replace(self, params={**self.params, **known})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a verdict rests on.
+
+    metric: its title. n: paired queries; in_common: those of them for which both returned
+    documents; n_before and n_after: queries that baseline and challenger have values for. before,
+    after, delta: means over the paired queries; low…high: the interval of delta. p: corrected over
+    `comparisons`. identical: no query changes by more than tie_band; exact: none changes at all.
+    plan: how many more queries would prove it, where nothing is proven; None where that cannot be
+    told. corrected: whether it is planned for a stricter level than `level`. fewest: the least
+    number of paired queries with which a change can be proven.
+    worthwhile: the smallest relative gain worth having; None if the user set none. Numbers that do
+    not exist are NaN.
+    """
+
+    baseline: str
+    challenger: str
+    metric: str
+    n: int
+    in_common: int
+    n_before: int
+    n_after: int
+    before: float
+    after: float
+    delta: float
+    low: float
+    high: float
+    p: float
+    identical: bool
+    exact: bool
+    comparisons: int
+    corrected: bool
+    level: float
+    tie_band: float
+    worthwhile: float | None
+    quality: bool
+    plan: QueryPlan | None = None
+    fewest: int = FEWEST_QUERIES
+
+
+def relative_change(delta: float, before: float) -> float:
+    """A change as a share of the baseline's mean; NaN where that is 0 or, against the change, no
+    more than a rounding error."""
+    return delta / before if abs(delta) < _LARGEST * before else math.nan
+
+
+def decide(facts: Facts) -> Kind:
+    """The kind of verdict. A gain or loss is proven where the interval excludes 0 and the p,
+    corrected for the number of comparisons, is significant at the interval's level."""
+    if not facts.n_before and not facts.n_after:
+        return "no_values"
+    if not facts.in_common:
+        return "nothing_common"
+    if not facts.quality:
+        return "descriptive"
+    if facts.n < facts.fewest:
+        return "too_few"
+    if facts.identical:
+        return "identical"
+    if not is_proven(facts.low, facts.high, facts.p, facts.level):
+        return "unproven"
+    if facts.high < 0:
+        return "worse"
+    return kind_of_gain(facts.delta, facts.before, facts.worthwhile)
+
+
+def kind_of_gain(delta: float, before: float, worthwhile: float | None) -> Kind:
+    """The kind of a proven gain over a mean of `before`: without a minimum that the user set each
+    is "better"."""
+    # A rounding error of the last digit must not turn a gain of exactly the chosen size small;
+    # where the baseline's mean is 0 any proven gain is worth having.
+    enough = worthwhile is None or delta >= worthwhile * before - _ROUNDING
+    return "better" if enough else "small"
+
+
+def is_below_minimum(high: float, before: float, worthwhile: float | None) -> bool:
+    """Whether an interval that ends at `high` excludes the minimum gain that the user set."""
+    return worthwhile is not None and high < worthwhile * before
+
+
+def verdict_on(facts: Facts) -> Verdict:
+    """The verdict with its sentence."""
+    kind = decide(facts)
+    return Verdict(kind, _template(kind, facts), _advice(kind, facts), _params(facts))
+
+
+def is_proven(low: float, high: float, p: float, level: float) -> bool:
+    """Whether a change is proven: its interval excludes 0 and its corrected p is at most
+    1 - level."""
+    return (low > 0 < high or low < 0 > high) and p <= 1 - level + _ROUNDING
+
+
+def has_width(low: float, high: float) -> bool:
+    """Whether an interval says how far other queries may differ. Where all queries have the same
+    value, drawing among them never gives another: then both ends are that value."""
+    return high - low > _ROUNDING
+
+
+_OF_KIND: dict[Kind, str] = {
+    "better": (
+        "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and "
+        "with {level:g}% confidence the true gain is between {low} and {high}."
+    ),
+    "small": (
+        "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
+        "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and with "
+        "{level:g}% confidence the true gain is between {low} and {high}."
+    ),
+    "unproven": (
+        "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+        "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but with {level:g}% "
+        "confidence the true change may be anything between {low} and "
+        "{high}."
+    ),
+    "worse": (
+        "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}) over {n:,} queries, and "
+        "with {level:g}% confidence the true change is between {low} and {high}."
+    ),
+    "identical": "{challenger} and {baseline} score the same on every one of the {n:,} queries.",
+    "too_few": (
+        "Too few queries to compare {challenger} with {baseline}: {n}, where at least {fewest} "
+        "are needed."
+    ),
+    "nothing_common": (
+        "{challenger} and {baseline} have no answered query in common, so they cannot be compared."
+    ),
+    "no_values": "No query has a value of {metric}, so {challenger} cannot be compared.",
+    "descriptive": (
+        "{metric} describes the labels and not the quality of a ranking: no verdict follows."
+    ),
+}
+_FROM_NOTHING = (
+    "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f} over "
+    "{n:,} queries, and with {level:g}% confidence the true gain is between {low} and "
+    "{high}."
+)
+_EVENLY: dict[Kind, str] = {
+    "better": (
+        "{challenger} is better than {baseline}: {metric} rises by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
+    ),
+    "small": (
+        "{challenger} is better than {baseline}, but only by {change:.1%}, less than the minimum "
+        "practically relevant gain of {worthwhile} (set by the user): {metric} rises from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
+    ),
+    "worse": (
+        "{challenger} is worse than {baseline}: {metric} falls by {change:.1%}, from "
+        "{before:.{digits}f} to {after:.{digits}f} ({points}), by the same amount for each of the "
+        "{n:,} queries. Without spread there is no interval: other queries may differ."
+    ),
+}
+_FROM_NOTHING_EVENLY = (
+    "{challenger} is better than {baseline}: {metric} rises from 0 to {after:.{digits}f}, by the "
+    "same amount for each of the {n:,} queries. Without spread there is no interval: other queries "
+    "may differ."
+)
+_ALIKE = (
+    "{challenger} and {baseline} are as good as the same: {metric} of none of the {n:,} queries "
+    "changes by more than {tie_band}."
+)
+_BY_CHANCE = (
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but a change like this may "
+    "come by chance (p = {p:.3f}, comparisons made: {comparisons})."
+)
+
+_FEW_CHANGED = (
+    "Not proven that {challenger} differs from {baseline}: {metric} goes from "
+    "{before:.{digits}f} to {after:.{digits}f} over {n:,} queries, but too few of them change for "
+    "a {level:g}% interval."
+)
+
+_ADVICE: dict[Kind, str] = {
+    "too_few": "Label more queries.",
+    "nothing_common": "Use systems that answer the same queries under the same ids.",
+    "no_values": "Label documents for at least {fewest} queries.",
+}
+_MORE = (
+    "Between {least:,} and {most:,} more queries like these would prove a true change in the "
+    "middle half of the interval, in {power:.0%} of all cases. A smaller change needs more."
+)
+_MORE_OR_MANY = (
+    "At least {least:,} more queries like these are needed to prove a true change in the middle "
+    "half of the interval in {power:.0%} of all cases. The smaller the true change, the more."
+)
+_CORRECTED = (
+    "They are planned for the stricter level that the correction for {comparisons} comparisons "
+    "requires."
+)
+_NONE = "More queries like these are unlikely to settle it: the true change may well be zero."
+_TOO_SMALL = (
+    "No number of such queries is likely to show the minimum practically relevant gain of "
+    "{worthwhile} (set by the user): the whole interval is below it."
+)
+
+
+def _template(kind: Kind, facts: Facts) -> str:
+    even = not has_width(facts.low, facts.high)
+    if kind == "better" and math.isnan(relative_change(facts.delta, facts.before)):
+        return _FROM_NOTHING_EVENLY if even else _FROM_NOTHING
+    if kind in _EVENLY and even:
+        return _EVENLY[kind]
+    if kind == "identical" and not facts.exact:
+        return _ALIKE
+    if kind == "unproven" and math.isnan(facts.low):
+        return _FEW_CHANGED
+    if kind == "unproven" and not facts.low <= 0 <= facts.high:
+        return _BY_CHANCE
+    return _OF_KIND[kind]
+
+
+def _advice(kind: Kind, facts: Facts) -> tuple[str, ...]:
+    if kind != "unproven":
+        return (_ADVICE[kind],) if kind in _ADVICE else ()
+    plan = facts.plan
+    if plan is None:
+        return ()
+    if is_below_minimum(facts.high, facts.before, facts.worthwhile):
+        return (_TOO_SMALL,)
+    if plan.likely is None or plan.none_within:
+        return (_NONE,)
+    more = _MORE if plan.most is not None else _MORE_OR_MANY
+    return (more, _CORRECTED) if facts.corrected else (more,)
+
+
+def _params(facts: Facts) -> dict[str, object]:
+    digits = _digits(facts)
+    params: dict[str, object] = {
+        "baseline": facts.baseline,
+        "challenger": facts.challenger,
+        "metric": facts.metric,
+        "n": facts.n,
+        "fewest": facts.fewest,
+        "before": facts.before,
+        "after": facts.after,
+        "delta": facts.delta,
+        "change": abs(relative_change(facts.delta, facts.before)),
+        "points": _signed(facts.delta, digits),
+        "low": _signed(facts.low, digits),
+        "high": _signed(facts.high, digits),
+        "digits": digits,
+        "level": round(100 * facts.level, 6),
+        "p": facts.p,
+        "comparisons": facts.comparisons,
+        "tie_band": plain(facts.tie_band),
+    }
+    if facts.worthwhile is not None:
+        params["worthwhile"] = f"{quantity(100 * facts.worthwhile, 6)}%"
+    if facts.plan is not None:
+        planned = {"least": facts.plan.least, "most": facts.plan.most}
+        params |= {name: queries for name, queries in planned.items() if queries is not None}
+        params["power"] = POWER
+    return params
+
+
+def _signed(value: float, digits: int) -> str:
+    """With its sign; what rounds to zero has none."""
+    return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
+
+
+def _digits(facts: Facts) -> int:
+    """As many decimals as tell the ends of the interval and the change from 0."""
+    shown = [abs(x) for x in (facts.delta, facts.low, facts.high) if abs(x) > _ROUNDING]
+    needed = math.ceil(-math.log10(2 * min(shown))) if shown else _FEWEST_DIGITS
+    return min(max(needed, _FEWEST_DIGITS), _MOST_DIGITS)

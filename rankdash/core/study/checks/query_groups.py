@@ -1,0 +1,298 @@
+"""Which kinds of queries gain and which lose: a difference with its interval for each segment."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.metrics import Evaluation
+from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.pairs import direction
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import corrected
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+
+Texts = npt.NDArray[np.object_]
+
+SMALL = 10
+"""Segments with fewer paired queries are marked: their interval is a rough guess."""
+
+UNKNOWN = "unknown"
+_MOST_VALUES = 30
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class DerivedSegment:
+    """A segment that rankdash works out itself.
+
+    note: what to keep in mind when reading it; "" where there is nothing.
+    values: every value it can have, in the order in which a chart shows them.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    values: tuple[str, ...]
+    note: str = ""
+
+
+_LANGUAGES = ("Chinese or Japanese", "mixed scripts", "Latin script", "other script", UNKNOWN)
+_WORDS = ("1–3 words", "4–8 words", "9 words or more")
+_CHARACTERS = ("1–6 characters", "7–15 characters", "16 characters or more")
+_RELEVANT = ("none relevant", "1 relevant", "2–3 relevant", "4–9 relevant", "10 or more relevant")
+_DIFFICULTY = ("easy", "medium", "hard")
+
+DERIVED_SEGMENTS = (
+    DerivedSegment(
+        "language",
+        "Script of the query",
+        "By the share of Chinese or Japanese characters among its letters: half or more, or some. "
+        "Without them: Latin script if half of the letters or more are Latin.",
+        _LANGUAGES,
+    ),
+    DerivedSegment(
+        "query_length",
+        "Length of the query",
+        "In words, or in characters where a query has Chinese or Japanese ones.",
+        (*_WORDS, *_CHARACTERS, UNKNOWN),
+    ),
+    DerivedSegment(
+        "relevant_documents",
+        "Relevant documents",
+        "How many documents of the query are labelled relevant, found or not.",
+        _RELEVANT,
+    ),
+    DerivedSegment(
+        "difficulty",
+        "First-stage difficulty",
+        "By the baseline's own value: its lowest third of the queries, the middle, the highest. "
+        "Queries with equal values stay together, so the thirds can be uneven.",
+        _DIFFICULTY,
+        note="Regression to the mean: queries picked because the baseline did badly on them gain "
+        "on average by chance alone, and those it did well on lose. Compare systems within "
+        "a third, not the thirds with each other.",
+    ),
+)
+"""The segments of `of_texts`, then those of `of_values`, in their order."""
+
+_CJK = re.compile(
+    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U000323af]"
+)
+_LATIN = re.compile(r"[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+def of_texts(dataset: Dataset) -> pd.DataFrame:
+    """The groups that follow from the texts of queries alone: query_id, language, query_length, one
+    row per query of the data set."""
+    texts = dataset.query_text()
+    shares = [cjk_share(text) for text in texts]
+    lengths = [_length(text, share) for text, share in zip(texts, shares, strict=True)]
+    return pd.DataFrame(
+        {
+            "query_id": texts.index.to_numpy(dtype=object),
+            "language": [_language(text, share) for text, share in zip(texts, shares, strict=True)],
+            "query_length": lengths,
+        }
+    )
+
+
+def of_values(dataset: Dataset, baseline: Evaluation, spec: str) -> pd.DataFrame:
+    """Those that follow from labels and values: query_id, relevant_documents, difficulty.
+
+    baseline: of the system whose value of `spec` says how difficult a query is. A difficulty is
+    missing where the baseline has no value.
+
+    Raises SpecError where `spec` was not evaluated.
+    """
+    texts = dataset.query_text()
+    values = pd.Series(baseline.column(spec), index=baseline.query_ids).reindex(texts.index)
+    labels = dataset.qrels
+    relevant = labels.loc[labels["label"] >= baseline.conventions.threshold, "query_id"]
+    counts = relevant.value_counts().reindex(texts.index, fill_value=0).to_numpy()
+    return pd.DataFrame(
+        {
+            "query_id": texts.index.to_numpy(dtype=object),
+            "relevant_documents": _bucket(counts, (0, 1, 3, 9), _RELEVANT),
+            "difficulty": _thirds(values.to_numpy()),
+        }
+    )
+
+
+def cjk_share(text: str) -> float:
+    """The share of Chinese and Japanese characters among the letters; NaN without letters."""
+    if text.isascii():
+        return 0.0 if any(map(str.isalpha, text)) else math.nan
+    cjk = len(_CJK.findall(text))
+    letters = sum(map(str.isalpha, text))
+    # The iteration mark and the zero of Chinese numerals are CJK without being letters.
+    return cjk / max(letters, cjk) if letters or cjk else math.nan
+
+
+def _language(text: str, share: float) -> str:
+    chinese, mixed, latin, other, unknown = _LANGUAGES
+    if math.isnan(share):
+        return unknown
+    if share > 0:
+        return chinese if share >= 0.5 else mixed
+    letters = sum(map(str.isalpha, text))
+    return latin if 2 * len(_LATIN.findall(text)) >= letters else other
+
+
+def _length(text: str, share: float) -> str:
+    if not text.strip():
+        return UNKNOWN
+    if share > 0:
+        characters = sum(1 for character in text if character.isalnum())
+        return _CHARACTERS[bisect_left((6, 15), characters)]
+    return _WORDS[bisect_left((3, 8), len(_WORD.findall(text)))]
+
+
+def _bucket(
+    counts: npt.NDArray[np.integer[Any]], edges: tuple[int, ...], names: tuple[str, ...]
+) -> Texts:
+    return np.array(names, dtype=object)[np.searchsorted(edges, counts)]
+
+
+def _thirds(values: npt.NDArray[np.floating[Any]]) -> Texts:
+    """(Q,) easy, medium or hard by rank among the values that exist; equal values together."""
+    ranks = pd.Series(values).rank(pct=True, method="average").to_numpy()
+    # The lowest third is the hardest.
+    place = 2 - np.minimum(np.searchsorted((1 / 3 + 1e-9, 2 / 3 + 1e-9), ranks), 2)
+    named: Texts = np.array([*_DIFFICULTY], dtype=object)[place]
+    named[np.isnan(values)] = None
+    return named
+
+
+def by_segment(
+    pairs: pd.DataFrame,
+    segment: pd.Series[str],
+    settings: StatisticsSettings | None = None,
+    *,
+    order: Sequence[str] = (),
+    possible: tuple[float, float] = (-math.inf, math.inf),
+) -> pd.DataFrame:
+    """The paired difference in each value of a segment: those in `order` first, then the largest.
+
+    pairs: from `rankdash.core.statistics.pairs.paired`. segment: value, indexed by query id;
+        queries without one form the segment `UNKNOWN`. Of more than 30 values the 29 largest stay,
+        and the rest is one segment, `OTHER`. order: such as `DerivedSegment.values`. possible:
+        the lowest and the highest change of the metric.
+
+    Columns: segment; n (paired queries); left_out (queries of the segment without a difference);
+    before, after, delta (means); low, high (interval of delta) and p, made as the settings say; and
+    p_corrected over the segments of the table, whatever the settings correct together elsewhere;
+    helped, same, hurt; size: "enough", "small" (fewer than `SMALL` queries) or "too_few" (fewer
+    than `FEWEST_QUERIES`: low, high, p and p_corrected are NaN; without any query so are the
+    means).
+
+    Segments are looked at after the fact: an interval that excludes 0 in one of them is a reason
+    to look closer, and p_corrected says how surprising it is among so many.
+    """
+    settings = settings or StatisticsSettings()
+    names = _named(pairs, segment)
+    rows: list[dict[str, Any]] = []
+    for name in pd.unique(names):
+        own = pairs[names == name]
+        known = own.dropna(subset="delta")
+        rows.append(
+            {
+                "segment": name,
+                "n": len(known),
+                "left_out": len(own) - len(known),
+                **_change(known, settings, possible),
+                **_tally(known["delta"].to_numpy(), settings.tie_band),
+                "size": _size(len(known)),
+            }
+        )
+    place = {name: position for position, name in enumerate(order)}
+    rows.sort(key=lambda row: (place.get(row["segment"], len(place)), -row["n"]))
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS))
+    raw = frame["p"].to_numpy(dtype=np.float64).tolist()
+    frame["p_corrected"] = corrected(raw, settings.correction)
+    return frame
+
+
+_COLUMNS = (
+    "segment",
+    "n",
+    "left_out",
+    "before",
+    "after",
+    "delta",
+    "low",
+    "high",
+    "p",
+    "p_corrected",
+    "helped",
+    "same",
+    "hurt",
+    "size",
+)
+
+
+def mean_changes(pairs: pd.DataFrame, groups: pd.Categorical) -> pd.DataFrame:
+    """n and delta of `by_segment` alone, index segment: without intervals and tests, which take as
+    long as those of the whole data set. groups: from `grouped` of the same pairs."""
+    delta = pairs["delta"].to_numpy(dtype=np.float64)
+    known = ~np.isnan(delta)
+    codes, size = groups.codes[known], len(groups.categories)
+    n = np.bincount(codes, minlength=size)
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(codes, delta[known], minlength=size) / n
+    return pd.DataFrame({"n": n, "delta": means}, index=groups.categories)
+
+
+def grouped(pairs: pd.DataFrame, segment: pd.Series[str]) -> pd.Categorical:
+    """(pairs,) the segment of each query, as `by_segment` has it."""
+    return pd.Categorical(_named(pairs, segment))
+
+
+def _named(pairs: pd.DataFrame, segment: pd.Series[str]) -> Texts:
+    values = segment.reindex(pairs["query_id"]).astype(object)
+    names = values.where(values.notna() & (values != ""), UNKNOWN).to_numpy(dtype=object)
+    return _merge_rare(names)
+
+
+def _merge_rare(names: Texts) -> Texts:
+    counts = pd.Series(names, dtype=object).value_counts()
+    if len(counts) <= _MOST_VALUES:
+        return names
+    kept = set(counts.index[: _MOST_VALUES - 1])
+    return np.array([name if name in kept else OTHER for name in names], dtype=object)
+
+
+def _change(
+    known: pd.DataFrame, settings: StatisticsSettings, possible: tuple[float, float]
+) -> dict[str, float]:
+    found = {column: float(known[column].mean()) for column in ("before", "after", "delta")}
+    deltas = known[["delta"]].to_numpy(dtype=np.float64)
+    (low,), (high,) = intervals(deltas, settings, possible=possible)
+    (p,) = p_values(deltas, settings)
+    return {**found, "low": low, "high": high, "p": p}
+
+
+def _tally(deltas: npt.NDArray[np.float64], tie_band: float) -> dict[str, int]:
+    sign = direction(deltas, tie_band)
+    return {
+        "helped": int((sign > 0).sum()),
+        "same": int((sign == 0).sum()),
+        "hurt": int((sign < 0).sum()),
+    }
+
+
+def _size(n: int) -> str:
+    if n < FEWEST_QUERIES:
+        return "too_few"
+    return "small" if n < SMALL else "enough"

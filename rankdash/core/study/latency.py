@@ -1,0 +1,338 @@
+"""How long queries took: the curve, the target, what it grows with, two systems side by side.
+
+Latency is that of a query alone, with its own documents, on a warm reranker. Nothing here says how
+many queries a second a machine serves: one over a latency is not that (`measured.Level` is).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.data.measured import FEWEST_TIMED, meets
+from rankdash.core.data.ranking import Run
+from rankdash.core.statistics.bootstrap import SEED, FloatArray
+from rankdash.core.statistics.inference import intervals
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import LEVEL
+
+MOST_POINTS = 400
+"""As many steps of a curve as a screen can show apart."""
+
+FEWEST_FITTED = 10
+"""With fewer points a line says more of chance than of the system."""
+
+# Theil and Sen take the slope of every two points: of 600 there are 179,700.
+_MOST_FITTED = 600
+_TIMED_OUT = "time-out"
+
+# Below this many, fewer than ten queries lie beyond the 99th percentile.
+P99_NEEDS = 1000
+
+
+def latencies(queries: pd.DataFrame) -> FloatArray:
+    """The measured latencies in the table of a `Run`, ascending, in milliseconds."""
+    values = queries["latency_ms"].to_numpy(dtype=np.float64)
+    return np.sort(values[np.isfinite(values)])
+
+
+@dataclass(frozen=True)
+class LatencySummary:
+    """The n measured latencies in milliseconds, NaN where n is 0.
+
+    mean, deviation: their mean and standard deviation (n - 1 in the divisor; NaN for one).
+    p90, p95: None under `FEWEST_TIMED` latencies, where they would be the slowest one.
+    p99: None under 1,000 latencies, where it would rest on a handful of them.
+    p50_interval, p95_interval: the latencies between which the quantile lies with at least the
+        confidence `level`, whatever the distribution; NaN for a side on which n is too small to
+        tell.
+    """
+
+    n: int
+    mean: float
+    deviation: float
+    p50: float
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    p50_interval: tuple[float, float]
+    p95_interval: tuple[float, float]
+
+
+def summarize(queries: pd.DataFrame, level: float = LEVEL) -> LatencySummary:
+    """Sum up the latencies in the table of a `Run`; queries without one are left out, failed ones
+    among them, and so are those whose scores came from the cache.
+
+    Quantiles interpolate linearly (Hyndman & Fan 1996, type 7). The throughput is another number,
+    measured by itself: `Run.measured`.
+    """
+    values = latencies(queries)
+    if not len(values):
+        nan = math.nan
+        none = (nan, nan)
+        return LatencySummary(0, nan, nan, nan, None, None, None, none, none)
+    p50, p90, p95, p99 = (float(value) for value in np.quantile(values, [0.5, 0.9, 0.95, 0.99]))
+    n = len(values)
+    return LatencySummary(
+        n=n,
+        mean=float(values.mean()),
+        deviation=float(values.std(ddof=1)) if n > 1 else math.nan,
+        p50=p50,
+        p90=p90 if n >= FEWEST_TIMED else None,
+        p95=p95 if n >= FEWEST_TIMED else None,
+        p99=p99 if n >= P99_NEEDS else None,
+        p50_interval=_interval(values, 0.5, level),
+        p95_interval=(
+            _interval(values, 0.95, level) if n >= FEWEST_TIMED else (math.nan, math.nan)
+        ),
+    )
+
+
+def repeats_deviation(run: Run) -> float:
+    """How much the repeats of one query differ: the standard deviation within a query, over all
+    that were timed several times (the root of the mean variance); NaN without repeats."""
+    repeated = () if run.measured is None else run.measured.repeated_ms.values()
+    variances = [np.var(each, ddof=1) for each in repeated if len(each) > 1]
+    return float(np.sqrt(np.mean(variances))) if variances else math.nan
+
+
+def _interval(ordered: FloatArray, quantile: float, level: float) -> tuple[float, float]:
+    """Order statistics around a quantile (David & Nagaraja, Order Statistics, 2003, section 7.1):
+    how many of n values lie below it is binomial."""
+    n = len(ordered)
+    below, high = binomial_quantiles([(1 - level) / 2, (1 + level) / 2], n, quantile)
+    low = below - 1
+    return (
+        float(ordered[low]) if low >= 0 else math.nan,
+        float(ordered[high]) if high < n else math.nan,
+    )
+
+
+def binomial_quantiles(levels: Sequence[float], n: int, share: float) -> list[int]:
+    """Of n trials that succeed with probability `share`: for each level the smallest number of
+    successes that as many or fewer are with at least that probability."""
+    # Each probability from the one before it, as SciPy takes longer to load than all of a run.
+    counts = np.arange(1, n + 1)
+    steps = np.log((n + 1 - counts) / counts) + math.log(share / (1 - share))
+    none = n * math.log1p(-share)
+    chances = np.exp(none + np.append(0.0, np.cumsum(steps)))
+    found: list[int] = np.searchsorted(np.cumsum(chances), levels).tolist()
+    return found
+
+
+def ecdf(ordered: FloatArray, most: int = MOST_POINTS) -> pd.DataFrame:
+    """ms and share (of the queries that took at most so long), a row a step.
+
+    ordered: ascending. Where there are more than `most` steps, every n-th is kept, and the first
+    and the slowest always; each row that is kept is exact.
+    """
+    n = len(ordered)
+    if not n:
+        return pd.DataFrame({"ms": np.zeros(0), "share": np.zeros(0)})
+    last = np.flatnonzero(np.append(np.diff(ordered) > 0, True))
+    if len(last) > most:
+        last = last[np.unique(np.linspace(0, len(last) - 1, most).round().astype(np.intp))]
+    return pd.DataFrame({"ms": ordered[last], "share": (last + 1) / n})
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What became of the queries that a run was asked for, by number.
+
+    timed: have a latency. untimed: done without one, as where they were scored together with
+        others. failed: those that timed out not among them. timed_out: took longer than the time
+        they were given, `limit_ms` at the most (NaN where none did).
+    skipped: not asked for, or nothing to rerank. retried: needed more than one attempt, timed or
+        not. retry_wait_ms: waited in all to try again, which is in no latency.
+    cached_pairs: scores kept from an earlier run.
+    """
+
+    timed: int
+    untimed: int
+    failed: int
+    timed_out: int
+    skipped: int
+    retried: int
+    retry_wait_ms: float
+    cached_pairs: int
+    limit_ms: float = math.nan
+
+
+def apart(run: Run) -> Apart:
+    """Nothing that failed is a latency of 0, and none is left out without a word."""
+    state, latency = run.queries["state"], run.queries["latency_ms"]
+    done, failed = state == "done", state == "failed"
+    timed = done & np.isfinite(latency)
+    late, limit_ms, retried, waited = 0, math.nan, 0, 0.0
+    if run.calls is not None:
+        over = run.calls[run.calls["error"].str.startswith(_TIMED_OUT)]
+        over = over[over["query_id"].isin(run.queries.loc[failed, "query_id"])]
+        late = int(over["query_id"].nunique())
+        limit_ms = float(over["ms"].max()) if late else math.nan
+        again = run.calls[run.calls["attempts"] > 1]
+        retried = int(again["query_id"].nunique())
+        waited = float(again["retry_wait_ms"].sum())
+    return Apart(
+        timed=int(timed.sum()),
+        untimed=int((done & ~timed).sum()),
+        failed=int(failed.sum()) - late,
+        timed_out=late,
+        skipped=int((state == "skipped").sum()),
+        retried=retried,
+        retry_wait_ms=waited,
+        cached_pairs=run.measured.cached_pairs if run.measured is not None else 0,
+        limit_ms=limit_ms,
+    )
+
+
+@dataclass(frozen=True)
+class CallParts:
+    """Where the time of one request to another machine goes, medians in milliseconds; NaN where
+    the service does not tell. rest: the network, and what the service does not count as either."""
+
+    calls: int
+    whole: float
+    server: float
+    queue: float
+    rest: float
+
+
+def call_parts(run: Run) -> CallParts | None:
+    """Over the requests that were answered, waits to try again left out; None without any."""
+    if run.calls is None:
+        return None
+    good = run.calls[run.calls["error"] == ""]
+    if good.empty:
+        return None
+    whole = good["ms"] - good["retry_wait_ms"]
+    known = good["server_ms"].notna()
+    told = good["server_ms"] + good["queue_ms"].fillna(0.0)
+    return CallParts(
+        calls=len(good),
+        whole=float(whole.median()),
+        server=float(good["server_ms"].median()),
+        queue=float(good["queue_ms"].median()),
+        rest=float((whole - told)[known].median()),
+    )
+
+
+@dataclass(frozen=True)
+class OnTarget:
+    """Whether 95 % of queries are answered in time.
+
+    within: of n queries, those in time; a query that timed out is not. kind: "meets" and "misses"
+    where the n queries prove it with the confidence asked for, else "likely" and "unlikely", by
+    the quantile that was seen.
+    """
+
+    within: int
+    n: int
+    kind: Literal["meets", "likely", "unlikely", "misses"]
+
+
+def on_target(
+    ordered: FloatArray,
+    target_ms: float,
+    *,
+    timed_out: int = 0,
+    share: float = 0.95,
+    level: float = LEVEL,
+) -> OnTarget | None:
+    """Count, and test the count exactly: of queries that are in time with probability `share`, how
+    many are is binomial (Clopper & Pearson 1934, one-sided). None under `FEWEST_TIMED` queries,
+    which have no p95 either."""
+    from scipy.special import bdtr, bdtrc
+
+    n = len(ordered) + timed_out
+    if n < FEWEST_TIMED:
+        return None
+    within = bisect_left(ordered, True, key=lambda ms: not meets(ms, target_ms))
+    if bdtrc(within - 1, n, share) <= 1 - level:
+        return OnTarget(within, n, "meets")
+    if bdtr(within, n, share) <= 1 - level:
+        return OnTarget(within, n, "misses")
+    # One that timed out took longer than any target.
+    seen = np.quantile(np.append(ordered, [sys.float_info.max] * timed_out), share)
+    return OnTarget(within, n, "likely" if meets(float(seen), target_ms) else "unlikely")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line through latencies: ms = intercept + slope × x, with the interval of the slope.
+
+    n: points it rests on. first, last: the smallest and the largest x among them.
+    """
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+    n: int
+    first: float
+    last: float
+
+    def at(self, x: float) -> float:
+        return self.intercept + self.slope * x
+
+
+def fit(x: FloatArray, ms: FloatArray, level: float = LEVEL, seed: int = SEED) -> Fit | None:
+    """The median of the slopes of every two points, which a quarter of outliers does not move.
+
+    Of more than 600 points as many are drawn by chance. None under `FEWEST_FITTED` points, or where
+    x has fewer than three values. Sources: Theil (1950); Sen (1968), interval included.
+    """
+    from scipy.stats import theilslopes
+
+    known = np.isfinite(x) & np.isfinite(ms)
+    x, ms = x[known], ms[known]
+    if len(x) > _MOST_FITTED:
+        drawn = np.random.default_rng(seed).choice(len(x), _MOST_FITTED, replace=False)
+        x, ms = x[drawn], ms[drawn]
+    if len(x) < FEWEST_FITTED or len(np.unique(x)) < 3:
+        return None
+    found = theilslopes(ms, x, alpha=level)
+    return Fit(
+        slope=float(found.slope),
+        low=float(found.low_slope),
+        high=float(found.high_slope),
+        intercept=float(np.median(ms - found.slope * x)),
+        n=len(x),
+        first=float(x.min()),
+        last=float(x.max()),
+    )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as long one system takes as another on the same queries: the geometric mean
+    of the ratios, with its interval (NaN for too few queries). unlike: of the n queries, those
+    with another number of documents."""
+
+    ratio: float
+    low: float
+    high: float
+    n: int
+    unlike: int
+
+
+def paired_ratio(
+    before: pd.DataFrame, after: pd.DataFrame, settings: StatisticsSettings
+) -> Ratio | None:
+    """Return `after` over `before`, two tables of `Run`s, joined by query id; None if no query was
+    timed in both. The interval is that of the mean logarithm, by the rule of all means."""
+    columns = ["query_id", "latency_ms", "pairs"]
+    both = before[columns].merge(after[columns], on="query_id", suffixes=("_0", "_1"))
+    both = both[(both["latency_ms_0"] > 0) & (both["latency_ms_1"] > 0)]
+    if both.empty:
+        return None
+    logs = np.log(both["latency_ms_1"].to_numpy() / both["latency_ms_0"].to_numpy())
+    low, high = (float(np.exp(end[0])) for end in intervals(logs[:, None], settings))
+    unlike = int((both["pairs_0"] != both["pairs_1"]).sum())
+    return Ratio(float(np.exp(logs.mean())), low, high, len(logs), unlike)

@@ -1,0 +1,372 @@
+"""What each document adds to a metric of one query, before and after reranking.
+
+Every metric here is a sum over ranked documents, so the change of a query splits without a
+remainder: the contributions of its documents add up to after - before as `metrics.evaluate` gives
+it, to float rounding. What a document is credited with:
+
+| metric | credit of the document at rank i |
+|---|---|
+| NDCG, all forms | its discounted gain over the ideal sum |
+| DCG, both forms | its discounted gain |
+| MRR | 1/i for the first relevant document within k, 0 for every other |
+| hit | 1 for the first relevant document within k, 0 for every other |
+| MAP | P@i / R for a relevant document, at its own rank (R: see `ap_norm`) |
+| MAP (graded), normalised | P@i · rel_i / max_rel over the divisor of the metric |
+| precision, recall, F1, R-precision | an equal share for each relevant document that counts |
+| RBP, ERR, bpref | its term of the sum |
+
+So in MAP a document may lose credit without moving, when relevant ones above it go; and in MRR and
+hit the credit passes from the document that was first to the one that is. `judged` says nothing of
+single documents' worth and is not split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.data.coded import arrow_integers
+from rankdash.core.data.ragged import Floats, offsets_from, products_before
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import STATES, Conventions, Evaluation, Measure, evaluate, judge_list
+from rankdash.core.metrics.engine import Relevance, ratio, within
+from rankdash.core.metrics.gain import (
+    EXPONENTIAL,
+    JARVELIN_KEKALAINEN,
+    LINEAR,
+    GainForm,
+    ideal_sum,
+    ranked_weights,
+    raw_credits,
+)
+
+CARRIED = ("mrr", "hit")
+"""Metrics whose whole value one document carries: the first relevant one."""
+
+COLUMNS = ("doc_id", "rank_before", "rank_after", "label", "before", "after", "delta")
+
+_NO_STATES: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The change of one query, document by document.
+
+    before, after: the values of the metric; NaN where a side has none.
+    documents: `COLUMNS` for each document of either list, the largest |delta| first: ranks as the
+        metric counts them (float, NaN where a list lacks the document; under `judged_only` among
+        labelled documents, and the others are left out); label (NaN where there is none); before,
+        after and delta, what it adds to the value. Empty where nothing can be split.
+    why_not: "" or why there is no split: "metric" (it is no sum over documents), a state of
+        `metrics.STATES` but "scored" ("failed", "missing", …), or "absent" (the query is not
+        evaluated).
+    """
+
+    query_id: str
+    measure: Measure
+    before: float
+    after: float
+    documents: pd.DataFrame
+    why_not: str = ""
+
+    @property
+    def delta(self) -> float:
+        return self.after - self.before
+
+
+def split(
+    before: Ranking,
+    after: Ranking,
+    qrels: pd.DataFrame,
+    query_id: str,
+    measure: Measure,
+    conventions: Conventions | None = None,
+    left_out: Mapping[str, str] = _NO_STATES,
+) -> Split:
+    """Split the change of `measure` for one query.
+
+    qrels: query_id, doc_id, label; those of the query, or, for ERR and graded MAP, which look at
+        the highest label of the set unless the conventions name one, all of them.
+    left_out: query id → "failed" or "skipped", of both sides together.
+    """
+    rules = with_top_label(conventions or Conventions(), qrels)
+    own = _of_query(qrels, query_id)
+    sides = [_side(each, own, query_id, measure, rules, left_out) for each in (before, after)]
+    states = [side.state for side in sides]
+    was, now = (side.value for side in sides)
+    why_not = "" if splits(measure) else "metric"
+    for state in ("failed", "skipped", "absent", "missing", "no_relevant", "undefined"):
+        why_not = why_not or (state if state in states else "")
+    if why_not:
+        return Split(query_id, measure, was, now, _nothing(), why_not)
+    return Split(query_id, measure, was, now, _joined(*sides))
+
+
+def without(
+    found: Split, doc_ids: Collection[str], qrels: pd.DataFrame, conventions: Conventions
+) -> float:
+    """What the challenger would score for the query of a split if its list lacked these documents
+    and the others moved up."""
+    lacking = set(doc_ids)
+    kept = np.array([doc_id not in lacking for doc_id in found.documents["doc_id"]], dtype=bool)
+    ranks = found.documents["rank_after"].to_numpy()
+    kept &= ranks > 0
+    ranked = found.documents["label"].to_numpy()[kept][np.argsort(ranks[kept])]
+    rules = with_top_label(conventions, qrels)
+    own = _of_query(qrels, found.query_id)["label"].to_numpy(dtype=np.float64)
+    judged = judge_list(found.query_id, ranked, own, rules)
+    evaluation = evaluate(judged, [found.measure], rules)
+    return float(evaluation.values[0, 0])
+
+
+def splits(measure: Measure) -> bool:
+    """Whether the metric is a sum over documents."""
+    return measure.metric.name in _CREDITS
+
+
+def credits_of(relevance: Relevance, measure: Measure) -> Floats:
+    """(J,) what each position of `relevance` adds to the value of its query: the sum by query is
+    what the metric computes, before `evaluate` puts states in. Only where `splits(measure)`."""
+    return _CREDITS[measure.metric.name](relevance, measure.k, measure.parameter)
+
+
+def with_top_label(conventions: Conventions, qrels: pd.DataFrame) -> Conventions:
+    """The conventions for a part of the labels: the top of the scale is that of them all."""
+    if conventions.err_top_label is not None or qrels.empty:
+        return conventions
+    top = float(qrels["label"].max())
+    return replace(conventions, err_top_label=top) if top > 0 else conventions
+
+
+def _of_query(qrels: pd.DataFrame, query_id: str) -> pd.DataFrame:
+    own = (qrels["query_id"] == query_id).to_numpy()
+    return qrels if own.all() else qrels[own]
+
+
+def of_query(ranking: Ranking, query_id: str) -> Ranking:
+    """The list of one query as a ranking of its own; without queries where it is not ranked."""
+    found = ranking.positions.get(query_id)
+    start, stop = (0, 0) if found is None else ranking.offsets[found : found + 2]
+    count = int(stop - start)
+    here = slice(0, 0) if found is None else slice(found, found + 1)
+    return Ranking(
+        query_ids=ranking.query_ids[here],
+        documents=ranking.documents.take(arrow_integers(ranking.docs[start:stop])),
+        offsets=np.array([0, count] if found is not None else [0], dtype=np.int64),
+        docs=np.arange(count, dtype=np.int32),
+        scores=ranking.scores[start:stop],
+        tied=ranking.tied[here],
+        ties=ranking.ties,
+        given=ranking.given[start:stop],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """docs, label, credit: (D,) of the documents, in the order of their ranks."""
+
+    value: float
+    state: str
+    docs: npt.NDArray[np.object_]
+    label: Floats
+    credit: Floats
+
+    @property
+    def rank(self) -> Floats:
+        return np.arange(1.0, len(self.docs) + 1)
+
+
+def _side(
+    ranking: Ranking,
+    qrels: pd.DataFrame,
+    query_id: str,
+    measure: Measure,
+    rules: Conventions,
+    left_out: Mapping[str, str],
+) -> _Side:
+    settled = of_query(ranking, query_id).settled(
+        rules.order_rule(ranking.ties), rules.score_precision
+    )
+    docs = settled.doc_ids[settled.docs]
+    known = qrels["label"].to_numpy(dtype=np.float64)
+    labels = dict(zip(qrels["doc_id"].tolist(), known.tolist(), strict=True))
+    label = np.array([labels.get(doc, np.nan) for doc in docs], dtype=np.float64)
+    judged = judge_list(
+        query_id,
+        label if len(settled.query_ids) else None,
+        known,
+        rules,
+        tied=bool(settled.tied.any()),
+    )
+    if rules.negative == "unjudged":
+        label = np.where(label < 0, np.nan, label)
+    if rules.judged_only:
+        docs, label = docs[~np.isnan(label)], label[~np.isnan(label)]
+    credit = np.zeros(len(docs))
+    if qrels.empty:
+        return _Side(np.nan, "absent", docs, label, credit)
+    value, state = _value(evaluate(judged, [measure], rules, left_out), measure)
+    if splits(measure) and state == "scored":
+        relevance = Relevance(judged, rules)
+        credit[relevance.rank - 1] = credits_of(relevance, measure)
+    return _Side(value, state, docs, label, credit)
+
+
+def _value(evaluation: Evaluation, measure: Measure) -> tuple[float, str]:
+    if not len(evaluation.query_ids):
+        return np.nan, "absent"
+    return float(evaluation.values[0, 0]), STATES[evaluation.cell_states[0, 0]]
+
+
+def _joined(before: _Side, after: _Side) -> pd.DataFrame:
+    """The documents of both, those of `after` first, by how much they add to the change."""
+    place = {doc: row for row, doc in enumerate(after.docs)}
+    lost = [row for row, doc in enumerate(before.docs) if doc not in place]
+    for row in lost:
+        place[before.docs[row]] = len(place)
+    docs, at = np.array([*place], dtype=object), [place[doc] for doc in before.docs]
+    label, ranks, credits = np.full(len(docs), np.nan), *np.full((2, 2, len(docs)), np.nan)
+    label[at], ranks[0, at], credits[0, at] = before.label, before.rank, before.credit
+    shown = len(after.docs)
+    label[:shown] = np.where(np.isnan(after.label), label[:shown], after.label)
+    ranks[1, :shown], credits[1, :shown] = after.rank, after.credit
+    was, now = np.where(np.isnan(credits), 0.0, credits)
+    delta = now - was
+    order = np.argsort(-np.round(np.abs(delta), 12), kind="stable")
+    columns = (docs, *ranks, label, was, now, delta)
+    return pd.DataFrame(
+        {name: values[order] for name, values in zip(COLUMNS, columns, strict=True)}
+    )
+
+
+def _nothing() -> pd.DataFrame:
+    empty = {name: np.zeros(0) for name in COLUMNS}
+    return pd.DataFrame({**empty, "doc_id": np.zeros(0, dtype=object)})
+
+
+_Credit = Callable[[Relevance, int | None, float], Floats]
+
+
+def _gain(form: GainForm) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        ideal = ideal_sum(relevance, form, k)[relevance.query]
+        own = ranked_weights(relevance, form)
+        return np.where(within(relevance.rank, k), ratio(own, ideal), 0.0)
+
+    return credit
+
+
+def _sum(form: GainForm) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        return np.where(within(relevance.rank, k), raw_credits(relevance, form), 0.0)
+
+    return credit
+
+
+def _hits(relevance: Relevance, k: int | None, worth: Floats) -> Floats:
+    """(J,) the worth of each hit within the cutoff, 0 elsewhere."""
+    credit = np.zeros(len(relevance.rank))
+    credit[relevance.relevant] = np.where(within(relevance.hits.rank, k), worth, 0.0)
+    return credit
+
+
+def _first(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    return _hits(relevance, k, np.where(hits.ordinal == 1, 1.0 / hits.rank, 0.0))
+
+
+def _found(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    return _hits(relevance, k, np.where(relevance.hits.ordinal == 1, 1.0, 0.0))
+
+
+def _precision_at_hit(relevance: Relevance) -> Floats:
+    return relevance.hits.ordinal / relevance.hits.rank
+
+
+def _graded_precision(relevance: Relevance) -> Floats:
+    return _precision_at_hit(relevance) * relevance.hits.label
+
+
+def _ap_divisor(relevance: Relevance, k: int | None) -> Floats:
+    count = relevance.relevant_count
+    capped = k is not None and relevance.conventions.ap_norm == "min(R,k)"
+    return np.minimum(count, float(k or 0)) if capped else count
+
+
+def _average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    divisor = _ap_divisor(relevance, k)[relevance.hits.query]
+    return _hits(relevance, k, ratio(_precision_at_hit(relevance), divisor))
+
+
+def _graded_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    divisor = _ap_divisor(relevance, k)[relevance.hits.query] * relevance.scale_top
+    return _hits(relevance, k, ratio(_graded_precision(relevance), divisor))
+
+
+def _normalised_average_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    labels = relevance.judged.pool_label
+    counted = labels >= relevance.conventions.threshold
+    counted &= relevance.pool_rank <= _ap_divisor(relevance, k)[relevance.pool_query]
+    best = relevance.total(relevance.pool_query[counted], labels[counted])
+    return _hits(relevance, k, ratio(_graded_precision(relevance), best[relevance.hits.query]))
+
+
+def _share(divisor: Callable[[Relevance, int | None], Floats], worth: float = 1.0) -> _Credit:
+    def credit(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+        each = divisor(relevance, k)[relevance.hits.query]
+        return _hits(relevance, k, ratio(np.full(len(each), worth), each))
+
+    return credit
+
+
+def _r_precision(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    count = relevance.relevant_count[hits.query]
+    return _hits(relevance, None, np.where(hits.rank <= count, 1.0 / count, 0.0))
+
+
+def _rank_biased(relevance: Relevance, k: int | None, persistence: float) -> Floats:
+    weight = (1.0 - persistence) * np.power(persistence, relevance.hits.rank - 1.0)
+    return _hits(relevance, k, weight.astype(np.float64))
+
+
+def _expected_reciprocal_rank(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    top = relevance.scale_top
+    stops = np.exp2(relevance.label - top) - np.exp2(-top)
+    offsets = offsets_from(np.bincount(relevance.query, minlength=len(relevance)))
+    reached = products_before(1.0 - stops, offsets)
+    return np.where(within(relevance.rank, k), reached * stops / relevance.rank, 0.0)
+
+
+def _preference(relevance: Relevance, k: int | None, parameter: float) -> Floats:
+    hits = relevance.hits
+    count = relevance.relevant_count
+    bound = np.minimum(relevance.judged.pool_size - count, count)
+    worse_above = np.minimum(hits.judged_rank - hits.ordinal, count[hits.query])
+    kept = 1.0 - ratio(worse_above, bound[hits.query])
+    return _hits(relevance, k, ratio(kept, count[hits.query]))
+
+
+_CREDITS: Mapping[str, _Credit] = {
+    "ndcg": _gain(LINEAR),
+    "ndcg_exp": _gain(EXPONENTIAL),
+    "ndcg_jk": _gain(JARVELIN_KEKALAINEN),
+    "dcg": _sum(LINEAR),
+    "dcg_exp": _sum(EXPONENTIAL),
+    "mrr": _first,
+    "hit": _found,
+    "map": _average_precision,
+    "map_graded": _graded_average_precision,
+    "map_graded_norm": _normalised_average_precision,
+    "precision": _share(lambda relevance, k: relevance.depth(k)),
+    "recall": _share(lambda relevance, k: relevance.relevant_count),
+    "f1": _share(lambda relevance, k: relevance.depth(k) + relevance.relevant_count, worth=2.0),
+    "r_precision": _r_precision,
+    "rbp": _rank_biased,
+    "err": _expected_reciprocal_rank,
+    "bpref": _preference,
+}

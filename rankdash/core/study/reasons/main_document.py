@@ -1,0 +1,210 @@
+"""The main document of each query whose change is explained, and what became of it.
+
+Which one it is, and when a change is one-sided, `rankdash.core.study.reasons.reasons` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.data.ranking import Reading
+from rankdash.core.metrics import Conventions, Measure
+from rankdash.core.statistics.pairs import direction
+from rankdash.core.study.reasons.contributions import CARRIED, Split
+from rankdash.core.study.reasons.sides import Side, given_rows, joined, rows
+from rankdash.core.study.unjudged.system_bounds import RankedLabels
+
+ONE_SIDED = 0.5
+ROUNDING = 1e-9
+KINDS = ("worse", "unjudged", "other")
+
+
+@dataclass(frozen=True, eq=False)
+class Overtaker:
+    """A document that now stands above the main one and did not before. kind: "worse" (judged
+    worse than it), "unjudged" or "other" (as good or better)."""
+
+    doc_id: str
+    rank_before: float
+    rank_after: float
+    label: float
+    kind: str
+
+
+def evidence(row: pd.Series, found: Split, conventions: Conventions) -> list[Overtaker]:
+    """The documents behind the counts of a row of `reasons`, best first. found: the same query."""
+    docs = found.documents
+    if docs.empty or not isinstance(row["doc_id"], str):
+        return []
+    bound = row["rank_after"] if np.isfinite(row["rank_after"]) else np.inf
+    # Only where the document was passed can it have been overtaken.
+    passed = (docs["rank_after"] < bound) & ~(docs["rank_before"] < row["rank_before"])
+    if found.measure.k is not None:
+        passed &= docs["rank_after"] <= found.measure.k
+    above = docs[passed].sort_values("rank_after")
+    kinds = _kinds(
+        above["label"].to_numpy(),
+        np.full(len(above), float(row["label"])),
+        found.measure,
+        conventions,
+    )
+    return [
+        Overtaker(doc, before, after, label, KINDS[kind])
+        for doc, before, after, label, kind in zip(
+            above["doc_id"], above["rank_before"], above["rank_after"], above["label"], kinds,
+            strict=True,
+        )
+    ]  # fmt: skip
+
+
+def _kinds(label: Floats, main: Floats, measure: Measure, rules: Conventions) -> Integers:
+    """Index into `KINDS` for documents with these labels, NaN for none, that passed `main`."""
+    worse = label < rules.threshold if measure.metric.binary else label < main
+    return np.where(np.isnan(label), 1, np.where(worse, 0, 2))
+
+
+class MainDocuments:
+    """Q queries, P pairs of query and document with a label above 0 in either list."""
+
+    def __init__(
+        self,
+        baseline: RankedLabels,
+        challenger: RankedLabels,
+        measure: Measure,
+        rules: Conventions,
+        tie_band: float,
+    ) -> None:
+        self.measure, self.rules, self.tie_band = measure, rules, tie_band
+        self.before, self.after = (Side(each, measure, rules) for each in (baseline, challenger))
+        self.size = len(self.before.judged.query_ids)
+        self._join()
+        self._sum()
+        self._choose()
+
+    def _join(self) -> None:
+        """Pair up the positions of both sides by query and document."""
+        self.earlier, at = joined(self.before, self.after)
+        was, now = self.before.query, self.after.query
+        fresh = np.flatnonzero(at < 0)
+        known = np.flatnonzero(at >= 0)
+        count = len(was) + len(fresh)
+        place = np.empty(len(now), dtype=np.int64)
+        place[known], place[fresh] = at[known], len(was) + np.arange(len(fresh))
+        self.query = np.append(self.before.query, self.after.query[fresh])
+        self.label = np.append(self.before.label, self.after.label[fresh])
+        self.rank = np.full((2, count), np.nan)
+        self.row = np.full((2, count), -1, dtype=np.int64)
+        credit = np.zeros((2, count))
+        self.rank[0, : len(was)], self.rank[1, place] = self.before.rank, self.after.rank
+        self.row[0, : len(was)], self.row[1, place] = self.before.row, self.after.row
+        credit[0, : len(was)], credit[1, place] = self.before.credit, self.after.credit
+        self.credit = credit
+        self.delta = credit[1] - credit[0]
+
+    def _sum(self) -> None:
+        def total(values: Floats) -> Floats:
+            return np.bincount(self.query, values, minlength=self.size).astype(np.float64)
+
+        self.change = total(self.delta)
+        if self.measure.metric.name in CARRIED:
+            # The value passes from one document to another: what one loses the other gained.
+            self.gained, self.lost = np.maximum(self.change, 0.0), np.maximum(-self.change, 0.0)
+        else:
+            self.gained = total(np.maximum(self.delta, 0.0))
+            self.lost = total(np.maximum(-self.delta, 0.0))
+        self.sign = direction(self.change, self.tie_band)
+        small, large = np.minimum(self.gained, self.lost), np.maximum(self.gained, self.lost)
+        self.one_sided = small <= ONE_SIDED * large + ROUNDING
+
+    def _choose(self) -> None:
+        """(Q,) the main document of each query, -1 where nothing moved the value."""
+        sign = self.sign[self.query]
+        weight = np.where(sign == 0, np.abs(self.delta), sign * self.delta)
+        moved = np.flatnonzero(weight > ROUNDING)
+        query, rounded = self.query[moved], np.round(weight[moved], 12)
+        most = np.zeros(self.size)
+        np.maximum.at(most, query, rounded)
+        # Backwards, so that of equal ones the first is written last.
+        first = moved[rounded == most[query]][::-1]
+        self.main = np.full(self.size, -1, dtype=np.int64)
+        self.main[self.query[first]] = first
+        if self.measure.metric.name in CARRIED:
+            firsts = [side.first_relevant() for side in (self.before, self.after)]
+            self.main_rank, self.main_row = (np.stack(both) for both in zip(*firsts, strict=True))
+            self.main_rank[:, self.main < 0] = np.nan
+            self.main_row[:, self.main < 0] = -1
+        else:
+            self.main_rank = np.stack([self.of_main(side, np.nan) for side in self.rank])
+            self.main_row = np.stack([self.of_main(side, -1) for side in self.row])
+
+    def of_main(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
+        if not len(values):
+            return np.full(self.size, missing)
+        return np.where(self.main >= 0, values[self.main], missing)
+
+    @cached_property
+    def margin(self) -> Floats:
+        """(Q,) see `reasons`."""
+        lengths, span, meaningful = self.after.scored()
+        scores, starts = self.after.ranking.scores, self.after.judged.starts
+        was = self.main_row[0] - self.before.judged.starts
+        now = self.main_row[1] - starts
+        both = (self.main_row >= 0).all(axis=0) & (was < lengths) & (now < lengths)
+        known = np.flatnonzero(both & meaningful & (was != now))
+        margin = np.full(self.size, np.nan)
+        there, own = scores[(starts + was)[known]], scores[(starts + now)[known]]
+        margin[known] = np.abs(there - own) / span[known]
+        return margin
+
+    @cached_property
+    def overtook(self) -> Integers:
+        """(Q, 3) how many documents of each of `KINDS` overtook the main one."""
+        query = np.flatnonzero(self.main_row[0] >= 0)
+        was, now = self.main_row[:, query]
+        start, length = self.after.judged.starts[query], self.after.judged.lengths[query]
+        now = np.where(now < 0, start + length, now)
+        if self.measure.k is not None and not self.rules.judged_only:
+            now = np.minimum(now, start + self.measure.k)
+        above, mine = rows(start, now)
+        stood = self.earlier[above]
+        new = (stood < 0) | (stood > was[mine])
+        above, mine = above[new], mine[new]
+        label = self.after.row_label[above]
+        if self.rules.judged_only:
+            count = self.after.judged.judged_before
+            place = count[above] - count[start[mine]]
+            near = ~np.isnan(label) & (place < (self.measure.k or len(count)))
+            above, mine, label = above[near], mine[near], label[near]
+        kind = _kinds(label, self.label[self.main[query]][mine], self.measure, self.rules)
+        counts = np.zeros((self.size, len(KINDS)), dtype=np.int64)
+        counts[query] = np.bincount(
+            mine * len(KINDS) + kind, minlength=len(query) * len(KINDS)
+        ).reshape(-1, len(KINDS))
+        return counts
+
+    def read(self, reading: Reading | None) -> tuple[Integers, Integers]:
+        """(Q,) tokens that the model read of the main document, and that it has."""
+        unknown = np.full(self.size, -1, dtype=np.int64)
+        row = self.main_row[1]
+        if reading is None:
+            return unknown, unknown.copy()
+        here = np.flatnonzero(row >= 0)
+        rows = given_rows(self.after.ranking, self.after.system.ranking)[row[here]]
+        read, full = unknown, unknown.copy()
+        read[here], full[here] = reading.read[rows], reading.full[rows]
+        return read, full
+
+    def ids(self) -> npt.NDArray[np.object_]:
+        ids = np.full(self.size, None, dtype=object)
+        for side, ranking in ((1, self.after.ranking), (0, self.before.ranking)):
+            row = self.of_main(self.row[side], -1)
+            here = np.flatnonzero(row >= 0)
+            ids[here] = ranking.doc_ids[ranking.docs[row[here]]]
+        return ids

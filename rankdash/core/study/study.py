@@ -1,0 +1,504 @@
+"""`Study`: a data set, the systems compared on it, and the rules; all numbers follow from it.
+
+A number is worked out when it is first asked for, and kept in the cache that was passed in, under
+what it depends on. A query that failed, was not run or has no value for another reason on one side
+leaves both sides of that pair and is counted; it is never a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.metrics import (
+    Conventions,
+    Evaluation,
+    Judged,
+    Measure,
+    evaluate,
+    judge,
+    judge_again,
+)
+from rankdash.core.metrics import parse_measure as parse
+from rankdash.core.statistics.comparison import Comparison, compare, mean_intervals
+from rankdash.core.statistics.pairs import paired
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.cache import Cache, Key, Made
+from rankdash.core.study.checks.query_groups import (
+    DERIVED_SEGMENTS,
+    by_segment,
+    of_texts,
+    of_values,
+)
+from rankdash.core.study.headroom import best_of_all, limits_of, pool_of
+from rankdash.core.study.reasons.contributions import splits
+from rankdash.core.study.reasons.headroom import Headroom
+from rankdash.core.study.reasons.headroom import headroom as split_headroom
+from rankdash.core.study.reasons.reasons import counted, reasons
+from rankdash.core.study.systems import Money, System
+from rankdash.core.study.unjudged.system_bounds import (
+    RankedLabels,
+    UnjudgedComparison,
+    bounds_table,
+)
+
+# What a metric alone does not need, and takes as long to load as to score a million rows.
+if TYPE_CHECKING:
+    from rankdash.core.data.judgements import Judgements
+    from rankdash.core.readers.checks.check import CheckReport
+    from rankdash.core.sampling.status import LabelStatus
+    from rankdash.core.value.targets import Goals
+    from rankdash.core.workspace.notes.notes import Note
+
+METRICS = ("ndcg", "mrr", "map", "recall", "precision", "hit", "judged")
+"""Evaluated beside the metric that was chosen, at the same cutoff."""
+
+CUTOFFS = (1, 3, 5, 10, 20, 50, 100)
+"""Where a metric is shown by cutoff."""
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """One comparison.
+
+    systems: id → system, those of baseline and challengers among them. metric: its name, such as
+    "ndcg". cutoff: its k, None for the whole list. others: specs that are evaluated beside it; None
+    for `METRICS` at the same cutoff. check: what reading the data set noticed, where that is known.
+    money: None where nothing is known of prices. notes: query id → what an analyst remarked.
+    goals: the profile of targets that was chosen; None where none was.
+    corrections: how many labels of the data set were corrected by hand. labelling: what labels say
+    that came by draws; None where they came otherwise, or all that the metric looks at are there.
+    judge: whose grades are set beside people's labels (see `rankdash.features.judge.judging`).
+    cache: where parts are shared with other studies; None: nowhere. dataset_id: the id under which
+    they are kept there; where a revision of corrected labels follows ("<id>+<revision>"), what does
+    not depend on labels is kept under the id alone. The ids of systems are those of their runs.
+
+    Raises SpecError where a system is not known, is compared with itself, or the metric does not
+    exist.
+    """
+
+    dataset: Dataset
+    systems: Mapping[str, System]
+    baseline: str
+    challengers: tuple[str, ...]
+    metric: str = "ndcg"
+    cutoff: int | None = 10
+    others: tuple[str, ...] | None = None
+    conventions: Conventions = field(default_factory=Conventions)
+    statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
+    check: CheckReport | None = None
+    money: Money | None = None
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    goals: Goals | None = None
+    corrections: int = 0
+    labelling: LabelStatus | None = None
+    judge: Judgements | None = None
+    dataset_id: str = ""
+    cache: Cache | None = field(default=None, repr=False)
+    _parts: dict[Key, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for system in self.chosen:
+            if system not in self.systems:
+                raise SpecError(
+                    "There is no system {system!r}.",
+                    remedy="Possible: {systems}.",
+                    system=system,
+                    systems=", ".join(self.systems),
+                )
+        if len(set(self.chosen)) < len(self.chosen):
+            raise SpecError(
+                "A system cannot be compared with itself.",
+                remedy="Name each system once.",
+            )
+        parse(self.spec)
+
+    @classmethod
+    def on(cls, spec: str, **fields: Any) -> Self:
+        """A study of a metric with its cutoff, such as "ndcg@10"; fields: the others."""
+        measure = parse(spec)
+        metric = measure.spec if measure.k is None else replace(measure, k=None).spec
+        return cls(metric=metric, cutoff=measure.k, **fields)
+
+    # What is compared, and its names.
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The baseline, then the challengers."""
+        return (self.baseline, *self.challengers)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """id → name of the chosen systems, in their order."""
+        return {system: self.systems[system].name for system in self.chosen}
+
+    def name(self, system: str) -> str:
+        """The system's name, as it was typed: never markup."""
+        return self.systems[system].name
+
+    @property
+    def places(self) -> dict[str, int]:
+        """id → number of each chosen system among all systems of the data set."""
+        return {system: self.systems[system].place for system in self.chosen}
+
+    def run(self, system: str) -> Run | None:
+        """None for a system without one. One made of others has their latencies in sum."""
+        load = self.systems[system].load
+        if load is None:
+            return None
+        from rankdash.core.runs.combining import part_ids, with_times_of
+
+        run = self.once(("run", system), load)
+        parts = [self.run(each) for each in part_ids(run) if each in self.systems]
+        if not parts or len(parts) < len(part_ids(run)):
+            return run
+        timed = [part for part in parts if part is not None]
+        return self.once(("times of parts", system), lambda: with_times_of(run, timed))
+
+    def ranking(self, system: str) -> Ranking:
+        run = self.run(system)
+        if run is not None:
+            return run.ranking
+        own = self.systems[system].ranking
+        return self.dataset.candidates if own is None else own
+
+    def excluded(self, system: str) -> Mapping[str, str]:
+        """Query id → "failed" or "skipped", where the system has no result."""
+        run = self.run(system)
+        return {} if run is None else run.left_out
+
+    def failures(self, system: str) -> pd.DataFrame:
+        """query_id and reason of every query that failed."""
+        run = self.run(system)
+        if run is None:
+            return pd.DataFrame({"query_id": [], "reason": []}, dtype="str")
+        rows = run.queries[run.queries["state"] == "failed"]
+        return rows[["query_id", "reason"]].reset_index(drop=True)
+
+    # Metrics.
+
+    @property
+    def spec(self) -> str:
+        return self.spec_of(self.metric)
+
+    @cached_property
+    def measure(self) -> Measure:
+        return parse(self.spec)
+
+    def spec_of(self, metric: str) -> str:
+        """A metric at the chosen cutoff, as far as it has one."""
+        measure = parse(metric)
+        if self.cutoff is None or not measure.metric.has_cutoff:
+            return measure.spec
+        return replace(measure, k=self.cutoff).spec
+
+    @cached_property
+    def specs(self) -> tuple[str, ...]:
+        """The chosen metric first, then the others."""
+        others = map(self.spec_of, METRICS) if self.others is None else self.others
+        return tuple(dict.fromkeys([self.spec, *others]))
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Spec → title, such as "NDCG@10"."""
+        return {spec: parse(spec).title for spec in self.specs}
+
+    @property
+    def measures_quality(self) -> bool:
+        """Whether the metric says how good a ranking is, and not only what is labelled."""
+        return bool(self.measure.metric.measures_quality)
+
+    @property
+    def has_reasons(self) -> bool:
+        """Whether the metric is a sum over documents, so that a change has reasons."""
+        return splits(self.measure)
+
+    @cached_property
+    def _plain(self) -> Self:
+        """This study, under the default threshold where the metric reads grades as they are: what
+        no threshold changes is then worked out once for all."""
+        usual = replace(self.conventions, threshold=Conventions().threshold)
+        graded = not self.measure.metric.binary and usual != self.conventions
+        return replace(self, conventions=usual) if graded else self
+
+    # Numbers.
+
+    def judged(self, system: str) -> Judged:
+        """The ranking joined with the labels; with corrected ones anew for their queries alone."""
+        data, rules = self.dataset, self.conventions
+
+        def whole(dataset_id: str, labels: Callable[[], Mapping[str, Any]]) -> Judged:
+            return self.once(
+                self.judged_key(system, dataset_id),
+                lambda: judge(self.ranking(system), labels(), rules),
+            )
+
+        before = data.before
+        if not self.corrected or before is None:
+            return whole(self.dataset_id, lambda: data.labels)
+        return self.once(
+            self.judged_key(system, self.dataset_id),
+            lambda: judge_again(
+                whole(self.stored_id, lambda: before.labels),
+                self.ranking(system),
+                data.labels,
+                data.changed,
+                rules,
+            ),
+        )
+
+    def of_judged(self, system: str, make: Callable[[Judged], Made]) -> Made:
+        """What `make` makes, query by query, of a ranking joined with the labels: an evaluation,
+        ceilings, or counts."""
+        return make(self.judged(system))
+
+    def of_pool(self, make: Callable[[Judged], Made]) -> Made:
+        """The same of every document that a chosen system ranks."""
+        return make(pool_of(self))
+
+    def evaluate(self, system: str, specs: tuple[str, ...]) -> Evaluation:
+        """Per-query values of any metrics, in the order given."""
+        kept = tuple(sorted(specs))
+        found = self.once(
+            ("evaluation", self.dataset_id, system, kept, self.conventions),
+            lambda: self.of_judged(
+                system,
+                lambda judged: evaluate(
+                    judged, list(kept), self.conventions, self.excluded(system)
+                ),
+            ),
+        )
+        if kept == specs:
+            return found
+        key = ("evaluation in order", system, specs)
+        return self.once(key, lambda: found.in_order(specs), alone=True)
+
+    @cached_property
+    def evaluations(self) -> dict[str, Evaluation]:
+        """System → its values of `specs`, query by query."""
+        return {system: self.evaluate(system, self.specs) for system in self.chosen}
+
+    @property
+    def comparison(self) -> Comparison:
+        """The baseline against every challenger on every metric of `specs`."""
+        # In an order that is the same whichever of them is chosen, and made once for all.
+        kept = tuple(sorted(self.specs))
+        found = self.once(
+            self.key("comparison", self.chosen, kept, self.statistics),
+            lambda: compare(
+                {system: self.evaluate(system, kept) for system in self.chosen},
+                self.baseline,
+                self.statistics,
+                best=best_of_all(self, kept),
+                # Which of them lead is asked next, and only of what is chosen now.
+                rivals=(self.spec,),
+            ),
+        )
+        return self.once(("comparison in order",), lambda: found.in_order(self.specs), alone=True)
+
+    def mean(self, system: str) -> tuple[float, float, float]:
+        """Mean and interval of the chosen metric."""
+        row = self.comparison.row(system, self.spec)
+        return float(row["mean"]), float(row["mean_low"]), float(row["mean_high"])
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """system, k, mean, low, high, n: the metric by cutoff, up to the first cutoff that reaches
+        the end of the system's longest list; no rows if the metric has no cutoff."""
+        columns = ["system", "k", "mean", "low", "high", "n"]
+        if not self.measure.metric.has_cutoff:
+            return pd.DataFrame(columns=columns)
+        ends = {system: int(self.judged(system).lengths.max(initial=1)) for system in self.chosen}
+        longest = max(ends.values())
+        cutoffs = {min(k, longest) for k in (*CUTOFFS, self.cutoff or CUTOFFS[-1])}
+        last = {
+            system: min(k for k in cutoffs if k >= end or k == longest)
+            for system, end in ends.items()
+        }
+        at = {replace(self.measure, k=k).spec: k for k in sorted(cutoffs)}
+
+        def make() -> pd.DataFrame:
+            found = {system: self.evaluate(system, tuple(at)) for system in self.chosen}
+            frame = mean_intervals(found, self.baseline, self.statistics)
+            frame["k"] = [at[spec] for spec in frame["metric"]]
+            return frame.loc[frame["k"] <= frame["system"].map(last), columns]
+
+        if self._plain is not self:
+            return self._plain.curves
+        return self.once(self.key("curves", self.chosen, tuple(at), self.statistics), make)
+
+    def pairs(self, challenger: str, spec: str | None = None) -> pd.DataFrame:
+        """query_id, before, after, delta, state of every query of either side, as from
+        `pairs.paired`. spec: another metric than the chosen one."""
+        wanted = self.spec if spec is None else spec
+        specs = self.specs if wanted in self.specs else (wanted,)
+        return self.once(
+            self.key("pairs", self.baseline, challenger, wanted),
+            lambda: paired(
+                self.evaluate(self.baseline, specs), self.evaluate(challenger, specs), wanted
+            ),
+        )
+
+    def reasons(self, challenger: str) -> pd.DataFrame | None:
+        """Why each query changed, index query_id, as from `reasons.reasons`; None where the metric
+        cannot be split by document."""
+        if not self.has_reasons:
+            return None
+        if self._plain is not self:
+            return self._plain.reasons(challenger)
+
+        def make() -> pd.DataFrame:
+            run = self.run(challenger)
+            return reasons(
+                self.ranked_labels(self.baseline),
+                self.ranked_labels(challenger),
+                self.measure,
+                self.conventions,
+                tie_band=self.statistics.tie_band,
+                reading=None if run is None else run.reading,
+            ).set_index("query_id")
+
+        band = self.statistics.tie_band
+        return self.once(self.key("reasons", self.baseline, challenger, self.spec, band), make)
+
+    def reason_counts(self, challenger: str) -> pd.DataFrame | None:
+        """Reasons of the queries that the mean change counts, how many each has and what they add
+        to it, as from `reasons.counted`."""
+        found = self.reasons(challenger)
+        if found is None:
+            return None
+        band = self.statistics.tie_band
+        return self.once(
+            self.key("reason counts", self.baseline, challenger, self.spec, band),
+            lambda: counted(found["reason"], self.pairs(challenger)),
+        )
+
+    def headroom(self, challenger: str) -> Headroom | None:
+        """How the best value splits into lost by the retriever, still to win and won; None for a
+        metric that describes labels.
+
+        The ceiling is the best order of what the challenger could order (see `limits_of`).
+        """
+        if not self.measures_quality:
+            return None
+
+        return self.once(
+            self.key("headroom", self.baseline, challenger, self.spec),
+            lambda: split_headroom(
+                self.evaluations[self.baseline],
+                self.evaluations[challenger],
+                limits_of(self, challenger),
+            ),
+        )
+
+    # Groups of queries.
+
+    @property
+    def corrected(self) -> bool:
+        """Whether corrected labels are in force."""
+        return self.dataset_id != self.stored_id
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """Columns of the data set, then the groups that rankdash works out itself."""
+        given = self.dataset.segments
+        return (*given, *(each.name for each in DERIVED_SEGMENTS if each.name not in given))
+
+    def segment(self, challenger: str, segment: str) -> pd.DataFrame:
+        """The change in each group of queries, as from `by_segment`: groups that rankdash works out
+        in their natural order, others the largest first."""
+
+        def make() -> pd.DataFrame:
+            given = segment in self.dataset.segments
+            order = next((each.values for each in DERIVED_SEGMENTS if each.name == segment), ())
+            return by_segment(
+                self.pairs(challenger),
+                self.grouping(segment),
+                self.statistics,
+                order=() if given else order,
+                possible=self.measure.changes,
+            )
+
+        return self.once(
+            self.key("segment", self.baseline, challenger, segment, self.spec, self.statistics),
+            make,
+        )
+
+    def grouping(self, segment: str) -> pd.Series:
+        """The group of each query, index query id."""
+        given = segment in self.dataset.segments
+        columns = self.dataset.queries if given else self._derived(segment)
+        return pd.Series(columns[segment].to_numpy(dtype=object), index=columns["query_id"])
+
+    def _derived(self, segment: str) -> pd.DataFrame:
+        """The table that has a column of groups which rankdash works out itself."""
+        found = self.once(("groups of texts", self.stored_id), lambda: of_texts(self.dataset))
+        if segment in found:
+            return found
+        return self.once(
+            self.key("groups of values", self.baseline, self.spec),
+            lambda: of_values(self.dataset, self.evaluations[self.baseline], self.spec),
+        )
+
+    # Documents without a label.
+
+    def ranked_labels(self, system: str) -> RankedLabels:
+        return RankedLabels(self.ranking(system), self.judged(system), self.excluded(system))
+
+    @property
+    def unjudged(self) -> pd.DataFrame:
+        """What documents without a label leave open for each system, as from `bounds_table`."""
+        return self.once(
+            self.key("unjudged", self.chosen, self.spec),
+            lambda: bounds_table(
+                {system: self.ranked_labels(system) for system in self.chosen},
+                [self.spec],
+                self.conventions,
+            ),
+        )
+
+    def unjudged_change(self, challenger: str) -> UnjudgedComparison:
+        """What they leave open between the baseline and a challenger."""
+        return self.once(
+            self.key("unjudged change", self.baseline, challenger, self.spec),
+            lambda: UnjudgedComparison(
+                self.ranked_labels(self.baseline),
+                self.ranked_labels(challenger),
+                self.spec,
+                self.conventions,
+            ),
+        )
+
+    # Where parts are kept.
+
+    def judged_key(self, system: str, dataset_id: str) -> Key:
+        """Under which `judged` is kept. dataset_id: of the labels."""
+        return "judged", dataset_id, system, *self.conventions.joining
+
+    @property
+    def stored_id(self) -> str:
+        """The same whatever labels were corrected: what notes and corrections are stored under."""
+        return self.dataset_id.partition("+")[0]
+
+    def key(self, part: str, *on: Any) -> Key:
+        """A part with what it depends on; labels and conventions are always among it."""
+        return (part, self.dataset_id, *on, self.conventions)
+
+    def once(self, key: Key, make: Callable[[], Made], *, alone: bool = False) -> Made:
+        """What `make` makes, kept by this study, and by the cache unless `alone`: for what depends
+        on more than a key holds, such as prices."""
+        if key not in self._parts:
+            self._parts[key] = make() if alone else self.shared(key, make)
+        made: Made = self._parts[key]
+        return made
+
+    def shared(self, key: Key, make: Callable[[], Made]) -> Made:
+        """What `make` makes, kept by the cache alone: for what is large and wanted once."""
+        return make() if self.cache is None else self.cache(key, make)

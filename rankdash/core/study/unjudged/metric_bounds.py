@@ -1,0 +1,349 @@
+"""How high a metric, or its difference between two systems, could be under other labels.
+
+Any unjudged document of the pool may turn out to have any label from 0 to the top grade; labels
+that exist stay as they are. `highest` is the largest value that `plus - minus` can reach for each
+query under one assignment of labels, the same for both sides; a side that is None counts 0. The
+lowest is the negated highest of the swapped sides, so both come from the same arithmetic.
+
+What changes with a label is not the list alone: a relevant document more is also a document more
+that should have been found, so R of recall and average precision and the ideal of NDCG grow with
+it. "All relevant" is therefore not always the best case, nor "none relevant" the worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from rankdash.core.data.ragged import Floats, Integers, blocks, offsets_from
+from rankdash.core.metrics import Conventions, Judged, Measure
+from rankdash.core.metrics.engine import Relevance, within
+from rankdash.core.metrics.gain import EXPONENTIAL, JARVELIN_KEKALAINEN, LINEAR, raw_gain
+from rankdash.core.study.unjudged.ndcg_bounds import Ideal, discounted, discounts, highest_quotient
+from rankdash.core.study.unjudged.pool import all_labelled
+
+Kind = Literal["tight", "outer", "range"]
+"""tight: some assignment of labels reaches the bound. outer: no assignment goes beyond it, but
+none may reach it. range: only the metric's own range is known."""
+
+_SUMS = {"dcg": LINEAR, "dcg_exp": EXPONENTIAL}
+_FORMS = {"ndcg": LINEAR, "ndcg_exp": EXPONENTIAL, "ndcg_jk": JARVELIN_KEKALAINEN}
+
+
+@dataclass(frozen=True, eq=False)
+class BoundSide:
+    """One system: its labels in rank order, and (U,) where the pool stands in its list, inf for
+    not within the cutoff."""
+
+    relevance: Relevance
+    rank: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A metric at its cutoff over a pool of U documents of Q queries.
+
+    offsets: (Q + 1,). query: (U,). top: the label of a fully relevant document.
+    judged: any side's join, for the labels of the queries.
+    """
+
+    measure: Measure
+    conventions: Conventions
+    judged: Judged
+    offsets: Integers
+    query: Integers
+    top: float
+
+    @property
+    def k(self) -> int | None:
+        return self.measure.k
+
+    def sum(self, weights: Floats) -> Floats:
+        """(Q,) the sum of (U,) weights by query."""
+        total = np.bincount(self.query, weights, minlength=len(self.offsets) - 1)
+        return total.astype(np.float64)
+
+    def lists(self, weights: Floats, padding: float) -> Iterator[tuple[Integers, Floats]]:
+        """Queries with a pool, in blocks of (S,) indices and their (S, W) weights, padded."""
+        filled = np.flatnonzero(np.diff(self.offsets))
+        compact = offsets_from(np.diff(self.offsets)[filled])
+        owner = np.repeat(filled, np.diff(compact))
+        for block in blocks(compact):
+            if block.positions is None:
+                yield filled, block.take(weights, padding)
+            else:
+                yield owner[block.positions[:, 0]], block.take(weights, padding)
+
+
+def highest(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    """(Q,) the highest possible plus - minus, and how good a bound that is."""
+    name = case.measure.metric.name
+    if name in _FORMS:
+        return _ndcg(case, plus, minus), "tight"
+    if name in _KERNELS:
+        return _KERNELS[name](case, plus, minus)
+    return _by_range(case, plus, minus), "range"
+
+
+def _per_side(
+    plus: BoundSide | None, minus: BoundSide | None, value: Callable[[BoundSide], Floats]
+) -> Floats:
+    """value(plus) - value(minus), a missing side counting 0."""
+    total = np.zeros(1)
+    if plus is not None:
+        total = total + value(plus)
+    if minus is not None:
+        total = total - value(minus)
+    return total
+
+
+def _either(plus: BoundSide | None, minus: BoundSide | None) -> BoundSide:
+    """A side that is there; both know the labels of the queries."""
+    return plus if plus is not None else cast(BoundSide, minus)
+
+
+def _now(case: Case, side: BoundSide) -> Floats:
+    """(Q,) the metric as it is, unjudged documents counting as not relevant."""
+    measure = case.measure
+    return measure.metric.compute(side.relevance, measure.k, measure.parameter)
+
+
+def _by_range(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> Floats:
+    low, high = case.measure.metric.range
+    beyond = (high if plus is not None else 0.0) - (low if minus is not None else 0.0)
+    now = _per_side(plus, minus, lambda side: _now(case, side))
+    return np.where(np.diff(case.offsets) > 0, beyond, now)
+
+
+def _additive(
+    case: Case,
+    plus: BoundSide | None,
+    minus: BoundSide | None,
+    weight: Callable[[BoundSide], Floats],
+) -> Floats:
+    """A metric that is a sum over relevant documents, so that each label acts by itself."""
+    change = _per_side(plus, minus, weight)
+    return _per_side(plus, minus, lambda side: _now(case, side)) + case.sum(np.maximum(change, 0))
+
+
+def _ndcg(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> Floats:
+    form = _FORMS[case.measure.metric.name]
+    start = _per_side(
+        plus, minus, lambda side: discounted(side.relevance.judged, form, case.k, case.top)
+    )
+    change = _per_side(plus, minus, lambda side: discounts(form, side.rank))
+    most = int(np.diff(case.offsets).max(initial=0))
+    ideal = Ideal.of(case.judged, form, case.k, case.top, most)
+    best = _per_side(plus, minus, lambda side: _now(case, side))
+    for queries, weights in case.lists(change, -np.inf):
+        ordered = _descending(weights)
+        best[queries] = highest_quotient(start[queries], ordered, queries, ideal)
+    return best
+
+
+def _dcg(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    form = _SUMS[case.measure.metric.name]
+    top = raw_gain(form, np.array([case.top]))
+    return _additive(case, plus, minus, lambda side: top * discounts(form, side.rank)), "tight"
+
+
+def _precision(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    def weight(side: BoundSide) -> Floats:
+        depth = np.maximum(side.relevance.depth(case.k), 1)
+        return np.isfinite(side.rank) / depth[case.query]
+
+    return _additive(case, plus, minus, weight), "tight"
+
+
+def _rank_biased(
+    case: Case, plus: BoundSide | None, minus: BoundSide | None
+) -> tuple[Floats, Kind]:
+    p = case.measure.parameter
+
+    def weight(side: BoundSide) -> Floats:
+        return np.where(np.isfinite(side.rank), (1 - p) * p ** (side.rank - 1), 0.0)
+
+    return _additive(case, plus, minus, weight), "tight"
+
+
+def _first(
+    case: Case, plus: BoundSide | None, minus: BoundSide | None, worth: Callable[[Floats], Floats]
+) -> Floats:
+    """A metric that the best relevant document decides: one label more is all it ever takes,
+    since any further one can only raise `minus`."""
+
+    def alone(side: BoundSide) -> Floats:
+        return np.maximum(_now(case, side)[case.query], worth(side.rank))
+
+    best = np.broadcast_to(
+        _per_side(plus, minus, lambda side: _now(case, side)), len(case.offsets) - 1
+    ).copy()
+    np.maximum.at(best, case.query, _per_side(plus, minus, alone))
+    return best
+
+
+def _reciprocal(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    return _first(case, plus, minus, lambda rank: 1 / rank), "tight"
+
+
+def _hit(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    return _first(case, plus, minus, lambda rank: np.isfinite(rank).astype(np.float64)), "tight"
+
+
+def _recall(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    return _share(case, plus, minus, np.zeros(len(case.offsets) - 1)), "tight"
+
+
+def _f1(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    depths = [side.relevance.depth(case.k) for side in (plus, minus) if side is not None]
+    best = 2 * _share(case, plus, minus, depths[0])
+    alike = depths[0] == depths[-1]
+    if alike.all():
+        return best, "tight"
+    # Two divisors: each side by itself bounds the difference, without being reached.
+    apart = _f1(case, plus, None)[0] + _f1(case, None, minus)[0]
+    return np.where(alike, best, apart), "outer"
+
+
+def _share(case: Case, plus: BoundSide | None, minus: BoundSide | None, extra: Floats) -> Floats:
+    """Relevant documents found, over all relevant documents and (Q,) `extra`."""
+
+    def found(side: BoundSide) -> Floats:
+        hits = side.relevance.hits
+        return side.relevance.total(hits.query[within(hits.rank, case.k)])
+
+    count = _either(plus, minus).relevance.relevant_count
+    start = _per_side(plus, minus, found)
+    divisor = count + extra
+    best = _quotient(start, divisor)
+    change = _per_side(plus, minus, lambda one: np.isfinite(one.rank).astype(np.float64))
+    for queries, weights in case.lists(change, -np.inf):
+        gained = start[queries, None] + _running(_descending(weights))
+        more = np.arange(gained.shape[1])
+        best[queries] = _quotient(gained, divisor[queries, None] + more).max(axis=1)
+    return best
+
+
+def _quotient(numerator: Floats, divisor: Floats) -> Floats:
+    """0 where the divisor is 0."""
+    result = np.zeros(np.broadcast_shapes(numerator.shape, divisor.shape))
+    np.divide(numerator, divisor, out=result, where=divisor > 0)
+    return result
+
+
+def _descending(cells: Floats) -> Floats:
+    ordered: Floats = -np.sort(-cells, axis=1)
+    return ordered
+
+
+def _running(cells: Floats) -> Floats:
+    """(S, W + 1) sums of the first 0, 1, … cells of each row."""
+    sums = np.zeros((len(cells), cells.shape[1] + 1))
+    np.cumsum(cells, axis=1, out=sums[:, 1:])
+    return sums
+
+
+def _average_precision(
+    case: Case, plus: BoundSide | None, minus: BoundSide | None
+) -> tuple[Floats, Kind]:
+    """For each number n of relevant documents more: the n highest places for plus, the n lowest
+    for minus. Exact for one side; for two, each side picks its own n, so the bound is outer."""
+    counts = np.diff(case.offsets)
+    best = np.full(len(counts), -np.inf)
+    relevant = _either(plus, minus).relevance.relevant_count
+    sums = {}
+    for name, one in (("plus", plus), ("minus", minus)):
+        if one is not None:
+            sums[name] = _precision_sum(one, case.k), *_above_and_below(case, one)
+    index = np.arange(len(case.query), dtype=np.float64)
+    for queries, cells in case.lists(index, -1.0):
+        at = cells.astype(np.int64)
+        inside = at >= 0
+        value = np.zeros((len(queries), at.shape[1] + 1))
+        if plus is not None:
+            start, above, below = sums["plus"]
+            rank = np.where(inside, plus.rank[at], np.inf)
+            order = np.argsort(rank, axis=1)
+            rank, chosen = _by(order, rank), _by(order, at)
+            gain = (above[chosen] + np.arange(1, at.shape[1] + 1)) / rank
+            gain += np.where(np.isfinite(rank), below[chosen], 0.0)
+            value += start[queries, None] + _running(gain)
+        if minus is not None:
+            start, above, below = sums["minus"]
+            rank = np.where(inside, minus.rank[at], 0.0)
+            order = np.argsort(-rank, axis=1)
+            rank, chosen = _by(order, rank), _by(order, at)
+            counted = np.isfinite(rank) & (rank > 0)
+            inverse = np.divide(1.0, rank, out=np.zeros_like(rank), where=counted)
+            gain = (above[chosen] + 1) * inverse + np.where(counted, below[chosen], 0.0)
+            gain += np.where(counted, _running(inverse)[:, :-1], 0.0)
+            value -= start[queries, None] + _running(gain)
+        more = np.arange(value.shape[1])
+        divisor = relevant[queries, None] + more
+        if case.k is not None and case.conventions.ap_norm == "min(R,k)":
+            divisor = np.minimum(divisor, case.k)
+        value = np.where(more <= counts[queries, None], _quotient(value, divisor), -np.inf)
+        best[queries] = value.max(axis=1)
+    now = _per_side(plus, minus, lambda one: _now(case, one))
+    kind: Kind = "tight" if plus is None or minus is None else "outer"
+    return np.where(counts > 0, best, now), kind
+
+
+def _by(order: Integers, cells: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(cells, order, axis=1)
+
+
+def _precision_sum(side: BoundSide, k: int | None) -> Floats:
+    """(Q,) the sum of P@i over the relevant ranks i within k."""
+    hits = side.relevance.hits
+    inside = within(hits.rank, k)
+    return side.relevance.total(hits.query[inside], hits.ordinal[inside] / hits.rank[inside])
+
+
+def _above_and_below(case: Case, side: BoundSide) -> tuple[Floats, Floats]:
+    """For each document of the pool: relevant documents above it, and the sum of 1/rank over those
+    below it within the cutoff."""
+    hits = side.relevance.hits
+    inside = within(hits.rank, case.k)
+    query, rank = hits.query[inside], hits.rank[inside]
+    offsets = offsets_from(np.bincount(query, minlength=len(case.offsets) - 1))
+    inverse = np.append(0.0, np.cumsum(1 / rank))
+    deepest = int(max(rank.max(initial=0), side.rank[np.isfinite(side.rank)].max(initial=0))) + 2
+    place = np.where(np.isfinite(side.rank), side.rank, deepest - 1).astype(np.int64)
+    at = np.searchsorted(query * deepest + rank, case.query * deepest + place)
+    above = (at - offsets[case.query]).astype(np.float64)
+    return above, inverse[offsets[case.query + 1]] - inverse[at]
+
+
+def _err(case: Case, plus: BoundSide | None, minus: BoundSide | None) -> tuple[Floats, Kind]:
+    """A relevant document more always raises ERR, which is divided by nothing."""
+    value = np.zeros(len(case.offsets) - 1)
+    if plus is not None:
+        value = value + _err_if_relevant(case, plus)
+    if minus is not None:
+        value = value - _now(case, minus)
+    return value, "tight" if plus is None or minus is None else "outer"
+
+
+def _err_if_relevant(case: Case, side: BoundSide) -> Floats:
+    judged = all_labelled(side.relevance.judged, case.query, side.rank, case.top)
+    return case.measure.metric.compute(
+        Relevance(judged, case.conventions), case.k, case.measure.parameter
+    )
+
+
+_KERNELS: dict[str, Callable[[Case, BoundSide | None, BoundSide | None], tuple[Floats, Kind]]] = {
+    "dcg": _dcg,
+    "dcg_exp": _dcg,
+    "precision": _precision,
+    "rbp": _rank_biased,
+    "mrr": _reciprocal,
+    "hit": _hit,
+    "recall": _recall,
+    "f1": _f1,
+    "map": _average_precision,
+    "err": _err,
+}

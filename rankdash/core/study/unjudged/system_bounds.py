@@ -1,0 +1,325 @@
+"""What the documents without a label leave open: for each system, and between two systems.
+
+The numbers everywhere else count an unjudged document as not relevant. Here each may turn out to
+have any label from 0 to the top grade of the labels. Which documents: those that a system (for a
+difference: either of the two) ranks within the cutoff, or anywhere where the metric has none;
+documents further down are taken as not relevant, as pooling does. All bounds are of the lists as
+ranked, also where the conventions ask for judged documents only: with every label there, both
+readings are the same. They are means over the queries that have a value now; a query without a
+relevant document could gain one and join the mean, which is counted as `could_join`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.data.ragged import Flags, Floats
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Evaluation, Judged, Measure, evaluate, parse_measure
+from rankdash.core.metrics.engine import Relevance
+from rankdash.core.metrics.evaluation import mean_of_known
+from rankdash.core.study.unjudged.metric_bounds import BoundSide, Case, Kind, highest
+from rankdash.core.study.unjudged.pool import Pool, all_labelled, each_labelled, pool
+
+# Variants of queries that are worked out at a time: each holds the labels of its query.
+_CHUNK = 200_000
+_ZERO = 1e-12
+
+Sign = Literal["above", "below", "open"]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedLabels:
+    """One ranking with its labels joined, as `judge` does. left_out: query id → "failed" or
+    "skipped"."""
+
+    ranking: Ranking
+    judged: Judged
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def bounds_table(
+    systems: Mapping[str, RankedLabels],
+    measures: tuple[Measure | str, ...] | list[Measure | str],
+    conventions: Conventions | None = None,
+) -> pd.DataFrame:
+    """One row for each quality metric and system.
+
+    Columns: metric, system, n (queries with a value); judged (mean share of the first k that has a
+    label; of the whole list where the metric has no cutoff); unjudged (documents of these queries
+    without one); value (the mean as shown elsewhere without `judged_only`: unjudged counts as not
+    relevant); if_relevant (the mean if all of the system's unjudged documents had the top grade);
+    lowest and highest (what the mean could be under any labels for them); kind: "tight" where some
+    labels reach both bounds, "outer" where they hold but may not be reached, "range" where only
+    the range of the metric is known; could_join.
+
+    if_relevant need not be the highest: relevant documents more also raise R and the ideal.
+    Means are NaN only where n is 0.
+    """
+    rules = replace(conventions or Conventions(), judged_only=False)
+    rows = []
+    for measure in map(_parsed, measures):
+        if not measure.metric.measures_quality:
+            continue
+        for name, system in systems.items():
+            rows.append({"metric": measure.spec, "system": name, **_row(system, measure, rules)})
+    return pd.DataFrame(rows, columns=_BOUNDS)
+
+
+_BOUNDS = [
+    "metric",
+    "system",
+    "n",
+    "judged",
+    "unjudged",
+    "value",
+    "if_relevant",
+    "lowest",
+    "highest",
+    "kind",
+    "could_join",
+]
+
+
+def _parsed(measure: Measure | str) -> Measure:
+    return parse_measure(measure) if isinstance(measure, str) else measure
+
+
+def _row(system: RankedLabels, measure: Measure, rules: Conventions) -> dict[str, object]:
+    now = _values(system, measure, rules)
+    scored = ~np.isnan(now.column(measure))
+    found = pool([system.ranking], [system.judged], rules, measure.k)
+    case = _case(system.judged, found, measure, rules)
+    counted = _counted(rules)
+    side = BoundSide(Relevance(system.judged, counted), found.ranks[0])
+    high, kind = highest(case, side, None)
+    low, _ = highest(case, None, side)
+    relevant = all_labelled(system.judged, found.query, found.ranks[0], case.top)
+    filled = measure.metric.compute(Relevance(relevant, counted), measure.k, measure.parameter)
+    labelled = _values(system, replace(parse_measure("judged"), k=measure.k), rules)
+    return {
+        "n": int(scored.sum()),
+        "judged": mean_of_known(labelled.values[scored, 0]),
+        "unjudged": int(found.counts()[scored].sum()),
+        "value": mean_of_known(now.values[scored, 0]),
+        "if_relevant": mean_of_known(filled[scored]),
+        "lowest": mean_of_known(-low[scored]),
+        "highest": mean_of_known(high[scored]),
+        "kind": kind,
+        "could_join": _could_join(now, found.counts()),
+    }
+
+
+def _counted(rules: Conventions) -> Conventions:
+    """The rules for queries that have a value: a list that finds nothing is worth 0 there."""
+    return replace(rules, mrr_none="zero")
+
+
+def _values(system: RankedLabels, measure: Measure, rules: Conventions) -> Evaluation:
+    # A row for every labelled query, so that rows and labels align; NaN for those not evaluated.
+    missing = "skip" if rules.queries == "both" else rules.missing
+    rules = replace(rules, queries="qrels", missing=missing)
+    return evaluate(system.judged, [measure], rules, system.left_out)
+
+
+def _could_join(evaluation: Evaluation, unjudged: npt.NDArray[np.int64]) -> int:
+    absent = np.isnan(evaluation.values[:, 0]) & (evaluation.states == "no_relevant")
+    return int((absent & (unjudged > 0)).sum())
+
+
+def _case(judged: Judged, found: Pool, measure: Measure, rules: Conventions) -> Case:
+    return Case(
+        measure, rules, judged, found.offsets, found.query, top_label(judged, measure, rules)
+    )
+
+
+def top_label(judged: Judged, measure: Measure, conventions: Conventions) -> float:
+    """What a fully relevant document is labelled: the top grade of the labels, raised to the
+    threshold for a binary metric; 1 where no label is above 0."""
+    highest_label = float(judged.pool_label.max(initial=0.0)) or 1.0
+    return max(highest_label, conventions.threshold) if measure.metric.binary else highest_label
+
+
+@dataclass(frozen=True, eq=False)
+class DeltaBounds:
+    """What unjudged documents leave open between a baseline and a challenger.
+
+    queries: one row per paired query: query_id, delta, lowest, highest, unjudged (documents that
+        either system ranks within the cutoff and nobody judged).
+    delta, lowest, highest: means of challenger - baseline over them; NaN only where n is 0.
+    kind: "tight", "outer" or "range", as in `bounds_table`.
+    sign: "above" or "below" 0 whatever the labels turn out to be, else "open".
+    unjudged: how many labels would close the bounds; `Comparison.labels_to_settle` says how many
+        are likely to be enough.
+    could_join: queries without a relevant document that have unjudged ones.
+    """
+
+    measure: Measure
+    queries: pd.DataFrame
+    n: int
+    delta: float
+    lowest: float
+    highest: float
+    kind: Kind
+    sign: Sign
+    unjudged: int
+    could_join: int
+
+
+class UnjudgedComparison:
+    """Two systems and a metric, with the pool of both at its cutoff. What is asked of it is worked
+    out once.
+
+    Raises SpecError for a metric that measures no quality, or systems joined with other labels.
+    """
+
+    def __init__(
+        self,
+        baseline: RankedLabels,
+        challenger: RankedLabels,
+        measure: Measure | str,
+        conventions: Conventions | None = None,
+    ) -> None:
+        self.measure = _parsed(measure)
+        if not self.measure.metric.measures_quality:
+            raise SpecError(
+                "{metric} says nothing of quality, so labels cannot move it.",
+                remedy="Choose a metric such as ndcg@10.",
+                metric=self.measure.title,
+            )
+        if not np.array_equal(baseline.judged.query_ids, challenger.judged.query_ids):
+            raise SpecError(
+                "The two systems were joined with other labels and cannot be compared.",
+                remedy="Join both rankings with the same labels.",
+            )
+        self.baseline, self.challenger = baseline, challenger
+        self.rules = replace(conventions or Conventions(), judged_only=False)
+        evaluations = [_values(each, self.measure, self.rules) for each in (baseline, challenger)]
+        self.query_ids = baseline.judged.query_ids
+        before, after = (each.values[:, 0] for each in evaluations)
+        self.delta: Floats = after - before
+        self.paired: Flags = ~np.isnan(self.delta)
+        found = pool(
+            [baseline.ranking, challenger.ranking],
+            [baseline.judged, challenger.judged],
+            self.rules,
+            self.measure.k,
+        )
+        self.could_join = _could_join(evaluations[0], found.counts())
+        self.pool = found.only(self.paired[found.query])
+        self.top = top_label(baseline.judged, self.measure, self.rules)
+
+    def bounds(self) -> DeltaBounds:
+        """The bounds of every query and of the mean."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> DeltaBounds:
+        high, kind = self._highest(self.pool, 1)
+        low, _ = self._highest(self.pool, -1)
+        delta, lowest, highest_mean = (
+            mean_of_known(each[self.paired]) for each in (self.delta, -low, high)
+        )
+        counts = self.pool.counts()
+        queries = pd.DataFrame(
+            {
+                "query_id": self.query_ids,
+                "delta": self.delta,
+                "lowest": -low,
+                "highest": high,
+                "unjudged": counts,
+            }
+        )
+        return DeltaBounds(
+            measure=self.measure,
+            queries=queries[self.paired].reset_index(drop=True),
+            n=int(self.paired.sum()),
+            delta=delta,
+            lowest=lowest,
+            highest=highest_mean,
+            kind=kind,
+            sign=_sign(lowest, highest_mean),
+            unjudged=len(self.pool),
+            could_join=self.could_join,
+        )
+
+    def _highest(self, found: Pool, sign: int) -> tuple[Floats, Kind]:
+        """(Q,) the highest sign · (challenger - baseline) under any labels for the pool."""
+        case = _case(self.baseline.judged, found, self.measure, self.rules)
+        rules = _counted(self.rules)
+        before = BoundSide(Relevance(self.baseline.judged, rules), found.ranks[0])
+        after = BoundSide(Relevance(self.challenger.judged, rules), found.ranks[1])
+        return highest(case, after, before) if sign > 0 else highest(case, before, after)
+
+    @cached_property
+    def effects(self) -> Floats:
+        """(U,) how much the mean difference would change if one document of the pool had the top
+        grade, all other unjudged ones still counting as not relevant."""
+        rules = _counted(self.rules)
+        change = np.zeros(len(self.pool))
+        n = max(int(self.paired.sum()), 1)
+        for start in range(0, len(self.pool), _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            query = self.pool.query[rows]
+            for system, sign, rank in (
+                (self.baseline, -1.0, self.pool.ranks[0, rows]),
+                (self.challenger, 1.0, self.pool.ranks[1, rows]),
+            ):
+                variants = each_labelled(system.judged, query, rank, self.top)
+                change[rows] += sign * self._computed(variants, rules)
+                change[rows] -= sign * self._computed(system.judged, rules)[query]
+        return change / n
+
+    def _computed(self, judged: Judged, rules: Conventions) -> Floats:
+        return self.measure.metric.compute(
+            Relevance(judged, rules), self.measure.k, self.measure.parameter
+        )
+
+    def order(self) -> npt.NDArray[np.int64]:
+        """(U,) the documents of the pool, those first whose label could move the difference
+        most; equal ones in the order of the labels."""
+        return np.argsort(-np.round(np.abs(self.effects), 12), kind="stable")
+
+    def labels_to_settle(self) -> int | None:
+        """How many labels would settle which system is ahead.
+
+        The rule: documents are labelled in the order of `order`, and what they show leaves the
+        difference as it is (they turn out not relevant). The answer is the smallest number after
+        which no labels for the rest could turn its sign or bring it to 0. So 0 means settled
+        already, and labels that do move the difference change the answer. None where the
+        difference is 0, or there are no paired queries: then no number would.
+        """
+        return self._to_settle
+
+    @cached_property
+    def _to_settle(self) -> int | None:
+        delta = mean_of_known(self.delta[self.paired])
+        if not abs(delta) > _ZERO:
+            return None
+        place = np.empty(len(self.pool), dtype=np.int64)
+        place[self.order()] = np.arange(len(self.pool))
+
+        def settled(labels: int) -> bool:
+            against, _ = self._highest(self.pool.only(place >= labels), -1 if delta > 0 else 1)
+            return mean_of_known(against[self.paired]) < -_ZERO
+
+        # The bounds only close in as labels are added, so the search may halve.
+        enough, short = len(self.pool), -1
+        while enough - short > 1:
+            middle = (short + enough) // 2
+            short, enough = (short, middle) if settled(middle) else (middle, enough)
+        return enough
+
+
+def _sign(lowest: float, highest_mean: float) -> Sign:
+    if lowest > _ZERO:
+        return "above"
+    return "below" if highest_mean < -_ZERO else "open"

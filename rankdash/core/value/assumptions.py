@@ -1,0 +1,201 @@
+"""What a calculation takes for granted: every number has a name, a unit, a range and a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.settings import Setting, Settings, described_by, settings_of
+
+# Name in scenarios of an older version → name now.
+_RENAMED = {"share": "traffic_share"}
+
+# Assumption → the one that switches it on.
+_SWITCHES = {
+    "passages": "passages",
+    "passage_tokens": "passages",
+    "llm_price": "passages",
+    "ticket_share": "ticket_share",
+    "ticket_cost": "ticket_share",
+    "seconds_saved": "seconds_saved",
+    "hourly_wage": "seconds_saved",
+    "loss_per_100_ms": "loss_per_100_ms",
+}
+
+DAYS_PER_MONTH = 365 / 12
+MONTHS_PER_YEAR = 12
+DOLLARS = "USD"
+"""The currency of every amount that is a default."""
+
+
+def named_now(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario sets, under the names of today."""
+    return {_RENAMED.get(name, name): value for name, value in given.items()}
+
+
+@dataclass(frozen=True)
+class Assumption(Setting):
+    """One number as a slider or a table shows it.
+
+    meaning: the sentence that it means.
+    group: "traffic", "value", "effort", "answers" (an LLM that reads the passages), "support" or
+        "waiting".
+    unit: such as "searches a day"; "share" for a number from 0 to 1; "money" for an amount in the
+        currency of the scenario, with `per` behind it.
+    low, high: the ends of the slider; any number from `least` to `most` is accepted.
+    logarithmic: whether the slider is best read in powers of ten.
+    """
+
+    group: str
+    unit: str
+    low: float
+    high: float
+    step: float
+    logarithmic: bool = False
+
+    @property
+    def money(self) -> bool:
+        """Whether it is an amount in the currency of the scenario; its default is in `DOLLARS`."""
+        return self.unit.startswith("money")
+
+    def default_at(self, rate: float | None) -> float:
+        """What it is where nobody set it. rate: how much of the currency of the scenario a US
+        dollar is; None where nobody said, so that an amount is unknown, and counts as 0."""
+        return float(self.default * (rate or 0.0) if self.money else self.default)
+
+    def refusal(self, value: object) -> DataError:
+        return DataError(
+            "{title} cannot be {value!r}.",
+            remedy="Possible: {least:g} to {most:,.0f}.",
+            title=self.title,
+            value=value,
+            least=self.least,
+            most=self.most,
+        )
+
+
+# More than the world searches in a day, and far below where amounts lose their digits.
+_MOST = 1e10
+
+
+def _assumed(*described: Any, least: float = 0.0, most: float = _MOST, **more: Any) -> Any:
+    return described_by(Assumption(*described, least=least, most=most, **more))
+
+
+@dataclass(frozen=True)
+class Assumptions(Settings):
+    """A scenario's numbers; what each means is in `ASSUMPTIONS`. Shares are from 0 to 1.
+
+    Raises DataError where one is not a number or lies outside its range.
+    """
+
+    searches_per_day: float = _assumed(
+        100_000.0, "Searches a day",
+        "How many searches a day would be reranked.",
+        "traffic", "searches a day", 100, 100_000_000, 100, logarithmic=True,
+    )  # fmt: skip
+    traffic_share: float = _assumed(
+        1.0, "Share of the traffic that the test set represents",
+        "Share of the traffic that is like the queries measured here; the rest gains nothing "
+        "and still costs.",
+        "traffic", "share", 0.0, 1.0, 0.05, most=1.0,
+    )  # fmt: skip
+    value_per_search: float = _assumed(
+        0.01, "Value of a search",
+        "What an average search is worth to you, as margin rather than revenue.",
+        "value", "money", 0.0001, 100, 0.0001, logarithmic=True,
+    )  # fmt: skip
+    elasticity: float = _assumed(
+        1.0, "Value gained for each 1% of quality",
+        "How much more a search is worth when the metric rises by 1%. Only an experiment can "
+        "measure yours; common calculators assume 1 without saying so.",
+        "value", "%", 0.0, 2.0, 0.01, most=10.0,
+    )  # fmt: skip
+    setup_cost: float = _assumed(
+        0.0, "One-off cost",
+        "The one-off cost of putting the reranker into service.",
+        "effort", "money", 0, 100_000, 500,
+    )  # fmt: skip
+    monthly_cost: float = _assumed(
+        0.0, "Upkeep a month",
+        "Engineers, monitoring and machines that the price does not cover.",
+        "effort", "money", 0, 20_000, 100,
+    )  # fmt: skip
+    passages: float = _assumed(
+        0.0, "Passages an LLM reads now",
+        "How many of the first passages go into the prompt of the LLM that answers. 0: no LLM.",
+        "answers", "passages", 0, 50, 1, most=1000,
+    )  # fmt: skip
+    passage_tokens: float = _assumed(
+        400.0, "Tokens of a passage",
+        "Length of one passage in the prompt.",
+        "answers", "tokens", 50, 2000, 10,
+    )  # fmt: skip
+    llm_price: float = _assumed(
+        0.15, "Price of the LLM's input",
+        "The price of the text that the LLM reads.",
+        "answers", "money for a million tokens", 0.0, 15.0, 0.05,
+    )  # fmt: skip
+    ticket_share: float = _assumed(
+        0.0, "Failed searches that become tickets",
+        "Of the searches that do not show a relevant document, how many open a support ticket.",
+        "support", "share", 0.0, 1.0, 0.01, most=1.0,
+    )  # fmt: skip
+    ticket_cost: float = _assumed(
+        15.0, "Cost of a ticket",
+        "The cost of answering one ticket.",
+        "support", "money", 0, 100, 1,
+    )  # fmt: skip
+    seconds_saved: float = _assumed(
+        0.0, "Time saved by a search that succeeds",
+        "How long a person keeps searching when no result is relevant.",
+        "support", "seconds", 0, 600, 5,
+    )  # fmt: skip
+    hourly_wage: float = _assumed(
+        40.0, "Cost of one hour of working time",
+        "The cost of one hour of that person.",
+        "support", "money", 0, 200, 1,
+    )  # fmt: skip
+    loss_per_100_ms: float = _assumed(
+        0.0, "Value lost for each 100 ms of latency",
+        "Share of a search's value lost for each 100 ms that the reranker adds. 0: latency "
+        "costs nothing.",
+        "waiting", "share", 0.0, 0.05, 0.001, most=1.0,
+    )  # fmt: skip
+    latency_target_ms: float = _assumed(
+        500.0, "Latency target (p95)",
+        "95% of searches have to be reranked within it.",
+        "waiting", "ms", 50, 2000, 10, least=1.0,
+    )  # fmt: skip
+
+    def untouched(self, given: Collection[str]) -> tuple[Assumption, ...]:
+        """The assumptions that count here and that nobody set. given: names of those set."""
+        return tuple(
+            each
+            for each in ASSUMPTIONS
+            if each.name not in given
+            and (each.name not in _SWITCHES or getattr(self, _SWITCHES[each.name]))
+        )
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Assumptions:
+        """Names of an older version are understood. Raises DataError for one that does not exist,
+        or a value out of range."""
+        given = named_now(given)
+        names = {each.name for each in dataclasses.fields(cls)}
+        for name in given:
+            if name not in names:
+                raise DataError(
+                    "There is no assumption {name!r}.",
+                    remedy="Possible: {names}.",
+                    name=str(name),
+                    names=", ".join(sorted(names)),
+                )
+        return cls(**given)
+
+
+ASSUMPTIONS: tuple[Assumption, ...] = settings_of(Assumptions)
+"""Every field of `Assumptions` with its title, meaning and range, in the order of the sliders."""

@@ -1,0 +1,252 @@
+"""What one search costs at a reranker, in the units that providers bill by.
+
+Prices are what a person typed or a dated example, never facts. Everything works on single numbers
+and on NumPy arrays alike, such as one value for each query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import DataError, Phrase
+from rankdash.core.value.assumptions import DAYS_PER_MONTH
+
+Number = float | npt.NDArray[np.float64]
+BillingUnit = Literal["flat", "search", "tokens", "template", "hour"]
+
+UNITS: Mapping[BillingUnit, str] = MappingProxyType(
+    {
+        "flat": "for 1,000 searches",
+        "search": "for 1,000 search units",
+        "tokens": "for a million tokens",
+        "template": "for a million tokens, the prompt around each document included",
+        "hour": "for an hour of one machine",
+    }
+)
+"""Unit → what an amount is paid for."""
+
+DOCUMENTS_PER_UNIT = 100
+"""How many document chunks one search unit covers."""
+
+CHUNK_TOKENS = 500
+"""How long query and document together may be before the document counts as several chunks."""
+
+_THOUSAND, _MILLION, _SECONDS_PER_HOUR = 1e3, 1e6, 3600.0
+
+# Less is 0 for all that matters, and nothing can be divided by it.
+_FEWEST_A_SECOND = _SMALLEST_SHARE = 1e-12
+_ROUNDING = 1e-9
+_DIGITS = 6
+MOST_AMOUNT = 1e10
+"""Nothing costs or takes as much; amounts keep their digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Searches:
+    """Tokens of each document that each of some searches sends.
+
+    query_tokens: (Q,). document_tokens: (N,), by search. sizes: (Q,) documents of each search, the
+    sum is N and above 0.
+    """
+
+    query_tokens: npt.NDArray[np.float64]
+    document_tokens: npt.NDArray[np.float64]
+    sizes: npt.NDArray[np.int64]
+
+    def load(self, documents: float) -> Load:
+        """Return the mean search, with so many documents."""
+        # The query is sent once with each document.
+        query = float(np.average(self.query_tokens, weights=self.sizes))
+        return Load(query, documents, float(self.document_tokens.mean()), self)
+
+    def scaled(self, query: float, document: float) -> Searches:
+        """Return the searches with all queries and all documents longer by a factor."""
+        return Searches(self.query_tokens * query, self.document_tokens * document, self.sizes)
+
+    def units(self, documents: float, chunk_tokens: int) -> float:
+        """Return the mean search units of a search, with so many documents on average."""
+        ends = np.cumsum(self.sizes)
+        room = np.repeat(_room(self.query_tokens, chunk_tokens), self.sizes)
+        chunks = np.append(0.0, np.cumsum(_chunks(self.document_tokens, room)))
+        each = (chunks[ends] - chunks[ends - self.sizes]) * documents / self.sizes.mean()
+        return float(np.ceil(np.round(each, _DIGITS) / DOCUMENTS_PER_UNIT).mean())
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one search sends to a reranker; NaN where not known.
+
+    query_tokens: tokens of the query.
+    documents: how many documents are reranked.
+    document_tokens: tokens of one document, on average.
+    searches: whose mean this is; None if each document has the mean length.
+    """
+
+    query_tokens: Number
+    documents: Number
+    document_tokens: Number
+    searches: Searches | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a provider, or a machine, asks for.
+
+    amount: in `currency`, for what `UNITS` says of the unit.
+    template_tokens: tokens of the prompt around each document; counts for "template" only.
+    chunk_tokens: longest query and document together that is one chunk; for "search" only. 0:
+        documents are never split.
+    searches_per_second: what one machine serves within the latency target; None: as a run
+        measured it; for "hour" only.
+    utilisation: share of the paid time in which it serves, above 0, at most 1; for "hour" only.
+
+    Raises DataError for an amount that is not a number from 0 to ten billion, and for the rest
+    alike.
+    """
+
+    amount: float
+    unit: BillingUnit
+    currency: str = "USD"
+    template_tokens: float = 0.0
+    chunk_tokens: int = CHUNK_TOKENS
+    searches_per_second: float | None = None
+    utilisation: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise DataError(
+                "There is no billing unit {unit!r}.",
+                remedy="Possible: {units}.",
+                unit=self.unit,
+                units=", ".join(UNITS),
+            )
+        for name in ("amount", "template_tokens", "chunk_tokens"):
+            if not 0 <= getattr(self, name) <= MOST_AMOUNT:
+                raise _out_of_range(
+                    name, Phrase("a number from 0 to {most}", most=f"{MOST_AMOUNT:,.0f}")
+                )
+        rate = self.searches_per_second
+        if rate is not None and not _FEWEST_A_SECOND <= rate < math.inf:
+            raise _out_of_range("searches_per_second", Phrase("a number above 0"))
+        if not _SMALLEST_SHARE <= self.utilisation <= 1:
+            raise _out_of_range("utilisation", Phrase("a share above 0, at most 1"))
+
+
+def billed_tokens(load: Load, template_tokens: Number = 0.0) -> Number:
+    """Tokens of one search: the query, and the prompt around it, is paid once for each document."""
+    return (load.query_tokens + load.document_tokens + template_tokens) * load.documents
+
+
+def search_units(load: Load, chunk_tokens: int = CHUNK_TOKENS) -> Number:
+    """Search units of one search, in whole ones; of the mean search the mean of all.
+
+    A document that, with the query, is longer than `chunk_tokens` is several chunks.
+    """
+    if load.searches is not None and chunk_tokens:
+        return load.searches.units(float(load.documents), chunk_tokens)
+    chunks: Number = np.ceil(load.documents)
+    if chunk_tokens:
+        chunks = chunks * _chunks(load.document_tokens, _room(load.query_tokens, chunk_tokens))
+    return _plain(np.ceil(chunks / DOCUMENTS_PER_UNIT))
+
+
+def _room(query_tokens: Number, chunk_tokens: int) -> npt.NDArray[np.float64]:
+    """Tokens of a document that one chunk has room for."""
+    return np.maximum(chunk_tokens - np.asarray(query_tokens, dtype=np.float64), 1.0)
+
+
+def _chunks(document_tokens: Number, room: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.maximum(np.ceil(document_tokens / room), 1.0)
+
+
+def cost_per_search(price: Price, load: Load) -> Number:
+    """What one search costs, in the price's currency; NaN if it depends on tokens, or on what a
+    machine serves, and these are not known."""
+    if price.unit == "flat":
+        return _plain(np.asarray(load.documents) * 0.0 + price.amount / _THOUSAND)
+    if price.unit == "hour":
+        served = (price.searches_per_second or math.nan) * _SECONDS_PER_HOUR * price.utilisation
+        return _plain(np.asarray(load.documents) * 0.0 + price.amount / served)
+    if price.unit == "search":
+        return search_units(load, price.chunk_tokens) * price.amount / _THOUSAND
+    template = price.template_tokens if price.unit == "template" else 0.0
+    return billed_tokens(load, template) * price.amount / _MILLION
+
+
+def cost_per_thousand(price: Price, load: Load) -> Number:
+    """What 1,000 searches cost, in the price's currency."""
+    return cost_per_search(price, load) * _THOUSAND
+
+
+def crossover_tokens(searches: Price, tokens: Price, load: Load) -> float | None:
+    """Tokens of a document from which the price for tokens is the dearer one.
+
+    searches: by the search unit, tokens: by the token, with or without a template. Looked for up
+    to where documents fill one chunk, beyond which search units rise too. None where the price for
+    tokens is dearer or cheaper all the way.
+    """
+    template = tokens.template_tokens if tokens.unit == "template" else 0.0
+    if tokens.amount <= 0 or float(load.documents) <= 0:
+        return None
+    flat = float(np.ceil(load.documents / DOCUMENTS_PER_UNIT)) * searches.amount / _THOUSAND
+    per_document = flat * _MILLION / tokens.amount / float(load.documents)
+    length = per_document - float(load.query_tokens) - template
+    longest = (
+        searches.chunk_tokens - float(load.query_tokens) if searches.chunk_tokens else math.inf
+    )
+    return length if 0 < length <= longest and math.isfinite(length) else None
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Whole machines of one price, paid for every hour of the month.
+
+    per_month: cost of one. searches_per_day: what one serves at the utilisation of its price.
+    """
+
+    per_month: float
+    searches_per_day: float
+
+    @classmethod
+    def of(cls, price: Price) -> Machines | None:
+        """Return the machines of a price by the hour; None if the searches per second of one are
+        not known."""
+        if price.unit != "hour" or price.searches_per_second is None:
+            return None
+        served = price.searches_per_second * price.utilisation * _SECONDS_PER_HOUR * 24
+        return cls(price.amount * 24 * DAYS_PER_MONTH, served)
+
+    def needed(self, searches_per_day: float) -> int:
+        """Return how many machines serve this traffic; at least one."""
+        return max(math.ceil(searches_per_day / self.searches_per_day * (1 - _ROUNDING)), 1)
+
+    def cost_per_month(self, searches_per_day: float) -> float:
+        """Return what the machines for this traffic cost in a month."""
+        return self.needed(searches_per_day) * self.per_month
+
+    def beside(self, other: Machines | None) -> Machines:
+        """Return machines that do the work of both for each search, at the price of these."""
+        if other is None:
+            return self
+        served = 1 / (1 / self.searches_per_day + 1 / other.searches_per_day)
+        return Machines(self.per_month, served)
+
+
+def _plain(value: npt.NDArray[np.float64] | np.floating) -> Number:
+    """A float for one number, the array for many."""
+    return float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=np.float64)
+
+
+def _out_of_range(name: str, possible: Phrase) -> DataError:
+    return DataError(
+        "The {name} of a price must be {possible}.",
+        name=name.replace("_", " "),
+        possible=possible,
+    )

@@ -1,0 +1,376 @@
+"""Targets for quality: which value counts as enough, for which use, and what to do below it.
+
+The shipped profiles and bands are rules of thumb from tutorials and are shown as such. A person
+edits them; the edited set travels as JSON text, and one profile as a file in JSON or TOML.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.infile import from_json, from_json_or_toml, from_toml, guarded, text_of
+from rankdash.core.base.shipped import ASSETS
+from rankdash.core.metrics import parse_measure
+
+SHIPPED = ASSETS / "targets.toml"
+
+Status = Literal["met", "missed", "undecided", "unreachable"]
+"""What an interval says of a target. undecided: it holds the target, or there is no interval.
+unreachable: no order of the documents reaches the target with these labels, which is no failure."""
+
+_BROKEN = "The targets cannot be read."
+_RESTORE = "Restore the built-in targets and edit them again."
+
+LIMITS = ("p95_ms", "per_million_tokens")
+
+_FILES = (".json", ".toml")
+
+# A mean that prints as the target must not fail it by the last digit of a sum.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one metric should reach. Levels that are None are not asked for.
+
+    Raises SpecError where the metric does not exist, DataError where no level is given, one lies
+    outside the metric's range, or a higher level is lower than the one before.
+    """
+
+    metric: str
+    minimum: float | None = None
+    target: float | None = None
+    excellent: float | None = None
+
+    def __post_init__(self) -> None:
+        measure = parse_measure(self.metric)
+        object.__setattr__(self, "metric", measure.spec)
+        low, high = measure.metric.range
+        given = [
+            value for value in (self.minimum, self.target, self.excellent) if value is not None
+        ]
+        if not given:
+            raise DataError(
+                "The target for {metric} has no value.",
+                remedy="Give a minimum, a target or an excellent value.",
+                metric=self.metric,
+            )
+        if not all(math.isfinite(value) and low <= value <= high for value in given):
+            raise DataError(
+                "A target for {metric} lies outside {low:g} to {high:g}, the range of the metric.",
+                remedy="Give a number between the two.",
+                metric=self.metric,
+                low=low,
+                high=high,
+            )
+        if sorted(given) != given:
+            raise DataError(
+                "The values for {metric} must rise from minimum to target to excellent.",
+                remedy="Swap them, or leave one empty.",
+                metric=self.metric,
+            )
+
+    @property
+    def required(self) -> float:
+        """The value to meet: the target, else the minimum, else excellent."""
+        value = next(v for v in (self.target, self.minimum, self.excellent) if v is not None)
+        return float(value)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that something beside quality may take: less is better.
+
+    what: "p95_ms" (latency of a query in ms) or "per_million_tokens" (US dollars for a million
+        tokens of queries and documents).
+
+    Raises DataError for anything else, or levels that are not above 0 or do not fall.
+    """
+
+    what: str
+    target: float
+    excellent: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.target, *([] if self.excellent is None else [self.excellent])]
+        if self.what not in LIMITS or not all(0 < each < math.inf for each in given):
+            raise DataError(
+                "A limit of {what} needs a number above 0.",
+                remedy="Possible are {limits}.",
+                what=self.what,
+                limits=", ".join(LIMITS),
+            )
+        if given != sorted(given, reverse=True):
+            raise DataError(
+                "The values for {metric} must fall from target to excellent.",
+                remedy="Swap them, or leave one empty.",
+                metric=self.what,
+            )
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The targets of one use. measure: the metric with its cutoff that suits it, "" where none is
+    said. Raises DataError without a title or with a metric twice, SpecError for a measure that does
+    not exist."""
+
+    title: str
+    targets: tuple[Target, ...]
+    limits: tuple[Limit, ...] = ()
+    measure: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.title.strip():
+            raise DataError("A profile needs a title.")
+        if self.measure:
+            parse_measure(self.measure)
+        metrics = [target.metric for target in self.targets]
+        twice = next((metric for metric in metrics if metrics.count(metric) > 1), None)
+        if twice is not None:
+            raise DataError(
+                "The profile {title!r} has two targets for {metric}.",
+                remedy="Remove all but one of them.",
+                title=self.title,
+                metric=twice,
+            )
+
+    def specs(self) -> tuple[str, ...]:
+        """What to evaluate to judge by this profile."""
+        return tuple(target.metric for target in self.targets)
+
+    def limit(self, what: str) -> Limit | None:
+        """The limit of latency or cost; None where the profile has none."""
+        return next((limit for limit in self.limits if limit.what == what), None)
+
+    def to_json(self) -> str:
+        """The profile as the text of a file that `Goals.of` reads."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One band of values: its name, its lowest value, and what to look at there."""
+
+    name: str
+    start: float
+    advice: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """The grades of some metrics, whatever their cutoff, from the lowest up. `metrics` are names
+    of the registry. Raises DataError where the grades do not rise from the lowest value."""
+
+    metrics: tuple[str, ...]
+    grades: tuple[Grade, ...]
+
+    def __post_init__(self) -> None:
+        for metric in self.metrics:
+            parse_measure(metric)
+        starts = [grade.start for grade in self.grades]
+        if not starts or starts[0] != 0 or sorted(set(starts)) != starts:
+            raise DataError(
+                "The bands of {metrics} must start at 0 and rise.",
+                metrics=", ".join(self.metrics),
+            )
+
+    def grade(self, value: float) -> Grade:
+        """The band that a mean lies in."""
+        return [grade for grade in self.grades if grade.start <= value + _ROUNDING][-1]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """All profiles by key, the bands, and where the numbers come from. Never changed in place."""
+
+    source: str
+    profiles: Mapping[str, Profile]
+    bands: tuple[Band, ...]
+
+    def with_profile(self, key: str, profile: Profile) -> Targets:
+        """These targets with one profile added or replaced."""
+        return replace(self, profiles={**self.profiles, key: profile})
+
+    def band(self, spec: str) -> Band | None:
+        """The band of a metric, None where there is none."""
+        name = parse_measure(spec).metric.name
+        return next((band for band in self.bands if name in band.metrics), None)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Targets:
+        """The targets that `to_json` wrote. Raises DataError for anything else."""
+        with guarded("", _BROKEN, _RESTORE):
+            return _targets(from_json(text), start="start")
+
+    @classmethod
+    def from_toml(cls, text: str) -> Targets:
+        """Targets in the form of `assets/targets.toml`. Raises DataError where it is broken."""
+        with guarded("", _BROKEN, _RESTORE):
+            return _targets(from_toml(text), start="from")
+
+
+def _targets(fields: Mapping[str, Any], start: str) -> Targets:
+    return Targets(
+        source=str(fields["source"]),
+        profiles={str(key): _profile(each) for key, each in fields["profiles"].items()},
+        bands=tuple(
+            Band(
+                tuple(band["metrics"]),
+                tuple(
+                    Grade(str(grade["name"]), float(grade[start]), str(grade["advice"]))
+                    for grade in band["grades"]
+                ),
+            )
+            for band in fields["bands"]
+        ),
+    )
+
+
+def _profile(fields: Mapping[str, Any]) -> Profile:
+    return Profile(
+        str(fields["title"]),
+        tuple(Target(**target) for target in fields["targets"]),
+        tuple(Limit(**limit) for limit in fields.get("limits", ())),
+        str(fields.get("measure", "")),
+    )
+
+
+def _read_profile(file: str) -> Profile:
+    with guarded(
+        file,
+        "The profile cannot be read: {reason}.",
+        "Give a file that Overview exported, or TOML with a title and a list of targets "
+        'such as {{ metric = "ndcg@10", target = 0.8 }}.',
+    ):
+        try:
+            content = Path(file).read_bytes()
+        except OSError as problem:
+            raise ValueError(str(problem)) from problem
+        # The page writes JSON; TOML is what one types.
+        return _profile(from_json_or_toml(text_of(content)))
+
+
+@cache
+def shipped() -> Targets:
+    """The targets that come with rankdash."""
+    return Targets.from_toml(SHIPPED.read_text(encoding="utf-8"))
+
+
+def is_file(name: str) -> bool:
+    """Whether a profile is named by its file."""
+    return name.casefold().endswith(_FILES)
+
+
+@dataclass(frozen=True)
+class Goals:
+    """The profile that systems are judged by. Raises DataError for a key that does not exist."""
+
+    targets: Targets
+    key: str
+
+    @classmethod
+    def of(cls, name: str) -> Goals:
+        """A shipped profile by its key, or one's own from a file that ends in .json or .toml.
+
+        Raises DataError, which names the file, for what is neither.
+        """
+        if not is_file(name):
+            return cls(shipped(), name)
+        return cls(shipped().with_profile(name, _read_profile(name)), name)
+
+    def __post_init__(self) -> None:
+        if self.key not in self.targets.profiles:
+            raise DataError(
+                "There is no profile {key!r}.",
+                remedy="Possible: {keys}.",
+                key=self.key,
+                keys=", ".join(self.targets.profiles),
+            )
+
+    @property
+    def profile(self) -> Profile:
+        return self.targets.profiles[self.key]
+
+    @property
+    def own(self) -> bool:
+        """Whether somebody set these targets, so that the shipped source says nothing of them."""
+        return self.profile != shipped().profiles.get(self.key)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A figure with the ends of its interval, and the highest that it could be; NaN where unknown.
+
+    Of latency and cost, where less is better, there is no highest.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    most: float = math.nan
+
+
+@dataclass(frozen=True)
+class TargetRow:
+    """One metric, or limit, of a profile.
+
+    status: None where there is no figure. excellent: whether it surely is that. band: what such a
+    mean is usually called, and advice what to look at where it may be below the target; both ""
+    where there is nothing to say, as of too few queries for an interval. example: whether the
+    figure rests on an example price.
+    """
+
+    subject: str
+    reached: Reached
+    asked: Target | Limit
+    status: Status | None
+    excellent: bool = False
+    band: str = ""
+    advice: str = ""
+    example: bool = False
+
+
+def judge(target: Target, reached: Reached, targets: Targets) -> TargetRow:
+    """A mean beside its target: met or missed where the whole interval says so."""
+    status = _status(target.required, reached)
+    excellent = (
+        status == "met"
+        and target.excellent is not None
+        and _status(target.excellent, reached) == "met"
+    )
+    band = targets.band(target.metric)
+    if band is None or status is None or math.isnan(reached.low):
+        return TargetRow(target.metric, reached, target, status, excellent)
+    grade = band.grade(reached.value)
+    # What would help a system on its way is no advice for one that is there, or cannot be.
+    below = status in ("missed", "undecided") and reached.value < target.required
+    advised = below and grade != band.grades[-1]
+    return TargetRow(
+        subject=target.metric,
+        reached=reached,
+        asked=target,
+        status=status,
+        excellent=excellent,
+        band=grade.name,
+        advice=grade.advice if advised else "",
+    )
+
+
+def _status(required: float, reached: Reached) -> Status | None:
+    if math.isnan(reached.value):
+        return None
+    if reached.most < required - _ROUNDING:
+        return "unreachable"
+    if reached.low >= required - _ROUNDING:
+        return "met"
+    return "missed" if reached.high < required - _ROUNDING else "undecided"

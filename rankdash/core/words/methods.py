@@ -1,0 +1,248 @@
+"""How statistics, reasons and bounds are made, in sentences with their formulas and thresholds."""
+
+from __future__ import annotations
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import number, paragraph, percent, quantity
+from rankdash.core.statistics.bootstrap import POISSON_FROM
+from rankdash.core.statistics.inference import MANY_VALUES
+from rankdash.core.statistics.planning import FEWEST_PLANNED, POWER
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.study.reasons.main_document import ONE_SIDED
+from rankdash.core.study.reasons.reasons import CUT, DECIDED, NEAR, PAGE
+from rankdash.core.words.reasons import reason_words
+from rankdash.core.words.verdict_chips import p_title
+
+
+def methods(settings: StatisticsSettings, corrected: bool) -> list[tuple[str, str]]:
+    """(what is made, how) of every figure that is no metric, under the settings in force.
+    corrected: whether the p of a verdict allows for other comparisons."""
+    return [
+        (_("Interval"), _interval(settings)),
+        (_("p"), _p()),
+        (_("Verdict"), _verdict(settings, corrected)),
+        (_("Minimum detectable change"), _detectable(settings)),
+        (_("More queries needed"), _planned()),
+        (_("Why queries changed"), _reasons()),
+        (_("Documents without a label"), _bounds()),
+        (_("Cost and return"), cost()),
+        (_("Depth"), _depth()),
+        (_("When not to rerank"), _skipping()),
+    ]
+
+
+def _interval(settings: StatisticsSettings) -> str:
+    few = _(
+        "With fewer than {fewest} queries there is no interval, nor with fewer than {many} of "
+        "which only 1 or 2 change.",
+        fewest=number(FEWEST_QUERIES, 0),
+        many=number(MANY_VALUES, 0),
+    )
+    if settings.interval == "t":
+        return paragraph([_("Student's t."), few])
+    if settings.interval == "skew-t":
+        return paragraph(
+            [
+                _(
+                    "Student's t, and the same without the skewness (Hall 1992): each end is the "
+                    "wider of both."
+                ),
+                few,
+            ]
+        )
+    return paragraph(
+        [
+            _(
+                "The queries are drawn {n} times with replacement; the interval is read off the "
+                "means of these resamples.",
+                n=number(settings.resamples, 0),
+            ),
+            _(
+                "From {n} queries on, each gets a random weight (Poisson, mean 1) instead, so "
+                "that the number of queries in a resample varies.",
+                n=number(POISSON_FROM, 0),
+            ),
+            _(
+                "Resampled means equal to the observed mean count half as below it and half as "
+                "above it."
+            ),
+            few,
+        ]
+    )
+
+
+def _p() -> str:
+    return paragraph(
+        [
+            _(
+                "How often chance alone gives a change at least as large, up or down. It is the "
+                "raw p; the corrected p allows for the other comparisons as well."
+            ),
+            _(
+                "With few changed queries, every choice of signs is counted; otherwise as many "
+                "are drawn as the settings say, and p = (b + 1) / (m + 1) for b of m draws."
+            ),
+            _("The Wilcoxon test excludes the queries that did not change at all."),
+        ]
+    )
+
+
+def _verdict(settings: StatisticsSettings, corrected: bool) -> str:
+    proven = _(
+        "A change is proven if its interval excludes 0 and the {p} is at most {alpha}.",
+        p=p_title(corrected),
+        alpha=f"{1 - settings.level:.4g}",
+    )
+    minimum = (
+        _("No minimum practically relevant gain is set, so a proven gain of any size is “better”.")
+        if settings.worthwhile is None
+        else _(
+            "A proven gain is small if it is below {worthwhile} of the baseline's mean (set by "
+            "the user).",
+            worthwhile=f"{quantity(100 * settings.worthwhile, 6)}%",
+        )
+    )
+    fewest = _(
+        "With fewer than {fewest} queries there is no verdict.", fewest=number(FEWEST_QUERIES, 0)
+    )
+    return paragraph([proven, minimum, fewest])
+
+
+def _detectable(settings: StatisticsSettings) -> str:
+    return paragraph(
+        [
+            _(
+                "The true change that this many queries prove in {power} of all cases (its "
+                "power): (t₁ + t₂) · s / √n, where n is the number of queries, s the standard "
+                "deviation of their changes, and t₁ and t₂ the quantiles of Student's t for 1 − "
+                "α/2 and {power}.",
+                power=percent(POWER),
+            ),
+            _(
+                "α is {alpha}, divided by the number of comparisons where they are corrected. A "
+                "smaller change can be proven too, but in fewer cases.",
+                alpha=f"{1 - settings.level:.4g}",
+            ),
+            _(
+                "There is none if the changes do not vary or no order of the ranked documents "
+                "would rise so far."
+            ),
+        ]
+    )
+
+
+def _planned() -> str:
+    return paragraph(
+        [
+            _(
+                "Queries are resampled from the present ones and added to them, until {power} of "
+                "the resamples are significant by the chosen test at the corrected level.",
+                power=percent(POWER),
+            ),
+            _(
+                "The range is that of true changes within the middle half of the interval: for "
+                "each, the resamples are weighted so that their mean is that change. If this "
+                "half includes 0, no number is shown."
+            ),
+            _(
+                "No verdict with fewer than {n} queries.",
+                n=number(FEWEST_PLANNED, 0),
+            ),
+        ]
+    )
+
+
+def _reasons() -> str:
+    words = reason_words()
+    return paragraph(
+        [
+            _("The first that holds, in this order: {reasons}.", reasons=_listed(words)),
+            _(
+                "The main document is the relevant one that lost most (gained most where the "
+                "query was helped). A change is one-sided where the smaller of gains and losses "
+                "is at most {half} of the larger; near-tie, text cut, relevant dropped out, and "
+                "irrelevant or unjudged promoted need that.",
+                half=percent(ONE_SIDED),
+            ),
+            _(
+                "Near-tie: the main document makes at least {half} of the change, and its score "
+                "is within {near} of the list's range of the score at its former rank. Text cut: "
+                "at most {cut} of its tokens were read. Relevant dropped out: it left the first "
+                "k, or the first {page} where the metric has no k. Irrelevant promoted: of the "
+                "documents that overtook it within k, those judged worse are at least as many as "
+                "those without a label; else unjudged promoted.",
+                half=percent(ONE_SIDED),
+                near=percent(NEAR),
+                cut=percent(CUT),
+                page=number(PAGE, 0),
+            ),
+            _(
+                "Already ideal and no effect: within the tie band; the baseline's list could not "
+                "be ordered better, or neither gains nor losses pass the band. Relevant moved up: "
+                "helped, and one-sided or as high as the list can be ordered. Where scores fall "
+                "in even steps they are ranks, and there is no near-tie."
+            ),
+            _(
+                "Relevant below the cutoff: within the tie band, but in the best order of a list "
+                "the documents below its first k would add more than the band. Nothing judged: "
+                "none of the first k of either list has a label, and nothing below would add that "
+                "much."
+            ),
+        ]
+    )
+
+
+def _listed(words: dict[str, str]) -> str:
+    return " → ".join(words[code] for code in DECIDED)
+
+
+def _bounds() -> str:
+    return _(
+        "Each document without a label that a system ranks within k (anywhere if the metric has "
+        "no k) may turn out to have any grade from 0 to the highest grade among the labels. "
+        "Documents further down count as not relevant, as in pooling."
+    )
+
+
+def cost() -> str:
+    """How the intervals of cost and return are made, and what the words for them rest on."""
+    return paragraph(
+        [
+            _(
+                "Cost and return use the verdict's interval and answer. The interval of a relative "
+                "change includes the uncertainty of the baseline's mean (delta method; with a "
+                "bootstrap, the ratio in the same resamples): both intervals exclude 0, or neither "
+                "does."
+            ),
+            _(
+                "Every amount is the formula at the measured change and at both ends of that "
+                "interval. Where tickets or working time count, the change of the hit rate is at "
+                "the same end of its own interval, which makes the interval wider rather than "
+                "narrower. An end at which it does not pay is “never”."
+            ),
+            _(
+                "“Pays”: the net at the lower end is above 0, where an unproven gain counts as "
+                "none. “Probably pays”: the gain is proven and the net above 0, but its interval "
+                "includes a loss. “Not proven”: one of the changes that count is not proven, by "
+                "its interval or by its p."
+            ),
+        ]
+    )
+
+
+def _depth() -> str:
+    return _(
+        "A gain over not reranking is proven by the same rule, with p corrected for the number "
+        "of depths. At full depth it is the verdict itself; the verdict also holds for depths "
+        "with an equally small p. A depth is within noise of the best if it is not proven to be "
+        "worse than the best."
+    )
+
+
+def _skipping() -> str:
+    return _(
+        "A rule is safe if the interval of its effect stays above the acceptable loss on "
+        "held-out queries. The margin is proven to pick the right queries if the interval of its "
+        "advantage over chance is above 0 and its p, for this one comparison, is significant."
+    )

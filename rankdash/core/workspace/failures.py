@@ -1,0 +1,218 @@
+"""What the disk and SQLite say when they refuse, in words that name the file and a way out."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from rankdash.core.base.errors import Phrase, StoreError
+from rankdash.core.base.outfile import FULL
+
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
+
+HOME_REMEDY = "Set RANKDASH_HOME to an empty or new folder."
+_DELETED = "It may have been deleted in another window; choose another."
+
+_FULL_DISK = "There is no room left on the disk to write {file}: {free} MB are free."
+# SQLite keeps less beside a database as long as nothing is written.
+_LEAST_ROOM = 1_000_000
+
+# The low byte of an SQLite error code is its family.
+_FAMILY = 0xFF
+
+
+@contextmanager
+def in_words(file: Path) -> Iterator[None]:
+    """Turn what goes wrong with `file` inside the block into a StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _from_sqlite(file, error) from error
+    except OSError as error:
+        raise _from_system(file, error) from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise damaged(file, str(error)) from error
+
+
+def damaged(file: Path, reason: str) -> StoreError:
+    return StoreError(
+        "The workspace file {file} is damaged: {reason}",
+        remedy="Put it back from a copy, add the files of its data set again, or delete the data "
+        "set or run it belongs to.",
+        file=str(file),
+        reason=reason if isinstance(reason, Phrase) else first_sentence(reason),
+    )
+
+
+def unreadable(column: str, reason: str) -> StoreError:
+    """What to raise for JSON of a row that rankdash did not write."""
+    return StoreError(
+        "The stored {column} cannot be read: {reason}",
+        remedy="Delete it, or import it again from a workspace file.",
+        column=column,
+        reason=first_sentence(reason),
+    )
+
+
+def no_dataset(dataset_id: str) -> StoreError:
+    return StoreError(
+        "There is no data set {id!r} in this workspace.", remedy=_DELETED, id=dataset_id
+    )
+
+
+def no_run(run_id: str) -> StoreError:
+    return StoreError("There is no run {id!r} in this workspace.", remedy=_DELETED, id=run_id)
+
+
+def refuse_unknown(db: sqlite3.Connection, dataset_id: str) -> None:
+    """Raise StoreError where the workspace has no such data set."""
+    if not db.execute("SELECT 1 FROM datasets WHERE id = ?", (dataset_id,)).fetchone():
+        raise no_dataset(dataset_id)
+
+
+def dataset_of_run(db: sqlite3.Connection, run_id: str) -> str:
+    """The id of the data set that a run is of. Raises StoreError where there is no such run."""
+    row = db.execute("SELECT dataset_id FROM runs WHERE id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise no_run(run_id)
+    return str(row["dataset_id"])
+
+
+def is_full(error: StoreError) -> bool:
+    """Whether it was raised because the disk is full."""
+    return error.template == _FULL_DISK
+
+
+def _full(file: Path) -> StoreError:
+    return StoreError(
+        _FULL_DISK,
+        remedy="Free some space, or set RANKDASH_HOME to an empty or new folder on another disk, "
+        "and try again. Until then the workspace can be looked at, exported to another disk, and "
+        "data sets and runs can be deleted.",
+        file=str(file),
+        free=f"{(_free(file) or 0) / 1e6:,.1f}",
+    )
+
+
+def _free(file: Path) -> int | None:
+    """The bytes that are free on the disk of a file; None where that cannot be found out."""
+    for folder in file.parents:
+        try:
+            return shutil.disk_usage(folder).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return None
+
+
+def _refused(file: Path, reason: str) -> StoreError:
+    return StoreError(
+        "The workspace file {file} cannot be written: {reason}",
+        remedy="Allow writing there, or set RANKDASH_HOME to an empty or new folder of yours.",
+        file=str(file),
+        reason=first_sentence(reason),
+    )
+
+
+def _missing(file: Path) -> StoreError:
+    return StoreError(
+        "The workspace file {file} is missing.",
+        remedy="If it was deleted by hand, delete the data set or run it belonged to and add it "
+        "again. If it is the database, or the workspace was moved, start rankdash again: "
+        "it deletes nothing and lists what it finds.",
+        file=str(file),
+    )
+
+
+def _from_system(file: Path, error: OSError) -> StoreError:
+    named = Path(error.filename) if isinstance(error.filename, str) else file
+    if error.errno in FULL:
+        return _full(named)
+    if error.errno in _REFUSED:
+        return _refused(named, error.strerror or str(error))
+    if isinstance(error, FileNotFoundError):
+        return _missing(named)
+    if error.errno in _NO_FOLDER:
+        return StoreError(
+            "The workspace needs a folder where {file} is a file.",
+            remedy="Move the file away, or set RANKDASH_HOME to an empty or new folder.",
+            file=str(named),
+        )
+    return damaged(named, error.strerror or str(error))
+
+
+def _from_sqlite(file: Path, error: sqlite3.Error) -> StoreError:
+    family = family_of(error)
+    # SQLite does not always say why it could not make or enlarge a file.
+    files = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    free = _free(file) if family in files else None
+    if family == sqlite3.SQLITE_FULL or (free is not None and free < _LEAST_ROOM):
+        return _full(file)
+    if family in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return _refused(file, str(error))
+    if family == sqlite3.SQLITE_CANTOPEN:
+        return _missing(file) if _gone(file) else _refused(file, str(error))
+    if family == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            "The workspace file {file} cannot be read or written on this disk: {reason}",
+            remedy="Check that the disk is connected and has room, and try again.",
+            file=str(file),
+            reason=first_sentence(str(error)),
+        )
+    if family in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(
+            "The workspace file {file} has been in use by another program for too long.",
+            remedy="Try again; if it persists, close the other programs that use this workspace.",
+            file=str(file),
+        )
+    return damaged_database(file, first_sentence(str(error)))
+
+
+def damaged_database(file: Path, reason: str) -> StoreError:
+    return StoreError(
+        "The workspace file {file} is damaged: {reason}",
+        remedy="Leave it where it is and start rankdash again: it deletes nothing, lists what it "
+        "finds and offers a repair.",
+        file=str(file),
+        reason=reason,
+    )
+
+
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged database raises: SQLite names what it found, which may be no text."""
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether the content of a database is wrong, and not that it cannot be had."""
+    # A statement of ours that SQLite does not understand: the names of tables or columns changed.
+    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+    if isinstance(error, sqlite3.Error):
+        return family_of(error) in damage
+    return isinstance(error, UnicodeDecodeError)
+
+
+def family_of(error: sqlite3.Error) -> int:
+    """The kind of an error of SQLite, such as SQLITE_IOERR, without its details."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _FAMILY
+
+
+def _gone(file: Path) -> bool:
+    try:
+        return not file.exists()
+    except OSError:
+        # Its folder may not even be looked into.
+        return False
+
+
+def first_sentence(reason: str) -> str:
+    """The first line of what a library said, with a full stop."""
+    first = reason.strip().splitlines()[0] if reason.strip() else "unreadable"
+    return first if first.endswith(".") else f"{first}."

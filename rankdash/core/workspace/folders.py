@@ -1,0 +1,190 @@
+"""The folders of a workspace: one a stored thing, named by its row. Only those that rankdash made
+are ever moved or deleted: by the form of the name, and by a file that nothing else writes.
+
+    datasets/<id>-<token>/, runs/<id>-<token>/   tables, with a record or a mark beside them
+    jobs/<id>/                                   tables of batches
+    trash/                                       what was swept or replaced: see `trash`
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import trash
+from rankdash.core.workspace.failures import HOME_REMEDY, in_words
+
+DATABASE = "rankdash.sqlite"
+BACKUPS = "backups"
+_RESERVE, _RESERVE_BYTES = f"{DATABASE}-reserve", 2_000_000
+_ROOM_FOR_RESERVE = 10 * _RESERVE_BYTES
+
+# Beside the tables: the first once a row names the folder, the second before that, and after.
+RECORD, UNFINISHED = "rankdash-record.json", "rankdash-unfinished"
+_TABLES = {"datasets": "candidates-queries.parquet", "runs": "ranking-queries.parquet"}
+STORED = tuple(_TABLES)
+
+_NAME = re.compile(r"(?P<id>.+)-[0-9a-f]{8}")
+_PART = re.compile(r"(\d{20}-[0-9a-f]{8}\.parquet|\.\d{20}-[0-9a-f]{8}\.parquet\.[0-9a-f]{8})")
+
+# What the systems leave everywhere, and what rankdash keeps here before there is a workspace.
+_NO_CONTENT = {".ds_store", "desktop.ini", "thumbs.db", "lost+found", ".directory"}
+_NO_CONTENT |= {".gitkeep", ".gitignore", "cache"}
+_MOST_NAMED = 3
+
+# A folder without a row is either left over from a crash or being filled right now by another
+# process, which writes its row last. Nothing takes this long to write.
+SWEEP_AFTER_SECONDS = 15 * 60
+
+
+def new_folder(root: Path, kind: str, name: str) -> Path:
+    """A folder that no other save will use, marked as unfinished."""
+    folder = root / kind / f"{name}-{uuid.uuid4().hex[:8]}"
+    with in_words(folder):
+        folder.mkdir(parents=True)
+        (folder / UNFINISHED).touch()
+    return folder
+
+
+def stored(root: Path, kind: str) -> Iterator[Path]:
+    """The folders of data sets or runs that rankdash made, listed or not."""
+    for folder in _below(root / kind):
+        if _is_stored(folder, kind):
+            yield folder
+
+
+def jobs(root: Path) -> Iterator[Path]:
+    """The folders of jobs that hold results."""
+    for folder in _below(root / "jobs"):
+        if _is_job(folder) and any(folder.iterdir()):
+            yield folder
+
+
+def id_of(folder: Path) -> str:
+    """The id of the data set or run that a folder holds, by its name."""
+    return folder.name.rpartition("-")[0]
+
+
+def remove(root: Path, named: Iterable[str]) -> None:
+    """Delete folders that no row names any more; what resists now is swept later."""
+    for each in named:
+        folder = root / each
+        kind = folder.parent.name
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        if _is_job(folder) if kind == "jobs" else _is_stored(folder, kind):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def abandoned(root: Path) -> list[str]:
+    """Folders without a record, untouched for so long that a save in progress can be ruled out."""
+    limit = time.time() - SWEEP_AFTER_SECONDS
+    unfinished = [
+        folder
+        for kind in STORED
+        for folder in stored(root, kind)
+        if (folder / UNFINISHED).is_file() and not (folder / RECORD).is_file()
+    ]
+    found = []
+    for folder in (*unfinished, *jobs(root)):
+        with suppress(FileNotFoundError):
+            if folder.stat().st_mtime < limit:
+                found.append(relative(root, folder))
+    return found
+
+
+def sweep(root: Path, candidates: Iterable[str], named: Collection[str]) -> None:
+    """Move folders that no row names to the trash; one that resists stays where it is."""
+    found = [root / folder for folder in candidates if folder not in named]
+    if found:
+        with suppress(OSError):
+            trash.to_trash(root, found)
+
+
+def on_read_only_disk(root: Path) -> bool:
+    """Whether the workspace is on a disk that is mounted for reading."""
+    if not hasattr(os, "statvfs"):
+        return False
+    with suppress(OSError):
+        return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+    return False
+
+
+def keep_reserve(root: Path) -> None:
+    """Hold some room of the disk, so that something can be deleted when it is full: a delete needs
+    room itself."""
+    file = root / _RESERVE
+    with suppress(OSError):
+        if not file.exists() and shutil.disk_usage(root).free > _ROOM_FOR_RESERVE:
+            # No disk stores this as nothing.
+            file.write_bytes(os.urandom(_RESERVE_BYTES))
+
+
+def release_reserve(root: Path) -> None:
+    """Give the room back that `keep_reserve` holds."""
+    with in_words(root / _RESERVE):
+        (root / _RESERVE).unlink(missing_ok=True)
+
+
+def refuse_foreign(root: Path) -> None:
+    """Raise StoreError where a folder that is no workspace holds something already."""
+    with in_words(root):
+        found = sorted(
+            entry.name
+            for entry in root.iterdir()
+            if entry.name.casefold() not in _NO_CONTENT
+            and not entry.name.startswith((DATABASE, "scores.sqlite"))
+            and not _is_own(entry)
+        )
+    if found:
+        more = ", …" if len(found) > _MOST_NAMED else ""
+        raise StoreError(
+            "The folder {folder} holds files but no workspace ({names}). Nothing in it was "
+            "changed.",
+            remedy=HOME_REMEDY,
+            folder=str(root),
+            names=", ".join(found[:_MOST_NAMED]) + more,
+        )
+
+
+def relative(root: Path, folder: Path) -> str:
+    """The folder as rows name it: "datasets/0123abcd-…", the same on every system."""
+    return folder.relative_to(root).as_posix()
+
+
+def _below(parent: Path) -> list[Path]:
+    if not parent.is_dir():
+        return []
+    with in_words(parent):
+        return sorted(each for each in parent.iterdir() if each.is_dir() and not each.is_symlink())
+
+
+def _is_stored(folder: Path, kind: str) -> bool:
+    if kind not in _TABLES or not _NAME.fullmatch(folder.name):
+        return False
+    return any((folder / name).is_file() for name in (RECORD, UNFINISHED, _TABLES[kind]))
+
+
+def _is_job(folder: Path) -> bool:
+    try:
+        return all(_PART.fullmatch(each.name) for each in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_own(entry: Path) -> bool:
+    """Whether it is one of the folders that rankdash makes, and holds nothing else."""
+    if not entry.is_dir():
+        return False
+    if entry.name == "jobs":
+        return all(_is_job(each) for each in entry.iterdir())
+    if entry.name == trash.FOLDER:
+        return all(trash.is_own(each.name) for each in entry.iterdir())
+    return entry.name in (*STORED, BACKUPS) and not any(entry.iterdir())

@@ -1,0 +1,250 @@
+"""The states of queued work: claim, beat, cancel, interrupt, finish; and who works on it.
+
+    queued ──claim──▶ running ──finish, cancel──▶ done | failed | cancelled
+                         │
+                    interrupted   the worker died or fell silent
+
+`Queue.resume` puts a job that failed, was cancelled or was interrupted back into the queue.
+
+A worker owns what it claimed by its token, and everything it writes is conditional on still owning
+it: a worker that was suspended and written off can neither overwrite nor finish what another one
+has taken over, and one that wakes up before that simply carries on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Literal, TypeVar, cast
+
+from rankdash.core.base.errors import RankdashError, StoreError
+from rankdash.core.workspace.failures import unreadable
+from rankdash.core.workspace.rows import now
+from rankdash.core.workspace.workspace import Workspace
+
+State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+Ending = Literal["done", "failed", "cancelled", "interrupted"]
+_Row = TypeVar("_Row")
+
+# A worker beats once a second; this many missed beats mean that it is gone or hangs.
+STALE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who works on a job: a process, and a token that no other process ever has."""
+
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)
+
+
+def lost(row: sqlite3.Row) -> bool:
+    """Whether the worker of something that runs is dead or silent. row: with host, pid and
+    heartbeat."""
+    # A beat of the future is one of before the clock was set back.
+    if abs(time.time() - row["heartbeat"]) > STALE_SECONDS:
+        return True
+    # Only POSIX can ask about a process without touching it.
+    if os.name != "posix" or row["host"] != socket.gethostname():
+        return False
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def problem_to_json(error: RankdashError | None) -> str | None:
+    """An error as a row keeps it, to be said in any language later."""
+    if error is None:
+        return None
+    return json.dumps(
+        {"template": error.template, "remedy": error.remedy, "params": error.params}, default=str
+    )
+
+
+def problem_from_json(problem: str | None) -> RankdashError | None:
+    """The error that `problem_to_json` wrote; one that says so for a text that it did not write."""
+    if problem is None:
+        return None
+    try:
+        kept = cast(dict[str, object], json.loads(problem))
+        params = cast(dict[str, object], kept["params"])
+        error = RankdashError(str(kept["template"]), remedy=str(kept["remedy"]), **params)
+        # Its words have to fit together.
+        str(error)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as refusal:
+        return unreadable("problem", str(refusal))
+    return error
+
+
+class Leases(Generic[_Row]):
+    """The rows of a table that wait for a worker or have had one; each step is a transaction.
+
+    table: has the columns id, state, cancel, worker, host, pid, heartbeat, problem, queued and
+        finished. on_claim, on_stop: what else is set where a row is claimed, and where its work
+        stops.
+    """
+
+    table: ClassVar[str]
+    on_claim: ClassVar[str] = ""
+    on_stop: ClassVar[str] = ""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._database = workspace.database
+
+    def _made(self, row: sqlite3.Row) -> _Row:
+        """What a row says. Raises StoreError if rankdash did not write it."""
+        raise NotImplementedError
+
+    def unreadable(self, dataset_id: str) -> dict[str, tuple[str, StoreError]]:
+        """id → name, and what is wrong with it, of each row of a data set that the lists are
+        without; of a table that has the columns dataset_id and name."""
+        found = {}
+        for row in self._of_dataset(dataset_id):
+            try:
+                self._made(row)
+            except StoreError as error:
+                found[str(row["id"])] = str(row["name"]), error
+        return found
+
+    def any_waits(self) -> bool:
+        """Whether there is anything to claim."""
+        with self._database.reading() as db:
+            queued = f"SELECT 1 FROM {self.table} WHERE state = 'queued' LIMIT 1"  # noqa: S608
+            return db.execute(queued).fetchone() is not None
+
+    def claim(self, owner: Owner) -> _Row | None:
+        """Take what has waited longest; None where nothing waits."""
+        if not self.any_waits():
+            return None
+        waiting = (
+            f"SELECT id FROM {self.table} WHERE state = 'queued' ORDER BY queued, rowid LIMIT 1"  # noqa: S608
+        )
+        taken = self._set(
+            f"state = 'running', worker = :token, host = :host, pid = :pid, heartbeat = :time "
+            f"{self.on_claim}",
+            f"id = ({waiting})",
+            **vars(owner),
+        )
+        if not taken:
+            return None
+        try:
+            return self._made(taken[0])
+        except StoreError as error:
+            self.finish(taken[0]["id"], owner, "failed", error)
+            return None
+
+    def beat(self, row_id: str, owner: Owner) -> bool:
+        """Say that the owner is alive; False when it has to stop: cancelled, deleted or lost.
+
+        What was written off as interrupted, and not taken over, is running again.
+        """
+        running = self._set(
+            "heartbeat = :time, state = 'running', problem = NULL, finished = NULL",
+            "id = :id AND worker = :token AND state IN ('running', 'interrupted')",
+            id=row_id,
+            token=owner.token,
+        )
+        return bool(running) and not running[0]["cancel"]
+
+    def cancel(self, row_id: str) -> None:
+        """Cancel at once what waits, and ask the worker to stop what runs; else without effect."""
+        self._set(
+            "cancel = (state = 'running'), finished = iif(state = 'queued', :now, finished), "
+            "state = iif(state = 'queued', 'cancelled', state)",
+            "id = :id AND state IN ('queued', 'running')",
+            id=row_id,
+        )
+
+    def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
+        """Write off what a worker, named by its token, was doing."""
+        self._set(
+            "state = iif(cancel, 'cancelled', 'interrupted'), problem = :problem, finished = :now "
+            f"{self.on_stop}",
+            "worker = :worker AND state = 'running'",
+            worker=worker,
+            problem=problem_to_json(error),
+        )
+
+    def fail_waiting(self, error: RankdashError) -> None:
+        """Fail everything that waits, because no worker can be had."""
+        self._set(
+            "state = 'failed', problem = :problem, finished = :now",
+            "state = 'queued'",
+            problem=problem_to_json(error),
+        )
+
+    def finish(
+        self,
+        row_id: str,
+        owner: Owner,
+        state: Ending,
+        error: RankdashError | None = None,
+        **also: object,
+    ) -> bool:
+        """End the owner's work, and set further columns; False, and without effect, when it is no
+        longer the owner's."""
+        ended = self._set(
+            "state = :state, problem = :problem, finished = :now, cancel = 0, worker = NULL "
+            + self.on_stop
+            + "".join(f", {name} = :{name}" for name in also),
+            "id = :id AND worker = :token",
+            id=row_id,
+            token=owner.token,
+            state=state,
+            problem=problem_to_json(error),
+            **also,
+        )
+        return bool(ended)
+
+    def _living(self, find: Callable[[], list[sqlite3.Row]]) -> list[_Row]:
+        """What `find` finds and can be read, once what has no live worker is interrupted."""
+        found = find()
+        gone = {row["worker"] for row in found if row["state"] == "running" and lost(row)}
+        if gone and not self._workspace.read_only:
+            for token in gone:
+                self.interrupt(token)
+            found = find()
+        return list(self._readable(found))
+
+    def _readable(self, rows: Iterable[sqlite3.Row]) -> Iterator[_Row]:
+        for row in rows:
+            with suppress(StoreError):
+                yield self._made(row)
+
+    def _of_dataset(self, dataset_id: str | None) -> list[sqlite3.Row]:
+        """The rows of a data set, or all, oldest first, of a table that has dataset_id and
+        created."""
+        with self._database.reading() as db:
+            return db.execute(
+                f"SELECT * FROM {self.table} WHERE :dataset IS NULL OR dataset_id = :dataset "  # noqa: S608
+                "ORDER BY created, rowid",
+                {"dataset": dataset_id},
+            ).fetchall()
+
+    def _set(self, what: str, where: str, **values: object) -> list[sqlite3.Row]:
+        """Change rows, and give them as they are then. what, where: of us, over the values, :now
+        and :time."""
+        change = f"UPDATE {self.table} SET {what} WHERE {where} RETURNING *"  # noqa: S608
+        with self._database.writing() as db:
+            return db.execute(change, {**values, "now": now(), "time": time.time()}).fetchall()
+
+    def _one(self, row_id: str) -> sqlite3.Row | None:
+        with self._database.reading() as db:
+            row: sqlite3.Row | None = db.execute(
+                f"SELECT * FROM {self.table} WHERE id = ?",  # noqa: S608
+                (row_id,),
+            ).fetchone()
+        return row

@@ -1,0 +1,272 @@
+"""The job queue: rows that a server adds and a worker claims, one transaction a step.
+
+    queued ──claim──▶ running ──▶ done | failed | cancelled
+       ▲                 │
+       └──resume── interrupted   the worker died or fell silent; also from failed and cancelled
+
+How a worker owns what it claimed is told in `rankdash.core.workspace.jobs.leases`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rankdash.core.base.errors import RankdashError, StoreError
+from rankdash.core.data.measured import WithoutText
+from rankdash.core.workspace import folders
+from rankdash.core.workspace.failures import refuse_unknown
+from rankdash.core.workspace.jobs.explanations import Explanations
+from rankdash.core.workspace.jobs.job_batches import copy_parts
+from rankdash.core.workspace.jobs.judges import StoredJudges
+from rankdash.core.workspace.jobs.leases import STALE_SECONDS as STALE_SECONDS
+from rankdash.core.workspace.jobs.leases import Ending, Leases, State, problem_from_json
+from rankdash.core.workspace.jobs.leases import Owner as Owner
+from rankdash.core.workspace.rows import Settings, insert, now, read_json
+from rankdash.core.workspace.workspace import Workspace
+
+Stage = Literal[
+    "waiting", "loading", "converting", "exporting", "choosing", "warming", "scoring", "timing"
+]
+
+LIVE: tuple[State, ...] = ("queued", "running")
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job. Times are ISO 8601 in UTC, None where not reached.
+
+    sample: how many queries are drawn with `seed`; None for all.
+    timing: what is measured beside the scores, as its submitter wrote it; empty where by default.
+    without_text: what becomes of candidates without a text.
+    grid: what the variants of one wish have in common; None for a job of its own.
+    actors: of a job on a Ray cluster, how many of which size; None for one of this machine.
+    fused: the name of a second run, the fusion with the first stage; None without one.
+    cancelling: whether it was asked to stop and has not yet.
+    done, failed, total: queries. pairs_done, pairs_total: (query, document) pairs.
+    rate_pairs_s, seconds_left: of the current scoring; None where not known.
+    requests: sent to other machines. refused: those that a rate limit refused (status 429).
+    load_ms: the latest cold start; None before it. started: when work on it last began.
+    error: why it failed or stopped; None where nothing went wrong.
+    """
+
+    id: str
+    dataset_id: str
+    name: str
+    reranker: str
+    settings: Mapping[str, str | int | float | bool]
+    depth: int | None
+    sample: int | None
+    seed: int
+    timing: Mapping[str, object]
+    without_text: WithoutText
+    grid: str | None
+    actors: Mapping[str, Any] | None
+    fused: str | None
+    state: State
+    stage: Stage
+    cancelling: bool
+    done: int
+    failed: int
+    total: int
+    pairs_done: int
+    pairs_total: int
+    requests: int
+    refused: int
+    rate_pairs_s: float | None
+    seconds_left: float | None
+    load_ms: float | None
+    error: RankdashError | None
+    created: str
+    started: str | None
+    finished: str | None
+
+    @property
+    def runs(self) -> dict[str, str]:
+        """Id → name of its runs: the reranker's, and the fusion with the first stage."""
+        fused = {} if self.fused is None else {f"{self.id}-fused": self.fused}
+        return {self.id: self.name, **fused}
+
+    @property
+    def message(self) -> str:
+        """What went wrong and what to do about it, in English; "" where nothing did."""
+        return "" if self.error is None else str(self.error)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is; the fields are those of `JobRow`."""
+
+    stage: Stage = "waiting"
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    pairs_done: int = 0
+    pairs_total: int = 0
+    rate_pairs_s: float | None = None
+    seconds_left: float | None = None
+    load_ms: float | None = None
+    requests: int = 0
+    refused: int = 0
+
+
+def new_id() -> str:
+    """An id that no other job has."""
+    return uuid.uuid4().hex[:16]
+
+
+class Queue(Leases["JobRow"]):
+    """The jobs of a workspace. Every method raises StoreError where it cannot be used."""
+
+    table = "jobs"
+    on_claim = ", stage = 'loading', started = :now"
+    on_stop = ", rate_pairs_s = NULL, seconds_left = NULL"
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._others = (Explanations(workspace), StoredJudges(workspace))
+
+    def submit(
+        self,
+        *,
+        dataset_id: str,
+        name: str,
+        reranker: str,
+        settings: Mapping[str, str | int | float | bool],
+        depth: int | None,
+        sample: int | None,
+        seed: int,
+        timing: Mapping[str, object] | None = None,
+        without_text: WithoutText = "exclude",
+        grid: str | None = None,
+        actors: Mapping[str, Any] | None = None,
+        fused: str | None = None,
+        job_id: str | None = None,
+    ) -> str:
+        """Add a job at the end of the queue; return its id, which its run will have too."""
+        job_id = job_id or new_id()
+        created = now()
+        with self._database.writing() as db:
+            refuse_unknown(db, dataset_id)
+            values = {
+                "id": job_id,
+                "dataset_id": dataset_id,
+                "name": name,
+                "reranker": reranker,
+                "settings": json.dumps(dict(settings)),
+                "depth": depth,
+                "sample": sample,
+                "seed": seed,
+                "timing": json.dumps(dict(timing or {})),
+                "without_text": without_text,
+                "grid": grid,
+                "actors": None if actors is None else json.dumps(dict(actors)),
+                "fused": fused,
+                "created": created,
+                "queued": created,
+            }
+            insert(db, self.table, values, "")
+        return job_id
+
+    def rows(self, dataset_id: str | None = None) -> list[JobRow]:
+        """The jobs of a data set, or all, oldest first. What has no live worker is interrupted."""
+        return self._living(lambda: self._of_dataset(dataset_id))
+
+    def row(self, job_id: str) -> JobRow:
+        found = self._one(job_id)
+        if found is None:
+            raise StoreError(
+                "There is no job {id!r} in this workspace.",
+                remedy="It may have been deleted in another window.",
+                id=job_id,
+            )
+        return self._made(found)
+
+    def progress(self, job_id: str, owner: Owner, progress: Progress) -> None:
+        """Show how far the job is; without effect when it is no longer the owner's."""
+        values = vars(progress)
+        changes = ", ".join(f"{name} = :{name}" for name in values if name != "load_ms")
+        self._set(
+            f"{changes}, load_ms = coalesce(:load_ms, load_ms)",
+            "id = :id AND worker = :token",
+            id=job_id,
+            token=owner.token,
+            **values,
+        )
+
+    def finish(
+        self,
+        row_id: str,
+        owner: Owner,
+        state: Ending,
+        error: RankdashError | None = None,
+        **also: object,
+    ) -> bool:
+        """End the owner's work on a job. The results of one that is done are the run's now; if
+        queries failed, they stay for `retry`."""
+        ended = super().finish(row_id, owner, state, error, stage="waiting", **also)
+        if ended and state == "done" and not self.row(row_id).failed:
+            folders.remove(self._workspace.root, [f"jobs/{row_id}"])
+        return ended
+
+    def interrupt(self, worker: str, error: RankdashError | None = None) -> None:
+        """Write off what a worker, named by its token, was doing, explanations and judges
+        included."""
+        super().interrupt(worker, error)
+        for each in self._others:
+            each.interrupt(worker, error)
+
+    def fail_waiting(self, error: RankdashError) -> None:
+        """Fail every queued job, explanation and judge, because no worker can be had."""
+        super().fail_waiting(error)
+        for each in self._others:
+            each.fail_waiting(error)
+
+    def resume(self, job_id: str) -> None:
+        """Put a job that stopped before its end back into the queue, last; else without effect."""
+        self._set(
+            "state = 'queued', stage = 'waiting', queued = :now, cancel = 0, worker = NULL, "
+            "problem = NULL, finished = NULL",
+            "id = :id AND state IN ('failed', 'cancelled', 'interrupted')",
+            id=job_id,
+        )
+
+    def retry(self, job_id: str, name: str, new_id: str) -> None:
+        """Add a job that scores only the queries that failed in a job that is done. Raises
+        StoreError if the results of the others are gone."""
+        row = self.row(job_id)
+        copy_parts(self._workspace, job_id, new_id)
+        self.submit(
+            dataset_id=row.dataset_id,
+            name=name,
+            reranker=row.reranker,
+            settings=row.settings,
+            depth=row.depth,
+            sample=row.sample,
+            seed=row.seed,
+            timing=row.timing,
+            without_text=row.without_text,
+            actors=row.actors,
+            job_id=new_id,
+        )
+
+    def delete(self, job_id: str) -> None:
+        """Delete a job and its unfinished results, not a finished run; one that runs stops."""
+        with self._database.writing() as db:
+            db.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
+        folders.remove(self._workspace.root, [f"jobs/{job_id}"])
+
+    def _made(self, row: sqlite3.Row) -> JobRow:
+        made = {
+            "settings": read_json(row, "settings", Settings),
+            "timing": read_json(row, "timing", dict[str, Any]),
+            "actors": None if row["actors"] is None else read_json(row, "actors", dict[str, Any]),
+            "cancelling": bool(row["cancel"]) and row["state"] == "running",
+            "error": problem_from_json(row["problem"]),
+        }
+        kept = {name: row[name] for name in JobRow.__dataclass_fields__ if name not in made}
+        return JobRow(**kept, **made)

@@ -1,0 +1,448 @@
+"""The schema as a list of steps. A step is never edited once released: a change is a new step.
+
+`PRAGMA user_version` holds how many steps a workspace has taken.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import backups, checksums
+from rankdash.core.workspace.redact_stored import clean_workspace
+
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(step: Migration) -> Migration:
+    MIGRATIONS.append(step)
+    return step
+
+
+@migration
+def datasets_runs_and_settings(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute(
+        """
+        CREATE TABLE datasets (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            created TEXT NOT NULL,
+            source TEXT NOT NULL,
+            first_stage TEXT NOT NULL,
+            queries INTEGER NOT NULL,
+            documents INTEGER NOT NULL,
+            labels INTEGER NOT NULL,
+            report TEXT NOT NULL,
+            folder TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        """
+        CREATE TABLE runs (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            reranker TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            machine TEXT NOT NULL,
+            depth INTEGER,
+            created TEXT NOT NULL,
+            queries_done INTEGER NOT NULL,
+            queries_failed INTEGER NOT NULL,
+            queries_skipped INTEGER NOT NULL,
+            load_ms REAL,
+            p50_ms REAL,
+            p95_ms REAL,
+            pairs_per_second REAL,
+            folder TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX runs_by_dataset ON runs (dataset_id, created)")
+
+
+@migration
+def job_queue(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE jobs (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            reranker TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            depth INTEGER,
+            sample INTEGER,
+            seed INTEGER NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            stage TEXT NOT NULL DEFAULT 'waiting',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            done INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL DEFAULT 0,
+            pairs_done INTEGER NOT NULL DEFAULT 0,
+            pairs_total INTEGER NOT NULL DEFAULT 0,
+            rate_pairs_s REAL,
+            seconds_left REAL,
+            load_ms REAL,
+            problem TEXT,
+            created TEXT NOT NULL,
+            queued TEXT NOT NULL,
+            started TEXT,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX jobs_by_state ON jobs (state, queued)")
+
+
+@migration
+def notes_and_corrections(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE notes (
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            note TEXT NOT NULL,
+            changed TEXT NOT NULL,
+            PRIMARY KEY (dataset_id, query_id)
+        )
+        """
+    )
+    # A log: the labels as they were at any revision can be had again, and AUTOINCREMENT never
+    # gives a revision twice, not even after its data set was deleted.
+    db.execute(
+        """
+        CREATE TABLE corrections (
+            revision INTEGER PRIMARY KEY AUTOINCREMENT,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            withdrawn INTEGER NOT NULL,
+            label REAL,
+            who TEXT NOT NULL,
+            made TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        "CREATE INDEX corrections_by_pair "
+        "ON corrections (dataset_id, query_id, doc_id, revision, withdrawn)"
+    )
+
+
+@migration
+def what_a_job_measures(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN timing TEXT NOT NULL DEFAULT '{}'")
+
+
+@migration
+def explanations(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE explanations (
+            id TEXT PRIMARY KEY,
+            run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            level TEXT NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            done INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL DEFAULT 0,
+            result TEXT,
+            problem TEXT,
+            queued TEXT NOT NULL,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX explanations_by_state ON explanations (state, queued)")
+    db.execute("CREATE INDEX explanations_by_run ON explanations (run_id)")
+
+
+@migration
+def notes_on_runs_and_pinned_baselines(db: sqlite3.Connection) -> None:
+    # Tied to runs by triggers and not by references: a run that is stored again is replaced, which
+    # would take along what refers to it, but fires no trigger.
+    db.execute(
+        """
+        CREATE TABLE run_notes (
+            run_id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            note TEXT NOT NULL,
+            changed TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX run_notes_by_dataset ON run_notes (dataset_id)")
+    db.execute(
+        """
+        CREATE TABLE pins (
+            dataset_id TEXT PRIMARY KEY REFERENCES datasets (id) ON DELETE CASCADE,
+            run_id TEXT NOT NULL,
+            pinned TEXT NOT NULL
+        )
+        """
+    )
+    db.execute(
+        "CREATE TRIGGER deleted_run_has_no_note AFTER DELETE ON runs "
+        "BEGIN DELETE FROM run_notes WHERE run_id = old.id; END"
+    )
+    db.execute(
+        "CREATE TRIGGER deleted_run_is_unpinned AFTER DELETE ON runs "
+        "BEGIN DELETE FROM pins WHERE run_id = old.id; END"
+    )
+
+
+@migration
+def jobs_that_belong_together(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN grid TEXT")
+
+
+@migration
+def answers_without_credentials(db: sqlite3.Connection) -> None:
+    clean_workspace(db)
+
+
+@migration
+def services_that_were_asked_without_a_key(db: sqlite3.Connection) -> None:
+    # Servers of one's own had no variable of a key; now that has to be said.
+    for table in ("runs", "jobs"):
+        query = f"SELECT id, settings FROM {table} WHERE reranker = 'endpoint'"  # noqa: S608 - ours
+        for row_id, text in db.execute(query).fetchall():
+            settings = json.loads(text)
+            own = settings.get("dialect") in ("tei", "vllm", "infinity", "nim")
+            if own and not settings.get("key_variable"):
+                change = f"UPDATE {table} SET settings = ? WHERE id = ?"  # noqa: S608 - ours
+                db.execute(change, (json.dumps(settings | {"key_variable": "none"}), row_id))
+
+
+@migration
+def who_wrote_a_note(db: sqlite3.Connection) -> None:
+    for table in ("notes", "run_notes"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN who TEXT NOT NULL DEFAULT ''")
+
+
+@migration
+def candidates_without_a_text(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN without_text TEXT NOT NULL DEFAULT 'exclude'")
+
+
+@migration
+def plans_of_labelling(db: sqlite3.Connection) -> None:
+    # What is answered is in the log of corrections; a plan counts what came after its revision.
+    db.execute(
+        """
+        CREATE TABLE label_plans (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            settings TEXT NOT NULL,
+            revision INTEGER NOT NULL,
+            guidelines TEXT NOT NULL,
+            created TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX label_plans_by_dataset ON label_plans (dataset_id, created)")
+    # Which pair somebody looks at, so that nobody else gets it meanwhile.
+    db.execute(
+        """
+        CREATE TABLE label_cards (
+            plan_id TEXT NOT NULL REFERENCES label_plans (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            until REAL NOT NULL,
+            PRIMARY KEY (plan_id, query_id, doc_id)
+        )
+        """
+    )
+
+
+@migration
+def notes_and_pauses_of_labelling(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE label_notes (
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            who TEXT NOT NULL,
+            note TEXT NOT NULL,
+            PRIMARY KEY (dataset_id, query_id, doc_id, who)
+        )
+        """
+    )
+    # When a person went on after a pause.
+    db.execute(
+        """
+        CREATE TABLE label_pauses (
+            plan_id TEXT NOT NULL REFERENCES label_plans (id) ON DELETE CASCADE,
+            who TEXT NOT NULL,
+            ended TEXT NOT NULL
+        )
+        """
+    )
+    db.execute("CREATE INDEX label_pauses_by_plan ON label_pauses (plan_id)")
+
+
+@migration
+def judges(db: sqlite3.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE judges (
+            id TEXT PRIMARY KEY,
+            dataset_id TEXT NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            model TEXT NOT NULL,
+            template TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            top INTEGER NOT NULL,
+            systems TEXT NOT NULL,
+            depth INTEGER NOT NULL,
+            total INTEGER NOT NULL,
+            state TEXT NOT NULL DEFAULT 'queued',
+            cancel INTEGER NOT NULL DEFAULT 0,
+            worker TEXT,
+            host TEXT,
+            pid INTEGER,
+            heartbeat REAL,
+            rate_pairs_s REAL,
+            seconds_left REAL,
+            usage TEXT NOT NULL DEFAULT '{}',
+            at_risk INTEGER NOT NULL DEFAULT 0,
+            unsettled INTEGER NOT NULL DEFAULT 0,
+            problem TEXT,
+            created TEXT NOT NULL,
+            queued TEXT NOT NULL,
+            started TEXT,
+            finished TEXT
+        )
+        """
+    )
+    db.execute("CREATE INDEX judges_by_state ON judges (state, queued)")
+    db.execute("CREATE INDEX judges_by_dataset ON judges (dataset_id, created)")
+    # Apart from the corrections, which are people's labels. A pair that was not asked about yet has
+    # neither a grade nor an error.
+    db.execute(
+        """
+        CREATE TABLE judged_pairs (
+            judge_id TEXT NOT NULL REFERENCES judges (id) ON DELETE CASCADE,
+            query_id TEXT NOT NULL,
+            doc_id TEXT NOT NULL,
+            grade REAL,
+            reason TEXT,
+            error TEXT,
+            kind TEXT,
+            answers TEXT,
+            PRIMARY KEY (judge_id, query_id, doc_id)
+        )
+        """
+    )
+
+
+@migration
+def jobs_on_a_cluster(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN actors TEXT")
+
+
+@migration
+def names_of_first_stages(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE datasets ADD COLUMN candidates_name TEXT NOT NULL DEFAULT ''")
+
+
+@migration
+def requests_of_jobs(db: sqlite3.Connection) -> None:
+    for name in ("requests", "refused"):
+        db.execute(f"ALTER TABLE jobs ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+
+
+@migration
+def rows_with_checksums(db: sqlite3.Connection) -> None:
+    # But for `label_cards`, which are gone in minutes.
+    for table in (
+        *("settings", "datasets", "runs", "jobs", "notes", "corrections", "explanations"),
+        *("run_notes", "pins", "label_plans", "label_notes", "label_pauses", "judges"),
+        "judged_pairs",
+    ):
+        checksums.seal(db, table)
+
+
+@migration
+def what_a_judge_that_dies_was_asking(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE judges ADD COLUMN at_risk_usage TEXT NOT NULL DEFAULT '{}'")
+    checksums.seal(db, "judges")
+
+
+@migration
+def jobs_with_a_fused_run(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE jobs ADD COLUMN fused TEXT")
+    checksums.seal(db, "jobs")
+
+
+def migrate(db: sqlite3.Connection, file: Path) -> None:
+    """Take the steps that are missing, all or none; what was there is copied first.
+
+    Raises StoreError where the workspace was written by a newer rankdash.
+    """
+    if version_of(db) == len(MIGRATIONS):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        version = version_of(db)
+        _refuse_newer(version, file)
+        if 0 < version < len(MIGRATIONS):
+            backups.make(file)
+        for step in MIGRATIONS[version:]:
+            step(db)
+        if rows_with_checksums in MIGRATIONS:
+            checksums.keep_schema(db)
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def refuse_other_versions(db: sqlite3.Connection, file: Path) -> None:
+    """Raise StoreError where the workspace would have to be brought up to date first, or was
+    written by a newer rankdash."""
+    version = version_of(db)
+    _refuse_newer(version, file)
+    if version < len(MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by an older version of rankdash.",
+            remedy="Start rankdash once without RANKDASH_READ_ONLY: that brings it up to date.",
+            file=str(file),
+        )
+
+
+def _refuse_newer(version: int, file: Path) -> None:
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            "The workspace {file} was written by a newer version of rankdash.",
+            remedy="Update rankdash, or set RANKDASH_HOME to an empty or new folder.",
+            file=str(file),
+        )
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """How many steps a database has taken; 0 for one without a table."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,243 @@
+"""A database made anew from what is left: the records of the folders, the database as far as it
+can be read, and the newest copy of it. Nothing is deleted: the old database goes to the trash.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sqlite3
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rankdash.core.workspace import backups, checksums, folders, records
+from rankdash.core.workspace import trash as workspace_trash
+from rankdash.core.workspace.database import Database, files_of
+from rankdash.core.workspace.failures import UNREADABLE, in_words
+from rankdash.core.workspace.health import examine
+from rankdash.core.workspace.redact_stored import clean_rows
+from rankdash.core.workspace.rows import insert, now
+
+COUNTED = ("datasets", "runs", "notes", "run_notes", "corrections", "settings")
+_UNKNOWN = math.inf
+
+
+@dataclass
+class Repaired:
+    """What a database made anew holds, and what it does not.
+
+    rows: table → how many rows. from_folders: how many data sets and runs only their folders knew.
+    copy_of: the day of the copy that was used, as 2026-01-31; "" where there was none.
+    unlisted: folders, as "runs/…", that stay where they are and cannot be listed.
+    gone: names of data sets and runs whose folder is gone.
+    changed: how many rows of the old database are set apart, because they are not as they were
+    written. trash: where the old database lies now; None where there was none.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    from_folders: int = 0
+    copy_of: str = ""
+    unlisted: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    changed: int = 0
+    trash: Path | None = None
+
+
+def repair(root: Path) -> Repaired | None:
+    """Put a database made anew in the place of one that cannot be relied on; None where there is
+    nothing to repair. Raises StoreError where the workspace cannot be written."""
+    file = root / folders.DATABASE
+    with _alone(root):
+        if examine(root, read_only=False) is None:
+            return None
+        made = file.with_name(f"{file.name}-new-{uuid.uuid4().hex[:8]}")
+        try:
+            repaired = rebuild(root, made)
+            with in_words(file):
+                old = [each for each in files_of(file) if each.exists()]
+                repaired.trash = workspace_trash.to_trash(root, old) if old else None
+                made.replace(file)
+        finally:
+            for each in files_of(made):
+                each.unlink(missing_ok=True)
+    return repaired
+
+
+def rebuild(root: Path, target: Path) -> Repaired:
+    """Make a database at `target`, where none is, for the folders of a workspace. The workspace is
+    only read."""
+    repaired = Repaired()
+    Database(target)
+    with (
+        in_words(target),
+        tempfile.TemporaryDirectory() as scratch,
+        # Without foreign keys: rows come in any order, and one that is replaced takes none along.
+        closing(_open(target, "mode=rw")) as db,
+    ):
+        db.execute("BEGIN IMMEDIATE")
+        for source in _sources(root, Path(scratch), repaired):
+            with closing(source):
+                _add(db, source)
+        _add_recorded(db, root, repaired)
+        _drop_gone(db, root, repaired)
+        _drop_orphans(db)
+        _settle_work(db)
+        # A copy may be older than the step that cleans what is stored.
+        clean_rows(db)
+        repaired.rows = Counter(
+            {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in COUNTED}  # noqa: S608
+        )
+        repaired.unlisted = _unlisted(db, root)
+        db.execute("COMMIT")
+    return repaired
+
+
+def _sources(root: Path, scratch: Path, repaired: Repaired) -> Iterator[sqlite3.Connection]:
+    """What rows can be read from, the newer first: the database, and the newest sound copy."""
+    found: list[tuple[float, sqlite3.Connection]] = []
+    file = root / folders.DATABASE
+    for each in files_of(file)[:2]:
+        # A copy: SQLite may write to what it opens.
+        if each.is_file():
+            shutil.copyfile(each, scratch / each.name)
+    if (scratch / file.name).is_file():
+        current = _open(scratch / file.name, "mode=rw")
+        found.append((_count(current), current))
+        with suppress(*UNREADABLE):
+            repaired.changed = sum(checksums.changed(current).values())
+    copies = {copy: _count_of(copy) for copy in backups.listed(root)}
+    # The latest by how many were made before, since the clock may have been set back.
+    for copy in sorted(copies, key=lambda copy: (copies[copy], copy.name), reverse=True):
+        kept = _open(copy, "mode=ro&immutable=1")
+        if _is_whole(kept):
+            found.append((_count(kept), kept))
+            repaired.copy_of = backups.day_of(copy)
+            break
+        kept.close()
+    # A database that cannot be asked is damaged, and not old.
+    newest_first = sorted(found, key=lambda each: each[0], reverse=True)
+    for _made, source in newest_first:
+        yield source
+
+
+def _open(file: Path, access: str) -> sqlite3.Connection:
+    db = sqlite3.connect(f"{file.absolute().as_uri()}?{access}", uri=True, isolation_level=None)
+    db.row_factory, db.text_factory = sqlite3.Row, checksums.readable
+    checksums.teach(db)
+    return db
+
+
+def _is_whole(db: sqlite3.Connection) -> bool:
+    try:
+        return backups.is_sound(db)
+    except UNREADABLE:
+        return False
+
+
+def _count_of(copy: Path) -> float:
+    with closing(_open(copy, "mode=ro&immutable=1")) as db:
+        return _count(db)
+
+
+def _count(db: sqlite3.Connection) -> float:
+    """How many daily copies had been made of a database."""
+    try:
+        row = db.execute("SELECT value FROM settings WHERE key = ?", (backups.MADE,)).fetchone()
+        return 0 if row is None else int(row[0])
+    except (sqlite3.Error, ValueError):
+        return _UNKNOWN
+
+
+def _add(db: sqlite3.Connection, source: sqlite3.Connection) -> None:
+    """Add the rows that are not there, as far as they can be read and are as they were written."""
+    tables = db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    ).fetchall()
+    for (table,) in tables:
+        columns = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
+        # From both ends: what lies behind a damaged page can be read from the other.
+        for order in ("ASC", "DESC"):
+            with suppress(*UNREADABLE):
+                for row in source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}"):  # noqa: S608
+                    names = row.keys()
+                    if not checksums.fits(names, tuple(row)):
+                        continue
+                    values = {name: row[name] for name in names if name in columns}
+                    with suppress(sqlite3.IntegrityError):
+                        insert(db, table, values)
+
+
+def _drop_gone(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
+    """Forget data sets and runs whose folder is not there."""
+    for kind in folders.STORED:
+        there = {folders.relative(root, folder) for folder in folders.stored(root, kind)}
+        for row in db.execute(f"SELECT id, name, folder FROM {kind}").fetchall():  # noqa: S608
+            if row["folder"] not in there:
+                db.execute(f"DELETE FROM {kind} WHERE id = ?", (row["id"],))  # noqa: S608
+                repaired.gone.append(str(row["name"]))
+
+
+def _add_recorded(db: sqlite3.Connection, root: Path, repaired: Repaired) -> None:
+    """The rows of the records, in place of others: a record is never older than a copy."""
+    listed = {
+        kind: {row[0] for row in db.execute(f"SELECT id FROM {kind}")}  # noqa: S608
+        for kind in folders.STORED
+    }
+    for kind, values in records.rows_of(root, records.kept(root), listed["datasets"]):
+        insert(db, kind, values, "OR REPLACE")
+        repaired.from_folders += values["id"] not in listed[kind]
+
+
+def _drop_orphans(db: sqlite3.Connection) -> None:
+    """Forget what belongs to a data set or run that is not there."""
+    of_data = ("runs", "jobs", "notes", "corrections", "run_notes", "pins")
+    for table in (*of_data, "label_plans", "label_notes", "judges"):
+        db.execute(f"DELETE FROM {table} WHERE dataset_id NOT IN (SELECT id FROM datasets)")  # noqa: S608
+    for table in ("explanations", "run_notes", "pins"):
+        db.execute(f"DELETE FROM {table} WHERE run_id NOT IN (SELECT id FROM runs)")  # noqa: S608
+    db.execute("DELETE FROM judged_pairs WHERE judge_id NOT IN (SELECT id FROM judges)")
+
+
+def _settle_work(db: sqlite3.Connection) -> None:
+    """Nothing starts by itself: a job of an old copy may have been done or deleted since."""
+    db.execute(
+        "UPDATE jobs SET state = 'done', stage = 'waiting', cancel = 0, worker = NULL, "
+        "problem = NULL, finished = coalesce(finished, ?) WHERE id IN (SELECT id FROM runs)",
+        (now(),),
+    )
+    for table in ("jobs", "explanations", "judges"):
+        db.execute(
+            f"UPDATE {table} SET state = 'interrupted', worker = NULL, finished = ? "  # noqa: S608
+            "WHERE state IN ('queued', 'running')",
+            (now(),),
+        )
+
+
+def _unlisted(db: sqlite3.Connection, root: Path) -> list[str]:
+    named = {
+        row[0]
+        for row in db.execute(
+            "SELECT folder FROM datasets UNION SELECT folder FROM runs "
+            "UNION SELECT 'jobs/' || id FROM jobs"
+        )
+    }
+    every = [
+        *(folder for kind in folders.STORED for folder in folders.stored(root, kind)),
+        *folders.jobs(root),
+    ]
+    return [name for folder in every if (name := folders.relative(root, folder)) not in named]
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Hold off other repairs of the same workspace. The lock ends with this process at the
+    latest; its file stays, because another process may be waiting for it."""
+    file = root / f"{folders.DATABASE}-repair"
+    with in_words(file), closing(sqlite3.connect(file, timeout=60.0, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield

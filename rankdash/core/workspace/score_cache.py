@@ -1,0 +1,320 @@
+"""Scores and a judge's answers, kept so that a model is never asked about the same pair twice.
+
+A SQLite file of its own: it may be deleted at any time, and a damaged one starts afresh. A pair is
+found by the fingerprint of the reranker, the text of the query and the text of the document; what
+was used longest ago goes first when the file grows over its limit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import StoreError
+from rankdash.core.workspace import checksums, trash
+from rankdash.core.workspace.database import Database, files_of
+from rankdash.core.workspace.failures import in_words, is_damage
+
+DEFAULT_LIMIT_BYTES = 512 * 1024 * 1024
+
+# After reaching the limit it shrinks to this share of it, so that not every write has to.
+_ROOM_AFTER = 0.9
+_SHRINK_STEPS = 50
+_UNKNOWN = -1
+# SQLite takes at least 999 values in a statement.
+_KEYS_AT_ONCE = 900
+
+
+@dataclass(frozen=True, eq=False)
+class KeptScores:
+    """What is kept of a query and its documents, aligned with them.
+
+    scores: (n,) float64, NaN where not kept.
+    read, full: (n,) int32, tokens read and before texts were cut; -1 where unknown.
+    """
+
+    scores: npt.NDArray[np.float64]
+    read: npt.NDArray[np.int32]
+    full: npt.NDArray[np.int32]
+
+    @classmethod
+    def nothing(cls, size: int) -> KeptScores:
+        unknown = np.full(size, _UNKNOWN, dtype=np.int32)
+        return cls(np.full(size, math.nan), unknown, unknown.copy())
+
+
+class ScoreCache:
+    """The kept scores of a workspace. Several threads and processes may use it at once.
+
+    Every method raises StoreError where the file cannot be read or written.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            self._database = Database(file, _prepare)
+        except StoreError as error:
+            if not is_damage(error.__cause__):
+                raise
+            with in_words(file):
+                trash.to_trash(file.parent, files_of(file))
+            self._database = Database(file, _prepare)
+
+    def read(
+        self, fingerprint: str, asked: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[KeptScores]:
+        """What is kept for each (query text, document texts), in order; counts as use."""
+        answers, used = [], []
+        with self._database.reading() as db:
+            for query, documents in asked:
+                ask = db.execute(
+                    "SELECT id FROM asks WHERE key = ?", (_ask_key(fingerprint, query),)
+                ).fetchone()
+                answers.append(_kept(db, ask, _ask_key(fingerprint, query), documents))
+                if ask is not None:
+                    used.append((time.time(), ask["id"]))
+        if used:
+            with self._database.writing() as db:
+                db.executemany("UPDATE asks SET used = ? WHERE id = ?", used)
+        return answers
+
+    def write(
+        self, fingerprint: str, scored: Sequence[tuple[str, Sequence[str], KeptScores]]
+    ) -> None:
+        """Keep the finite scores of each (query text, document texts, what was found)."""
+        if not self.limit:
+            return
+        with self._database.writing() as db:
+            for query, documents, found in scored:
+                ask, key = _use(db, fingerprint, query), _ask_key(fingerprint, query)
+                good = np.isfinite(found.scores)
+                rows = zip(
+                    documents,
+                    good.tolist(),
+                    found.scores.view(np.int64).tolist(),
+                    found.read.tolist(),
+                    found.full.tolist(),
+                    strict=True,
+                )
+                found_rows = [
+                    (_text_key(text), bits, read, full)
+                    for text, kept, bits, read, full in rows
+                    if kept
+                ]
+                db.executemany(
+                    "INSERT OR REPLACE INTO pairs (ask, document, score, read, full, checksum) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    [(ask, *row, checksums.of((key, *row))) for row in found_rows],
+                )
+        self._shrink(self.limit)
+
+    def read_answers(
+        self, fingerprint: str, asked: Sequence[tuple[str, str]], *, use: bool = True
+    ) -> list[str]:
+        """What is kept of the answers to each (query text, document text), in order, as it was
+        written; "" where nothing is. use: whether this counts as use."""
+        queries = dict.fromkeys(query for query, _ in asked)
+        keys = {query: _ask_key(fingerprint, query) for query in queries}
+        with self._database.reading() as db:
+            cached = _answers(db, list(keys.values()))
+        answers = [
+            own.get(_text_key(document), "") if (own := cached.get(keys[query])) else ""
+            for query, document in asked
+        ]
+        if use and any(answers):
+            with self._database.writing() as db:
+                for query in dict.fromkeys(
+                    query for (query, _), kept in zip(asked, answers, strict=True) if kept
+                ):
+                    _use(db, fingerprint, query)
+        return answers
+
+    def write_answers(self, fingerprint: str, given: Sequence[tuple[str, str, str]]) -> None:
+        """Keep the answers, one text, to each (query text, document text, answers)."""
+        if not self.limit:
+            return
+        with self._database.writing() as db:
+            for query, document, answers in given:
+                row = (_text_key(document), answers)
+                own = checksums.of((_ask_key(fingerprint, query), *row))
+                db.execute(
+                    "INSERT OR REPLACE INTO answers (ask, document, answers, checksum) "
+                    "VALUES (?, ?, ?, ?)",
+                    (_use(db, fingerprint, query), *row, own),
+                )
+        self._shrink(self.limit)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much of the disk the kept scores take."""
+        with self._database.reading() as db:
+            return _size(db)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs have a kept score or answer."""
+        count = "SELECT (SELECT count(*) FROM pairs) + (SELECT count(*) FROM answers)"
+        with self._database.reading() as db:
+            return int(db.execute(count).fetchone()[0])
+
+    @property
+    def limit(self) -> int:
+        """How many bytes it may take; 0 = nothing is kept."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT bytes FROM size_limit").fetchone()
+        return DEFAULT_LIMIT_BYTES if row is None else int(row["bytes"])
+
+    @limit.setter
+    def limit(self, size_bytes: int) -> None:
+        """Set the limit; what is over it goes at once."""
+        if size_bytes < 0:
+            raise StoreError(
+                "The score cache cannot be limited to {size} bytes.",
+                remedy="0 caches nothing; any larger number is a limit.",
+                size=size_bytes,
+            )
+        with self._database.writing() as db:
+            db.execute("DELETE FROM size_limit")
+            db.execute("INSERT INTO size_limit (bytes) VALUES (?)", (size_bytes,))
+        self._shrink(size_bytes)
+
+    def clear(self) -> None:
+        """Forget every score and give the disk back; the limit stays."""
+        with self._database.writing() as db:
+            db.execute("DELETE FROM pairs")
+            db.execute("DELETE FROM answers")
+            db.execute("DELETE FROM asks")
+        self._give_back()
+
+    def _shrink(self, limit: int) -> None:
+        with self._database.reading() as db:
+            if _size(db) <= limit:
+                return
+        with self._database.writing() as db:
+            asks = [row["id"] for row in db.execute("SELECT id FROM asks ORDER BY used, id")]
+            step = max(1, len(asks) // _SHRINK_STEPS)
+            for start in range(0, len(asks), step):
+                oldest = [(ask,) for ask in asks[start : start + step]]
+                db.executemany("DELETE FROM pairs WHERE ask = ?", oldest)
+                db.executemany("DELETE FROM answers WHERE ask = ?", oldest)
+                db.executemany("DELETE FROM asks WHERE id = ?", oldest)
+                if _size(db) <= limit * _ROOM_AFTER:
+                    break
+        self._give_back()
+
+    def _give_back(self) -> None:
+        with self._database.reading() as db:
+            # As a script, because `execute` stops after the first page.
+            db.executescript("PRAGMA incremental_vacuum")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _prepare(db: sqlite3.Connection, file: Path) -> None:
+    if db.execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
+        db.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+        db.execute("VACUUM")
+    db.execute("BEGIN IMMEDIATE")
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS asks (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
+        "used REAL NOT NULL)"
+    )
+    db.execute("CREATE INDEX IF NOT EXISTS asks_by_use ON asks (used, id)")
+    # Scores are kept as the bits of their float64, because SQLite makes an integer of -0.0.
+    # A table without row ids lies in the order of its key: what a query asks for lies together.
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS pairs (ask INTEGER NOT NULL, document BLOB NOT NULL, "
+        "score INTEGER NOT NULL, read INTEGER NOT NULL, full INTEGER NOT NULL, "
+        "PRIMARY KEY (ask, document)) WITHOUT ROWID"
+    )
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS answers (ask INTEGER NOT NULL, document BLOB NOT NULL, "
+        "answers TEXT NOT NULL, PRIMARY KEY (ask, document)) WITHOUT ROWID"
+    )
+    for table in ("pairs", "answers"):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        if checksums.COLUMN not in columns:
+            # What an earlier version cached has none.
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {checksums.COLUMN} INTEGER")
+    db.execute("CREATE TABLE IF NOT EXISTS size_limit (bytes INTEGER NOT NULL)")
+    db.execute("COMMIT")
+
+
+_INCREMENTAL = 2
+
+
+def _kept(
+    db: sqlite3.Connection, ask: sqlite3.Row | None, key: bytes, documents: Sequence[str]
+) -> KeptScores:
+    """A score that changed on the disk is not cached."""
+    kept = KeptScores.nothing(len(documents))
+    if ask is None:
+        return kept
+    bits = kept.scores.view(np.int64)
+    rows = {
+        row["document"]: row
+        for row in db.execute(
+            "SELECT document, score, read, full, checksum AS own FROM pairs WHERE ask = ?",
+            (ask["id"],),
+        )
+        if row["own"] in (None, checksums.of((key, *row[:-1])))
+    }
+    for place, text in enumerate(documents):
+        row = rows.get(_text_key(text))
+        if row is not None:
+            bits[place] = row["score"]
+            kept.read[place] = row["read"]
+            kept.full[place] = row["full"]
+    return kept
+
+
+def _answers(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, dict[bytes, str]]:
+    """Return, for each of the keys of asks that has any, document → what is kept of its answers."""
+    found: dict[bytes, dict[bytes, str]] = {}
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[start : start + _KEYS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for row in db.execute(
+            "SELECT key, document, answers, checksum AS own FROM asks JOIN answers ON ask = id "  # noqa: S608
+            f"WHERE key IN ({marks})",
+            some,
+        ):
+            if row["own"] not in (None, checksums.of(row[:-1])):
+                continue
+            found.setdefault(row["key"], {})[row["document"]] = str(row["answers"])
+    return found
+
+
+def _use(db: sqlite3.Connection, fingerprint: str, query: str) -> int:
+    """The row of what is asked, which is used now."""
+    found = db.execute(
+        "INSERT INTO asks (key, used) VALUES (?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET used = excluded.used RETURNING id",
+        (_ask_key(fingerprint, query), time.time()),
+    ).fetchone()
+    return int(found["id"])
+
+
+def _ask_key(fingerprint: str, query: str) -> bytes:
+    known = fingerprint.encode("utf-8", "surrogatepass")
+    text = query.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(len(known).to_bytes(8, "little") + known + text, digest_size=16).digest()
+
+
+def _text_key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _size(db: sqlite3.Connection) -> int:
+    pages, free, size = (
+        int(db.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size

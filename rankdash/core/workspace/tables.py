@@ -1,0 +1,346 @@
+"""Parquet files: written under another name and renamed, so a reader sees all of one or nothing.
+
+Each carries the SHA-256 of all its other bytes, in its own metadata, so that it goes along wherever
+the file is copied; a file that does not fit it is damaged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from msgspec import convert
+
+from rankdash.core.base import outfile
+from rankdash.core.base.errors import DataError, Phrase, StoreError
+from rankdash.core.data.build import text_array
+from rankdash.core.data.coded import Coded, alike, objects
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Ranking, Reading, Run
+from rankdash.core.data.ties import Ties
+from rankdash.core.workspace.failures import damaged, in_words
+
+TIES = b"rankdash.ties"
+
+# Of which data set a table is, by its id; under the hash as all of the file.
+_OF = b"rankdash.of"
+_HASH = b"rankdash.sha256"
+_DIGITS = 64
+# Parquet ends with the metadata, how long it is (4 bytes), and a mark (4 bytes).
+_END = 8
+_MARK = b"PAR1"
+_CHUNK = 1 << 20
+
+DATASET_PARTS = ("queries", "documents", "qrels")
+"""The tables of a data set beside its ranking."""
+
+CANDIDATES, RANKING = "candidates", "ranking"
+"""The name of the ranking of a data set, and of a run."""
+
+
+def ranking_parts(name: str) -> tuple[str, str, str]:
+    """The tables of a ranking: rows, queries, documents."""
+    return name, f"{name}-queries", f"{name}-documents"
+
+
+PARTS = {
+    "datasets": (*DATASET_PARTS, *ranking_parts(CANDIDATES)),
+    "runs": ("queries", *ranking_parts(RANKING)),
+}
+"""The tables that every data set and run has."""
+
+
+def write_table(file: Path, table: Any, of: str = "") -> None:
+    """Write an Arrow table. The data is on the disk before the name is. of: the id of the data set
+    that it is of, if of any."""
+    import pyarrow.parquet as pq
+
+    # Texts come again and again; numbers seldom do, and to look for those takes as long as to write
+    # them twice.
+    kinds = (pa.string(), pa.large_string())
+    texts = [each.name for each in table.schema if each.type in kinds]
+    with in_words(file), outfile.completed(file) as target:
+        with pq.ParquetWriter(
+            target,
+            table.schema,
+            compression="zstd",
+            write_page_checksum=True,
+            use_dictionary=texts or False,
+        ) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({_OF: of.encode(), _HASH: b"0" * _DIGITS})
+        _seal(target)
+
+
+def read_table(file: Path, dictionaries: Sequence[str] = ()) -> Any:
+    """Read an Arrow table. dictionaries: the columns of text to be read as codes. Raises StoreError
+    where the file is missing or damaged."""
+    import pyarrow.parquet as pq
+
+    refuse_changed(file)
+    with as_stored(file):
+        return pq.read_table(
+            file,
+            memory_map=False,
+            page_checksum_verification=True,
+            partitioning=None,
+            read_dictionary=list(dictionaries),
+        )
+
+
+def refuse_changed(file: Path) -> bool:
+    """Whether a file carries its hash; one of a version that wrote none does not. Raises StoreError
+    where it is cut short or does not fit its hash."""
+    with in_words(file), file.open("rb") as source:
+        size = source.seek(0, os.SEEK_END)
+        source.seek(max(size - _END, 0))
+        if not source.read().endswith(_MARK):
+            raise damaged(file, Phrase("it is cut short."))
+        place = _place_of_hash(source, size)
+        if place is None:
+            return False
+        source.seek(place)
+        if source.read(_DIGITS) != _hash_around(source, place):
+            raise damaged(file, Phrase("it has changed since it was written."))
+    return True
+
+
+def _seal(target: BinaryIO) -> None:
+    """Put the hash of a file into the place that was kept for it."""
+    place = _place_of_hash(target, target.seek(0, os.SEEK_END))
+    assert place is not None  # noqa: S101 - it was written a moment ago
+    own = _hash_around(target, place)
+    target.seek(place)
+    target.write(own)
+
+
+def _place_of_hash(source: BinaryIO, size: int) -> int | None:
+    """Where the digits of the hash begin in a Parquet file; None where it has none."""
+    source.seek(max(size - _END, 0))
+    begin = size - _END - int.from_bytes(source.read(4), "little")
+    if begin < 0:
+        return None
+    source.seek(begin)
+    metadata = source.read(size - begin)
+    at = metadata.rfind(_HASH)
+    # Between the name and the digits are two bytes of Thrift: type and length.
+    place = begin + at + len(_HASH) + 2
+    return place if at >= 0 and place + _DIGITS <= size else None
+
+
+def _hash_around(source: BinaryIO, place: int) -> bytes:
+    """The SHA-256, as digits, of all of a file but the digits at `place`."""
+    found = hashlib.sha256()
+    source.seek(0)
+    left = place
+    while left and (chunk := source.read(min(_CHUNK, left))):
+        found.update(chunk)
+        left -= len(chunk)
+    source.seek(place + _DIGITS)
+    while chunk := source.read(_CHUNK):
+        found.update(chunk)
+    return found.hexdigest().encode()
+
+
+@contextmanager
+def as_stored(file: Path) -> Iterator[None]:
+    """Turn what the content of `file` raises inside the block into a StoreError."""
+    try:
+        with in_words(file):
+            yield
+    except (DataError, ValueError, LookupError, TypeError, ArithmeticError) as error:
+        raise damaged(file, str(error)) from error
+
+
+def refuse_changed_folder(folder: Path, kind: str, *, seal: bool) -> None:
+    """Raise StoreError where a table of a data set or run is changed, cut short or missing.
+
+    kind: "datasets" or "runs". seal: tables of a version that wrote no hash are written again with
+    theirs; one for which there is no room stays as it is.
+    """
+    names = {f"{part}.parquet" for part in PARTS[kind]}
+    for name in sorted(names.union(each.name for each in folder.glob("*.parquet"))):
+        if not refuse_changed(folder / name) and seal:
+            table = read_table(folder / name)
+            with suppress(StoreError):
+                write_table(folder / name, table)
+
+
+def write_frame(file: Path, frame: pd.DataFrame, of: str = "") -> None:
+    """Write a frame as `write_table` does; its index is not kept."""
+    write_table(file, pa.Table.from_pandas(frame, preserve_index=False), of)
+
+
+def read_frame(file: Path) -> pd.DataFrame:
+    table = read_table(file)
+    with as_stored(file):
+        return cast(pd.DataFrame, table.to_pandas())
+
+
+def write_dataset(folder: Path, dataset: Dataset) -> None:
+    """Write a data set as six tables."""
+    for name in DATASET_PARTS:
+        write_frame(folder / f"{name}.parquet", getattr(dataset, name), dataset.id)
+    write_ranking(folder, CANDIDATES, dataset.candidates, dataset.id)
+
+
+def read_dataset(folder: Path, row: sqlite3.Row) -> Dataset:
+    """Read what `write_dataset` wrote. Its id is worked out anew only where a table, as one of an
+    older version, does not say that it is of the id of the row."""
+    ids = ("query_id", "doc_id")
+    with as_stored(folder):
+        queries, documents = (read_frame(folder / f"{part}.parquet") for part in DATASET_PARTS[:2])
+        # Parquet holds repeated ids as codes: made anew, they are the costly part of reading.
+        labels = read_table(folder / f"{DATASET_PARTS[2]}.parquet", ids)
+        codes = {key: Coded.of_dictionary(labels[key]) for key in ids}
+        for key in ids:
+            labels = labels.set_column(
+                labels.column_names.index(key), key, labels[key].cast("string")
+            )
+        return Dataset(
+            row["name"],
+            queries,
+            documents,
+            labels.to_pandas(),
+            read_ranking(folder, CANDIDATES),
+            first_stage=row["first_stage"],
+            candidates_name=row["candidates_name"],
+            codes=codes,
+            known_id=row["id"] if _are_of(folder, row["id"]) else None,
+        )
+
+
+def _are_of(folder: Path, dataset_id: str) -> bool:
+    import pyarrow.parquet as pq
+
+    files = (folder / f"{part}.parquet" for part in PARTS["datasets"])
+    told = (pq.read_metadata(file).metadata or {} for file in files)
+    # Without a hash what a table says of itself is worth nothing.
+    return all(each.get(_OF) == dataset_id.encode() and _HASH in each for each in told)
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write the tables of a run; those of what it did not measure are left out."""
+    write_frame(folder / "queries.parquet", run.queries)
+    write_ranking(folder, RANKING, run.ranking)
+    write_reading(folder, run.reading)
+    write_measured(folder, run)
+
+
+def write_ranking(folder: Path, name: str, ranking: Ranking, of: str = "") -> None:
+    """Write a ranking as three tables: its rows, its queries and its documents. of: as for
+    `write_table`.
+
+    Rows hold the document's position in the documents table, so that a million of them load in
+    milliseconds.
+    """
+    rows = pa.table({"document": ranking.docs, "score": ranking.scores, "given": ranking.given})
+    rows = rows.replace_schema_metadata({TIES: ranking.ties.encode()})
+    queries = pa.table(
+        {
+            "query_id": text_array(ranking.query_ids),
+            "documents": np.diff(ranking.offsets),
+            "tied": ranking.tied,
+        }
+    )
+    documents = pa.table({"doc_id": ranking.documents})
+    for part, table in zip(ranking_parts(name), (rows, queries, documents), strict=True):
+        write_table(folder / f"{part}.parquet", table, of)
+
+
+def read_ranking(folder: Path, name: str) -> Ranking:
+    file = folder / f"{name}.parquet"
+    tables = [read_table(folder / f"{part}.parquet") for part in ranking_parts(name)]
+    with as_stored(file):
+        ranking = ranking_of(*tables)
+    if ranking is None:
+        raise damaged(file, Phrase("its rows do not fit its queries and documents."))
+    return ranking
+
+
+def ranking_of(rows: Any, queries: Any, documents: Any) -> Ranking | None:
+    """The ranking that three tables hold; None where they do not fit together."""
+    counts = _column(queries, "documents")
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    codes = _column(rows, "document")
+    if offsets[-1] != len(codes) or (len(codes) and codes.max() >= len(documents)):
+        return None
+    return Ranking(
+        query_ids=objects(_text(queries, "query_id")),
+        documents=alike(_text(documents, "doc_id")),
+        offsets=offsets,
+        docs=codes,
+        scores=_column(rows, "score"),
+        tied=_column(queries, "tied"),
+        ties=cast(Ties, rows.schema.metadata[TIES].decode()),
+        given=_column(rows, "given"),
+    )
+
+
+def write_reading(folder: Path, reading: Reading | None) -> None:
+    """Write how much was read of each row of a run's ranking, if anything was."""
+    if reading is not None:
+        counts = pa.table({"read": reading.read, "full": reading.full})
+        write_table(folder / "reading.parquet", counts)
+
+
+def read_reading(folder: Path, rows: int) -> Reading | None:
+    """What `write_reading` wrote for a ranking of `rows` rows; None where it wrote nothing."""
+    file = folder / "reading.parquet"
+    if not file.exists():
+        return None
+    counts = read_table(file)
+    if len(counts) != rows:
+        raise damaged(file, Phrase("its rows do not fit the ranking."))
+    with as_stored(file):
+        return Reading(_column(counts, "read"), _column(counts, "full"))
+
+
+def write_measured(folder: Path, run: Run) -> None:
+    """Write what a run measured, and the calls that it made, where it did."""
+    if run.measured is not None:
+        kept = pa.table({"measured": [json.dumps(asdict(run.measured))]})
+        write_table(folder / "measured.parquet", kept)
+    if run.calls is not None:
+        write_frame(folder / "calls.parquet", run.calls)
+
+
+def read_measured(folder: Path) -> Measured | None:
+    """What `write_measured` wrote of times and counts."""
+    file = folder / "measured.parquet"
+    if not file.exists():
+        return None
+    with as_stored(file):
+        return measured_of(read_table(file))
+
+
+def measured_of(table: Any) -> Measured:
+    """Raises ValueError or LookupError where the table holds no such thing."""
+    # Not strict: a count may have been written as 3.0.
+    return convert(json.loads(table["measured"][0].as_py()), Measured, strict=False)
+
+
+def read_calls(folder: Path) -> pd.DataFrame | None:
+    """What `write_measured` wrote of calls."""
+    file = folder / "calls.parquet"
+    return read_frame(file) if file.exists() else None
+
+
+def _column(table: Any, name: str) -> Any:
+    return table[name].combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def _text(table: Any, name: str) -> Any:
+    return table[name].combine_chunks()

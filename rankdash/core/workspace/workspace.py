@@ -1,0 +1,400 @@
+"""The workspace: data sets and runs in one folder, SQLite for rows and Parquet for tables.
+
+    rankdash.sqlite            what there is
+    datasets/<id>-<token>/     queries, documents, qrels, candidates; a copy of the row
+    runs/<id>-<token>/         the queries and the ranking of a run, what was read and measured;
+                               a copy of the row
+    jobs/<id>/                 results of a job that has not ended, a file a batch
+    backups/                   copies of the database
+    trash/                     what was swept or replaced in the last 30 days
+    scores.sqlite              scores of pairs, for later runs; may be deleted
+
+Tables are written first, then the row that names their folder, then the copy of the row beside
+them; a delete takes them away in the opposite order. A crash in between leaves a folder that says
+that nothing names it, which a later `Workspace.open` moves to the trash.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shutil
+import sqlite3
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import platformdirs
+
+from rankdash.core.base.errors import Phrase, StoreError
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import Run
+from rankdash.core.workspace import backups, deletes, folders, records, trash
+from rankdash.core.workspace.database import Database
+from rankdash.core.workspace.failures import damaged, in_words
+from rankdash.core.workspace.health import examine
+from rankdash.core.workspace.repair import Repaired, rebuild, repair
+from rankdash.core.workspace.rows import (
+    DatasetRow,
+    Record,
+    RunRow,
+    dataset_row,
+    dataset_values,
+    find,
+    insert,
+    read_json,
+    refuse_run,
+    run_row,
+    run_values,
+)
+from rankdash.core.workspace.score_cache import ScoreCache
+from rankdash.core.workspace.tables import (
+    RANKING,
+    as_stored,
+    read_calls,
+    read_dataset,
+    read_frame,
+    read_measured,
+    read_ranking,
+    read_reading,
+    refuse_changed_folder,
+    write_dataset,
+    write_run,
+)
+
+HOME_VARIABLE = "RANKDASH_HOME"
+READ_ONLY_VARIABLE = "RANKDASH_READ_ONLY"
+_log = logging.getLogger(__name__)
+_NO = ("", "0", "no", "false", "off")
+
+
+class Workspace:
+    """A workspace folder. Several threads and processes may use the same one at once.
+
+    Every method raises StoreError where the workspace cannot be read or written, or where what was
+    asked for is not in it.
+
+    read_only: for showing it. Nothing in the folder is changed, and whatever would change it raises
+        StoreError; so does opening a folder that holds no workspace, or one of an older version.
+
+    Where the database cannot be relied on, the workspace is read-only too: what is listed is what
+    a repair would bring back.
+
+    trouble: what is wrong with the database, as an error; None where nothing is.
+    found: what a repair would bring back; None where there is nothing to repair.
+    may_repair: whether a repair would be allowed.
+    """
+
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
+        self.root = root
+        self._sound: set[Path] = set()
+        if not read_only:
+            with in_words(root):
+                root.mkdir(parents=True, exist_ok=True)
+        self.trouble = examine(root, read_only=read_only)
+        self.found: Repaired | None = None
+        self.may_repair = self.trouble is not None and not read_only
+        self.read_only = read_only or self.trouble is not None
+        if self.trouble is not None:
+            self.database = self._stand_in(self.trouble)
+            return
+        self.database = Database(
+            root / folders.DATABASE, read_only=read_only, each_day=self._keep_copy
+        )
+        if not read_only:
+            self.database.begin_day()
+            self.keep_records()
+            self._sweep()
+            trash.empty_trash(root)
+            folders.keep_reserve(root)
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Workspace:
+        """Open the workspace in `path`, making it where there is none.
+
+        Without a path it is the folder in the environment variable RANKDASH_HOME, or else one in
+        the user's data directory. It is read-only where RANKDASH_READ_ONLY is set to 1, and on a
+        disk that is mounted for reading.
+        """
+        if path is None:
+            home = os.environ.get(HOME_VARIABLE, "")
+            path = Path(home) if home else Path(platformdirs.user_data_dir("rankdash", False))
+        path = path.expanduser().absolute()
+        read_only = os.environ.get(READ_ONLY_VARIABLE, "").strip().casefold() not in _NO
+        return cls(path, read_only=read_only or folders.on_read_only_disk(path))
+
+    def repair(self) -> Repaired | None:
+        """Make the database anew from what is left; None where another process did meanwhile. What
+        is open now stays as it is: open the workspace again.
+
+        Raises StoreError where the workspace is only shown, or cannot be written.
+        """
+        if not self.may_repair:
+            self.database.refuse_read_only()
+        return repair(self.root)
+
+    def save_dataset(
+        self, dataset: Dataset, source: str = "upload", report_json: str = "{}"
+    ) -> str:
+        """Store a data set and its check report; return its id.
+
+        The same content is stored once: saving it again changes nothing, not even the name, but
+        for files that are damaged; those go to the trash.
+        source: where it came from, such as "sample" or "upload".
+        """
+        with self.database.reading() as db:
+            there = db.execute("SELECT folder FROM datasets WHERE id = ?", (dataset.id,)).fetchone()
+        if there and self.damage("datasets", dataset.id) is None:
+            return dataset.id
+        folder = self.new_folder("datasets", dataset.id)
+        try:
+            write_dataset(folder, dataset)
+            values = dataset_values(dataset, source, report_json)
+            with self.database.writing(durable=True) as db:
+                added = insert(db, "datasets", values | {"folder": self.named(folder)})
+                if not added and there:
+                    moved = (self.named(folder), dataset.id, there["folder"])
+                    change = "UPDATE datasets SET folder = ? WHERE id = ? AND folder = ?"
+                    added = db.execute(change, moved).rowcount > 0
+        except BaseException:
+            self.remove(folder)
+            raise
+        if not added:
+            # Another process stored the same content first.
+            self.remove(folder)
+        elif there:
+            folders.sweep(self.root, [there["folder"]], ())
+        self.keep_records()
+        return dataset.id
+
+    def datasets(self) -> list[DatasetRow]:
+        """All data sets, oldest first."""
+        with self.database.reading() as db:
+            rows = db.execute("SELECT * FROM datasets ORDER BY created, rowid")
+            return [dataset_row(row) for row in rows]
+
+    def dataset(self, dataset_id: str) -> Dataset:
+        """The stored data set, equal to what was saved."""
+        row = self._row("datasets", dataset_id)
+        folder = self.root / row["folder"]
+        dataset = read_dataset(folder, row)
+        if dataset.id != dataset_id:
+            raise damaged(folder, Phrase("its content is not what was saved."))
+        return dataset
+
+    def damage(self, kind: str, key: str) -> StoreError | None:
+        """What is wrong with the files of a data set or run, or with the row of a run; None where
+        nothing is. The files are read once, as long as they are sound. kind: "datasets" or "runs".
+        """
+        return self._damage(kind, self._row(kind, key))
+
+    def damaged_runs(self, dataset_id: str) -> dict[str, StoreError]:
+        """id → what is wrong with its files or its row, of each damaged run of a data set."""
+        with self.database.reading() as db:
+            rows = db.execute("SELECT * FROM runs WHERE dataset_id = ?", (dataset_id,)).fetchall()
+        found = {row["id"]: self._damage("runs", row) for row in rows}
+        return {key: error for key, error in found.items() if error is not None}
+
+    def _damage(self, kind: str, row: sqlite3.Row) -> StoreError | None:
+        folder = self.root / row["folder"]
+        try:
+            if kind == "runs":
+                refuse_run(row)
+            if folder not in self._sound:
+                refuse_changed_folder(folder, kind, seal=not self.read_only)
+        except StoreError as error:
+            return error
+        self._sound.add(folder)
+        return None
+
+    def name(self, kind: str, key: str) -> str:
+        """What a data set or run is called now. kind: "datasets" or "runs"."""
+        return str(self._row(kind, key, "name")["name"])
+
+    def check_report(self, dataset_id: str) -> str:
+        """The JSON of the check report that was saved with a data set."""
+        return str(self._row("datasets", dataset_id)["report"])
+
+    def rename_dataset(self, dataset_id: str, name: str) -> None:
+        self._rename("datasets", dataset_id, name)
+
+    def delete_dataset(self, dataset_id: str) -> None:
+        """Delete a data set with its runs and jobs; a job that is running is cancelled by it."""
+        deletes.delete_dataset(self.root, self.database, dataset_id)
+
+    def save_run(self, run: Run) -> str:
+        """Store a run of a stored data set; return its id. A run with the same id is replaced."""
+        self._row("datasets", run.dataset_id)
+        folder = self.new_folder("runs", run.id)
+        try:
+            write_run(folder, run)
+            with self.database.writing(durable=True) as db:
+                find(db, "datasets", run.dataset_id)
+                replaced = db.execute("SELECT folder FROM runs WHERE id = ?", (run.id,)).fetchone()
+                if replaced:
+                    records.withdraw(self.root / replaced["folder"])
+                values = run_values(run) | {"folder": self.named(folder)}
+                insert(db, "runs", values, "OR REPLACE")
+        except BaseException:
+            self.remove(folder)
+            raise
+        if replaced:
+            folders.remove(self.root, [replaced["folder"]])
+        self.keep_records()
+        return run.id
+
+    def runs(self, dataset_id: str | None = None) -> list[RunRow]:
+        """The runs of a data set, or all runs, oldest first."""
+        with self.database.reading() as db:
+            rows = db.execute(
+                "SELECT * FROM runs WHERE :dataset IS NULL OR dataset_id = :dataset "
+                "ORDER BY created, rowid",
+                {"dataset": dataset_id},
+            )
+            return [run_row(row) for row in rows]
+
+    def run(self, run_id: str) -> Run:
+        """The stored run, equal to what was saved."""
+        row = self._row("runs", run_id)
+        folder = self.root / row["folder"]
+        ranking = read_ranking(folder, RANKING)
+        with as_stored(folder):
+            return Run(
+                id=run_id,
+                name=row["name"],
+                dataset_id=row["dataset_id"],
+                ranking=ranking,
+                reranker=row["reranker"],
+                queries=read_frame(folder / "queries.parquet"),
+                settings=read_json(row, "settings", Record),
+                machine=read_json(row, "machine", Record),
+                depth=row["depth"],
+                load_ms=math.nan if row["load_ms"] is None else row["load_ms"],
+                created=row["created"],
+                reading=read_reading(folder, len(ranking)),
+                measured=read_measured(folder),
+                calls=read_calls(folder),
+            )
+
+    def recorded(self, run_id: str) -> tuple[Mapping[str, object], Measured | None]:
+        """The machine of a stored run and what it measured, without its tables: for a list."""
+        row = self._row("runs", run_id)
+        return read_json(row, "machine", Record), read_measured(self.root / row["folder"])
+
+    def rename_run(self, run_id: str, name: str) -> None:
+        self._rename("runs", run_id, name)
+
+    def delete_run(self, run_id: str) -> None:
+        """Delete a run and the record of the job that made it."""
+        deletes.delete_run(self.root, self.database, run_id)
+
+    def setting(self, key: str) -> str | None:
+        """A value kept with `set_setting`; None where there is none."""
+        with self.database.reading() as db:
+            row = db.execute("SELECT * FROM settings WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row["value"])
+
+    def set_setting(self, key: str, value: str) -> None:
+        with self.database.writing() as db:
+            db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (key, value))
+
+    @property
+    def score_cache(self) -> ScoreCache:
+        """The scores kept for later runs; made anew where its file is gone."""
+        self.database.refuse_read_only()
+        return ScoreCache(self.root / "scores.sqlite")
+
+    def new_folder(self, kind: str, name: str) -> Path:
+        """An empty folder for what a row will name; kind: "datasets" or "runs"."""
+        self.database.refuse_read_only()
+        return folders.new_folder(self.root, kind, name)
+
+    def named(self, folder: Path) -> str:
+        """A folder of this workspace as a row names it."""
+        return folders.relative(self.root, folder)
+
+    def remove(self, folder: Path) -> None:
+        """Delete a folder that no row names."""
+        folders.remove(self.root, [self.named(folder)])
+
+    def _row(self, table: str, key: str, columns: str = "*") -> sqlite3.Row:
+        with self.database.reading() as db:
+            return find(db, table, key, columns)
+
+    def _rename(self, table: str, key: str, name: str) -> None:
+        with self.database.writing() as db:
+            find(db, table, key)
+            db.execute(
+                f"UPDATE {table} SET name = ? WHERE id = ?",  # noqa: S608 - the table is named by us
+                (name, key),
+            )
+        self.keep_records([(table, key)])
+
+    def keep_records(self, stale: Iterable[tuple[str, str]] = ()) -> None:
+        """Write the records that folders lack, and those of `stale` (kind, id) again.
+
+        One that cannot be written is tried again when the workspace is opened.
+        """
+        with self.database.reading() as db:
+            lacking = [
+                (kind, row["id"])
+                for kind in folders.STORED
+                for row in db.execute(f"SELECT id, folder FROM {kind}")  # noqa: S608
+                if not records.is_kept(self.root / row["folder"])
+                and (self.root / row["folder"]).is_dir()
+            ]
+        for kind, key in (*lacking, *stale):
+            try:
+                # With the lock: it may be deleted or renamed meanwhile.
+                with self.database.writing() as db:
+                    row = find(db, kind, key)
+                    records.keep(self.root / row["folder"], kind, row)
+            except StoreError as error:
+                _log.warning("No record of %s %s: %s", kind, key, error)
+
+    def _stand_in(self, trouble: StoreError) -> Database:
+        """A database made of what is left, outside of the workspace, for as long as this lasts."""
+        place = Path(tempfile.mkdtemp(prefix="rankdash-"))
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        self.found = rebuild(self.root, place / folders.DATABASE)
+        return Database(place / folders.DATABASE, read_only=True, refusal=trouble)
+
+    def _keep_copy(self) -> bool:
+        """Copy the database unless that was done today; whether there was anything to copy."""
+        try:
+            if not self._holds_rows():
+                return False
+            if backups.is_due(self.root):
+                with self.database.writing() as db:
+                    db.execute(
+                        "INSERT INTO settings (key, value) VALUES (?, '1') "
+                        "ON CONFLICT (key) DO UPDATE SET value = value + 1",
+                        (backups.MADE,),
+                    )
+                # With the lock: of several processes one copies.
+                with self.database.writing():
+                    if backups.is_due(self.root):
+                        backups.make(self.database.file)
+        except StoreError as error:
+            _log.warning("The database was not copied: %s", error)
+        return True
+
+    def _holds_rows(self) -> bool:
+        with self.database.reading() as db:
+            return db.execute("SELECT 1 FROM datasets LIMIT 1").fetchone() is not None
+
+    def _sweep(self) -> None:
+        # The folders are listed before the rows: one that got its row in between is then named.
+        found = folders.abandoned(self.root)
+        if not found or not self._holds_rows():
+            return
+        with self.database.reading() as db:
+            rows = db.execute(
+                "SELECT folder FROM datasets UNION SELECT folder FROM runs "
+                "UNION SELECT 'jobs/' || id FROM jobs"
+            )
+            named = {row["folder"] for row in rows}
+        folders.sweep(self.root, found, named)

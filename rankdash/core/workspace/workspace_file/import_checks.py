@@ -1,0 +1,173 @@
+"""Whether what came from elsewhere is what the store itself would have written.
+
+Everything here raises ValueError, in English and without a full stop, for what is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from msgspec import convert
+
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ragged import equal_runs, has_repeats, owners
+from rankdash.core.data.ranking import Ranking, Reading, Run
+from rankdash.core.data.ties import tied_groups
+from rankdash.core.workspace.tables import TIES, ranking_of
+
+_TEXT, _FLOAT, _INTEGER, _WHOLE = pa.large_string(), pa.float64(), pa.int32(), pa.int64()
+# A number that is not known is written as missing.
+_MAY_LACK, _NEVER_LACK = (_TEXT, _FLOAT), ("query_id", "doc_id", "state")
+_ROWS = {"document": _INTEGER, "score": _FLOAT, "given": _INTEGER}
+_QUERIES = {"query_id": _TEXT, "documents": _WHOLE, "tied": pa.bool_()}
+_RUN_TEXTS = ("query_id", "state", "reason")
+_RUN_NUMBERS = ("latency_ms", "index_ms", "pairs", "tokens", "truncated")
+_STATES = {"done", "failed", "skipped"}
+_CALL_TEXTS = ("query_id", "billed", "error", "note")
+
+
+def frame(table: Any, columns: Sequence[str], *, numbers: Collection[str] = ()) -> pd.DataFrame:
+    """A table of texts, and of numbers where named, with these columns and no others."""
+    wanted = {name: _FLOAT if name in numbers else _TEXT for name in columns}
+    return cast(pd.DataFrame, _fitted(table, wanted).to_pandas())
+
+
+def texts(table: Any, first: Sequence[str]) -> pd.DataFrame:
+    """A table of texts whose first columns are these."""
+    names = list(table.column_names)
+    if names[: len(first)] != list(first):
+        raise ValueError(f"its columns are not {', '.join(first)}")
+    return frame(table, names)
+
+
+def ranking(rows: Any, queries: Any, documents: Any, *, data: Dataset | None = None) -> Ranking:
+    """The ranking that three tables hold; of queries and documents of a data set where given."""
+    ties = (rows.schema.metadata or {}).get(TIES, b"")
+    if ties not in (b"trec", b"stable"):
+        raise ValueError("it does not say how ties are ordered")
+    rows = _fitted(rows, _ROWS).replace_schema_metadata({TIES: ties})
+    found = ranking_of(rows, _fitted(queries, _QUERIES), _fitted(documents, {"doc_id": _TEXT}))
+    if found is None or (np.diff(found.offsets) < 0).any() or (found.docs < 0).any():
+        raise ValueError("its rows do not fit its queries and documents")
+    _own_ids(found.query_ids)
+    _own_ids(found.doc_ids)
+    if has_repeats(found.docs, found.offsets):
+        raise ValueError("it ranks a document twice for one query")
+    inside = owners(found.offsets)[1:] == owners(found.offsets)[:-1]
+    scores = found.scores
+    rises = ~(scores[1:] <= scores[:-1]) & ~np.isnan(scores[1:])
+    if np.isinf(scores).any() or (inside & rises).any():
+        raise ValueError("its scores are not in order")
+    if not np.array_equal(
+        found.tied, tied_groups(equal_runs(scores, found.offsets)[0], found.offsets)
+    ):
+        raise ValueError("its ties are not where it says")
+    if len(found) and not (found.given.min() >= 0 and found.given.max() < len(found)):
+        raise ValueError("its record of what it was made from is wrong")
+    if data is not None:
+        _known(found.query_ids, data.queries["query_id"], "query")
+        _known(found.doc_ids, data.documents["doc_id"], "document")
+    return found
+
+
+def run_queries(table: Any, data: Dataset, ranked: Ranking) -> pd.DataFrame:
+    """The table of the queries of a run."""
+    found = _mixed(table, [*_RUN_TEXTS, *_RUN_NUMBERS], _RUN_TEXTS)
+    _own_ids(found["query_id"].to_numpy(dtype=object))
+    _known(found["query_id"], data.queries["query_id"], "query")
+    if not set(found["state"]) <= _STATES or found["reason"].isna().any():
+        raise ValueError("a query has no state that there is")
+    done = found["query_id"][found["state"] == "done"]
+    if not set(ranked.query_ids) <= set(done):
+        raise ValueError("it ranks a query that is not done")
+    return found
+
+
+def reading(table: Any, rows: int) -> Reading:
+    """How much was read of a ranking of so many rows."""
+    fitted = _fitted(table, {"read": _INTEGER, "full": _INTEGER})
+    if len(fitted) != rows:
+        raise ValueError("its rows do not fit the ranking")
+    return Reading(*(fitted[name].combine_chunks().to_numpy() for name in ("read", "full")))
+
+
+def calls(table: Any) -> pd.DataFrame:
+    """The requests of a run."""
+    names = list(table.column_names)
+    if "query_id" not in names:
+        raise ValueError("it has no column query_id")
+    found = _mixed(table, names, _CALL_TEXTS)
+    for billed in found["billed"].dropna() if "billed" in names else ():
+        convert(json.loads(billed), dict[str, float])
+    return found
+
+
+def same(ours: Run, theirs: Run) -> bool:
+    """Whether two runs have the same results, whatever their names."""
+    ranks = (ours.ranking, theirs.ranking)
+    arrays = ("query_ids", "doc_ids", "offsets", "docs")
+    return (
+        all(np.array_equal(*(getattr(each, name) for each in ranks)) for name in arrays)
+        and np.array_equal(ranks[0].scores, ranks[1].scores, equal_nan=True)
+        and ours.queries.equals(theirs.queries)
+    )
+
+
+def refuse_unknown(data: Dataset, with_query: Iterable[Any], with_document: Iterable[Any]) -> None:
+    """Raise for a row whose query_id or doc_id the data set does not have."""
+    _known((row.query_id for row in with_query), data.queries["query_id"], "query")
+    _known((row.doc_id for row in with_document), data.documents["doc_id"], "document")
+
+
+def _fitted(table: Any, columns: Mapping[str, Any]) -> Any:
+    """The table with exactly these columns and kinds; nothing else of it is kept."""
+    if list(table.column_names) != list(columns):
+        raise ValueError(f"its columns are not {', '.join(columns)}"[:300])
+    fitted = {}
+    for name, kind in columns.items():
+        values = table[name]
+        if kind == _TEXT and not _is_text(values.type):
+            raise ValueError(f"{name} is not text")
+        values = values.cast(kind)
+        if values.null_count and (kind not in _MAY_LACK or name in _NEVER_LACK):
+            raise ValueError(f"{name} is missing in a row")
+        values.validate(full=True)
+        fitted[name] = values
+    return pa.table(fitted).replace_schema_metadata(
+        {key: value for key, value in (table.schema.metadata or {}).items() if key == TIES}
+    )
+
+
+def _mixed(table: Any, names: Sequence[str], texts: Collection[str]) -> pd.DataFrame:
+    """Texts, and numbers that stay whole where they are."""
+    whole = {field.name for field in table.schema if pa.types.is_integer(field.type)}
+    kinds = {
+        name: _TEXT if name in texts else _WHOLE if name in whole else _FLOAT for name in names
+    }
+    return cast(pd.DataFrame, _fitted(table, kinds).to_pandas())
+
+
+def _is_text(kind: Any) -> bool:
+    # A column without any text is written as one of nothing.
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_null(kind)
+        or (pa.types.is_dictionary(kind) and _is_text(kind.value_type))
+    )
+
+
+def _own_ids(ids: Any) -> None:
+    values = list(ids)
+    if len(set(values)) != len(values) or "" in values:
+        raise ValueError("an id is empty or listed twice")
+
+
+def _known(ids: Iterable[str], known: Iterable[str], what: str) -> None:
+    if not set(ids) <= set(known):
+        raise ValueError(f"it mentions a {what} that its data set does not have")

@@ -1,0 +1,361 @@
+"""A workspace file taken in: all of it is checked, then added in one transaction, or nothing is."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from msgspec.structs import asdict
+
+from rankdash.core.base.errors import FormatError, LimitError, RankdashError, StoreError
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Run
+from rankdash.core.workspace.jobs.explanations import Asked
+from rankdash.core.workspace.notes.notes import tidy
+from rankdash.core.workspace.rows import dataset_values, run_values
+from rankdash.core.workspace.tables import (
+    CANDIDATES,
+    DATASET_PARTS,
+    RANKING,
+    measured_of,
+    ranking_parts,
+    write_dataset,
+    write_run,
+)
+from rankdash.core.workspace.workspace import Workspace
+from rankdash.core.workspace.workspace_file import import_checks as checks
+from rankdash.core.workspace.workspace_file.archive import (
+    FORMAT,
+    MEASURED_PARTS,
+    SETTINGS,
+    VERSION,
+    Progress,
+)
+from rankdash.core.workspace.workspace_file.json_parts import (
+    Contents,
+    DatasetPart,
+    JudgePart,
+    RunPart,
+    SettingsPart,
+    fitted,
+)
+from rankdash.core.workspace.workspace_file.merge_rows import JOIN, TakenIn, stays
+from rankdash.core.workspace.workspace_file.workspace_zip import MANIFEST, Bounds, Unpacker
+
+
+@dataclass(frozen=True)
+class Judges:
+    """What the store cannot judge, because it does not know what it means. Each raises ValueError,
+    LookupError, TypeError or RankdashError for what is no good.
+
+    report, explanation: of the JSON of a check report, and of an explanation.
+    plan: of the settings of a labelling plan; only ValueError.
+    settings: what the settings of a judge become, and the names of those that have their default
+        or were dropped, because the file lacks them or no judge has them.
+    settle: what the settings of the file become beside those that are here: what to keep, and what
+        to say of it. Both are texts by name; only `shared` ones are asked about.
+    """
+
+    report: Callable[[str], object]
+    explanation: Callable[[str], object]
+    plan: Callable[[Mapping[str, Any]], object]
+    settings: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+    settle: Callable[[Mapping[str, str], Mapping[str, str]], tuple[dict[str, str], list[Finding]]]
+    shared: Sequence[str]
+
+
+def take_in(
+    workspace: Workspace,
+    source: Path | BinaryIO,
+    file: str,
+    judges: Judges,
+    progress: Progress = lambda _done, _total: None,
+    bounds: Bounds | None = None,
+) -> TakenIn:
+    """Add what a file holds and this workspace does not. file: its name, for messages.
+
+    Raises FormatError for a file that is none of ours, was changed, or is of a newer version,
+    LimitError where it is larger than `bounds`, StoreError where the workspace cannot take it:
+    then nothing was added.
+    """
+    workspace.database.refuse_read_only()
+    with Unpacker(source, file, bounds) as parts:
+        taking = _Taking(workspace, parts, judges)
+        for name in parts.head.excluded:
+            stays(
+                taking.result,
+                "archive.excluded",
+                "{name} was damaged where the file was written, and is not in it.",
+                name=name,
+            )
+        try:
+            taking.read(_contents(parts, file), progress)
+            with workspace.database.writing(durable=True) as db:
+                taking.add(db)
+        except BaseException:
+            taking.discard()
+            raise
+        taking.clear()
+        workspace.keep_records()
+        return taking.result
+
+
+def _contents(parts: Unpacker, file: str) -> Contents:
+    """What the file holds, as its head says."""
+    head = parts.head
+    if head.format != FORMAT:
+        raise parts.unknown()
+    if head.version > VERSION:
+        raise FormatError(
+            "This workspace file was written by a newer rankdash ({version}). Nothing was "
+            "imported.",
+            remedy="Update rankdash, or export it again with the version that runs here.",
+            file=file,
+            version=head.rankdash[:40],
+        )
+    try:
+        contents = fitted(head.datasets, Contents)
+        ids = [*contents, *(run for runs in contents.values() for run in runs)]
+        if len(set(ids)) != len(ids):
+            raise ValueError("an id is listed twice")
+    except ValueError as error:
+        raise parts.refused(MANIFEST, error) from error
+    return contents
+
+
+class _Taking:
+    """One import: what was read, and the folders that were filled for it."""
+
+    def __init__(self, workspace: Workspace, parts: Unpacker, judges: Judges) -> None:
+        self.result = TakenIn()
+        self._workspace, self._parts, self._judges = workspace, parts, judges
+        self._folders: dict[str, Path] = {}
+        self._unused: list[Path] = []
+        # Table → its new rows, with their folder where they have one.
+        self._rows: list[tuple[str, dict[str, object]]] = []
+        self._settings: dict[str, str] = {}
+
+    def read(self, contents: Mapping[str, Sequence[str]], progress: Progress) -> None:
+        """Check everything, and write the tables that are new into folders."""
+        total = len(contents) + sum(map(len, contents.values()))
+        done = 0
+        here = {row.id: row for row in self._workspace.datasets()}
+        runs_here = {row.id: row for row in self._workspace.runs()}
+        for dataset_id, runs in contents.items():
+            self.result.datasets.append(dataset_id)
+            with self._judging(f"datasets/{dataset_id}"):
+                data = self._dataset(dataset_id, dataset_id in here)
+            progress(done := done + 1, total)
+            for run_id in runs:
+                with self._judging(f"runs/{run_id}"):
+                    self._run(run_id, data, run_id in runs_here)
+                progress(done := done + 1, total)
+        if SETTINGS in self._parts:
+            with self._judging(SETTINGS):
+                self._settings = self._parts.read_json(SETTINGS, SettingsPart).settings
+                # Once to see whether they are any good; what they become is settled at the end.
+                self._judges.settle(self._settings, {})
+
+    def add(self, db: sqlite3.Connection) -> None:
+        """Everything that was read, in one transaction."""
+        for table, values in self._rows:
+            added = JOIN[table](db, values, self.result)
+            if not added and "folder" in values:
+                # Another process stored the same meanwhile.
+                self._unused.append(self._folders[str(values["folder"])])
+        ours = {row["key"]: row["value"] for row in db.execute("SELECT key, value FROM settings")}
+        kept, findings = self._judges.settle(self._settings, ours)
+        for name, value in kept.items():
+            db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (name, value))
+        self.result.added["settings"] += len(kept)
+        self.result.findings += findings
+
+    def discard(self) -> None:
+        self._unused += self._folders.values()
+        self.clear()
+
+    def clear(self) -> None:
+        for folder in self._unused:
+            self._workspace.remove(folder)
+
+    @contextmanager
+    def _judging(self, name: str) -> Iterator[None]:
+        """What is wrong with a part, in words that name it; what the disk refuses stays so."""
+        try:
+            yield
+        except (StoreError, FormatError, LimitError, MemoryError):
+            raise
+        except (RankdashError, pa.ArrowException, LookupError, TypeError,
+                ValueError, OverflowError, RecursionError) as error:  # fmt: skip
+            raise self._parts.refused(name, error) from error
+
+    def _dataset(self, dataset_id: str, here: bool) -> Dataset:
+        place = f"datasets/{dataset_id}"
+        about = self._parts.read_json(f"{place}/about.json", DatasetPart)
+        if here:
+            data = self._workspace.dataset(dataset_id)
+            if about.name != data.name:
+                stays(
+                    self.result,
+                    "archive.name",
+                    "The data set {theirs} is called {ours} here, and stays so.",
+                    theirs=about.name,
+                    ours=data.name,
+                )
+        else:
+            data = self._new_dataset(dataset_id, place, about)
+        pairs = (*about.corrections, *about.label_notes)
+        checks.refuse_unknown(data, (*about.notes, *pairs), pairs)
+        for note in about.notes:
+            values = {**asdict(note), "tags": json.dumps(tidy(note.tags))}
+            self._rows.append(("notes", {"dataset_id": dataset_id, **values}))
+        log = [asdict(entry) for entry in about.corrections]
+        plan = self._plan(about)
+        self._rows.append(("corrections", {"dataset_id": dataset_id, "log": log, "plan": plan}))
+        for judge in about.judges:
+            checks.refuse_unknown(data, judge.pairs, judge.pairs)
+            judged = [
+                {**asdict(pair), "answers": list(map(asdict, pair.answers))} for pair in judge.pairs
+            ]
+            values = {**asdict(judge), "pairs": judged, "settings": self._completed(judge)}
+            self._rows.append(("judges", {"dataset_id": dataset_id, **values}))
+        for remark in about.label_notes:
+            self._rows.append(("label_notes", {"dataset_id": dataset_id, **asdict(remark)}))
+        return data
+
+    def _plan(self, about: DatasetPart) -> dict[str, Any] | None:
+        """The labelling plan; None, which is reported, for one that this version cannot go on with.
+        Its labels are corrections, and stay."""
+        if about.plan is None:
+            return None
+        try:
+            self._judges.plan(about.plan.settings)
+        except ValueError as error:
+            stays(
+                self.result,
+                "archive.plan",
+                "The labelling plan of {name} was not imported: its settings cannot be read "
+                "({reason}). Its labels were imported.",
+                name=about.name,
+                reason=str(error),
+            )
+            return None
+        return asdict(about.plan)
+
+    def _completed(self, judge: JudgePart) -> Mapping[str, Any]:
+        # One whose grades came from a file has none.
+        if not judge.settings:
+            return judge.settings
+        settings, other = self._judges.settings(judge.settings)
+        if other:
+            stays(
+                self.result,
+                "archive.judge_settings",
+                "The judge {name} was written by another version. These settings have their "
+                "defaults, or were dropped: {settings}.",
+                name=judge.name,
+                settings=", ".join(other),
+            )
+        return settings
+
+    def _new_dataset(self, dataset_id: str, place: str, about: DatasetPart) -> Dataset:
+        read = {part: self._table(place, part) for part in DATASET_PARTS}
+        data = Dataset(
+            about.name,
+            checks.texts(read["queries"], ("query_id", "text")),
+            checks.frame(read["documents"], ("doc_id", "title", "text")),
+            checks.frame(read["qrels"], ("query_id", "doc_id", "label"), numbers=("label",)),
+            checks.ranking(*(self._table(place, part) for part in ranking_parts(CANDIDATES))),
+            first_stage=about.first_stage,
+            candidates_name=about.candidates_name,
+        )
+        if data.id != dataset_id:
+            raise ValueError("its content is not what its id says")
+        self._judges.report(about.report)
+        folder = self._folder("datasets", dataset_id)
+        write_dataset(folder, data)
+        values = dataset_values(data, about.source, about.report)
+        self._rows.append(("datasets", values | {"folder": self._workspace.named(folder)}))
+        return data
+
+    def _run(self, run_id: str, data: Dataset, here: bool) -> None:
+        about = self._parts.read_json(f"runs/{run_id}/about.json", RunPart)
+        run = self._read_run(run_id, about, data)
+        if here:
+            ours = self._workspace.run(run_id)
+            if ours.dataset_id != data.id or not checks.same(ours, run):
+                stays(
+                    self.result,
+                    "archive.run",
+                    "The run {name} is here with other results. Those here stay; those of the "
+                    "file were not imported.",
+                    name=run.name,
+                )
+                return
+            if ours.name != run.name:
+                stays(
+                    self.result,
+                    "archive.name",
+                    "The run {theirs} is called {ours} here, and stays so.",
+                    theirs=run.name,
+                    ours=ours.name,
+                )
+        else:
+            folder = self._folder("runs", run_id)
+            write_run(folder, run)
+            self._rows.append(("runs", run_values(run) | {"folder": self._workspace.named(folder)}))
+        own = {"run_id": run_id, "dataset_id": data.id}
+        if about.note is not None:
+            self._rows.append(("run_notes", {**own, **asdict(about.note)}))
+        if about.pinned is not None:
+            self._rows.append(("pins", {**own, "pinned": about.pinned}))
+        checks.refuse_unknown(data, about.explanations, about.explanations)
+        for each in about.explanations:
+            self._judges.explanation(each.result)
+            asked = Asked(run_id, each.query_id, each.doc_id, each.level)
+            values = {"id": asked.id, "run_id": run_id, **asdict(each)}
+            values |= {"state": "done", "queued": each.finished}
+            self._rows.append(("explanations", values))
+
+    def _read_run(self, run_id: str, about: RunPart, data: Dataset) -> Run:
+        place = f"runs/{run_id}"
+        ranked = checks.ranking(
+            *(self._table(place, part) for part in ranking_parts(RANKING)), data=data
+        )
+        tables = {
+            name: self._table(place, name)
+            for name in MEASURED_PARTS
+            if f"{place}/{name}.parquet" in self._parts
+        }
+        return Run(
+            id=run_id,
+            name=about.name,
+            dataset_id=data.id,
+            ranking=ranked,
+            reranker=about.reranker,
+            queries=checks.run_queries(self._table(place, "queries"), data, ranked),
+            settings=about.settings,
+            machine=about.machine,
+            depth=about.depth,
+            load_ms=math.nan if about.load_ms is None else about.load_ms,
+            created=about.created,
+            reading=checks.reading(tables["reading"], len(ranked)) if "reading" in tables else None,
+            measured=measured_of(tables["measured"]) if "measured" in tables else None,
+            calls=checks.calls(tables["calls"]) if "calls" in tables else None,
+        )
+
+    def _table(self, place: str, name: str) -> Any:
+        return self._parts.read_table(f"{place}/{name}.parquet")
+
+    def _folder(self, kind: str, name: str) -> Path:
+        folder = self._workspace.new_folder(kind, name)
+        self._folders[self._workspace.named(folder)] = folder
+        return folder

@@ -1,0 +1,216 @@
+"""How deep to rerank: one deep run re-cut at smaller depths.
+
+A pointwise reranker gives a document the same score whatever the other documents are, so one deep
+run holds every shallower one: the first d candidates in the order of their scores, the others below
+them as they were. For a listwise reranker that is only a guess, since it would have seen other
+documents; callers say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.coded import places_in
+from rankdash.core.data.ragged import Floats, Integers, equal_runs, owners, places
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.data.ties import tied_groups
+from rankdash.core.metrics import Conventions, Measure, evaluate, judge
+from rankdash.core.statistics.inference import intervals, p_values
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.statistics.significance import corrected
+
+USUAL = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
+MOST_OF_GAIN = 0.9
+_ROUNDING = 1e-12
+
+
+class Cuts:
+    """A deep run laid beside the candidates that it reranked.
+
+    Raises DataError where the run ranks other documents than the candidates: then it holds no
+    shallower runs.
+    """
+
+    def __init__(self, deep: Ranking, candidates: Ranking) -> None:
+        self._deep = deep
+        self._first = _first_ranks(deep, candidates)
+
+    @property
+    def deepest(self) -> int:
+        """The longest list."""
+        return int(np.diff(self._deep.offsets).max(initial=0))
+
+    def at(self, depth: int) -> Ranking:
+        """What the run would be with only the first `depth` candidates reranked."""
+        deep, first = self._deep, self._first
+        kept = first <= depth
+        start = deep.offsets[:-1][owners(deep.offsets)]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        # A document below the cut keeps its place: exactly `depth` documents stand above.
+        place = np.where(kept, before[:-1] - before[start], first - 1) + start
+        docs, scores = np.empty_like(deep.docs), np.empty_like(deep.scores)
+        docs[place] = deep.docs
+        scores[place] = np.where(kept, deep.scores, np.nan)
+        return Ranking(
+            query_ids=deep.query_ids,
+            documents=deep.documents,
+            offsets=deep.offsets,
+            docs=docs,
+            scores=scores,
+            tied=tied_groups(equal_runs(scores, deep.offsets)[0], deep.offsets),
+            ties=deep.ties,
+            given=np.arange(len(docs), dtype=np.int32),
+        )
+
+
+def _first_ranks(deep: Ranking, candidates: Ranking) -> Integers:
+    """(N,) the rank that each row of `deep` has among the candidates of its query, from 1."""
+    query = np.array([candidates.positions.get(q, -1) for q in deep.query_ids], dtype=np.int64)
+    doc = places_in(candidates.documents, deep.documents)[deep.docs]
+    row_query = query[owners(deep.offsets)]
+    size = max(len(candidates.documents), 1)
+    known = pd.Index(owners(candidates.offsets) * size + candidates.docs)
+    row = known.get_indexer(np.where((row_query < 0) | (doc < 0), -1, row_query * size + doc))
+    lengths = np.diff(candidates.offsets)
+    same = np.append(lengths, 0)[query] == np.diff(deep.offsets)
+    if bool((row < 0).any()) or not bool(same.all()):
+        raise DataError(
+            "This run does not rank the candidates of the data set, so it contains no shallower "
+            "runs.",
+            remedy="Choose a run of a reranker over the first stage of this data set.",
+        )
+    ranks: Integers = places(candidates.offsets)[row]
+    return ranks
+
+
+def depths_for(deepest: int, run_depth: int | None) -> tuple[int, ...]:
+    """The usual depths up to what was reranked, and that depth itself."""
+    most = deepest if run_depth is None else min(deepest, run_depth)
+    return tuple(sorted({depth for depth in USUAL if depth < most} | ({most} if most else set())))
+
+
+@dataclass(frozen=True, eq=False)
+class DepthCurve:
+    """Quality at each depth, over the queries that every depth has a value for.
+
+    table: depth (0 = not reranked), mean, low, high; gain = mean − mean at 0, with gain_low,
+        gain_high and gain_proven; behind = mean of the best depth − mean, with behind_low,
+        behind_high and behind_proven. Ends are NaN with too few queries.
+    best: the depth with the highest mean, the smallest of equals.
+    most: the smallest depth with 90 % of the best gain; None where nothing is gained.
+    enough: the smallest depth whose gain is proven and that is not proven to be behind the best; 0
+        where no gain is proven.
+    queries: how many queries the means are over.
+    """
+
+    table: pd.DataFrame
+    best: int
+    most: int | None
+    enough: int
+    queries: int
+
+
+def depth_curve(
+    cuts: Cuts,
+    candidates: Ranking,
+    qrels: pd.DataFrame,
+    measure: Measure | str,
+    conventions: Conventions,
+    depths: Sequence[int],
+    left_out: Mapping[str, str] | None = None,
+    settings: StatisticsSettings | None = None,
+    *,
+    full_gain_proven: bool,
+) -> DepthCurve:
+    """Evaluate the run at every depth and compare each with not reranking and with the best, query
+    by query.
+
+    left_out: query id → "failed" or "skipped"; such queries take no part at any depth.
+    full_gain_proven: whether the verdict on the run at its full depth, the last of `depths`, proves
+        a gain: that comparison has its verdict already.
+    A difference is proven by the rule of the verdict: its interval excludes 0, and its p, corrected
+    for the number of depths, is significant. A gain with as small a p as a proven full depth's
+    needs no such correction.
+
+    Raises DataError where no query has a value at every depth.
+    """
+    settings = settings or StatisticsSettings()
+    rankings = {0: candidates, **{depth: cuts.at(depth) for depth in depths}}
+    columns = [
+        evaluate(judge(ranking, qrels, conventions), [measure], conventions, left_out or {})
+        for ranking in rankings.values()
+    ]
+    frame = pd.concat(
+        [pd.Series(found.values[:, 0], index=found.query_ids) for found in columns], axis="columns"
+    ).dropna()
+    if frame.empty:
+        raise DataError("No query has a value at every depth.")
+    values = frame.to_numpy(dtype=np.float64)
+    means = values.mean(axis=0)
+    best = int(np.argmax(means))
+    [known] = columns[0].measures
+    low, high = intervals(values, settings, possible=known.metric.range)
+    gain = _proven(values - values[:, [0]], 0, settings, known)
+    behind = _proven(values[:, [best]] - values, best, settings, known)
+    # What is proven of the full depth is not in doubt where the evidence is as strong.
+    as_strong = full_gain_proven & (gain["low"] > 0) & (gain["p"] <= gain["p"].iloc[-1])
+    gain["proven"] |= as_strong
+    gain.loc[len(depths), "proven"] = full_gain_proven
+    table = pd.DataFrame(
+        {
+            "depth": np.array(list(rankings), dtype=np.int64),
+            "mean": means,
+            "low": low,
+            "high": high,
+            "gain": means - means[0],
+            **gain.drop(columns="p").add_prefix("gain_"),
+            "behind": means[best] - means,
+            **behind.drop(columns="p").add_prefix("behind_"),
+        }
+    )
+    reached = table["gain"] >= MOST_OF_GAIN * table["gain"][best] - _ROUNDING
+    good = table["gain_proven"] & ~table["behind_proven"]
+    helps = bool(table["gain_proven"].any())
+    return DepthCurve(
+        table=table,
+        best=int(table["depth"][best]),
+        most=int(table.loc[reached, "depth"].min()) if table["gain"][best] > 0 else None,
+        enough=int(table.loc[good, "depth"].min() if good.any() else helps * table["depth"][best]),
+        queries=len(values),
+    )
+
+
+def _proven(
+    differences: npt.NDArray[np.float64], own: int, settings: StatisticsSettings, measure: Measure
+) -> pd.DataFrame:
+    """low, high, p (not corrected) and proven (to be above 0) of each column; `own` is the column
+    that the others are compared with, which is no comparison."""
+    # The last digits of two sums must not make a change out of none, as in a verdict.
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    low, high = intervals(differences, settings, possible=measure.changes)
+    p = p_values(differences, settings)
+    p[own] = np.nan
+    with_others = np.array(corrected(p.tolist(), settings.correction))
+    significant = with_others <= 1 - settings.level + _ROUNDING
+    proven = (low > 0) & significant
+    return pd.DataFrame({"low": low, "high": high, "p": p, "proven": proven})
+
+
+def latency_at(queries: pd.DataFrame, depth: int, quantile: float = 0.95) -> float:
+    """Quantile of the latencies in ms that searches would have at a depth, in proportion to pairs.
+
+    queries: the table of a `Run` (latency_ms, pairs). An estimate: what does not grow with the
+    documents, such as sending the request, is shrunk along. NaN where nothing was measured.
+    """
+    rows = queries[queries["latency_ms"].notna() & (queries["pairs"] > 0)]
+    if rows.empty:
+        return float("nan")
+    pairs: Floats = rows["pairs"].to_numpy(dtype=np.float64)
+    shares: npt.NDArray[np.float64] = np.minimum(depth, pairs) / pairs
+    return float(np.quantile(rows["latency_ms"].to_numpy(dtype=np.float64) * shares, quantile))

@@ -1,0 +1,123 @@
+"""What a result hangs on: one input at a time, and two at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
+from rankdash.features.cost.payoff import (
+    MeasuredChange,
+    Option,
+    cost_per_month,
+    cost_per_search,
+    monthly_searches,
+    value_per_search,
+)
+
+PRICE = "cost_per_thousand"
+GAIN = "relative_gain"
+"""Inputs that belong to the option and not to the scenario."""
+
+INPUTS = (GAIN, PRICE, *(each.name for each in ASSUMPTIONS if each.name != "latency_target_ms"))
+
+
+@dataclass(frozen=True)
+class Swing:
+    """How far the net value a month swings while one input goes from `low` to `high`."""
+
+    name: str
+    low: float
+    high: float
+    net_low: float
+    net_high: float
+
+    @property
+    def width(self) -> float:
+        return abs(self.net_high - self.net_low)
+
+
+def input_value(option: Option, assumptions: Assumptions, name: str) -> float | None:
+    """What an input is now; None where the option has no such number."""
+    if name == PRICE:
+        cost = cost_per_search(option, assumptions)
+        return None if cost is None else cost * 1000
+    if name == GAIN:
+        return None if option.gain is None else option.gain.relative.value
+    return float(getattr(assumptions, name))
+
+
+def net_per_month(option: Option, assumptions: Assumptions) -> float | None:
+    """Value less cost of a month; None where price or gain is unknown."""
+    brought, cost = value_per_search(option, assumptions), cost_per_month(option, assumptions)
+    if brought is None or cost is None:
+        return None
+    upkeep = 0.0 if option.free else assumptions.monthly_cost
+    return monthly_searches(assumptions) * brought - cost - upkeep
+
+
+def tornado(
+    option: Option, assumptions: Assumptions, ranges: Mapping[str, tuple[float, float]]
+) -> list[Swing]:
+    """One swing for each input, the widest first; inputs that change nothing are left out.
+
+    ranges: input → the two values it is put to while the others stay.
+    """
+    swings = []
+    for name, (low, high) in ranges.items():
+        ends = [net_per_month(*_with(option, assumptions, {name: value})) for value in (low, high)]
+        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
+            swings.append(Swing(name, low, high, ends[0], ends[1]))
+    return sorted(swings, key=lambda swing: -swing.width)
+
+
+def usual_ranges(
+    option: Option,
+    assumptions: Assumptions,
+    gain: tuple[float, float] | None,
+    share: float = 0.5,
+) -> dict[str, tuple[float, float]]:
+    """A range for every input that is not 0: `share` below and above what it is now, within what it
+    may be, and for the gain its interval."""
+    ends = {each.name: (each.least, each.most) for each in ASSUMPTIONS}
+    ranges: dict[str, tuple[float, float]] = {}
+    for name in INPUTS:
+        value = input_value(option, assumptions, name)
+        if name == GAIN and gain is not None:
+            ranges[name] = gain
+        elif value:
+            least, most = ends.get(name, (-np.inf, np.inf))
+            low, high = sorted((value * (1 - share), value * (1 + share)))
+            ranges[name] = (max(low, least), min(high, most))
+    return ranges
+
+
+def net_grid(
+    option: Option,
+    assumptions: Assumptions,
+    across: tuple[str, Sequence[float]],
+    upward: tuple[str, Sequence[float]],
+) -> npt.NDArray[np.float64]:
+    """(values upward, values across) net value a month while two inputs vary; NaN where price or
+    gain is unknown."""
+    grid = np.full((len(upward[1]), len(across[1])), np.nan)
+    for row, y in enumerate(upward[1]):
+        for column, x in enumerate(across[1]):
+            net = net_per_month(*_with(option, assumptions, {across[0]: x, upward[0]: y}))
+            if net is not None:
+                grid[row, column] = net
+    return grid
+
+
+def _with(
+    option: Option, assumptions: Assumptions, values: Mapping[str, float]
+) -> tuple[Option, Assumptions]:
+    scenario = {name: value for name, value in values.items() if name not in (PRICE, GAIN)}
+    if PRICE in values and option.cost_per_search is not None:
+        option = replace(option, cost_per_search=values[PRICE] / 1000, machines=())
+    if GAIN in values and option.gain is not None:
+        option = replace(option, gain=replace(option.gain, relative=MeasuredChange(values[GAIN])))
+    return option, replace(assumptions, **scenario) if scenario else assumptions

@@ -1,0 +1,424 @@
+"""Conditions that a change has to meet before it is let through, and whether it meets them.
+
+What has to hold of queries in general, the mean and the gain, is decided by the lower limit of a
+one-sided interval and not by what was seen: a gain that may be chance does not pass. Beside it is
+the one-sided p of a true value below the limit, which is at most 1 - confidence exactly if the
+lower limit of the interval meets the condition. What guards
+the queries at hand, the share that got worse and the latencies, is decided by what was seen; the
+interval beside it says how far other queries like these could go.
+
+Where labels came by draws, the gain is an estimate for these queries, decided by the lower limit
+that holds at every look; a mean or a share over such labels decides nothing.
+
+Where there is a judge, the gain is the judge's, corrected by people's labels. A judge alone lets
+nothing through, unless it is trusted by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.base.i18n import plain
+from rankdash.core.data.measured import meets
+from rankdash.core.metrics import Measure, parse_measure, parse_metrics
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.statistics.bootstrap import FloatArray
+from rankdash.core.statistics.comparison import Comparison, StatisticsSettings
+from rankdash.core.statistics.skewed_t import p_below
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.study.latency import binomial_quantiles, latencies
+from rankdash.features.judge.bias_corrected import Corrected
+
+Kind = Literal["min", "min-gain", "max-hurt", "max"]
+Reason = Literal[
+    "met",
+    "missed",
+    "unproven",
+    "too_few",
+    "no_values",
+    "unreachable",
+    "too_early",
+    "drawn",
+    "judge_alone",
+]
+
+LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.75, 0.9999
+QUANTILES: Mapping[str, float] = {"p50_ms": 0.5, "p90_ms": 0.9, "p95_ms": 0.95}
+FAILED = "failed"
+"""What `max` can limit beside the quantiles of the latencies: the number of failed queries."""
+
+# What an interval decides, in the order of `values` of `decide`.
+_OF_INTERVAL = ("min", "min-gain")
+# A rounding error of the last digit must not fail a value that is the limit.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing to hold.
+
+    kind: "min": the mean of a metric; "min-gain": the mean paired difference from the baseline;
+        "max-hurt": the share of paired queries that got worse; "max": a latency or a count.
+    subject: the metric's spec, or for "max" one of `QUANTILES` or `FAILED`.
+    threshold: the lowest relevant label, where the spec was typed with it (`rel=2`).
+    of_profile: whether it is a target of a profile, which does not count where nothing reaches it.
+    """
+
+    kind: Kind
+    subject: str
+    limit: float
+    threshold: float | None = None
+    of_profile: bool = False
+
+
+@dataclass(frozen=True)
+class GateOutcome:
+    """Whether a condition holds.
+
+    value: what was seen: a mean, a mean difference, a share, milliseconds or a count; NaN where
+        there is none. low, high: its limits, each one-sided at the confidence; NaN where the
+        queries are too few for one, and for a count. n: the queries it rests on.
+    reason: "met"; "missed": what was seen misses the limit; "unproven": what was seen meets it,
+        but the lower limit of confidence does not; "too_few": under `FEWEST_QUERIES` queries;
+        "no_values": none; "unreachable": no order of the documents has a mean above `most`;
+        "too_early": too few labels came by draws; "drawn": they did, and do not say it;
+        "judge_alone": people labelled too few queries to correct the judge.
+    p: one-sided, of a true mean or gain below the limit; NaN where no interval decides, for a judge
+        and for an estimate, and without spread.
+    most: the highest mean, where it was asked for; NaN elsewhere. estimated: whether it is an
+        estimate from labels that came by draws, for these queries. judged: "corrected" where it is
+        a judge's, corrected by people; "alone" where it is the judge's own; "" elsewhere.
+    """
+
+    condition: Condition
+    value: float
+    low: float
+    high: float
+    n: int
+    reason: Reason
+    p: float = math.nan
+    most: float = math.nan
+    estimated: bool = False
+    judged: Literal["", "corrected", "alone"] = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds; one that cannot be reached is no failure."""
+        return self.reason in ("met", "unreachable")
+
+
+def parse_conditions(
+    minima: Iterable[str] = (),
+    gains: Iterable[str] = (),
+    hurt: Iterable[str] = (),
+    maxima: Iterable[str] = (),
+    metrics: Iterable[str] = (),
+    profile: Iterable[Condition] = (),
+) -> tuple[Condition, ...]:
+    """Conditions as typed, "ndcg@10=0.8" each, then those of a profile that were not typed.
+
+    A bare number holds for each of `metrics`; where there are none, for each metric that `minima`
+    and `gains` name, and for ndcg@10 where they name none.
+
+    Raises SpecError for one that cannot be read, that is stated twice, or where there is none.
+    """
+    typed: list[tuple[Kind, str]] = [
+        *(("min", text) for text in minima),
+        *(("min-gain", text) for text in gains),
+        *(("max-hurt", text) for text in hurt),
+    ]
+    stated = [(kind, *_stated(kind, text)) for kind, text in typed]
+    subjects = [subject for kind, subject, _ in stated if subject and kind != "max-hurt"]
+    named = parse_metrics(list(metrics) or subjects or ["ndcg@10"])
+    found: list[Condition] = []
+    for kind, subject, limit in stated:
+        listed = parse_metrics(subject) if subject else named
+        found += [Condition(kind, spec, limit, listed.threshold) for spec in listed.specs]
+    found += [_of_quantity(text) for text in maxima]
+    own = {(each.kind, each.subject) for each in found}
+    found += [each for each in profile if (each.kind, each.subject) not in own]
+    if not found:
+        raise SpecError(
+            "There is no condition to check.",
+            remedy="State at least one, such as --min ndcg@10=0.8.",
+        )
+    _refuse_odd(found)
+    return tuple(found)
+
+
+def measures_of(conditions: Sequence[Condition]) -> dict[str, Measure]:
+    """spec → measure, those to evaluate; ndcg@10 where the conditions name none."""
+    specs = [each.subject for each in conditions if each.kind != "max"] or ["ndcg@10"]
+    return {spec: parse_measure(spec) for spec in specs}
+
+
+def settings_at(confidence: float, queries: int = 0, **changes: float | int) -> StatisticsSettings:
+    """Settings with which each end of an interval is a one-sided limit at `confidence`. queries:
+    how many are labelled.
+
+    Raises SpecError where it is out of range.
+    """
+    if not LOWEST_CONFIDENCE <= confidence <= HIGHEST_CONFIDENCE:
+        raise SpecError(
+            "The confidence must be between {low} and {high}, not {value!r}.",
+            low=LOWEST_CONFIDENCE,
+            high=HIGHEST_CONFIDENCE,
+            value=confidence,
+        )
+    return StatisticsSettings.for_queries(queries, level=2 * confidence - 1, **changes)
+
+
+def confidence_of(settings: StatisticsSettings) -> float:
+    """The inverse of `settings_at`."""
+    return (1 + settings.level) / 2
+
+
+def decide(
+    conditions: Sequence[Condition],
+    comparison: Comparison,
+    challenger: str,
+    timings: pd.DataFrame | None = None,
+    most: Mapping[str, float] = MappingProxyType({}),
+    drawn: Mapping[str, Estimate] | None = None,
+    judged: Mapping[str, Corrected] | None = None,
+    *,
+    values: Callable[[str], tuple[FloatArray, FloatArray]] | None = None,
+    trusted: bool = False,
+) -> tuple[GateOutcome, ...]:
+    """An outcome for each condition, in order.
+
+    comparison: made with `settings_at`. timings: query_id, state and latency_ms, as the table of a
+        `Run`. most: spec → the highest mean that labels and candidates allow, for the targets of a
+        profile. drawn: spec → what labels that came by draws say of the challenger; None where
+        labels did not. judged: spec of a gain → the challenger's change by a judge, corrected by
+        people; None where there is no judge. values: spec → the challenger's values and its changes
+        from the baseline, for a p; None: no p. trusted: whether the judge counts alone where people
+        labelled too few queries to correct it.
+
+    Raises SpecError where a condition needs timings and there are none.
+    """
+    found = []
+    for each in conditions:
+        three = None if judged is None else judged.get(each.subject)
+        estimated = drawn is not None and each.subject in drawn
+        # Of single documents that were drawn, the judge's grades are the guess of an estimate.
+        if three is not None and (three.enough or trusted or not estimated):
+            found.append(_of_judge(each, three, trusted=trusted))
+        elif drawn is not None and each.kind != "max":
+            found.append(_of_draws(each, drawn.get(each.subject)))
+        else:
+            made = _outcome(each, comparison, challenger, timings)
+            if values is not None and not math.isnan(made.low) and each.kind in _OF_INTERVAL:
+                own = values(each.subject)[_OF_INTERVAL.index(each.kind)]
+                made = replace(made, p=_p(own, each, comparison))
+            found.append(_within_reach(made, most))
+    return tuple(found)
+
+
+def _p(own: FloatArray, condition: Condition, comparison: Comparison) -> float:
+    """The one-sided p of a true value below the limit; 0 if no value can be."""
+    measure = next(each for each in comparison.measures if each.spec == condition.subject)
+    possible = measure.metric.range if condition.kind == "min" else measure.changes
+    return 0.0 if condition.limit <= possible[0] else p_below(own, condition.limit)
+
+
+def _of_draws(condition: Condition, found: Estimate | None) -> GateOutcome:
+    if found is None or condition.kind != "min-gain":
+        return GateOutcome(condition, math.nan, math.nan, math.nan, 0, "drawn")
+    reason: Reason = "met"
+    if found.state == "too_early":
+        reason = "too_early"
+    elif found.difference < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif found.low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return GateOutcome(
+        condition,
+        found.difference,
+        found.low,
+        found.high,
+        found.queries,
+        reason,
+        estimated=True,
+    )
+
+
+def _of_judge(condition: Condition, three: Corrected, *, trusted: bool) -> GateOutcome:
+    if not three.enough and not trusted:
+        nan = math.nan
+        return GateOutcome(condition, nan, nan, nan, three.people.n, "judge_alone")
+    found = three.corrected if three.enough else three.judge
+    reason: Reason = "met"
+    if math.isnan(found.low):
+        reason = "too_few" if found.n else "no_values"
+    elif found.mean < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif found.low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return GateOutcome(
+        condition,
+        found.mean,
+        found.low,
+        found.high,
+        found.n,
+        reason,
+        judged="corrected" if three.enough else "alone",
+    )
+
+
+def _within_reach(outcome: GateOutcome, most: Mapping[str, float]) -> GateOutcome:
+    condition = outcome.condition
+    if not condition.of_profile or condition.subject not in most:
+        return outcome
+    top = most[condition.subject]
+    reason: Reason = "unreachable" if top < condition.limit - _ROUNDING else outcome.reason
+    return replace(outcome, most=top, reason=reason)
+
+
+def _outcome(
+    condition: Condition,
+    comparison: Comparison,
+    challenger: str,
+    timings: pd.DataFrame | None,
+) -> GateOutcome:
+    confidence = confidence_of(comparison.settings)
+    if condition.kind == "max":
+        if timings is None:
+            raise SpecError(
+                "Nothing says how long queries took, which {subject} needs.",
+                remedy="Give the file that `rerank --timings` wrote.",
+                subject=condition.subject,
+            )
+        if condition.subject == FAILED:
+            return _failures(condition, timings)
+        return _quantile(condition, timings, confidence)
+    row = comparison.row(challenger, condition.subject)
+    if condition.kind == "max-hurt":
+        return _hurt(condition, int(row["hurt"]), int(row["paired"]), confidence)
+    seen, n = ("mean", "n") if condition.kind == "min" else ("delta", "paired")
+    value, low, high = (float(row[name]) for name in (seen, f"{seen}_low", f"{seen}_high"))
+    reason: Reason = "met"
+    if int(row[n]) < FEWEST_QUERIES:
+        reason = "too_few" if row[n] else "no_values"
+    elif value < condition.limit - _ROUNDING:
+        reason = "missed"
+    elif math.isnan(low) or low < condition.limit - _ROUNDING:
+        reason = "unproven"
+    return GateOutcome(condition, value, low, high, int(row[n]), reason)
+
+
+def _hurt(condition: Condition, hurt: int, n: int, confidence: float) -> GateOutcome:
+    """Limits of a share: Clopper & Pearson (1934)."""
+    from scipy.special import betaincinv
+
+    if n < FEWEST_QUERIES:
+        share = hurt / n if n else math.nan
+        reason: Reason = "too_few" if n else "no_values"
+        return GateOutcome(condition, share, math.nan, math.nan, n, reason)
+    low = float(betaincinv(hurt, n - hurt + 1, 1 - confidence)) if hurt else 0.0
+    high = float(betaincinv(hurt + 1, n - hurt, confidence)) if hurt < n else 1.0
+    return GateOutcome(condition, hurt / n, low, high, n, _seen(hurt / n, condition.limit))
+
+
+def _failures(condition: Condition, timings: pd.DataFrame) -> GateOutcome:
+    failed, n = int((timings["state"] == "failed").sum()), len(timings)
+    reason = _seen(failed, condition.limit) if n else "no_values"
+    return GateOutcome(condition, float(failed), math.nan, math.nan, n, reason)
+
+
+def _quantile(condition: Condition, timings: pd.DataFrame, confidence: float) -> GateOutcome:
+    """Latencies of queries that are done. Quantiles interpolate linearly (Hyndman & Fan 1996, type
+    7); their limits are order statistics (David & Nagaraja 2003, section 7.1)."""
+    ordered: FloatArray = latencies(timings[timings["state"] == "done"])
+    n = len(ordered)
+    if n < FEWEST_QUERIES:
+        reason: Reason = "too_few" if n else "no_values"
+        return GateOutcome(condition, math.nan, math.nan, math.nan, n, reason)
+    share = QUANTILES[condition.subject]
+    value = float(np.quantile(ordered, share))
+    below, above = binomial_quantiles([1 - confidence, confidence], n, share)
+    low = float(ordered[below - 1]) if below else math.nan
+    high = float(ordered[above]) if above < n else math.nan
+    reason = "met" if meets(value, condition.limit) else "missed"
+    return GateOutcome(condition, value, low, high, n, reason)
+
+
+def _seen(value: float, limit: float) -> Reason:
+    return "met" if value <= limit + _ROUNDING else "missed"
+
+
+def _stated(kind: Kind, text: str) -> tuple[str, float]:
+    """Subject and limit; no subject where the text is a number alone."""
+    try:
+        float(text)
+    except ValueError:
+        return _parts(kind, text)
+    return "", _number(text, text)
+
+
+def _of_quantity(text: str) -> Condition:
+    subject, limit = _parts("max", text)
+    if subject not in (*QUANTILES, FAILED):
+        raise SpecError(
+            "--max knows no {subject!r}.",
+            remedy="It knows: {known}.",
+            subject=subject,
+            known=", ".join((*QUANTILES, FAILED)),
+        )
+    return Condition("max", subject, limit)
+
+
+def _parts(kind: Kind, text: str) -> tuple[str, float]:
+    subject, equals, number = text.rpartition("=")
+    if not equals or not subject.strip():
+        raise SpecError(
+            "A condition is written name=number, not {text!r}.",
+            remedy="For example: --{kind} {example}",
+            text=text,
+            kind=kind,
+            example="p95_ms=500" if kind == "max" else "ndcg@10=0.5",
+        )
+    return subject.strip(), _number(number, text)
+
+
+def _number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SpecError(
+            "{number!r} in {text!r} is not a number.",
+            remedy="Write digits, with a decimal point if there are decimals.",
+            number=number,
+            text=text,
+        )
+    return value
+
+
+def _refuse_odd(conditions: Sequence[Condition]) -> None:
+    """Conditions that contradict each other, or that everything or nothing could meet."""
+    stated = set()
+    for each in conditions:
+        if (each.kind, each.subject) in stated:
+            raise SpecError(
+                "--{kind} is stated twice for {subject}.",
+                remedy="State it once.",
+                kind=each.kind,
+                subject=each.subject,
+            )
+        stated.add((each.kind, each.subject))
+        if each.kind == "max-hurt" and not 0 <= each.limit <= 1:
+            raise SpecError(
+                "--max-hurt takes a share of the queries between 0 and 1, not {limit}.",
+                remedy="For example: --max-hurt 0.2 for a fifth of them.",
+                limit=plain(each.limit),
+            )

@@ -1,0 +1,317 @@
+"""How far a judge agrees with people, overall and by group, and which way it errs.
+
+Agreement describes a judge; it is no licence. A judge with a high kappa that errs in favour of one
+system turns a verdict around: see `corrected.py` for what people's labels make of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.data.ragged import Floats, Integers
+from rankdash.core.sampling.kappa import Kappa, Weighting, cohen_kappa
+from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.statistics.clusters import clustered_reach
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+
+_PAIR = ["query_id", "doc_id"]
+FAVOUR_LEVEL = 0.95
+"""The level of the intervals of agreement and bias."""
+LABEL, GRADE = "label", "grade"
+"""Groups by what people said, and by what the judge said."""
+
+FEWEST_PAIRS = 10
+"""Of fewer pairs there is no kappa and no interval; nor an interval of fewer than `FEWEST_QUERIES`
+queries, over which it is."""
+
+# So many labels use the highest grade of their scale.
+_MANY_LABELS = 100
+_ROUNDING = 1e-9
+
+_COLUMNS = (
+    *("by", "group", "queries", "pairs", "agree", "people_relevant", "judge_relevant"),
+    *("over", "under", "difference", "difference_low", "difference_high"),
+    *("kappa", "kappa_low", "kappa_high", "quadratic", "quadratic_low", "quadratic_high"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeAgreement:
+    """A judge beside people, on the pairs that both graded.
+
+    pairs: query_id, doc_id, label (people's) and grade (the judge's). without_grade: labelled pairs
+    that the judge has no grade for. threshold, cut: the lowest label and the lowest grade that are
+    relevant. highest, top: of the labels and of the judge's scale. binary: whether these two
+    differ, so that labels and grades are compared as relevant (1) or not (0).
+    """
+
+    judge: str
+    pairs: pd.DataFrame
+    without_grade: int
+    threshold: float
+    cut: float
+    highest: float
+    top: float
+    binary: bool
+
+    @property
+    def copied(self) -> bool:
+        """Whether the grades are people's labels on every pair, as in a copy of them, and these are
+        many enough to tell."""
+        return len(self.pairs) >= FEWEST_PAIRS and bool(
+            (self.pairs[LABEL] == self.pairs[GRADE]).all()
+        )
+
+    @cached_property
+    def unweighted(self) -> Kappa:
+        """Its table is the confusion matrix: people in rows, the judge in columns. NaN of fewer
+        than `FEWEST_PAIRS` pairs, as all kappas here."""
+        return _kappa(*self._compared, self._queries)
+
+    @cached_property
+    def quadratic(self) -> Kappa:
+        return _kappa(*self._compared, self._queries, "quadratic")
+
+    @cached_property
+    def relevant(self) -> Kappa:
+        """Relevant or not, at the threshold."""
+        return _kappa(*self._binary, self._queries)
+
+    @cached_property
+    def overall(self) -> pd.Series:
+        """All pairs as one row of `by_group`."""
+        return pd.Series(self._row("", "", np.arange(len(self.pairs))))
+
+    def by_group(self, groups: Mapping[str, pd.Series] | None = None) -> pd.DataFrame:
+        """One row for each group: of people's labels, of the judge's grades, and of others.
+
+        groups: name → group of each query (index query id) or of each pair (index query and
+        document id); pairs without one are in none.
+
+        Columns: by, group; queries, pairs; agree: the share with the same grade; people_relevant
+        and judge_relevant: the shares at or above the threshold; over, under: the shares that the
+        judge grades higher, or lower, than people; difference: the judge's grade less people's, the
+        mean; kappa, quadratic, which groups by label or grade have none of. Each of the last three
+        with its 95 % interval over queries; NaN where there is none: see `FEWEST_PAIRS`.
+        """
+        label, grade = self._compared
+        named = [(LABEL, pd.Series(label)), (GRADE, pd.Series(grade))]
+        named += [(name, self._aligned(values)) for name, values in (groups or {}).items()]
+        rows = [
+            self._row(name, group, np.asarray(places))
+            for name, values in named
+            for group, places in values.groupby(values, sort=True).indices.items()
+        ]
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+    def favours(self, lifted: pd.Series, challenger: str, baseline: str) -> Favour:
+        """How much higher, against people, the judge grades what the challenger ranks higher than
+        what the baseline does. lifted: of `lifted_by`."""
+        label, grade = self._compared
+        owner = self._aligned(lifted)
+        up, down = ((owner == name).to_numpy() for name in (challenger, baseline))
+        if not (up.any() and down.any()) or up.sum() + down.sum() < FEWEST_PAIRS:
+            return Favour(challenger, float("nan"), float("nan"), float("nan"))
+        error = grade - label
+        found = float(error[up].mean() - error[down].mean())
+        # A mean over all pairs whose values add up to the difference of the two means.
+        share = np.where(up, 1 / up.mean(), 0.0) - np.where(down, 1 / down.mean(), 0.0)
+        centred = error - np.where(up, error[up].mean(), error[down].mean())
+        reach = _reach(share * centred, self._queries)
+        return Favour(challenger, found, found - reach, found + reach)
+
+    @cached_property
+    def disagreements(self) -> pd.DataFrame:
+        """query_id, doc_id, label, grade and difference (the judge's less people's) of the pairs
+        that differ, the furthest apart first."""
+        label, grade = self._compared
+        found = self.pairs.assign(difference=grade - label)
+        found = found[found["difference"] != 0]
+        order = np.argsort(-found["difference"].abs().to_numpy(), kind="stable")
+        return found.iloc[order].reset_index(drop=True)
+
+    @cached_property
+    def _queries(self) -> Integers:
+        return pd.factorize(self.pairs["query_id"])[0]
+
+    @cached_property
+    def _binary(self) -> tuple[Floats, Floats]:
+        label, grade = (
+            (self.pairs[side].to_numpy() >= lowest).astype(np.float64)
+            for side, lowest in ((LABEL, self.threshold), (GRADE, self.cut))
+        )
+        return label, grade
+
+    @cached_property
+    def _compared(self) -> tuple[Floats, Floats]:
+        if self.binary:
+            return self._binary
+        return self.pairs[LABEL].to_numpy(), self.pairs[GRADE].to_numpy()
+
+    def _aligned(self, values: pd.Series) -> pd.Series:
+        of_pairs = isinstance(values.index, pd.MultiIndex)
+        wanted = pd.MultiIndex.from_frame(self.pairs[_PAIR]) if of_pairs else self.pairs["query_id"]
+        return values.reindex(wanted).reset_index(drop=True)
+
+    def _row(self, by: str, group: object, places: Integers) -> dict[str, object]:
+        label, grade = (side[places] for side in self._compared)
+        relevant = [side[places].mean() if len(places) else np.nan for side in self._binary]
+        queries = self._queries[places]
+        error = grade - label
+        row: dict[str, object] = {
+            "by": by,
+            "group": group,
+            "queries": len(np.unique(queries)),
+            "pairs": len(places),
+            "people_relevant": relevant[0],
+            "judge_relevant": relevant[1],
+        }
+        for name, value in {
+            "agree": error == 0,
+            "over": error > 0,
+            "under": error < 0,
+            "difference": error,
+        }.items():
+            row[name] = float(value.mean()) if len(places) else np.nan
+        reach = _reach(error, queries)
+        row["difference_low"] = float(row["difference"]) - reach  # type: ignore[arg-type]
+        row["difference_high"] = float(row["difference"]) + reach  # type: ignore[arg-type]
+        if by not in (LABEL, GRADE):
+            for name, kappa in {
+                "kappa": _kappa(label, grade, queries),
+                "quadratic": _kappa(label, grade, queries, "quadratic"),
+            }.items():
+                row |= {name: kappa.kappa, f"{name}_low": kappa.low, f"{name}_high": kappa.high}
+        return row
+
+
+def _kappa(
+    label: Floats, grade: Floats, queries: Integers, weighting: Weighting = "unweighted"
+) -> Kappa:
+    found, nan = cohen_kappa(label, grade, weighting, clusters=queries), float("nan")
+    if not _enough(queries):
+        found = replace(found, low=nan, high=nan)
+    return found if len(label) >= FEWEST_PAIRS else replace(found, kappa=nan)
+
+
+def _reach(values: Floats, queries: Integers) -> float:
+    """Half the interval of their mean; NaN where there is none."""
+    return clustered_reach(values, queries, FAVOUR_LEVEL) if _enough(queries) else float("nan")
+
+
+def _enough(queries: Integers) -> bool:
+    """Whether pairs of these queries have an interval."""
+    return len(queries) >= FEWEST_PAIRS and len(np.unique(queries)) >= FEWEST_QUERIES
+
+
+@dataclass(frozen=True)
+class Favour:
+    """How much higher a judge grades, against people, what a challenger ranks higher than what the
+    baseline does, in grades, with its 95 % interval over queries; NaN where there is none, and of
+    fewer than `FEWEST_PAIRS` pairs."""
+
+    challenger: str
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether the judge errs in favour of one of the two."""
+        return self.low > 0 or self.high < 0
+
+
+def agreement(
+    judgements: Judgements,
+    labels: pd.DataFrame,
+    *,
+    threshold: float,
+) -> JudgeAgreement:
+    """Compare a judge with human labels: query_id, doc_id and label, one row a pair.
+
+    If the highest label is not the judge's highest grade, the scales differ, and the two are
+    compared as relevant or not (`grade_cut`). Fewer than `_MANY_LABELS` labels below the judge's
+    highest grade may be on its scale, unless all are 0 and 1.
+    """
+    # Any number of labels may have been given: the ones in question are those of the judge's pairs.
+    judged = judgements.table[[*_PAIR, "grade"]]
+    both = labels[[*_PAIR, "label"]].astype({"label": np.float64}).merge(judged, on=_PAIR)
+    given = both.dropna().reset_index(drop=True)
+    values = np.unique(labels["label"].to_numpy(dtype=np.float64))
+    top = judgements.scale[1]
+    shorter = len(labels) >= _MANY_LABELS or set(values) <= {0.0, 1.0}
+    highest = float(values[-1]) if len(values) else float("nan")
+    binary = bool(len(given)) and (highest > top or (highest < top and shorter))
+    return JudgeAgreement(
+        judge=judgements.name,
+        pairs=given,
+        without_grade=len(labels) - len(given),
+        threshold=threshold,
+        cut=grade_cut(judgements, values, threshold, highest) if binary else threshold,
+        highest=highest,
+        top=top,
+        binary=binary,
+    )
+
+
+def grade_cut(judgements: Judgements, values: Floats, threshold: float, highest: float) -> float:
+    """Return the lowest grade that counts as relevant on the judge's own scale.
+
+    On the scale of the labels, the border is halfway between the threshold and the next lower
+    label; the judge's border is at the same share of its scale. values: the labels, ascending.
+    """
+    low, top = judgements.scale
+    start = min(0.0, float(values[0]))
+    end = max(highest, threshold, start + 1)
+    below = max([start, *(float(each) for each in values if each < threshold)])
+    border = low + ((below + threshold) / 2 - start) / (end - start) * (top - low)
+    grades = judgements.graded["label"].to_numpy()
+    return math.ceil(border - _ROUNDING) if (grades == np.floor(grades)).all() else border
+
+
+def lifted_by(pool: LabelPool, challenger: str, baseline: str) -> pd.Series:
+    """Which of two systems ranks each pair of the pool higher, by name; missing where both rank it
+    the same. Index: query and document id."""
+    before, after = (pool.ranks[pool.systems.index(name)] for name in (baseline, challenger))
+    owner = np.full(len(pool), None, dtype=object)
+    owner[after < before], owner[after > before] = challenger, baseline
+    return pd.Series(owner, index=pool.index)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How far a judge agrees with itself: repeats of the same judge over the pairs that all of them
+    graded. same: the share of pairs with one grade only; kappa: the mean over pairs of repeats,
+    unweighted; NaN where there is none, and of fewer than `FEWEST_PAIRS` pairs."""
+
+    repeats: int
+    pairs: int
+    same: float
+    kappa: float
+
+
+def repeated(repeats: Sequence[Judgements]) -> Repeats:
+    """The agreement of a judge's repeats, at least two."""
+    table = pd.concat([each.graded.set_index(_PAIR)["label"] for each in repeats], axis=1).dropna()
+    grades = table.to_numpy(dtype=np.float64)
+    if not len(grades):
+        return Repeats(len(repeats), 0, float("nan"), float("nan"))
+    kappas = [
+        cohen_kappa(grades[:, one], grades[:, other]).kappa
+        for one in range(len(repeats))
+        for other in range(one)
+    ]
+    known = [kappa for kappa in kappas if not np.isnan(kappa) and len(grades) >= FEWEST_PAIRS]
+    return Repeats(
+        repeats=len(repeats),
+        pairs=len(grades),
+        same=float((grades == grades[:, :1]).all(axis=1).mean()),
+        kappa=float(np.mean(known)) if known else float("nan"),
+    )

@@ -1,0 +1,212 @@
+"""A language model that grades pairs of query and document, one call a pair and repeat.
+
+The prompts are in the manner of UMBRELA: Upadhyay et al., "UMBRELA: UMbrela is the (Open-Source
+Reproduction of the) Bing RELevance Assessor" (2024). The reason comes before the grade, so that
+the grade rests on it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rankdash.core.base.errors import SettingError
+from rankdash.core.data.ranking import digest
+from rankdash.core.rerankers.base import Call
+from rankdash.core.rerankers.judge_settings import SETTINGS
+from rankdash.core.rerankers.remote import keys, prompts
+from rankdash.core.rerankers.remote.call_settings import Clock
+from rankdash.core.rerankers.remote.chat import Chat, key_place
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.settings import SettingSpec, SettingValue, parse_settings
+from rankdash.features.judge.answers import Answer, combined, read_answer
+
+# An answer is a sentence or two; a model that is asked for them rarely writes more than this.
+_MOST_TOKENS, _USUAL_TOKENS = 400, 80
+_FORM = "Grade:"
+_AGAIN_TEMPERATURE = 0.7
+
+# How prompts say their scale.
+_LISTED = re.compile(r"^[^\w\n]*([0-9]{1,3})\s*[:：=]", re.MULTILINE)
+_SCALE = re.compile(r"grade|scale|score|rat(?:e|ing)|分|等级", re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?<![0-9.])0\s*(?:-|–|—|~|～|to|through|到|至)\s*([0-9]{1,3})(?![0-9]|\.[0-9])"
+)
+
+
+@dataclass(frozen=True)
+class JudgeKind:
+    """What a form asks for a judge with one of the prompts, or one's own.
+
+    settings: those that the prompt leaves open. fixed: those that it sets.
+    """
+
+    name: str
+    settings: tuple[SettingSpec, ...]
+    fixed: Mapping[str, SettingValue]
+
+    @property
+    def key(self) -> Callable[[Mapping[str, Any]], keys.Place | None]:
+        return key_place
+
+
+OWN = "own"
+KINDS: Mapping[str, JudgeKind] = {
+    name: JudgeKind(
+        f"judge.{name}", tuple(spec for spec in SETTINGS if spec.name not in fixed), fixed
+    )
+    for name, fixed in {**prompts.JUDGE, OWN: {}}.items()
+}
+"""Name of a prompt, or OWN → what is asked for such a judge."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What a judge says of a pair: all its repeats together, and each.
+
+    calls: the requests that were made for it; none for answers that were cached.
+    """
+
+    answer: Answer
+    answers: tuple[Answer, ...]
+    calls: tuple[Call, ...] = ()
+
+
+class Judge:
+    """Grades pairs by one model and one prompt. May be used by several threads after `prepare`.
+
+    settings: those of `SETTINGS`; what is not given has its default, and texts are understood.
+
+    Raises SettingError for a setting that cannot be used.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, SettingValue] | None = None, clock: Clock | None = None
+    ) -> None:
+        self._chat = Chat(parse_settings(SETTINGS, settings or {}), clock)
+        self.settings: Mapping[str, Any] = self._chat.settings
+        prompt = self.settings["prompt"]
+        prompts.check(prompt, ("query", "document"), ("guidelines",))
+        if _FORM not in prompt:
+            raise SettingError(
+                "The prompt must ask for a last line such as {form} 2.",
+                remedy="End it with: First write the reason. Then end with a line of its own that "
+                "holds the grade alone, in this form: {form} N",
+                form=_FORM,
+            )
+        told = _top_of(prompt)
+        if told is not None and told != self.top:
+            raise SettingError(
+                "The prompt describes grades from 0 to {told}, but the highest grade is set to "
+                "{top}.",
+                remedy="Set the highest grade (top) to {told}, or give a prompt of your own that "
+                "describes grades from 0 to {top}.",
+                told=told,
+                top=self.top,
+            )
+
+    @property
+    def model(self) -> str:
+        return str(self.settings["model"])
+
+    @property
+    def top(self) -> int:
+        """The highest grade; the lowest is 0."""
+        return int(self.settings["top"])
+
+    @property
+    def repeats(self) -> int:
+        return int(self.settings["repeats"])
+
+    @property
+    def concurrency(self) -> int:
+        return int(self.settings["concurrency"])
+
+    @property
+    def template_hash(self) -> str:
+        """Twelve characters that are the same for the same prompt, guidelines, scale, system
+        message and cut of documents."""
+        told = ("system", "prompt", "guidelines", "top", "document_characters")
+        return digest([repr(self.settings[name]).encode() for name in told])[:12]
+
+    @property
+    def place(self) -> keys.Place:
+        """Where its key is looked for."""
+        return key_place(self.settings)
+
+    def prepare(self) -> None:
+        """Open the connection. Raises UnavailableError where a key is missing."""
+        self._chat.open()
+
+    def fingerprint(self) -> str:
+        """A hash of the model and of all it is told but the texts of a pair: with the same one, the
+        same texts are the same question."""
+        return self._chat.fingerprint("judge", self.template_hash)
+
+    def prompt(self, query: str, document: str) -> str:
+        """What the model is sent for a pair."""
+        return prompts.fill(
+            self.settings["prompt"],
+            {
+                "query": prompts.query(query),
+                "document": self._chat.shown(document),
+                "guidelines": prompts.guidelines(self.settings["guidelines"]),
+            },
+        )
+
+    def grade(
+        self, query: str, document: str, cached: Sequence[Answer] = (), *, again: bool = False
+    ) -> Graded:
+        """Ask for a pair as often as the settings say, less the answers that are cached.
+
+        again: whether an answer could not be read before. The same request would bring the same
+        answer, so the form is asked for once more at the end, and the temperature is above 0.
+
+        Raises UnavailableError where the endpoint refuses every request alike.
+        """
+        answers, calls = list(cached[: self.repeats]), []
+        prompt, budget = self.prompt(query, document), self._chat.budget()
+        if again:
+            prompt += prompts.AGAIN.format(top=self.top)
+        while len(answers) < self.repeats:
+            said = self._chat.ask(
+                prompt, budget, _MOST_TOKENS, temperature=_AGAIN_TEMPERATURE if again else 0
+            )
+            answer = read_answer(said, self.top)
+            unreadable = answer.kind == "unreadable" and not said.error
+            call = self._chat.charged(said, prompt)
+            calls.append(replace(call, note=answer.error if unreadable else ""))
+            answers.append(answer)
+        every = tuple(answers)
+        return Graded(combined(every, self.settings["combine"]), every, tuple(calls))
+
+    def least(self, query: str, document: str) -> Mapping[str, float]:
+        """What one call about a pair is billed at least, for its prompt, by unit."""
+        return self._chat.read_only(self.prompt(query, document))
+
+    def estimate(self, pairs: Sequence[tuple[str, str]]) -> Estimate:
+        """What (query text, document text) pairs would cost."""
+        found = self._chat.estimate([(self.prompt(*pair), _USUAL_TOKENS) for pair in pairs])
+        return found.scaled(self.repeats)
+
+
+def _top_of(prompt: str) -> int | None:
+    """The highest grade that a prompt describes, by its lines such as "2: highly relevant" or words
+    such as "a scale of 0–3"; None where it says none in these forms."""
+    listed = {int(grade) for grade in _LISTED.findall(prompt)}
+    if len(listed) > 1 and listed == set(range(len(listed))):
+        return max(listed)
+    lines = "\n".join(line for line in prompt.splitlines() if _SCALE.search(line))
+    ranges = {int(top) for top in _RANGE.findall(lines)}
+    return ranges.pop() if len(ranges) == 1 else None
+
+
+def no_text(query: str, document: str) -> Graded | None:
+    """What becomes of a pair that nobody can be asked about; None where it has both texts."""
+    if query.strip() and document.strip():
+        return None
+    error = "the document has no text" if query.strip() else "the query has no text"
+    return Graded(Answer(math.nan, error=error, kind="no_text"), ())

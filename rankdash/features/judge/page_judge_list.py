@@ -1,0 +1,210 @@
+"""Judges under way: how far each is, what failed, what it cost, and what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.failures import kind_of_failure, problem
+from rankdash.core.base.i18n import duration, moment, ngettext, number
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.workspace.jobs.judges import JudgeRow, StoredJudges
+from rankdash.features.judge.judge import KINDS, OWN
+from rankdash.kit.widgets import (
+    address,
+    cost_line,
+    dialogs,
+    key_field,
+    pickers,
+    polling,
+    stored_judges,
+)
+from rankdash.kit.widgets.server import read_only, worker, workspace
+from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
+
+_LONGEST = 30
+_SHOWN = "judge_shown"
+
+
+def show(judge_id: str) -> None:
+    """The page is about this judge from now on."""
+    address.choose(_SHOWN, judge_id)
+
+
+def chosen(dataset_id: str) -> JudgeRow | None:
+    """The judge that the page is about: the newest unless another is chosen; None for none."""
+    rows = stored_judges.rows(dataset_id)
+    if not rows:
+        return None
+    ids = list(reversed(rows))
+    if len(ids) == 1:
+        return rows[ids[0]]
+    shown = pickers.pick_one(
+        _SHOWN,
+        ids,
+        st.selectbox,
+        label=_("Judge"),
+        format_func=lambda each: (
+            f"{shortened(rows[each].name, _LONGEST)} · {moment(rows[each].created)}"
+        ),
+    )
+    return rows[shown or ids[0]]
+
+
+def draw(row: JudgeRow) -> None:
+    """The card of a judge; polls once a second while it is live."""
+
+    @st.fragment(run_every=polling.seconds(row))
+    def card() -> None:
+        now = stored_judges.rows(row.dataset_id).get(row.id)
+        if now is None or polling.seconds(now) != polling.seconds(row):
+            st.rerun(scope="app")
+        if now.live and not read_only():
+            worker().ensure()
+        with st.container(border=True):
+            text, action = st.columns([5, 2], vertical_alignment="center")
+            text.write(f"**{name_safe(now.name)}** · {_state(now)}")
+            text.caption(" · ".join(_identity(now)))
+            _progress(now, text)
+            if not read_only():
+                _actions(now, text, action)
+
+    card()
+
+
+def ask_again(row: JudgeRow, pairs: Sequence[tuple[str, str]]) -> None:
+    """A button that asks for (query id, document id) pairs again, where they failed and all others
+    were asked."""
+    if pairs and row.can_resume and not row.open and not read_only():
+        label = ngettext(
+            "Ask again for {n} document", "Ask again for these {n} documents", len(pairs)
+        )
+        _resume(row, label, "lost", st.container(), st.container(), pairs)
+
+
+def _resume(
+    row: JudgeRow,
+    label: str,
+    name: str,
+    text: DeltaGenerator,
+    action: DeltaGenerator,
+    pairs: Sequence[tuple[str, str]] = (),
+) -> None:
+    """The button that queues a judge again, and its key. name: of the button. pairs: those alone
+    that are asked again; none for all."""
+    with text:
+        found = key_field.draw(KINDS[OWN], row.settings, f"judge.{name}.{row.id}", fixed=True)
+    if not action.button(label, key=f"judge.{name}.{row.id}", icon=":material/resume:"):
+        return
+    if found.missing:
+        text.error(found.missing, icon=":material/key_off:")
+        return
+    if found.keys:
+        worker().hand_over(row.id, found.keys)
+    StoredJudges(workspace()).resume(row.id, pairs)
+    worker().ensure()
+    st.rerun(scope="app")
+
+
+def _state(row: JudgeRow) -> str:
+    if row.cancelling:
+        return _("cancelling after the current batch")
+    return {
+        "queued": _("waiting for its turn"),
+        "running": _("asking"),
+        "done": _("done"),
+        "failed": _("failed"),
+        "cancelled": _("cancelled"),
+        "interrupted": _("interrupted"),
+    }[row.state]
+
+
+def _identity(row: JudgeRow) -> list[str]:
+    """What makes it this judge and no other."""
+    said = [_("grades 0 to {top}", top=row.top), moment(row.created)]
+    if row.template:
+        said.insert(0, _("prompt {hash}", hash=markdown_safe(row.template, 12)))
+    if row.model:
+        said.insert(0, _("model {model}", model=markdown_safe(row.model, 80)))
+    return said
+
+
+def _progress(row: JudgeRow, text: DeltaGenerator) -> None:
+    asked = row.graded + row.failed
+    parts = [
+        ngettext("{done} of {n} pair", "{done} of {n} pairs", row.total, done=number(asked, 0))
+    ]
+    if row.failed:
+        parts.append(ngettext("{n} without a grade", "{n} without a grade", row.failed))
+    if row.state == "running" and row.seconds_left is not None:
+        left = _("{time} left", time=duration(row.seconds_left))
+        parts.append(left if row.seconds_left >= 1 else _("almost done"))
+    if row.live or row.open:
+        text.progress(min(1.0, asked / row.total), text=" · ".join(parts))
+    else:
+        text.write(" · ".join(parts))
+    if row.failed:
+        kinds = StoredJudges(workspace()).failures(row.id)
+        said = [
+            f"{markdown_safe(kind_of_failure(kind), 80)}: {number(count, 0)}"
+            for kind, count in kinds.items()
+        ]
+        text.caption(" · ".join(said))
+    if row.settings:
+        text.caption(" · ".join(_bill(row)))
+    if row.error is not None:
+        text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+
+
+def _bill(row: JudgeRow) -> list[str]:
+    """What its calls came to so far."""
+    billed = row.usage.get("billed", {})
+    estimated = int(row.usage.get("estimated", 0))
+    parts = [ngettext("{n} call", "{n} calls", int(row.usage.get("calls", 0)))]
+    amounts = []
+    if "prompt_tokens" in billed:
+        amounts.append(_("{n} tokens read", n=number(billed["prompt_tokens"], 0)))
+    if "completion_tokens" in billed:
+        amounts.append(_("{n} written", n=number(billed["completion_tokens"], 0)))
+    if "dollars" in billed:
+        amounts.append(cost_line.dollars(billed["dollars"]))
+    parts += [_("at least {amount}", amount=each) if estimated else each for each in amounts]
+    if estimated:
+        parts.append(ngettext("{n} call estimated", "{n} calls estimated", estimated))
+    if row.unsettled and not row.live:
+        parts.append(
+            ngettext(
+                "{n} answer was lost with the worker",
+                "{n} answers were lost with the worker",
+                row.unsettled,
+            )
+        )
+    return parts
+
+
+def _actions(row: JudgeRow, text: DeltaGenerator, action: DeltaGenerator) -> None:
+    judges = StoredJudges(workspace())
+    if row.live:
+        if action.button(
+            _("Cancel"),
+            key=f"judge.cancel.{row.id}",
+            icon=":material/cancel:",
+            disabled=row.cancelling,
+        ):
+            judges.cancel(row.id)
+            st.rerun(scope="app")
+        return
+    if row.can_resume:
+        _resume(row, _("Resume") if row.open else _("Ask again"), "resume", text, action)
+    if action.button(_("Delete"), key=f"judge.delete.{row.id}", icon=":material/delete:"):
+        dialogs.delete(
+            _("Delete this judge?"),
+            [
+                name_safe(row.name),
+                ngettext("{n} grade is lost.", "{n} grades are lost.", row.graded),
+                _("Labels that people gave stay."),
+            ],
+            lambda: judges.delete(row.id),
+        )

@@ -1,0 +1,72 @@
+"""How narrow an interval becomes with more of people's queries, without a judge and with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.kit.drawing import draw, style
+
+_HEIGHT = 320
+Curve = Sequence[tuple[int, float, float]]
+"""Queries, half the interval of people alone, and half the corrected one."""
+
+
+def figure(curves: Mapping[str, Curve], metric: str, ink: style.Ink) -> go.Figure:
+    """A line for people alone, and one for each judge with people.
+
+    curves: judge → its points, in order of queries, at least one; the first is what there is now.
+    metric: its title.
+    """
+    alone = [(n, people) for n, people, _both in max(curves.values(), key=len)]
+    lines = {_("people alone"): alone}
+    lines |= {judge: [(n, both) for n, _people, both in curve] for judge, curve in curves.items()}
+    marks = style.marks({name: place for place, name in enumerate(lines)}, next(iter(lines)))
+    traces = [
+        draw.scatter(
+            [n for n, _half in points],
+            [half for _n, half in points],
+            name=style.short(name),
+            cliponaxis=False,
+            hover=[
+                _("{queries}: ±{half}", queries=style.queries(n), half=style.number(half))
+                for n, half in points
+            ],
+            **draw.curve(marks[name]),
+        )
+        for name, points in lines.items()
+    ]
+    now = min(n for points in lines.values() for n, _half in points)
+    return style.finish(
+        traces,
+        ink,
+        _HEIGHT,
+        shapes=[draw.upright(now, ink.line, "dot", layer="below")],
+        xaxis=style.axis(_("queries that people labelled"), tickformat=",d", nticks=6),
+        yaxis=style.axis(
+            _("± {metric}", metric=style.short(metric)), tickformat=".2~f", rangemode="tozero"
+        ),
+    )
+
+
+def alt(curves: Mapping[str, Curve], metric: str) -> str:
+    """What the chart says, in words."""
+    sentences = [
+        _(
+            "{judge}: ±{both} in place of ±{alone} at {n} queries, ±{last} at {all}.",
+            judge=judge,
+            both=style.number(curve[0][2]),
+            alone=style.number(curve[0][1]),
+            n=curve[0][0],
+            last=style.number(curve[-1][2]),
+            all=curve[-1][0],
+        )
+        for judge, curve in curves.items()
+    ]
+    return _(
+        "Half the interval of the change in {metric} by the queries that people labelled. {curves}",
+        metric=metric,
+        curves=" ".join(sentences),
+    )

@@ -1,0 +1,270 @@
+"""What to label next, as a file that an annotator fills in, and how its labels come back.
+
+The file is one that the readers read: rows of query, document, an empty label and a rank. Rows
+whose label is still empty are candidates that nobody judged. Their order is that of the draws of a
+plan, with the probability of each, so that the labels give an estimate; or those first that could
+move the difference most, which closes its bounds soonest and says nothing of its mean.
+
+CSV is written as `rankdash.core.base.spreadsheet` has it; what it did to ids `merge_labels` takes
+back. JSON lines need none of this and keep ids such as "007" from becoming 7 in a spreadsheet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.spreadsheet import defused, restored
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ragged import Integers
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.sampling.answers import draws_table
+from rankdash.core.sampling.draws import LabelPlan
+from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
+
+Conflict = Literal["new", "highest", "lowest", "keep"]
+CONFLICTS: Mapping[str, str] = {
+    "new": "the new label replaces the old one",
+    "highest": "use the higher of the two",
+    "lowest": "use the lower of the two",
+    "keep": "the old label stays",
+}
+"""What happens where a pair has a label already and the new one differs."""
+
+MOST_ROWS = 200
+SNIPPET = 1_000
+
+
+def to_label(
+    dataset: Dataset,
+    comparison: UnjudgedComparison,
+    names: tuple[str, str],
+    *,
+    most: int = MOST_ROWS,
+    snippet: int = SNIPPET,
+) -> pd.DataFrame:
+    """The unjudged documents whose label could move the difference most, the most telling first.
+
+    names: how baseline and challenger are called in the column heads. most: how many rows at most.
+    snippet: how many characters of a document at most; a cut text ends in "…".
+
+    Columns: query_id; query and document (text, "" where the data has none); doc_id; label (empty:
+    None); rank (1, 2, … within the query, in this order); effect (what the mean difference would
+    change by if the document were fully relevant and the other unjudged ones were not; signed);
+    moves (its size); then "rank in {name}" for both systems (Int64, from 1 over the whole list,
+    missing where the system does not rank it).
+
+    Documents that could not move the difference come last; label them only to close the bounds.
+    """
+    order = comparison.order()[:most]
+    query = comparison.query_ids[comparison.pool.query[order]]
+    doc = comparison.pool.doc_ids[order]
+    effect = comparison.effects[order]
+    pairs = pd.DataFrame({"query_id": query, "doc_id": doc})
+    frame = _to_fill_in(pairs, dataset.query_text(), dataset.document_text(), snippet)
+    frame = frame.assign(effect=effect, moves=np.abs(effect))
+    for name, system in zip(names, (comparison.baseline, comparison.challenger), strict=True):
+        head = f"rank in {name}"
+        while head in frame.columns:
+            head += " (2)"
+        frame[head] = _ranks(system.ranking, query, doc)
+    return frame
+
+
+def drawn_to_label(
+    plan: LabelPlan,
+    chosen: Integers,
+    queries: pd.Series[str],
+    documents: pd.Series[str],
+    *,
+    snippet: int = SNIPPET,
+) -> pd.DataFrame:
+    """Pairs of a plan. Nothing in it tells which system ranks a document, or where.
+
+    chosen: the pairs as indexes into its pool, in this order, such as those that it draws next.
+    queries, documents: id → text.
+
+    Columns: query_id, query, doc_id, document, label and rank as `to_label` has them; draw (int,
+    from 1) and probability (of the draw, after those before it).
+    """
+    table = draws_table(plan)
+    pairs = plan.pool.index[chosen].to_frame(index=False)
+    frame = _to_fill_in(pairs, queries, documents, snippet)
+    return frame.assign(**{name: table[name].to_numpy()[chosen] for name in table.columns})
+
+
+def _to_fill_in(
+    pairs: pd.DataFrame, queries: pd.Series[str], documents: pd.Series[str], snippet: int
+) -> pd.DataFrame:
+    """query_id and doc_id with their texts, an empty label, and a rank in this order."""
+    query, doc = pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
+    texts = documents.reindex(doc).fillna("").to_numpy(dtype=object)
+    return pd.DataFrame(
+        {
+            "query_id": query,
+            "query": queries.reindex(query).fillna("").to_numpy(dtype=object),
+            "doc_id": doc,
+            "document": [_cut(text, snippet) for text in texts],
+            "label": np.full(len(doc), None, dtype=object),
+            "rank": pd.Series(query).groupby(query).cumcount().to_numpy() + 1,
+        }
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _ranks(
+    ranking: Ranking, queries: npt.NDArray[np.object_], docs: npt.NDArray[np.object_]
+) -> pd.Series[int]:
+    places = {
+        query: {doc: place for place, doc in enumerate(ranking.documents_of(query)[0], 1)}
+        for query in dict.fromkeys(queries)
+    }
+    found = [places[query].get(doc) for query, doc in zip(queries, docs, strict=True)]
+    return pd.Series(found, dtype="Int64")
+
+
+def to_label_jsonl(frame: pd.DataFrame) -> bytes:
+    """A `to_label` frame as JSON lines; the label to fill in is null."""
+    rows = json.loads(frame.to_json(orient="records", force_ascii=False, double_precision=15))
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(
+        "utf-8", "replace"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A data set with labels added, and what became of every new label.
+
+    added: labels for pairs that had none. same: as the label that was there. changed and kept:
+    those that differ, by what the rule did to the old label. unknown: labels for a query or
+    document that the data set does not have, left aside; `examples` shows up to five.
+    """
+
+    dataset: Dataset
+    added: int
+    same: int
+    changed: int
+    kept: int
+    unknown: int
+    examples: tuple[tuple[str, str], ...]
+
+
+def merge_labels(dataset: Dataset, qrels: pd.DataFrame, *, conflict: Conflict = "new") -> Merged:
+    """A new data set, with another id, that has the labels of both; `dataset` stays as it is.
+
+    qrels: query_id, doc_id, label (NaN or missing where still empty, which changes nothing), as
+        `readers.read` gives them or as `to_label` with labels filled in. An id that an export
+        defused is known by the id it was made from.
+
+    Raises DataError where `qrels` lacks a column, labels a pair twice with different labels, has a
+    label that is no finite number, or none of its labels fits the data set.
+    """
+    new = _checked(qrels)
+    new["query_id"] = as_in(new["query_id"], set(dataset.queries["query_id"]))
+    new["doc_id"] = as_in(new["doc_id"], set(dataset.documents["doc_id"]))
+    lost = new["query_id"].isna() | new["doc_id"].isna()
+    examples = _checked(qrels)[lost.to_numpy()].head(5)
+    if lost.all() and len(new):
+        raise DataError(
+            "Labels for a query and a document of this data set: none of {count}; the first "
+            "is for document {doc!r} of query {query!r}.",
+            remedy="Check that the file was made from this data set, and that a spreadsheet has "
+            "not changed the ids.",
+            count=len(new),
+            query=str(examples["query_id"].iloc[0]),
+            doc=str(examples["doc_id"].iloc[0]),
+        )
+    new = new[~lost].drop_duplicates(ignore_index=True)
+    _refuse_two_labels(new)
+    old = dataset.qrels
+    both = old.merge(new, on=["query_id", "doc_id"], how="outer", suffixes=("", "_new"), sort=False)
+    before, after = both["label"].to_numpy(np.float64), both["label_new"].to_numpy(np.float64)
+    met = ~np.isnan(before) & ~np.isnan(after)
+    differ = met & (before != after)
+    settled = np.where(np.isnan(before), after, before)
+    settled[differ] = _settle(before[differ], after[differ], conflict)
+    changed = differ & (settled != before)
+    merged = both[["query_id", "doc_id"]].assign(label=settled)
+    return Merged(
+        dataset=Dataset(
+            dataset.name,
+            dataset.queries,
+            dataset.documents,
+            merged,
+            dataset.candidates,
+            first_stage=dataset.first_stage,
+            candidates_name=dataset.candidates_name,
+        ),
+        added=int((np.isnan(before) & ~np.isnan(after)).sum()),
+        same=int((met & ~differ).sum()),
+        changed=int(changed.sum()),
+        kept=int((differ & ~changed).sum()),
+        unknown=int(lost.sum()),
+        examples=tuple(zip(examples["query_id"], examples["doc_id"], strict=True)),
+    )
+
+
+def _checked(qrels: pd.DataFrame) -> pd.DataFrame:
+    """query_id, doc_id and label of the rows that have a label."""
+    missing = [name for name in ("query_id", "doc_id", "label") if name not in qrels.columns]
+    if missing:
+        raise DataError("The table of labels lacks {missing}.", missing=", ".join(missing))
+    frame = qrels[["query_id", "doc_id", "label"]]
+    filled = frame["label"].notna() & (frame["label"].astype(object) != "")
+    frame = frame[filled].reset_index(drop=True)
+    labels = pd.to_numeric(frame["label"], errors="coerce").to_numpy(dtype=np.float64)
+    if not np.isfinite(labels).all():
+        raise DataError(
+            "A label is not a number: {label!r}.",
+            remedy="Write numbers into the label column, such as 0, 1 and 2.",
+            label=str(frame["label"][~np.isfinite(labels)].iloc[0]),
+        )
+    return frame.astype({"query_id": object, "doc_id": object}).assign(label=labels)
+
+
+def as_in(ids: pd.Series[str], known: Collection[str]) -> list[str | None]:
+    """The ids of a file as the data set spells them, None where it has no such id.
+
+    What an export defused is taken back first, unless some id shows that nothing was defused:
+    otherwise "'=1" would be found as it is in a data set that has both "=1" and "'=1".
+    """
+    if any(defused(name) != name and not name.startswith("'") for name in ids):
+        return [name if name in known else None for name in ids]
+    found = ((restored(name), name) for name in ids)
+    return [plain if plain in known else (name if name in known else None) for plain, name in found]
+
+
+def _refuse_two_labels(new: pd.DataFrame) -> None:
+    twice = new[new.duplicated(["query_id", "doc_id"])]
+    if len(twice):
+        raise DataError(
+            "Pairs with two different new labels: {count}; the first is document {doc!r} of query "
+            "{query!r}.",
+            remedy="Remove all but one of them.",
+            count=len(twice),
+            doc=twice["doc_id"].iloc[0],
+            query=twice["query_id"].iloc[0],
+        )
+
+
+def _settle(
+    before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], conflict: Conflict
+) -> npt.NDArray[np.float64]:
+    if conflict == "new":
+        return after
+    if conflict == "keep":
+        return before
+    chosen: npt.NDArray[np.float64] = (np.maximum if conflict == "highest" else np.minimum)(
+        before, after
+    )
+    return chosen

@@ -1,0 +1,211 @@
+"""Estimates from some of the labels in words: the difference, its interval, the labels needed."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.core.base.i18n import (
+    duration,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+    signed_percent,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.metrics import parse_measure
+from rankdash.core.sampling.confidence_sequence import FEWEST_DRAWS, FEWEST_NON_ZERO, FEWEST_QUERIES
+from rankdash.core.sampling.estimate import Estimate
+from rankdash.core.sampling.status import LabelStatus
+
+
+def estimate_sentence(found: Estimate) -> str:
+    """Return what some of the labels say of a difference, and how sure that is. It is called an
+    estimate unless all labels are there."""
+    metric = parse_measure(found.metric).title
+    values = {
+        "challenger": found.challenger,
+        "baseline": found.baseline,
+        "metric": metric,
+        "labels": number(found.labels + found.known, 0),
+        "pairs": number(found.pairs, 0),
+    }
+    if found.state == "too_early":
+        return _(
+            "{challenger} against {baseline}: too early to say, with {labels} of {pairs} labels.",
+            **values,
+        )
+    values["delta"] = signed(found.difference, 4)
+    if found.state == "complete":
+        return _(
+            "{challenger} against {baseline}: {metric} {delta}, from all {pairs} labels that can "
+            "change the result; exact for these {queries} queries. One without a relevant document "
+            "counts as 0; compare excludes it by default (convention no_relevant).",
+            queries=number(found.queries, 0),
+            **values,
+        )
+    values |= {"level": percent(found.level), "low": signed(found.low, 4)}
+    values["high"] = signed(found.high, 4)
+    if found.state == "open":
+        return _(
+            "{challenger} against {baseline}: {metric} {delta} ({level} {low} … {high}), estimated "
+            "from {labels} of {pairs} labels; not conclusive yet.",
+            **values,
+        )
+    values["at"] = number((found.conclusive_at or found.labels) + found.known, 0)
+    if found.difference > 0:
+        return _(
+            "{challenger} is better than {baseline}: {metric} {delta} ({level} {low} … {high}), "
+            "estimated from {labels} of {pairs} labels; conclusive after {at}.",
+            **values,
+        )
+    return _(
+        "{challenger} is worse than {baseline}: {metric} {delta} ({level} {low} … {high}), "
+        "estimated from {labels} of {pairs} labels; conclusive after {at}.",
+        **values,
+    )
+
+
+def relative_sentence(found: Estimate) -> str:
+    """Return the difference as a share of the baseline's value, with its interval; "" while that is
+    not known."""
+    if not math.isfinite(found.relative):
+        return ""
+    values = {"baseline": found.baseline, "change": signed_percent(found.relative, 1)}
+    if found.state == "complete":
+        return _("Relative to {baseline}: {change}.", **values)
+    return _(
+        "Relative to {baseline}: {change} ({level} {low} … {high}).",
+        **values,
+        level=percent(found.level),
+        low=signed_percent(found.relative_low, 1),
+        high=signed_percent(found.relative_high, 1),
+    )
+
+
+def estimate_sentences(found: Estimate) -> list[str]:
+    """Return the difference in units of the metric, then as a share of the baseline's value."""
+    return list(filter(None, [estimate_sentence(found), relative_sentence(found)]))
+
+
+def labelling_sentences(found: LabelStatus) -> list[str]:
+    """Return what labels that were sampled say, in place of means over them."""
+    if not found.estimates:
+        said = [
+            _(
+                "The labels were sampled for other rankings or another metric, so no difference "
+                "can be estimated from them here."
+            )
+        ]
+    else:
+        said = [sentence for each in found.estimates for sentence in estimate_sentences(each)]
+        if not found.settled:
+            said.append(effort_sentence(found))
+        if found.saved:
+            said.append(saved_sentence(found.saved))
+    return [
+        *said,
+        _(
+            "The labels were sampled, so means, counts of queries and rank shifts computed from "
+            "them would be wrong and are not shown."
+        ),
+    ]
+
+
+def saved_sentence(saved: int) -> str:
+    """How many labels a judge has saved, or cost, as the guess."""
+    if saved < 0:
+        return ngettext(
+            "With the judge's grades as the guess it takes about {n} label more; the result rests "
+            "on people's labels.",
+            "With the judge's grades as the guess it takes about {n} labels more; the result rests "
+            "on people's labels.",
+            -saved,
+        )
+    return ngettext(
+        "The judge's grades as the guess have saved about {n} label so far; the result rests on "
+        "people's labels.",
+        "The judge's grades as the guess have saved about {n} labels so far; the result rests on "
+        "people's labels.",
+        saved,
+    )
+
+
+def like_these_sentence(found: Estimate) -> str:
+    """The difference for other queries of the same kind, by an interval for one look."""
+    return _(
+        "For other queries of the same kind the difference is {low} … {high} ({level}), valid if "
+        "you look once; the interval for these queries is valid however often you look.",
+        level=percent(found.level),
+        low=signed(found.like_these_low, 4),
+        high=signed(found.like_these_high, 4),
+    )
+
+
+def estimate_chip(found: Estimate) -> str:
+    """Return the state of an estimate in a word or two."""
+    if found.settled:
+        return _("better") if found.difference > 0 else _("worse")
+    if found.state == "complete":
+        return _("the same")
+    return _("too early to say") if found.state == "too_early" else _("not conclusive yet")
+
+
+def estimate_risks(found: Estimate) -> list[str]:
+    """Return what an estimate leaves open."""
+    open_still = found.state != "complete"
+    unknown = _(
+        "Which queries get better and which get worse is not known: the labels are a sample of "
+        "documents. Label all documents to see it."
+    )
+    return [
+        *([like_these_sentence(found)] if math.isfinite(found.like_these_low) else []),
+        *([unknown] if open_still else []),
+    ]
+
+
+def effort_sentence(found: LabelStatus) -> str:
+    """How many labels more it takes, and how long."""
+    pairs = max((each.pairs for each in found.estimates), default=FEWEST_DRAWS + 1)
+    if found.needed is None and pairs <= FEWEST_DRAWS:
+        return _("With so few documents the result comes with the last label.")
+    if found.needed is None and found.mode == "query":
+        return _(
+            "How many more labels it takes can be said once {queries} queries are labelled in "
+            "full, {moved} of them with a difference.",
+            queries=number(FEWEST_QUERIES, 0),
+            moved=number(FEWEST_NON_ZERO, 0),
+        )
+    if found.needed is None:
+        return _(
+            "How many more labels it takes can be said after {draws} labels, {gains} of them of "
+            "relevant documents.",
+            draws=number(FEWEST_DRAWS, 0),
+            gains=number(FEWEST_NON_ZERO, 0),
+        )
+    if not found.needed:
+        return _("No more labels are needed.")
+    said = []
+    if found.needed < found.left:
+        said.append(
+            ngettext(
+                "About {n} more label is needed if the difference stays as estimated.",
+                "About {n} more labels are needed if the difference stays as estimated.",
+                found.needed,
+            )
+        )
+    most = found.left if found.needed_most is None else found.needed_most
+    if most < found.left:
+        said.append(_("In at least nine of ten cases at most {n}.", n=number(most, 0)))
+    else:
+        said.append(
+            ngettext(
+                "It may take the {n} label that is left.",
+                "It may take all {n} labels that are left.",
+                found.left,
+            )
+        )
+    if math.isfinite(found.seconds_left):
+        said.append(_("At the present rate: {time}.", time=duration(found.seconds_left)))
+    return paragraph(said)

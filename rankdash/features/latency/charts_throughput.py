@@ -1,0 +1,175 @@
+"""Queries a second, and what each waits, by how many are under way at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import brief, enumerated
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import Level
+from rankdash.core.runs.concurrency import within_target
+from rankdash.kit.drawing import draw, milliseconds, style
+
+_HEIGHT = 420
+_SPLIT = 0.5
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One system and its levels, in the order they were measured."""
+
+    system: str
+    name: str
+    levels: Sequence[Level]
+
+
+def figure(
+    measured: Sequence[Measurement],
+    marks: Mapping[str, style.Mark],
+    ink: style.Ink,
+    *,
+    target_ms: float,
+) -> go.Figure:
+    """Above the rate, below p95 and p50 (thin) on a log axis with the target dashed; a ring
+    around the highest rate whose p95 meets it. marks: system → its mark."""
+    traces: list[style.Trace] = []
+    rings: list[Level] = []
+    for each in measured:
+        traces += _curves(each, marks[each.system])
+        best = within_target(each.levels, target_ms)
+        if best is not None:
+            rings.append(best)
+    if rings:
+        traces.append(_rings(rings, ink))
+    levels = [level for each in measured for level in each.levels]
+    clients = sorted({level.in_flight for level in levels})
+    waits = [target_ms, *(ms for level in levels for ms in (level.p50_ms, level.p95_ms))]
+    highest = max((level.queries_per_second for level in levels), default=1.0)
+    return style.finish(
+        traces,
+        ink,
+        _HEIGHT,
+        shapes=[milliseconds.target_line(target_ms, ink, "y2")],
+        annotations=[
+            draw.note(
+                0,
+                math.log10(target_ms),
+                _("target {ms} ms", ms=brief(target_ms)),
+                ink.muted,
+                xref="paper",
+                xanchor="left",
+                yref="y2",
+                yanchor="bottom",
+            )
+        ],
+        xaxis=style.axis(
+            _("concurrent queries"),
+            type="log",
+            tickvals=clients,
+            ticktext=[str(each) for each in clients],
+            anchor="y2",
+        ),
+        yaxis=style.axis(
+            _("queries a second"),
+            domain=[_SPLIT + 0.04, 1],
+            range=[0, 1.18 * highest],
+            tickformat=style.ticks(highest),
+            nticks=5,
+        ),
+        yaxis2=style.axis(
+            _("p95 and, thin, p50, ms"),
+            **milliseconds.log_axis(milliseconds.reach(waits, 0.16), short=True),
+            domain=[0, _SPLIT - 0.04],
+        ),
+    )
+
+
+def alt(measured: Sequence[Measurement]) -> str:
+    """What the chart says, in words."""
+    if not measured:
+        return _("No throughput was measured.")
+    sentences = []
+    for each in measured:
+        levels = [
+            _(
+                "concurrency {n}: {rate}/s, p95 {p95} ms",
+                n=level.in_flight,
+                rate=brief(level.queries_per_second),
+                p95=brief(level.p95_ms),
+            )
+            for level in each.levels
+        ]
+        sentences.append(_("{name}: {levels}.", name=each.name, levels=enumerated(levels)))
+    return _("Queries per second by concurrent queries. {systems}", systems=" ".join(sentences))
+
+
+def _curves(each: Measurement, mark: style.Mark) -> list[style.Trace]:
+    name = style.short(each.name)
+    hover = [
+        _(
+            (
+                "{name}, concurrency {n}<br>{rate} queries/s · {pairs} pairs/s<br>p50 {p50} ms · "
+                "p95 {p95} ms<br>{queries:,} answered, {failed:,} failed"
+            ),
+            name=style.whole(each.name),
+            n=level.in_flight,
+            rate=brief(level.queries_per_second),
+            pairs=brief(level.pairs_per_second),
+            p50=brief(level.p50_ms),
+            p95=brief(level.p95_ms),
+            queries=level.queries,
+            failed=level.failed,
+        )
+        for level in each.levels
+    ]
+    found = []
+    for values, title, axis, dash, symbol in (
+        ([level.queries_per_second for level in each.levels], name, "y", mark.dash, mark.symbol),
+        (
+            [level.p50_ms for level in each.levels],
+            _("{name}, p50", name=name),
+            "y2",
+            mark.dash,
+            "line-ew-open",
+        ),
+        (
+            [level.p95_ms for level in each.levels],
+            _("{name}, p95", name=name),
+            "y2",
+            mark.dash,
+            mark.symbol,
+        ),
+    ):
+        found.append(
+            draw.scatter(
+                [level.in_flight for level in each.levels],
+                values,
+                "lines+markers",
+                yaxis=axis,
+                name=title,
+                showlegend=axis == "y",
+                cliponaxis=False,
+                line={
+                    "color": mark.colour,
+                    "dash": dash,
+                    "width": 1 if symbol == "line-ew-open" else 2,
+                },
+                marker={"color": mark.colour, "symbol": symbol, "size": 8},
+                hover=[f"{title}<br>{text}" for text in hover],
+            )
+        )
+    return found
+
+
+def _rings(best: Sequence[Level], ink: style.Ink) -> style.Trace:
+    return draw.scatter(
+        [level.in_flight for level in best],
+        [level.queries_per_second for level in best],
+        "markers",
+        name=_("most within the target"),
+        marker=draw.marker(ink.text, "circle-open", 18),
+    )

@@ -1,0 +1,137 @@
+"""What is said of latencies on the page and in the report alike."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from rankdash.core.base.i18n import all_of, duration, moment, ngettext, number
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import FEWEST_TIMED, Measured
+from rankdash.core.data.ranking import Run
+from rankdash.core.runs.combining import part_ids
+from rankdash.core.study import study_latency
+from rankdash.core.study.latency import Apart
+from rankdash.core.study.pricing import CASCADE
+from rankdash.core.study.study import Study
+
+
+def where_measured(run: Run) -> str:
+    """What the times of a run are that are not its own or not of this machine: sums over its parts,
+    of two stages, of a cluster, or shipped with a sample; "" for others."""
+    if part_ids(run):
+        if run.shipped:
+            return _("shipped with the sample: the sums of the times of its parts")
+        return _("the sums of the times of its parts, one asked after the other")
+    if run.shipped:
+        return _(
+            "shipped with the sample: measured on {cpu}, {moment}, not on this machine",
+            cpu=str(run.machine.get("cpu", "–")),
+            moment=moment(run.created),
+        )
+    if "ray_actors" in run.machine:
+        return _(
+            "measured with one query at a time on {node}, one machine of the Ray cluster",
+            node=str(run.machine.get("node", "–")),
+        )
+    return _("those of both stages together") if run.reranker == CASCADE else ""
+
+
+def added(run: Run | None) -> str:
+    """The same in short, for the cell of a table."""
+    return _("sum of its parts") if run is not None and part_ids(run) else ""
+
+
+def busy_notes(study: Study) -> list[str]:
+    """What was measured on a busy machine, and what depth contradicts; names as they are."""
+    busy = [
+        study.name(system)
+        for system in study.chosen
+        if study_latency.busy(study, system) and study_latency.summary(study, system) is not None
+    ]
+    sentences = []
+    if busy:
+        sentences.append(
+            _(
+                "The machine was busy while {names} ran: latency and price may be lower. Measure "
+                "again when the machine is idle.",
+                names=all_of(busy),
+            )
+        )
+    for each in study_latency.inversions(study):
+        sentences.append(
+            _(
+                "{deeper} reranks {n} documents and was measured faster than {shallower} with "
+                "{fewer}: one of the two measurements was disturbed. Measure both again.",
+                deeper=study.name(each.deeper),
+                n=number(each.documents, 0),
+                shallower=study.name(each.shallower),
+                fewer=number(each.fewer, 0),
+            )
+        )
+    return sentences
+
+
+def without_p95(timed: int) -> str:
+    """Why there is no p95 of a system that was timed on so many queries."""
+    if not timed:
+        return _("not measured")
+    return ngettext(
+        "{n} query timed; p95 needs {fewest}",
+        "{n} queries timed; p95 needs {fewest}",
+        timed,
+        fewest=number(FEWEST_TIMED, 0),
+    )
+
+
+def left_out_of_times(lost: Apart, measured: Measured | None) -> str:
+    """What is in no time of a run, of its queries and of the work before them; "" where nothing."""
+    sentences = []
+    if measured is not None and measured.index_seconds > 0:
+        sentences.append(
+            _(
+                "{time} of preparation, such as embedding documents",
+                time=duration(measured.index_seconds),
+            )
+        )
+    if lost.failed:
+        sentences.append(ngettext("{n} failed query", "{n} failed queries", lost.failed))
+    if lost.timed_out:
+        sentences.append(
+            ngettext(
+                "{n} query given up after {time}, which counts as over the target",
+                "{n} queries given up after {time}, which count as over the target",
+                lost.timed_out,
+                time=duration(lost.limit_ms / 1e3),
+            )
+        )
+    if lost.retried:
+        sentences.append(
+            ngettext(
+                "{time} of waiting before retries, for {n} query",
+                "{time} of waiting before retries, for {n} queries",
+                lost.retried,
+                time=duration(lost.retry_wait_ms / 1e3),
+            )
+        )
+    if lost.untimed:
+        sentences.append(
+            ngettext(
+                "{n} query scored in batches or from the cache",
+                "{n} queries scored in batches or from the cache",
+                lost.untimed,
+            )
+        )
+    if lost.skipped:
+        sentences.append(
+            ngettext(
+                "{n} query that was not requested",
+                "{n} queries that were not requested",
+                lost.skipped,
+            )
+        )
+    # Chinese has a semicolon of its own, without a blank.
+    return (
+        reduce(lambda one, other: _("{one}; {other}", one=one, other=other), sentences)
+        if sentences
+        else ""
+    )

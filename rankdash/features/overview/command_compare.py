@@ -1,0 +1,259 @@
+"""`compare`: challengers against a baseline, with intervals, tests and verdicts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rankdash.core.metrics import Measure
+from rankdash.core.readers import Conflict, reversed_note
+from rankdash.core.statistics.comparison import Comparison
+from rankdash.core.statistics.planning import POWER
+from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.leaderboard import ranked_names, standings
+from rankdash.core.study.study import Study
+from rankdash.core.words.queries import query_count
+from rankdash.features.judge.judging import headline
+from rankdash.features.judge.judging import numbers as judged_numbers
+from rankdash.features.judge.words_judged import judged_lines, judged_sentence
+from rankdash.features.overview import command_estimates
+from rankdash.features.overview.caveats import caveats
+from rankdash.features.overview.words_caveats import line
+from rankdash.kit.commands.arguments import (
+    DONE,
+    Parser,
+    add_conventions,
+    add_judge,
+    add_label_rules,
+    add_labels,
+    add_statistics,
+    metrics_of,
+    rules,
+)
+from rankdash.kit.commands.output import aligned, csv_line, exact, one_line, or_null
+from rankdash.kit.commands.rankings import Files, study_of
+from rankdash.kit.html.tables import cells, head, latex, made_with, markdown, markdown_safe
+
+LEFT_OUT = {
+    "failed": "failed",
+    "skipped": "skipped",
+    "no_relevant": "without a relevant document",
+    "missing": "missing from a ranking",
+    "undefined": "the metric says nothing of",
+    "absent": "evaluated for one side only",
+}
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Compare rankings with a baseline, query by query: the change with its "
+        "interval, p values, queries helped and hurt, and a verdict with its caveats. Several "
+        "challengers are a leaderboard by the first metric."
+    )
+    add_labels(parser)
+    parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
+    parser.several(
+        "--challenger",
+        "FILE",
+        "a ranking to compare; may be repeated",
+        also=("--challengers",),
+        required=True,
+    )
+    parser.metrics("metrics, such as ndcg@10,map; may be repeated (default: ndcg@10)")
+    add_judge(parser)
+    add_statistics(parser)
+    add_conventions(parser)
+    parser.formats(
+        FORMATS,
+        "json and csv hold unrounded numbers; in csv a text that a spreadsheet would run as "
+        "a formula starts with an apostrophe; latex needs booktabs",
+    )
+    add_label_rules(parser)
+    parser.set_defaults(command=_compare)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    metrics = metrics_of(arguments.metrics or ["ndcg@10"])
+    first, *others = metrics.specs
+    files = Files(
+        qrels=arguments.qrels,
+        baseline=arguments.baseline,
+        challengers=arguments.challenger,
+        judge=arguments.judge,
+    )
+    study = study_of(files, rules(arguments, metrics.threshold), first, others)
+    compared = Compared(arguments.qrels, arguments.conflict, arguments.worst_label, study)
+    if only_estimates(study) and arguments.format != "json":
+        sys.stdout.writelines(command_estimates.written(study, arguments.format))
+    else:
+        sys.stdout.writelines(FORMATS[arguments.format](compared))
+    return DONE
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What was found, and what of the arguments is written with it."""
+
+    qrels: str
+    conflict: Conflict
+    worst_label: float | None
+    study: Study
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.study.comparison
+
+
+def text(compared: Compared) -> Iterator[str]:
+    """A table for each metric, the verdicts and caveats below, the excluded queries, and how it was
+    made. Several challengers stand with the baseline in the order of the leaderboard."""
+    study, comparison = compared.study, compared.comparison
+    names = ranked_names(study)
+    yield from _drawn(compared, end="\n")
+    if len(study.challengers) > 1:
+        yield f"Leaderboard by {study.measure.title}, best first\n\n"
+    for measure in comparison.measures:
+        rows = [[measure.title, *head(comparison)[1:]]]
+        for system, name in names.items():
+            rows.append([name, *cells(comparison.row(system, measure), comparison)])
+        yield aligned(rows)
+        yield "\n"
+        for system in comparison.challengers:
+            yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
+            if measure == study.measure:
+                for each in caveats(study, system):
+                    yield f"  Caveat: {line(study, each, one_line)}\n"
+        yield from _notes(study, measure)
+        yield "\n"
+    yield from _reversed(compared)
+    yield f"{made_with(comparison)}\n"
+
+
+def _drawn(compared: Compared, before: str = "", end: str = "") -> Iterator[str]:
+    """What a judge and people say together, where there is one, each on a line after `before`."""
+    lines = judged_lines(compared.study)
+    for each in lines:
+        yield f"{before}{one_line(each)}\n"
+    if lines:
+        yield end
+
+
+def _reversed(compared: Compared, before: str = "") -> Iterator[str]:
+    """That the labels were reversed, where they were, on a line after `before`."""
+    if compared.worst_label is not None:
+        yield f"{before}{reversed_note(compared.worst_label).text}\n"
+
+
+def as_markdown(compared: Compared) -> Iterator[str]:
+    """The tables with the verdicts below, for a pull request."""
+    for each in _drawn(compared):
+        yield f"{markdown_safe(each)}\n"
+    yield from markdown(compared.comparison, ranked_names(compared.study))
+    yield from _reversed(compared, "\n")
+
+
+def as_latex(compared: Compared) -> Iterator[str]:
+    """One table, for a paper."""
+    yield from _drawn(compared, "% ")
+    yield from latex(compared.comparison, ranked_names(compared.study))
+    yield from _reversed(compared, "% ")
+
+
+def _notes(study: Study, measure: Measure) -> Iterator[str]:
+    comparison = study.comparison
+    for system in study.challengers:
+        out = comparison.left_out(system, measure)
+        if out:
+            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
+            yield f"Excluded on both sides for {one_line(study.name(system))}: {counted}.\n"
+    for system, name in study.names.items():
+        row = comparison.row(system, measure)
+        if row["missing"]:
+            verb = "counts" if row["missing"] == 1 else "count"
+            yield f"{one_line(name)} lacks {query_count(row['missing'])}, which {verb} 0.\n"
+        if row["verdict"] == "unproven" and math.isfinite(row["smallest_detectable"]):
+            yield (
+                f"Minimum detectable change with {one_line(name)}: "
+                f"{row['smallest_detectable']:.4f} ({POWER:.0%} power at "
+                f"{100 * row['planned_level']:.4g}% confidence).\n"
+            )
+
+
+def as_json(compared: Compared) -> Iterator[str]:
+    """Unrounded numbers, null where one does not exist. Caveats are those of the first metric, by
+    which the leaderboard is ordered. Of sampled labels there are the estimates only."""
+    study, comparison, names = compared.study, compared.comparison, compared.study.names
+    estimated = only_estimates(study)
+    rows = []
+    for row in [] if estimated else comparison.frame.to_dict("records"):
+        system, spec = row["system"], row["metric"]
+        said: dict[str, object] = {
+            str(name): or_null(value) for name, value in row.items() if name != "verdict"
+        }
+        said["system"] = names[system]
+        said["left_out"] = dict(comparison.left_out(system, spec))
+        if system != comparison.baseline:
+            verdict = comparison.verdict(system, spec, names)
+            said["verdict"] = {"kind": verdict.kind, "sentence": verdict.sentence}
+        rows.append(said)
+    document = {
+        "settings": {
+            **comparison.conventions.as_dict(),
+            **comparison.settings.as_dict(),
+            "conflict": compared.conflict,
+            "worst_label": compared.worst_label,
+            "qrels": compared.qrels,
+        },
+        "baseline": names[comparison.baseline],
+        "challengers": [names[system] for system in comparison.challengers],
+        "leaderboard": [] if estimated else [names[each.system] for each in standings(study)],
+        "headline": {names[system]: _headline(study, system) for system in study.challengers},
+        "caveats": {
+            names[system]: [
+                {"code": each.code, "sentence": line(study, each)}
+                for each in (() if estimated else caveats(study, system))
+            ]
+            for system in comparison.challengers
+        },
+        "labelling": None if study.labelling is None else study.labelling.numbers(),
+        "judge": judged_numbers(study),
+        "comparisons": rows,
+    }
+    yield json.dumps(document, indent=2, allow_nan=False)
+    yield "\n"
+
+
+def _headline(study: Study, system: str) -> dict[str, str]:
+    """The verdict that counts, by the first metric: a judge's, corrected by people's labels, where
+    there is one; of sampled labels the estimate."""
+    found = headline(study, system)
+    if found is not None:
+        return {"by": "corrected", "kind": found.kind, "sentence": judged_sentence(study, found)}
+    if only_estimates(study):
+        return command_estimates.headline_of(study, system)
+    verdict = study.comparison.verdict(system, study.spec, study.names)
+    return {"by": "people", "kind": verdict.kind, "sentence": verdict.sentence}
+
+
+def as_csv(compared: Compared) -> Iterator[str]:
+    """A row for each system and metric; no value is an empty cell. The rules are in each row."""
+    comparison, names = compared.comparison, compared.study.names
+    rules = {"confidence": comparison.settings.level, "ties": comparison.conventions.ties}
+    yield csv_line([*map(str, comparison.frame.columns), *rules])
+    for row in comparison.frame.to_dict("records"):
+        row["system"] = names[row["system"]]
+        cells = (exact(each) if isinstance(each, float) else str(each) for each in row.values())
+        yield csv_line([*cells, *map(str, rules.values())])
+
+
+FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
+    "text": text,
+    "json": as_json,
+    "csv": as_csv,
+    "markdown": as_markdown,
+    "latex": as_latex,
+}

@@ -1,0 +1,305 @@
+"""One query: where each document stands in every ranking, the same one joined by lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import enumerated, ngettext, plain
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import fits
+from rankdash.core.study.ladder import Ladder
+from rankdash.features.queries.charts_ladder_places import IDEAL, Drawn, directions, placed, shown
+from rankdash.kit.drawing import draw, style
+
+# Roomy while there are few rows; close enough for a cutoff of 50, and still legible.
+_ROW, _CLOSE_ROW = 26, 17
+_FURNITURE = 110
+_TEXT_LINE = 20
+# Narrow enough for a phone, where names on both sides leave a third for the columns.
+_NAME_WIDTH, _CLOSE_NAME_WIDTH = 24, 16
+_HEADING_WIDTHS = {1: 24, 2: 22, 3: 15}
+# What fits side by side in one line, by the number of columns.
+_ONE_LINE = {3: 18, 4: 12, 5: 9}
+# How many columns leave room for names on both sides.
+_NAMED_TWICE = 3
+_FADED = 0.3
+# Where, left or right of a node, the rank stands that a document came from or went to: about 30
+# pixels in half of a page, which the columns share.
+_BESIDE = 0.07
+
+Flags = npt.NDArray[np.bool_]
+
+
+def figure(
+    ladder: Ladder,
+    ink: style.Ink,
+    *,
+    titles: Mapping[str, str] = style.NO_NAMES,
+    names: Mapping[str, str] = style.NO_NAMES,
+    focus: str | None = None,
+    every: bool = False,
+) -> go.Figure:
+    """A column for each system and one for the ideal order, best on top.
+
+    A node holds the rank. Nodes tell relevance by shape (filled circle: relevant; square: not;
+    wide diamond: no label) and lines by weight; lines tell direction by dash (solid: risen,
+    dashed: fallen, dotted: same rank) and, for relevant documents, by colour. What is looked at is
+    strong, the rest faint. Below the cut stand the documents outside of the first k; ▲ beside a
+    node is the rank from which a document entered, ▼ the one to which it left.
+
+    Heights are ranks as long as they fit, so that a level line is an unchanged rank; ranks at
+    which nothing is drawn are left out.
+
+    titles: system id → its name. names: document id → the text shown for it. focus: the document
+    that is followed; without one, the change from the first to the second system. every: see
+    `shown`. The customdata of a node is its document id, unescaped.
+    """
+    drawn = placed(shown(ladder, every=every))
+    heads = {**titles, IDEAL: _("ideal")}
+    hover = _hovers(drawn, heads, names)
+    traces = [
+        *_lines(drawn, ink, focus),
+        *_beside(drawn, ink),
+        *_nodes(drawn, ink, focus, hover),
+        _cut(drawn, ink),
+    ]
+    last = len(drawn.columns) - 1
+    scale = style.row_labels(
+        ink,
+        range=[drawn.rows - 0.4, -0.7],
+        tickfont={"color": ink.text, "size": 11 if drawn.close else 13},
+    )
+    row = _CLOSE_ROW if drawn.close else _ROW
+    heads_height = _levels(drawn, heads) * _TEXT_LINE + 4
+    return style.finish(
+        traces,
+        ink,
+        round((drawn.rows + 0.3) * row) + _FURNITURE + heads_height,
+        annotations=_headings(drawn, heads, ink),
+        margin={"t": heads_height},
+        yaxis={**scale, **_ticks(drawn, 0, names)},
+        yaxis2={**scale, **_ticks(drawn, last, names), "side": "right", "overlaying": "y"},
+        xaxis={
+            "range": [-0.12, last + 0.12] if last else [-0.5, 0.5],
+            "showticklabels": False,
+            "showline": False,
+        },
+        legend={"y": 0, "yanchor": "bottom"},
+    )
+
+
+def alt(ladder: Ladder, *, titles: Mapping[str, str] = style.NO_NAMES, every: bool = False) -> str:
+    """What the chart says, in words."""
+    names = [titles.get(each, each) for each in ladder.systems]
+    second = ladder.in_focus
+    move = directions(ladder.ranks[:, 0], ladder.ranks[:, second])[ladder.relevant]
+    crosses, inside = ladder.crosses[:, second], ladder.inside[:, second]
+    return ngettext(
+        "Ranks of {n} document in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        "Ranks of {n} documents in {systems}. From {before} to {after}, of the relevant ones "
+        "{risen} rose, {fallen} fell and {held} kept their rank; {enters} entered the first {k} "
+        "and {leaves} left it.",
+        len(shown(ladder, every=every)),
+        systems=enumerated(names),
+        before=names[0],
+        after=names[second],
+        risen=int((move > 0).sum()),
+        fallen=int((move < 0).sum()),
+        held=int((move == 0).sum()),
+        enters=int((crosses & inside).sum()),
+        leaves=int((crosses & ~inside).sum()),
+        k=ladder.k,
+    )
+
+
+def _lines(drawn: Drawn, ink: style.Ink, focus: str | None) -> Iterator[dict[str, object]]:
+    relevant = drawn.source.relevant
+    looks = (
+        (True, 1, _("risen"), style.BETTER, "solid", 3),
+        (True, -1, _("fallen"), style.WORSE, "dash", 3),
+        (True, 0, _("same rank"), ink.text, "dot", 3),
+        (False, 1, _("risen"), ink.line, "solid", 1.2),
+        (False, -1, _("fallen"), ink.line, "dash", 1.2),
+        (False, 0, _("same rank"), ink.line, "dot", 1.2),
+    )
+    parts: dict[tuple[bool, int, bool], tuple[list[float], list[float]]] = {}
+    for column in range(drawn.systems - 1):
+        move = directions(drawn.ranks[:, column], drawn.ranks[:, column + 1])
+        for row in range(len(drawn.source)):
+            strong = bool(column == 0 if focus is None else drawn.source.doc_ids[row] == focus)
+            x, y = parts.setdefault((bool(relevant[row]), int(move[row]), strong), ([], []))
+            x += [column, column + 1, np.nan]
+            y += [drawn.heights[row, column], drawn.heights[row, column + 1], np.nan]
+    named = set()
+    # The strongest line of a direction stands for it in the legend.
+    for kind, direction, name, colour, dash, width in looks:
+        for strong in (True, False):
+            x, y = parts.get((kind, direction, strong), ([], []))
+            if x:
+                yield draw.scatter(
+                    x,
+                    y,
+                    "lines",
+                    name=name,
+                    showlegend=name not in named,
+                    opacity=1 if strong else _FADED,
+                    line={"color": colour, "dash": dash, "width": width},
+                )
+                named.add(name)
+    if drawn.columns[-1] == IDEAL:
+        yield _to_ideal(drawn, ink)
+
+
+def _to_ideal(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
+    rows = np.flatnonzero(~np.isnan(drawn.ranks[:, -1]))
+    last = len(drawn.columns) - 1
+    gap = np.full(len(rows), np.nan)
+    ends = np.column_stack([drawn.heights[rows, last - 1], drawn.heights[rows, last], gap])
+    return draw.scatter(
+        np.tile([last - 1.0, float(last), np.nan], len(rows)),
+        ends.ravel(),
+        "lines",
+        line={"color": ink.line, "dash": "dot", "width": 1},
+    )
+
+
+def _nodes(
+    drawn: Drawn, ink: style.Ink, focus: str | None, hover: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    relevant, unjudged = drawn.source.relevant, np.isnan(drawn.source.label)
+    size = 15 if drawn.close else 19
+    last = len(drawn.columns) - 1
+    for chosen, name, symbol, wide, fill, line, text in (
+        (relevant, _("relevant"), "circle", 2, ink.text, ink.text, ink.background),
+        (~relevant & ~unjudged, _("not relevant"), "square", 0, ink.background, ink.line,
+         ink.muted),
+        (unjudged, _("no label"), "diamond-wide", 5, ink.background, ink.line, ink.muted),
+    ):  # fmt: skip
+        rows, columns = np.nonzero(chosen[:, None] & ~np.isnan(drawn.heights))
+        for axis, on in (("y", columns < max(last, 1)), ("y2", columns == last)):
+            if not on.any() or (axis == "y2" and last == 0):
+                continue
+            row, column = rows[on], columns[on]
+            ranks = drawn.ranks[row, column]
+            docs = drawn.source.doc_ids[row]
+            strong = np.ones(len(row)) if focus is None else np.where(docs == focus, 1, _FADED)
+            yield draw.scatter(
+                column.astype(np.float64),
+                drawn.heights[row, column],
+                "markers+text",
+                yaxis=axis,
+                name=name,
+                showlegend=axis == "y",
+                text=[_("–") if np.isnan(rank) else f"{rank:.0f}" for rank in ranks],
+                textfont={"color": text, "size": 9 if drawn.close else 11},
+                marker={
+                    "color": fill,
+                    "symbol": symbol,
+                    "size": size + wide,
+                    "opacity": strong,
+                    "line": {"color": line, "width": 1},
+                },
+                customdata=docs,
+                hover=[hover[each] for each in row],
+            )
+
+
+def _beside(drawn: Drawn, ink: style.Ink) -> Iterator[dict[str, object]]:
+    """The rank that an entrant came from, left of its node; the one that a leaver went to, right
+    of its node in the baseline, for the system that is looked at."""
+    step = _BESIDE * max(len(drawn.columns) - 1, 1)
+    crosses, inside = drawn.source.crosses, drawn.source.inside
+    ranks = drawn.ranks
+    x, y, text = [], [], []
+    for row, column in zip(*np.nonzero(crosses & inside), strict=True):
+        x.append(column - step)
+        y.append(drawn.heights[row, column])
+        text.append(f"▲{_rank(ranks[row, 0])}")
+    if drawn.systems > 1:
+        for row in np.flatnonzero(crosses[:, 1] & ~inside[:, 1]):
+            x.append(step)
+            y.append(drawn.heights[row, 0])
+            text.append(f"▼{_rank(ranks[row, 1])}")
+    if x:
+        # Lines pass behind, not through, the numbers.
+        behind = draw.marker(ink.background, "square", 15 if drawn.close else 22, width=0)
+        font = {"color": ink.text, "size": 9 if drawn.close else 11}
+        yield draw.scatter(x, y, "markers+text", text=text, textfont=font, marker=behind)
+
+
+def _rank(rank: float) -> str:
+    return "–" if np.isnan(rank) else f"{rank:.0f}"
+
+
+def _cut(drawn: Drawn, ink: style.Ink) -> dict[str, object]:
+    return draw.scatter(
+        [-0.12, max(len(drawn.columns) - 1, 0) + 0.12],
+        [drawn.cut, drawn.cut],
+        "lines",
+        name=_("cutoff {k}", k=drawn.source.k),
+        showlegend=bool(np.isfinite(drawn.cut)),
+        line={"color": ink.text, "width": 1, "dash": "longdashdot"},
+    )
+
+
+def _ticks(drawn: Drawn, column: int, names: Mapping[str, str]) -> dict[str, object]:
+    """The name of each document beside its node; relevant ones in bold. Many columns need the room
+    that names on the right would take, and the first column names every document."""
+    if column and len(drawn.columns) > _NAMED_TWICE:
+        return {"showticklabels": False}
+    width = _CLOSE_NAME_WIDTH if drawn.close or len(drawn.columns) > 3 else _NAME_WIDTH
+    values, texts = [], []
+    for row in np.flatnonzero(~np.isnan(drawn.heights[:, column])):
+        doc = drawn.source.doc_ids[row]
+        text = style.short(names.get(doc, doc), width)
+        values.append(drawn.heights[row, column])
+        texts.append(f"<b>{text}</b>" if drawn.source.relevant[row] else text)
+    return {"tickvals": values, "ticktext": texts}
+
+
+def _levels(drawn: Drawn, titles: Mapping[str, str]) -> int:
+    """In how many lines the names of the columns stand, so that none is over another."""
+    columns = len(drawn.columns)
+    width = _ONE_LINE.get(columns, 0)
+    named = (titles.get(each, each) for each in drawn.columns)
+    if columns < 3 or all(fits(name, width) for name in named):
+        return 1
+    return 2 if columns < 5 else 3
+
+
+def _headings(drawn: Drawn, titles: Mapping[str, str], ink: style.Ink) -> list[dict[str, object]]:
+    levels = _levels(drawn, titles)
+    return [
+        {
+            "x": column,
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            # In pixels: rows get lower where a narrow chart has a longer legend.
+            "yshift": (levels - 1 - column % levels) * _TEXT_LINE,
+            "text": f"<b>{style.short(titles.get(each, each), _HEADING_WIDTHS[levels])}</b>",
+            "font": {"color": ink.text, "size": style.FONT_SIZE},
+            "showarrow": False,
+        }
+        for column, each in enumerate(drawn.columns)
+    ]
+
+
+def _hovers(drawn: Drawn, titles: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
+    """What is said of each document: its name, its rank in every column, its label."""
+    texts = []
+    for row, doc in enumerate(drawn.source.doc_ids):
+        label = drawn.source.label[row]
+        places = [
+            _("{system}: {rank}", system=style.short(titles.get(each, each), 30), rank=_rank(rank))
+            for each, rank in zip(drawn.columns, drawn.ranks[row], strict=True)
+        ]
+        grade = _("no label") if np.isnan(label) else _("label {label}", label=plain(label))
+        texts.append("<br>".join([style.short(names.get(doc, doc), 60), *places, grade]))
+    return texts

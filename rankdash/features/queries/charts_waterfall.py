@@ -1,0 +1,216 @@
+"""One query: from the baseline's value to the challenger's, document by document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import plain
+from rankdash.kit.drawing import draw, style
+
+MOST_BARS = 8
+"""Documents beyond this share one bar."""
+
+_ROW = 38
+_FURNITURE = 100
+_BAR = 0.5
+NAME_WIDTH = 30
+_ZERO = 1e-12
+
+_Step = tuple[str, float, float, float, float, int]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """doc_id: "" for the documents that share a bar. start, end: where it runs on the axis."""
+
+    doc_id: str
+    rank_before: float
+    rank_after: float
+    label: float
+    delta: float
+    start: float
+    end: float
+    documents: int = 1
+
+
+def bars(documents: pd.DataFrame, before: float) -> list[Bar]:
+    """The steps from `before` to the value after: losses, then what shares a bar, then gains, each
+    the largest first, so that no step leaves the range of the metric.
+
+    documents: as from `contributions.split`, the largest |delta| first.
+    """
+    moved = documents[documents["delta"].abs() > _ZERO]
+    drawn = moved if len(moved) <= MOST_BARS + 1 else moved.head(MOST_BARS)
+    rest = moved["delta"].iloc[len(drawn) :]
+    columns = ("doc_id", "rank_before", "rank_after", "label", "delta")
+    lists = [drawn[column].tolist() for column in columns]
+    steps: list[_Step] = [(*row, 1) for row in zip(*lists, strict=True)]
+    others: list[_Step] = [("", math.nan, math.nan, math.nan, float(rest.sum()), len(rest))]
+    found, value = [], before
+    for doc_id, was, now, label, delta, count in (
+        *(step for step in steps if step[4] < 0),
+        *(others if len(rest) else ()),
+        *(step for step in steps if step[4] > 0),
+    ):
+        found.append(Bar(doc_id, was, now, label, delta, value, value + delta, count))
+        value += delta
+    return found
+
+
+def figure(
+    documents: pd.DataFrame,
+    before: float,
+    metric: str,
+    systems: tuple[str, str],
+    ink: style.Ink,
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+    threshold: float = 1.0,
+) -> go.Figure:
+    """A bar for each side and, between them, one for each document that counts for more or less,
+    each starting where the one above ends. Direction by place, sign, pattern and colour; documents
+    with a label of at least `threshold` in bold, with their label.
+
+    documents, before: as for `bars`. systems: the names of the two sides. names: document id → the
+    text shown for it. The customdata of a document's bar is its id, unescaped.
+    """
+    steps = bars(documents, before)
+    after = _after(steps, before)
+    rows = len(steps) + 2
+    traces: list[style.Trace] = [
+        draw.bar(
+            [before, after],
+            [0, rows - 1],
+            orientation="h",
+            width=_BAR,
+            marker={"color": style.FIRST_STAGE, "line": {"width": 0}},
+        )
+    ]
+    for sign, name, colour in (
+        (1, _("counts for more"), style.BETTER),
+        (-1, _("counts for less"), style.WORSE),
+    ):
+        own = [(row, step) for row, step in enumerate(steps, 1) if sign * step.delta > 0]
+        traces.append(
+            draw.bar(
+                [step.delta for _, step in own],
+                [row for row, _ in own],
+                orientation="h",
+                base=[step.start for _, step in own],
+                width=_BAR,
+                name=name,
+                showlegend=bool(own),
+                marker=draw.solid(colour, ink, "/" if sign < 0 else ""),
+                customdata=[step.doc_id for _, step in own],
+                hover=[_hover(step, names) for _, step in own],
+            )
+        )
+    ends = [before, *(step.end for step in steps)]
+    traces.append(
+        # From each bar to the next, at the value they share.
+        draw.scatter(
+            [x for end in ends for x in (end, end, None)],
+            [y for row in range(rows - 1) for y in (row, row + 1, None)],
+            "lines",
+            yaxis="y2",
+            line={"color": ink.line, "width": 1, "dash": "dot"},
+        )
+    )
+    scale = style.row_labels(ink, range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticks="")
+    sides = [f"<b>{style.short(system, NAME_WIDTH)}</b>" for system in systems]
+    named = [_tick(step, names, threshold) for step in steps]
+    values = [style.number(before), *(_signed(step.delta) for step in steps), style.number(after)]
+    return style.finish(
+        traces,
+        ink,
+        rows * _ROW + _FURNITURE,
+        barmode="overlay",
+        xaxis=style.axis(
+            _("{metric} of the query", metric=style.short(metric)),
+            range=[0, 1.02 * max(*ends, 0.05)],
+            tickformat=".2~f",
+            nticks=6,
+        ),
+        yaxis={**scale, "ticktext": [sides[0], *named, sides[1]]},
+        yaxis2={**scale, "ticktext": values, "side": "right", "overlaying": "y"},
+    )
+
+
+def alt(
+    documents: pd.DataFrame,
+    before: float,
+    metric: str,
+    systems: tuple[str, str],
+    *,
+    names: Mapping[str, str] = style.NO_NAMES,
+) -> str:
+    """What the chart says, in words."""
+    steps = bars(documents, before)
+    parts = [
+        _(
+            "{document}: {delta}, rank {ranks}.",
+            document=names.get(step.doc_id, step.doc_id),
+            delta=style.signed(step.delta),
+            ranks=_ranks(step),
+        )
+        if step.doc_id
+        else _(
+            "{others}: {delta}.",
+            others=_("{n} other documents", n=step.documents),
+            delta=style.signed(step.delta),
+        )
+        for step in steps
+    ]
+    return _(
+        ("{metric} of one query: {before} ({before_name}), then {after} ({after_name}). {parts}"),
+        metric=metric,
+        before=style.number(before),
+        after=style.number(_after(steps, before)),
+        before_name=systems[0],
+        after_name=systems[1],
+        parts=" ".join(parts),
+    ).strip()
+
+
+def _after(steps: list[Bar], before: float) -> float:
+    # Sums may end a hair below 0, and "−0.000" would look like a value.
+    return max(steps[-1].end, 0.0) if steps else before
+
+
+def _ranks(step: Bar) -> str:
+    def shown(value: float) -> str:
+        return _("–") if math.isnan(value) else plain(value)
+
+    return _(
+        "{before} → {after} · label {label}",
+        before=shown(step.rank_before),
+        after=shown(step.rank_after),
+        label=shown(step.label),
+    )
+
+
+def _tick(step: Bar, names: Mapping[str, str], threshold: float) -> str:
+    if not step.doc_id:
+        return _("{n} other documents", n=step.documents)
+    name = style.short(names.get(step.doc_id, step.doc_id), NAME_WIDTH)
+    bold = f"<b>{name}</b>" if step.label >= threshold else name
+    return f"{bold}<br>{_ranks(step)}"
+
+
+def _signed(delta: float) -> str:
+    arrow = "▲" if delta > 0 else "▼"
+    return f"{arrow} {style.signed(delta)}"
+
+
+def _hover(step: Bar, names: Mapping[str, str]) -> str:
+    change = _signed(step.delta)
+    if not step.doc_id:
+        return f"{_('{n} other documents', n=step.documents)}<br>{change}"
+    name = style.short(names.get(step.doc_id, step.doc_id), 60)
+    return f"{name}<br>{_ranks(step)}<br>{change}"

@@ -1,0 +1,267 @@
+"""Which parts of a text a score depends on, by removing them one at a time (occlusion).
+
+The effect of a part is the score of the whole less the score without it. It is an approximation:
+parts that say the same cover for each other, and what is left is no natural text. Zeiler & Fergus,
+"Visualizing and Understanding Convolutional Networks" (2014) for images; Li, Monroe & Jurafsky,
+"Understanding Neural Networks through Representation Erasure" (2016) for text.
+
+A term is a word with all its places. Text written without blanks (Chinese, Japanese kana) is cut
+without a dictionary: what it shares with the query stays together, particles end a piece, and the
+rest goes by two characters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from rankdash.core.base.errors import ScoringError
+from rankdash.core.data.explanation import Explanation, Level, Span, Stage, TextPart
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+# More variants than this take too long to wait for.
+MOST_PARTS = 150
+# What comes later stays in every variant and is not judged.
+LONGEST_LOOKED_AT = 20_000
+
+_LONGEST_SENTENCE = 400
+_LONGEST_SHARED = 8
+_UNSPACED = re.compile(
+    "[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003fffd]"
+)
+_PARTICLES = frozenset("的了是在和与及或吗呢吧啊么之为被把从对于也都就")
+_JOINS = frozenset("'’-.")
+_SENTENCE_END = re.compile(
+    r"(?:[。！？；…]+|(?<![.!?])[.!?]++(?=[\s\"'”’)\]]|$)|\n+)[\"'”’」』）)\]]*\s*"
+)
+
+
+@dataclass(frozen=True)
+class TextVariant:
+    """A pair to be scored."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How many pairs are to be scored. sure: whether it is known, or the most that it may be.
+
+    by_sentence: whether sentences come first, because the document has too many terms.
+    """
+
+    variants: int
+    sure: bool
+    by_sentence: bool
+
+
+def cost(query: str, document: str, level: Level) -> Cost:
+    """What `explain` will ask for; without a part to leave out, nothing."""
+    first = _first_parts(query, document, level)
+    asked = len(_askable(query, document, level, first))
+    if not asked:
+        return Cost(0, True, False)
+    if level != "term" or len(first) <= MOST_PARTS:
+        return Cost(1 + asked, True, False)
+    by_sentence = sentences(document)
+    asked = len(_askable(query, document, "sentence", by_sentence))
+    return Cost(1 + asked + MOST_PARTS, False, True)
+
+
+def explain(
+    query: str,
+    document: str,
+    level: Level,
+    score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
+) -> Explanation:
+    """Score the pair and its variants.
+
+    score: the score of each variant, NaN where it failed; called once for each stage.
+
+    Raises ScoringError where the pair itself cannot be scored.
+    """
+    parts = _first_parts(query, document, level)
+    if level != "term" or len(parts) <= MOST_PARTS:
+        whole, stage = _stage(query, document, level, parts, score)
+        return Explanation(whole, (stage,))
+    whole, first = _stage(query, document, "sentence", sentences(document), score)
+    chosen = strongest(parts, first)
+    _, second = _stage(query, document, "term", chosen, score, whole)
+    return Explanation(whole, (first, second))
+
+
+def strongest(
+    terms: Sequence[TextPart], by_sentence: Stage, most: int = MOST_PARTS
+) -> list[TextPart]:
+    """The terms of the sentences with the largest effects, as many as there is room for, in the
+    order of the text."""
+    sizes = np.nan_to_num(np.abs(by_sentence.effects), nan=-1.0)
+    chosen: set[int] = set()
+    for place in np.argsort(-sizes, kind="stable").tolist():
+        (start, end), *_ = by_sentence.parts[place].places
+        own = [
+            number
+            for number, term in enumerate(terms)
+            if number not in chosen and any(start <= at < end for at, _ in term.places)
+        ]
+        if len(chosen) + len(own) > most:
+            # The strongest sentence is judged as far as there is room, the others whole or not.
+            chosen.update(own[: most if not chosen else 0])
+            break
+        chosen.update(own)
+    return [terms[number] for number in sorted(chosen)]
+
+
+def _stage(
+    query: str,
+    document: str,
+    level: Level,
+    parts: Sequence[TextPart],
+    score: Callable[[Sequence[TextVariant]], npt.NDArray[np.float64]],
+    whole: float = math.nan,
+) -> tuple[float, Stage]:
+    """The score of the pair, which is asked for where it is not known yet, and the effects."""
+    asked = _askable(query, document, level, parts)
+    variants = [_variant(query, document, level, parts[place]) for place in asked]
+    known = not math.isnan(whole)
+    found = score(variants if known else [TextVariant(query, document), *variants])
+    if not known:
+        whole, found = float(found[0]), found[1:]
+        if not math.isfinite(whole):
+            raise ScoringError(
+                "The reranker gave no score for the complete document.",
+                remedy="It is needed to compare anything.",
+            )
+    effects = np.full(len(parts), np.nan)
+    effects[asked] = whole - np.asarray(found, dtype=np.float64)
+    return whole, Stage(level, tuple(parts), tuple(effects.tolist()))
+
+
+def _variant(query: str, document: str, level: Level, part: TextPart) -> TextVariant:
+    if level == "query":
+        return TextVariant(part.without(query), document)
+    return TextVariant(query, part.without(document))
+
+
+def _askable(query: str, document: str, level: Level, parts: Sequence[TextPart]) -> list[int]:
+    """The parts without which a text is left: a reranker has no score for nothing."""
+    text = query if level == "query" else document
+    return [place for place, part in enumerate(parts) if part.without(text).strip()]
+
+
+def _first_parts(query: str, document: str, level: Level) -> list[TextPart]:
+    if level == "sentence":
+        return sentences(document)
+    return terms(query, "") if level == "query" else terms(document, query)
+
+
+def sentences(text: str, most: int = MOST_PARTS) -> list[TextPart]:
+    """The sentences of the text; neighbours together where there are more than `most`."""
+    pieces = [each for each in sentence_pieces(text) if text[slice(*each)].strip()]
+    size = max(1, math.ceil(len(pieces) / most))
+    groups = [pieces[at : at + size] for at in range(0, len(pieces), size)]
+    return [TextPart(((group[0][0], group[-1][1]),)) for group in groups]
+
+
+def terms(text: str, query: str) -> list[TextPart]:
+    """Every word of the text once, with all its places, by first appearance. query: what it shares
+    with a text that has no blanks is kept together."""
+    places: dict[str, list[Span]] = {}
+    for start, end in word_pieces(text, query):
+        word = text[start:end]
+        if any(_kind(character) for character in word):
+            follows = end
+            while follows < len(text) and text[follows].isspace():
+                follows += 1
+            places.setdefault(_folded(word), []).append((start, follows))
+    return [TextPart(tuple(each)) for each in places.values()]
+
+
+def sentence_pieces(text: str) -> list[Span]:
+    """Where the sentences are: spans one after the other, up to `LONGEST_LOOKED_AT`. What is too
+    long for a sentence is cut at a blank."""
+    looked_at = text[:LONGEST_LOOKED_AT]
+    ends = [match.end() for match in _SENTENCE_END.finditer(looked_at)]
+    spans, start = [], 0
+    for end in [*ends, len(looked_at)]:
+        while end - start > _LONGEST_SENTENCE:
+            blank = looked_at.rfind(" ", start + 1, start + _LONGEST_SENTENCE)
+            cut = blank + 1 if blank > 0 else start + _LONGEST_SENTENCE
+            spans.append((start, cut))
+            start = cut
+        if end > start:
+            spans.append((start, end))
+            start = end
+    return spans
+
+
+def word_pieces(text: str, query: str = "") -> list[Span]:
+    """Words and what is between them: spans one after the other, up to `LONGEST_LOOKED_AT`."""
+    looked_at = text[:LONGEST_LOOKED_AT]
+    kinds = [_kind(character) for character in looked_at]
+    for place in range(1, len(kinds) - 1):
+        # Inside of "don't" and "3.5".
+        if looked_at[place] in _JOINS and kinds[place - 1] == kinds[place + 1] == "word":
+            kinds[place] = "word"
+    spans: list[Span] = []
+    start = 0
+    for place in range(1, len(kinds) + 1):
+        if place == len(kinds) or kinds[place] != kinds[start]:
+            whole = kinds[start] != "unspaced"
+            spans += [(start, place)] if whole else _cut(looked_at, start, place, query)
+            start = place
+    return spans
+
+
+def _cut(text: str, start: int, end: int, query: str) -> list[Span]:
+    """A stretch without blanks, in pieces: shared with the query, else two characters."""
+    spans: list[Span] = []
+    loose = start
+    while start < end:
+        size = _shared(text, start, end, query)
+        if size:
+            spans += _by_two(text, loose, start)
+            spans.append((start, start + size))
+            loose = start + size
+        start += size or 1
+    return [*spans, *_by_two(text, loose, end)]
+
+
+def _shared(text: str, start: int, end: int, query: str) -> int:
+    """How many characters from `start`, two or more, the query has too."""
+    sizes = range(min(_LONGEST_SHARED, end - start), 1, -1)
+    return next((size for size in sizes if text[start : start + size] in query), 0)
+
+
+def _by_two(text: str, start: int, end: int) -> list[Span]:
+    spans = []
+    while start < end:
+        size = 2
+        if text[start] in _PARTICLES or start + 1 == end or text[start + 1] in _PARTICLES:
+            size = 1
+        spans.append((start, start + size))
+        start += size
+    return spans
+
+
+def _kind(character: str) -> Literal["", "word", "unspaced"]:
+    """ "" for blanks and punctuation."""
+    if character.isalnum():
+        return "unspaced" if _UNSPACED.match(character) else "word"
+    category = unicodedata.category(character)
+    # Accents belong to their word, emoji and currencies stand for one.
+    return "word" if category[0] == "M" or category in ("So", "Sc") else ""
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold()

@@ -1,0 +1,243 @@
+"""The documents of one query as cards: rank, move, grade, score, the words that match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import number, plain
+from rankdash.core.base.names import middle
+from rankdash.core.study.ladder import Ladder
+from rankdash.core.study.study import Study
+from rankdash.core.words.queries import grade
+from rankdash.features.queries import queries
+from rankdash.features.queries.queries import Listed, Missed, Text
+from rankdash.features.queries.words_faults import place
+from rankdash.kit.widgets import address, pickers
+from rankdash.kit.widgets.highlight import QueryTerms, marked_html, snippet, spans, terms
+from rankdash.kit.widgets.text import html_safe, shortened
+from rankdash.kit.widgets.view import short_name
+
+_AT_ONCE, _MOST_BELOW, _MISSED_AT_ONCE = 20, 10, 2
+_SNIPPET = 320
+# A document as long as a book is not sent whole with every card.
+_LONGEST_TEXT = 20_000
+_COUNT = "queries.cards"
+# Of a system, in columns of text.
+_NAME_WIDTH = 30
+
+# Colours are mixed from that of the text, so that a card fits light and dark.
+_STYLE = """<style>
+.rd-card { border: 1px solid color-mix(in srgb, currentColor 22%, transparent); border-radius: 8px;
+  padding: 0.55rem 0.8rem; margin-bottom: 0.55rem; font-size: 0.92rem; }
+.rd-card.rd-relevant { border-left: 5px solid currentColor; }
+.rd-top { display: flex; flex-wrap: wrap; gap: 0.3rem 0.6rem; align-items: baseline; }
+.rd-rank { font-weight: 700; font-size: 1.05rem; min-width: 1.6rem; }
+.rd-chip { border: 1px solid color-mix(in srgb, currentColor 35%, transparent);
+  border-radius: 999px; padding: 0 0.5rem; font-size: 0.8rem; white-space: nowrap; }
+.rd-chip.rd-dashed { border-style: dashed; }
+.rd-chip.rd-strong { font-weight: 700; border-width: 2px; }
+.rd-quiet { opacity: 0.75; font-size: 0.82rem; }
+.rd-title { font-weight: 600; overflow-wrap: anywhere; }
+.rd-card mark { background: color-mix(in srgb, #E69F00 30%, transparent); color: inherit;
+  text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: 2px; }
+.rd-card p { margin: 0.3rem 0; overflow-wrap: anywhere; }
+.rd-card details p { white-space: pre-wrap; }
+.rd-below { font-weight: 600; margin: 0.8rem 0 0.4rem; }
+.rd-card summary { cursor: pointer; font-size: 0.82rem; opacity: 0.85; }
+</style>"""
+
+
+def draw(study: Study, challenger: str, ladder: Ladder, query_id: str, query: str) -> None:
+    """query: its text, whose words are marked."""
+    # A system without a result for the query has no list.
+    usual = challenger if challenger in ladder.systems else ladder.systems[0]
+    system = pickers.pick_one(
+        "cards",
+        list(ladder.systems),
+        st.segmented_control,
+        default=usual,
+        label=_("Documents in the order of"),
+        format_func=lambda each: short_name(study, each),
+        required=True,
+    )
+    if system is None:
+        return
+    if system == usual:
+        address.choose("cards", None)
+    ranks = ladder.column(system)
+    order = np.argsort(ranks)[: int((~np.isnan(ranks)).sum())]
+    if not len(order):
+        st.caption(_("This ranking has no document for the query."))
+        return
+    most = max(min(ladder.k, _AT_ONCE), _more(query_id, system))
+    below = [row for row in order[most:] if ladder.relevant[row]][:_MOST_BELOW]
+    docs = list(ladder.doc_ids[[*order[:most], *below]])
+    texts = queries.texts(study, docs)
+    cards = _Cards(study, system, ladder, terms(query), study.dataset.top_grade)
+    listed = queries.listed(study, system, query_id, docs)
+    html = [
+        cards.html(int(row), texts[shown.doc_id], shown)
+        for row, shown in zip([*order[:most], *below], listed, strict=True)
+    ]
+    if below:
+        heading = html_safe(_("Relevant, further down"))
+        html.insert(len(html) - len(below), f"<div class='rd-below'>{heading}</div>")
+    st.html(_STYLE + "".join(html))
+    if most < len(order):
+        st.button(
+            _("Show {n} more", n=number(min(_AT_ONCE, len(order) - most), 0)),
+            icon=":material/expand_more:",
+            key="queries.cards.more",
+            on_click=_show_more,
+            args=(query_id, system, most + _AT_ONCE),
+        )
+
+
+def draw_missed(study: Study, missed: Sequence[Missed], query_id: str, query: str) -> None:
+    """Draw the relevant documents that the challenger lacks, and their ranks in other systems.
+    missed: the highest label first. query: its text, whose words are marked."""
+    if not missed:
+        return
+    st.markdown(f"**{_('Relevant documents that were not retrieved')}**")
+    shown = missed[:_MOST_BELOW]
+    texts = queries.texts(study, [each.doc_id for each in shown])
+    labels, wanted = queries.label_of(study, query_id), terms(query)
+    cards = [
+        _card(
+            _grade(labels[each.doc_id], study.dataset.top_grade, relevant=True),
+            texts[each.doc_id],
+            wanted,
+            [
+                place(each, lambda system: middle(study.name(system), _NAME_WIDTH)),
+                _("document {id}", id=shortened(each.doc_id, 60)),
+            ],
+            relevant=True,
+        )
+        for each in shown
+    ]
+    st.html(_STYLE + "".join(cards[:_MISSED_AT_ONCE]))
+    rest = cards[_MISSED_AT_ONCE:]
+    if rest:
+        with st.expander(_("{n} more", n=number(len(rest), 0))):
+            st.html(_STYLE + "".join(rest))
+
+
+def _more(query_id: str, system: str) -> int:
+    """How many cards of this list were asked for."""
+    asked: tuple[str, str, int] = st.session_state.get(_COUNT, ("", "", 0))
+    return asked[2] if asked[:2] == (query_id, system) else 0
+
+
+def _show_more(query_id: str, system: str, count: int) -> None:
+    st.session_state[_COUNT] = (query_id, system, count)
+
+
+@dataclass(frozen=True)
+class _Cards:
+    """What the cards of one list have in common. best: the highest grade."""
+
+    study: Study
+    system: str
+    ladder: Ladder
+    wanted: QueryTerms
+    best: float
+
+    def html(self, row: int, text: Text, shown: Listed) -> str:
+        """One card. row: the document's row of the ladder."""
+        relevant = bool(self.ladder.relevant[row])
+        rank = f"<span class='rd-rank'>{self.ladder.column(self.system)[row]:.0f}</span>"
+        chip = _grade(float(self.ladder.label[row]), self.best, relevant=relevant)
+        top = f"{rank}{self._places(row)}{chip}"
+        return _card(top, text, self.wanted, self._facts(shown), relevant=relevant)
+
+    def _places(self, row: int) -> str:
+        """The move against the baseline, and the rank in each other system."""
+        own = float(self.ladder.column(self.system)[row])
+        parts = []
+        for system in self.ladder.systems:
+            if system == self.system:
+                continue
+            rank = float(self.ladder.column(system)[row])
+            whole = self.study.name(system)
+            name = html_safe(middle(whole, _NAME_WIDTH))
+            place = _("not listed") if np.isnan(rank) else number(rank, 0)
+            strong = " rd-strong" if system == self.ladder.systems[0] else ""
+            parts.append(
+                f"<span class='rd-chip{strong}' title='{html_safe(whole)}'>"
+                f"{_arrow(own, rank)} {name} {place}</span>"
+            )
+        return "".join(parts)
+
+    def _facts(self, shown: Listed) -> list[str]:
+        parts = [_("document {id}", id=shortened(shown.doc_id, 60))]
+        if shown.score is not None:
+            name = middle(self.study.name(self.system), _NAME_WIDTH)
+            parts.append(_("score of {system} {score}", system=name, score=plain(shown.score, 4)))
+        if shown.read is not None and shown.full is not None:
+            parts.append(
+                _(
+                    "the model saw {read} of {full} tokens",
+                    read=number(shown.read, 0),
+                    full=number(shown.full, 0),
+                )
+            )
+        elif shown.read is not None:
+            parts.append(_("the model read {read} tokens", read=number(shown.read, 0)))
+        return parts
+
+
+def _card(top: str, text: Text, wanted: QueryTerms, facts: Sequence[str], *, relevant: bool) -> str:
+    """top: HTML of its first line."""
+    kind = " rd-relevant" if relevant else ""
+    marked = marked_html(text.title, spans(text.title, wanted))
+    title = f"<div class='rd-title'>{marked}</div>" if text.title else ""
+    quiet = " · ".join(html_safe(part) for part in facts)
+    return (
+        f"<div class='rd-card{kind}'><div class='rd-top'>{top}</div>"
+        f"{title}{_body(text, wanted)}<div class='rd-quiet'>{quiet}</div></div>"
+    )
+
+
+def _grade(label: float, best: float, *, relevant: bool) -> str:
+    unjudged = " rd-dashed" if np.isnan(label) else ""
+    strong = " rd-strong" if relevant else ""
+    sign = "● " if relevant else ""
+    return f"<span class='rd-chip{unjudged}{strong}'>{sign}{html_safe(grade(label, best))}</span>"
+
+
+def _body(text: Text, wanted: QueryTerms) -> str:
+    """The part that matches best, and the whole behind it where that is more."""
+    if text.body is None:
+        return f"<p class='rd-quiet'>{html_safe(_('The data has no text for it.'))}</p>"
+    body = text.body[:_LONGEST_TEXT]
+    marked = spans(body, wanted)
+    start, end = snippet(body, marked, _SNIPPET)
+    before, after = ("… " if start else ""), (" …" if end < len(text.body) else "")
+    part = f"<p>{before}{marked_html(body, marked, start, end)}{after}</p>"
+    if not before and not after:
+        return part
+    rest = "" if len(body) == len(text.body) else " …"
+    summary = html_safe(
+        _("Whole text, {n} characters", n=number(len(text.body), 0))
+        if not rest
+        else _(
+            "The first {n} of {all} characters",
+            n=number(len(body), 0),
+            all=number(len(text.body), 0),
+        )
+    )
+    whole = marked_html(body, marked)
+    return f"{part}<details><summary>{summary}</summary><p>{whole}{rest}</p></details>"
+
+
+def _arrow(own: float, other: float) -> str:
+    """How the document's rank here compares with its rank there: ▲7 is seven ranks higher."""
+    if np.isnan(other):
+        return "▲"
+    rise = other - own
+    return "=" if rise == 0 else f"{'▲' if rise > 0 else '▼'}{abs(rise):.0f}"

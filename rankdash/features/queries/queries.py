@@ -1,0 +1,417 @@
+"""The queries of a study: the table of them, and one query with its labels, texts and documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.data.build import group_rows, text_array
+from rankdash.core.metrics import Conventions
+from rankdash.core.study.cache import Key
+from rankdash.core.study.ladder import Ladder, ladder
+from rankdash.core.study.query_table import Filters, order_of, passing, query_table
+from rankdash.core.study.query_table import valued as valued_columns
+from rankdash.core.study.reasons.contributions import Split, split, without
+from rankdash.core.study.reasons.fault import LABELS_SAY_TOO_LITTLE, Fault, fault
+from rankdash.core.study.reasons.statements import Statement, statements
+from rankdash.core.study.study import Study
+from rankdash.core.study.study_latency import timed_by
+from rankdash.core.study.systems import FIRST_STAGE
+
+# Where a metric looks at the whole list, a list of documents still needs an end.
+WHOLE_LIST_SHOWN = 20
+_MOST_VALUES = 50
+
+
+@dataclass(frozen=True)
+class Text:
+    """A document in words; `body` is None where the data has no text for it."""
+
+    title: str
+    body: str | None
+
+    @property
+    def whole(self) -> str:
+        return f"{self.title} {self.body or ''}".strip()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One document in the list of one system. score, read and full are None where there are none:
+    tokens that the model read, and tokens that there were."""
+
+    doc_id: str
+    score: float | None
+    read: int | None
+    full: int | None
+
+
+def table(study: Study, challenger: str) -> pd.DataFrame:
+    """One row per query, as from `query_table`, with judged_before and judged_after, latency_ms of
+    the challenger, spread (highest less lowest value among several challengers; NaN with one), the
+    `value_column` of each of `others`, and, where they exist, reason, ceiling, perfect and
+    to_win."""
+
+    def make() -> pd.DataFrame:
+        judged = study.spec_of("judged")
+        known = {
+            "judged_before": by_query(study, study.baseline, judged),
+            "judged_after": by_query(study, challenger, judged),
+            "spread": _spread(study),
+            "latency_ms": _latencies(study, challenger),
+            **{
+                value_column(system): by_query(study, system, study.spec)
+                for system in others(study, challenger)
+            },
+        }
+        why = study.reasons(challenger)
+        if why is not None:
+            known["reason"] = why["reason"]
+        room = study.headroom(challenger)
+        if room is not None:
+            each = room.queries.set_index("query_id")
+            known |= {name: each[name] for name in ("ceiling", "perfect", "to_win")}
+        return query_table(
+            study.dataset.queries, study.pairs(challenger), study.statistics.tie_band, known
+        )
+
+    return study.once(table_key("query table", study, challenger), make)
+
+
+def others(study: Study, challenger: str) -> tuple[str, ...]:
+    """The challengers beside the one that is shown."""
+    return tuple(system for system in study.challengers if system != challenger)
+
+
+def value_column(system: str) -> str:
+    """What the value of one of `others` is called in `table`."""
+    return f"value {system}"
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The list of queries of one comparison.
+
+    table: from `table`. segments: column → its values, of those that are worth a filter. positions:
+    query id → row. reach: the largest change, or change that is possible, of any query. highest:
+    the highest value that the metric can have, or has where it has no limit. valued: the columns
+    to order by. occurring: column → the values that occur of outcome, reason and state, the most
+    frequent first.
+    """
+
+    table: pd.DataFrame
+    segments: Mapping[str, tuple[str, ...]]
+    positions: Mapping[str, int]
+    reach: float
+    highest: float
+    valued: frozenset[str]
+    occurring: Mapping[str, tuple[str, ...]]
+    _orders: dict[str, npt.NDArray[np.intp]] = field(default_factory=dict, init=False, repr=False)
+
+    def kept(
+        self, wanted: Filters, tags: Mapping[str, tuple[str, ...]], order: str
+    ) -> pd.DataFrame:
+        """The rows that pass every filter, in an order (see `query_table`)."""
+        if order not in self._orders:
+            self._orders[order] = order_of(self.table, order)
+        rows = self._orders[order]
+        return self.table.iloc[rows[passing(self.table, wanted, tags)[rows]]]
+
+    def row(self, query_id: str) -> pd.Series | None:
+        """The row of a query; None where it is not listed."""
+        place = self.positions.get(query_id)
+        return None if place is None else self.table.iloc[place]
+
+
+def listing(study: Study, challenger: str) -> Listing:
+    def make() -> Listing:
+        rows = table(study, challenger)
+        values = {
+            column: tuple(sorted(rows[column].dropna().unique()))
+            for column in study.dataset.segments
+        }
+        room = rows["ceiling"] - rows["before"] if "ceiling" in rows else rows["size"]
+        valued = ["before", "after", *map(value_column, others(study, challenger))]
+        top, seen = study.measure.metric.range[1], rows[valued].to_numpy().ravel()
+        return Listing(
+            table=rows,
+            segments={name: each for name, each in values.items() if 1 < len(each) <= _MOST_VALUES},
+            positions={query: place for place, query in enumerate(rows["query_id"])},
+            reach=float(np.nanmax([*rows["size"], *room, 0.0])),
+            highest=top if np.isfinite(top) else float(np.nanmax([*seen, 0.0])),
+            valued=valued_columns(rows),
+            occurring={
+                column: tuple(map(str, rows[column].value_counts().index))
+                for column in ("outcome", "reason", "state")
+                if column in rows
+            },
+        )
+
+    return study.once(table_key("listing", study, challenger), make)
+
+
+def table_key(part: str, study: Study, challenger: str) -> Key:
+    """A part with all that `table` depends on."""
+    # The spread is that of all challengers, the latency that of the one.
+    compared_with = (study.baseline, timed_by(study, challenger), study.challengers)
+    rules = (study.spec, study.conventions, study.statistics.tie_band)
+    return (part, study.dataset_id, *compared_with, *rules)
+
+
+def compared(study: Study, challenger: str) -> pd.DataFrame:
+    """The rows of `table` that have a change."""
+    rows = table(study, challenger)
+    found: pd.DataFrame = rows[rows["delta"].notna()]
+    return found
+
+
+def by_query(study: Study, system: str, spec: str) -> pd.Series:
+    """The values of one metric of `specs` by query id."""
+    found = study.evaluations[system] if spec in study.specs else study.evaluate(system, (spec,))
+    return pd.Series(found.column(spec), index=found.query_ids)
+
+
+def _spread(study: Study) -> pd.Series:
+    if len(study.challengers) < 2:
+        return pd.Series(dtype=np.float64)
+    values = pd.DataFrame({name: by_query(study, name, study.spec) for name in study.challengers})
+    return values.max(axis=1) - values.min(axis=1)
+
+
+def _latencies(study: Study, system: str) -> pd.Series:
+    run = study.run(system)
+    if run is None:
+        return pd.Series(dtype=np.float64)
+    return pd.Series(run.queries["latency_ms"].to_numpy(), index=run.queries["query_id"])
+
+
+def bounds(study: Study, challenger: str) -> Mapping[str, tuple[float, float]]:
+    """Query id → lowest and highest change under any labels for what nobody judged; only where the
+    metric measures quality."""
+
+    def make() -> Mapping[str, tuple[float, float]]:
+        found = study.unjudged_change(challenger).bounds().queries
+        ends = zip(found["lowest"], found["highest"], strict=True)
+        return dict(zip(found["query_id"], ends, strict=True))
+
+    return study.once(
+        (
+            *("query bounds", study.dataset_id, study.baseline, challenger),
+            *(study.spec, study.conventions),
+        ),
+        make,
+    )
+
+
+# Labels.
+
+
+def labels(study: Study, query_id: str) -> pd.DataFrame:
+    """The labels of one query: query_id, doc_id, label."""
+    positions, offsets, order = study.once(
+        ("label rows", study.dataset_id), lambda: _label_rows(study)
+    )
+    qrels = study.dataset.qrels
+    found = positions.get(query_id)
+    if found is None:
+        return qrels.iloc[:0]
+    rows = slice(offsets[found], offsets[found + 1])
+    return qrels.iloc[rows if order is None else order[rows]]
+
+
+def _label_rows(
+    study: Study,
+) -> tuple[dict[str, int], npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
+    """Where the labels of each query are: query id → place, offsets, and the rows in that order
+    (None where they stand so already)."""
+    groups = group_rows(text_array(study.dataset.qrels["query_id"]))
+    ids = groups.ids.to_pylist()
+    return {query: place for place, query in enumerate(ids)}, groups.offsets, groups.rows
+
+
+def label_of(study: Study, query_id: str) -> dict[str, float]:
+    """Document id → label of the query."""
+    own = labels(study, query_id)
+    return dict(zip(own["doc_id"], own["label"].astype(float), strict=True))
+
+
+# Why one query changed.
+
+
+def change(study: Study, challenger: str, query_id: str) -> Split:
+    """The change of one query, document by document; only where `study.has_reasons`."""
+    return split(
+        study.ranking(study.baseline),
+        study.ranking(challenger),
+        labels(study, query_id),
+        query_id,
+        study.measure,
+        _conventions(study),
+        {**study.excluded(study.baseline), **study.excluded(challenger)},
+    )
+
+
+def change_statements(study: Study, found: Split) -> tuple[Statement, ...]:
+    """The same in at most three statements. found: from `change`."""
+    return statements(found, labels(study, found.query_id), _conventions(study))
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A relevant document that a system's list lacks. system, rank: the baseline if it ranks the
+    document, else the first stage, else the system that ranks it highest, and the rank there; None
+    and 0 if no system ranks it."""
+
+    doc_id: str
+    system: str | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class Blame:
+    """The fault of a query that a challenger does not rank perfectly.
+
+    relevant: how many relevant documents its labels name. missed: the relevant documents that the
+    challenger's list lacks. unlabelled: how many documents without a label the challenger ranks
+    above one that counts, within the cutoff.
+    """
+
+    fault: Fault
+    relevant: int
+    missed: tuple[Missed, ...]
+    unlabelled: int
+
+
+def blame(study: Study, challenger: str, found: Split, missed: Iterable[Missed]) -> Blame | None:
+    """Return None if the challenger has no value for the query, or the metric cannot be split.
+
+    found: the query's change. missed: as from `missed`.
+    """
+    row = listing(study, challenger).row(found.query_id)
+    if row is None or "perfect" not in row or row.get("reason") in (None, "failed"):
+        return None
+    threshold = study.conventions.threshold
+    relevant = sum(label >= threshold for label in label_of(study, found.query_id).values())
+    if row["reason"] in ("no_relevant_label", "nothing_judged"):
+        return Blame(LABELS_SAY_TOO_LITTLE, relevant, tuple(missed), 0)
+    if math.isnan(row["delta"]):
+        return None
+    rows = found.documents[found.documents["rank_after"].notna()]
+    least = threshold if study.measure.metric.binary else np.nextafter(0.0, 1.0)
+    lowest = rows.loc[rows["label"] >= least, "rank_after"].max()
+    unlabelled = rows["label"].isna() & (rows["rank_after"] < lowest)
+    if study.measure.k is not None:
+        unlabelled &= rows["rank_after"] <= study.measure.k
+    value = condensed = float(row["after"])
+    if unlabelled.any():
+        without_label = rows.loc[rows["label"].isna(), "doc_id"]
+        own = labels(study, found.query_id)
+        condensed = without(found, list(without_label), own, _conventions(study))
+    fault_found = fault(value, condensed, row["ceiling"], row["perfect"], study.statistics.tie_band)
+    return Blame(fault_found, relevant, tuple(missed), int(unlabelled.sum()))
+
+
+def missed(study: Study, challenger: str, query_id: str, found: Ladder) -> list[Missed]:
+    """Return the relevant documents of a query that the challenger's list lacks, the highest label
+    first; if it has no list, those that no ranking has.
+
+    found: as from `ladder_of`. The first stage is looked into beside its systems.
+    """
+    labels = label_of(study, query_id)
+    lists = {system: _ranks(found, system) for system in found.systems}
+    if FIRST_STAGE not in lists:
+        first = {FIRST_STAGE: study.dataset.candidates}
+        candidates = ladder(first, first[FIRST_STAGE], labels, query_id, found.k, study.conventions)
+        lists[FIRST_STAGE] = _ranks(candidates, FIRST_STAGE)
+    lacking = []
+    for doc, label in sorted(labels.items(), key=lambda item: -item[1]):
+        places = {system: ranks[doc] for system, ranks in lists.items() if doc in ranks}
+        held = challenger in places or (places and challenger not in lists)
+        if label >= study.conventions.threshold and not held:
+            highest = min(places, key=places.__getitem__, default=None)
+            own = (each for each in (study.baseline, FIRST_STAGE) if each in places)
+            system = next(own, highest)
+            lacking.append(Missed(doc, system, 0 if system is None else places[system]))
+    return lacking
+
+
+def _ranks(found: Ladder, system: str) -> dict[str, int]:
+    """Return the rank of each document that a system ranks."""
+    ranks = zip(found.doc_ids, found.column(system), strict=True)
+    return {doc: int(rank) for doc, rank in ranks if not math.isnan(rank)}
+
+
+def _conventions(study: Study) -> Conventions:
+    """The conventions, with the highest label of the data set as the top of the scale."""
+    highest = study.dataset.label_values[-1:]
+    if study.conventions.err_top_label is not None or not highest or highest[0] <= 0:
+        return study.conventions
+    return replace(study.conventions, err_top_label=highest[0])
+
+
+# Documents of one query.
+
+
+def depth_shown(study: Study) -> int:
+    """How far down the list is looked."""
+    return study.cutoff or WHOLE_LIST_SHOWN
+
+
+def ladder_of(study: Study, challenger: str, query_id: str) -> Ladder:
+    """Where the documents of the query stand: the baseline, the challenger in focus, then the
+    others, of those that rank the query: no document fell where a system has no result."""
+    order = dict.fromkeys((study.baseline, challenger, *study.challengers))
+    rankings = {system: study.ranking(system) for system in order}
+    ranked = {
+        system: ranking for system, ranking in rankings.items() if query_id in ranking.positions
+    }
+    return ladder(
+        ranked or rankings,
+        study.dataset.candidates,
+        label_of(study, query_id),
+        query_id,
+        depth_shown(study),
+        study.conventions,
+    )
+
+
+def listed(study: Study, system: str, query_id: str, docs: Iterable[str]) -> list[Listed]:
+    """What a system says of some of the documents of a query."""
+    ranking, run = study.ranking(system), study.run(system)
+    found = ranking.positions.get(query_id)
+    if found is None:
+        return [Listed(doc, None, None, None) for doc in docs]
+    start, stop = ranking.offsets[found], ranking.offsets[found + 1]
+    rows = {
+        doc: start + place for place, doc in enumerate(ranking.doc_ids[ranking.docs[start:stop]])
+    }
+    reading = None if run is None else run.reading
+    result = []
+    for doc in docs:
+        row = rows[doc]
+        score = float(ranking.scores[row])
+        read, full = (-1, -1) if reading is None else (reading.read[row], reading.full[row])
+        result.append(
+            Listed(
+                doc,
+                score if math.isfinite(score) else None,
+                int(read) if read >= 0 else None,
+                int(full) if full >= 0 else None,
+            )
+        )
+    return result
+
+
+def texts(study: Study, doc_ids: Iterable[str]) -> dict[str, Text]:
+    """Document id → its title and text."""
+    ids, places = list(doc_ids), study.dataset.document_places
+    own = study.dataset.documents.iloc[[places[doc] for doc in ids]]
+    return {
+        doc: Text(title, body if isinstance(body, str) and body else None)
+        for doc, title, body in zip(ids, own["title"].to_list(), own["text"].to_list(), strict=True)
+    }

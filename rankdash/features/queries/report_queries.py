@@ -1,0 +1,143 @@
+"""Which queries were helped and which were hurt: those that changed most, each with its reason."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number, paragraph, plain, signed
+from rankdash.core.base.names import shortened
+from rankdash.core.words.queries import left_out_words
+from rankdash.core.words.reasons import reason_words
+from rankdash.features.queries import charts, queries
+from rankdash.features.queries.words_explanations import reasoning, statement_text, without_result
+from rankdash.kit.html.draft import Draft, filled
+from rankdash.kit.html.html_page import listed, prose, table, together
+
+MOST = 5
+_MOST_FAILED = 50
+_LONGEST = 300
+_NAME = 60
+
+
+def draw(draft: Draft) -> str:
+    parts = [_one(draft, challenger) for challenger in draft.study.challengers]
+    return "".join(parts) or prose(_("There is no other system, so no query changed."))
+
+
+def _one(draft: Draft, challenger: str) -> str:
+    study = draft.study
+    row = study.comparison.row(challenger, study.spec)
+    tally = _(
+        "{helped} helped · {same} same (changes up to ±{band}) · {hurt} hurt, of {queries}.",
+        helped=number(row["helped"], 0),
+        same=number(row["same"], 0),
+        band=plain(study.statistics.tie_band),
+        hurt=number(row["hurt"], 0),
+        queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
+    )
+    rows = queries.compared(study, challenger)
+    hurt = rows[rows["outcome"] == "hurt"].nsmallest(MOST, "delta", keep="first")
+    helped = rows[rows["outcome"] == "helped"].nlargest(MOST, "delta", keep="first")
+    return "".join(
+        [
+            together(
+                f"<h3>{html_safe(draft.against(challenger))}</h3>",
+                prose(tally),
+                draft.chart(charts.changes(study, challenger)) if len(rows) else "",
+            ),
+            _cards(draft, challenger, _("Most hurt"), hurt),
+            _cards(draft, challenger, _("Most helped"), helped),
+            _without(draft, challenger),
+        ]
+    )
+
+
+def _cards(draft: Draft, challenger: str, title: str, rows: pd.DataFrame) -> str:
+    if rows.empty:
+        return ""
+    first, *rest = (_card(draft, challenger, row) for _at, row in rows.iterrows())
+    # A heading does not stand alone at the foot of a page.
+    return together(f"<h4>{html_safe(title)}</h4>", first) + "".join(rest)
+
+
+def _card(draft: Draft, challenger: str, row: pd.Series) -> str:
+    study, query = draft.study, str(row["query_id"])
+    text = shortened(study.dataset.query_names.get(query, query), _LONGEST)
+    values = f"{number(row['before'])} → {number(row['after'])} ({signed(row['delta'])})"
+    facts = [f"{study.measure.title} {values}", _("query {id}", id=query)]
+    note = study.notes.get(query)
+    remarks = [*note.tags, note.text] if note is not None else []
+    return (
+        f'<div class="card {html_safe(str(row["outcome"]))}"><b dir=auto>{html_safe(text)}</b>'
+        f'<p class="muted">{html_safe(" · ".join(facts))}</p>{_why(draft, challenger, query)}'
+        f"{_noted([each for each in remarks if each])}</div>"
+    )
+
+
+def _noted(remarks: list[str]) -> str:
+    if not remarks:
+        return ""
+    text = _("Notes: {remarks}", remarks=" · ".join(remarks))
+    return f'<p class="whole" dir=auto>{html_safe(text)}</p>'
+
+
+def _why(draft: Draft, challenger: str, query: str) -> str:
+    """The reason, what it rests on, and what each group of documents adds."""
+    study = draft.study
+    reasons = study.reasons(challenger)
+    if reasons is None or query not in reasons.index:
+        return ""
+    row = reasons.loc[[query]].iloc[0]
+    found = queries.change(study, challenger, query)
+    text = reasoning(study, challenger, row, found, partial(shortened, limit=_NAME))
+    code = str(row["reason"])
+    head = f"<p><strong>{html_safe(reason_words()[code])}</strong> · {html_safe(paragraph(text))}"
+    sentences = [
+        statement_text(each, found.measure.k) for each in queries.change_statements(study, found)
+    ]
+    return f"{head}</p>{listed(sentences)}"
+
+
+def names_of(draft: Draft, doc_ids: list[str]) -> dict[str, str]:
+    """Document id → its title, or how it begins where titles repeat or are missing, or its id."""
+    names = draft.study.dataset.names_of(doc_ids)
+    return {doc: shortened(name, _NAME) for doc, name in names.items()}
+
+
+def _without(draft: Draft, challenger: str) -> str:
+    """The queries that have no change, each with what is known of why."""
+    study = draft.study
+    pairs = study.pairs(challenger)
+    lost = pairs[pairs["delta"].isna()]
+    if lost.empty:
+        return ""
+    reasons = {
+        query: reason
+        for system in (study.baseline, challenger)
+        for query, reason in study.failures(system).itertuples(index=False)
+    }
+    words = left_out_words()
+    rows = []
+    for query, state in zip(lost["query_id"], lost["state"], strict=True):
+        sides = [
+            without_result(study.name(system), study.excluded(system).get(query))
+            for system in (study.baseline, challenger)
+            if query in study.excluded(system)
+        ]
+        why = paragraph([*sides, reasons.get(query, "")]).strip()
+        rows.append(
+            (study.dataset.query_names.get(query, query)[:_LONGEST], query, words[state], why)
+        )
+    text = _(
+        "Excluded on both sides: a query without a value on one side is not a zero on the other."
+    )
+    more = len(rows) - _MOST_FAILED
+    if more > 0:
+        text += " " + ngettext("{n} more is not listed.", "{n} more are not listed.", more)
+    head = (_("query"), _("id"), _("why excluded"), _("what is known"))
+    listing = table(filled(head, rows[:_MOST_FAILED]))
+    return f"<h4>{html_safe(_('Excluded'))}</h4>{prose(text)}{listing}"

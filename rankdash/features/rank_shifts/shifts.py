@@ -1,0 +1,226 @@
+"""Where the documents of one ranking stand in another: every query at once.
+
+Ranks are those of the whole lists, ties settled by the rule in force. A query that only one ranking
+has (it failed, or was not run) is no move of anything: it is counted, and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.data.coded import places_in
+from rankdash.core.data.pooling import places_of
+from rankdash.core.data.ragged import (
+    Flags,
+    Integers,
+    offsets_from,
+    owners,
+    places,
+    rearranged,
+    sort_codes,
+)
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import Conventions, Judged
+
+Ranks = npt.NDArray[np.int32]
+
+NOT_RANKED = 0
+"""The rank of a document that a ranking lacks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The documents of the queries that two rankings share. N documents, by query, then by rank
+    before; those that only the second ranking has come last, by rank after.
+
+    before, after: the two rankings.
+    query_ids: (Q,) object array of str, in the order of the first ranking.
+    offsets:   (Q + 1,) where each query's documents start.
+    row_before, row_after: (N,) the row in the ranking, -1 where it lacks the document.
+    only_before, only_after: how many queries one of the rankings has alone.
+    """
+
+    before: Ranking
+    after: Ranking
+    query_ids: npt.NDArray[np.object_]
+    offsets: Integers
+    row_before: npt.NDArray[np.int32]
+    row_after: npt.NDArray[np.int32]
+    only_before: int
+    only_after: int
+
+    @property
+    def query(self) -> Integers:
+        """(N,) the query of each document."""
+        return owners(self.offsets)
+
+    @cached_property
+    def in_both(self) -> Flags:
+        """(N,) whether both rankings have the document."""
+        return (self.row_before >= 0) & (self.row_after >= 0)
+
+    @cached_property
+    def rank_before(self) -> Ranks:
+        """(N,) from 1; `NOT_RANKED` where the ranking lacks the document."""
+        return _ranks(self.before, self.row_before)
+
+    @cached_property
+    def rank_after(self) -> Ranks:
+        """As `rank_before`."""
+        return _ranks(self.after, self.row_after)
+
+    @cached_property
+    def docs(self) -> npt.NDArray[np.int32]:
+        """(N,) the place of each document among those of the one ranking, then of the other."""
+        here = self.row_before >= 0
+        docs = np.empty(len(here), dtype=np.int32)
+        docs[here] = self.before.docs[self.row_before[here]]
+        docs[~here] = self.after.docs[self.row_after[~here]] + len(self.before.documents)
+        return docs
+
+
+def pair(before: Ranking, after: Ranking) -> Pairing:
+    """Find every document of the shared queries in both rankings."""
+    here = np.array([query in after.positions for query in before.query_ids], dtype=bool)
+    shared = np.flatnonzero(here)
+    at_after = np.array(
+        [after.positions[query] for query in before.query_ids[shared]], dtype=np.int64
+    )
+    offsets_before, rows_before = rearranged(np.diff(before.offsets), shared)
+    offsets_after, rows_after = rearranged(np.diff(after.offsets), at_after)
+    query_before, query_after = owners(offsets_before), owners(offsets_after)
+    docs = places_in(before.documents, after.documents)[after.docs[rows_after]]
+    known = np.flatnonzero(docs >= 0)
+    there, found = places_of(before, shared[query_after[known]], docs[known])
+    in_both = known[found]
+    alone = np.ones(len(rows_after), dtype=bool)
+    alone[in_both] = False
+    partner = np.full(len(before.docs), -1, dtype=np.int64)
+    partner[there] = rows_after[in_both]
+    query = np.concatenate([query_before, query_after[alone]])
+    row_before = np.concatenate([rows_before, np.full(int(alone.sum()), -1)])
+    row_after = np.concatenate([partner[rows_before], rows_after[alone]])
+    if alone.any():
+        by_query = sort_codes(query, max(len(shared), 1))
+        row_before, row_after = row_before[by_query], row_after[by_query]
+    return Pairing(
+        before=before,
+        after=after,
+        query_ids=before.query_ids[shared],
+        offsets=offsets_from(np.bincount(query, minlength=len(shared))),
+        row_before=row_before.astype(np.int32),
+        row_after=row_after.astype(np.int32),
+        only_before=len(before.query_ids) - len(shared),
+        only_after=len(after.query_ids) - len(shared),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Where every document of Q shared queries stood and stands. N documents, by query.
+
+    query_ids: (Q,) object array of str. query: (N,) the query of each document.
+    names:     (D,) object array of str, ids of documents. docs: (N,) the place of each there.
+    before, after: (N,) ranks from 1; `NOT_RANKED` where a ranking lacks the document.
+    relevant:  (N,) whether its label reaches the threshold.
+    unranked:  how many relevant documents of these queries neither ranking has.
+    only_before, only_after: how many queries one of the rankings has alone.
+    """
+
+    query_ids: npt.NDArray[np.object_]
+    query: npt.NDArray[np.int32]
+    names: npt.NDArray[np.object_]
+    docs: npt.NDArray[np.int32]
+    before: Ranks
+    after: Ranks
+    relevant: Flags
+    unranked: int
+    only_before: int
+    only_after: int
+
+    @cached_property
+    def in_both(self) -> Flags:
+        """(N,) whether both rankings have the document."""
+        return (self.before > NOT_RANKED) & (self.after > NOT_RANKED)
+
+    @cached_property
+    def up(self) -> Ranks:
+        """(N,) how many ranks each document rose; negative where it fell, 0 where a ranking lacks
+        it (see `in_both`)."""
+        return np.where(self.in_both, self.before - self.after, 0).astype(np.int32)
+
+    def frame(self, rows: Flags | Integers) -> pd.DataFrame:
+        """Some of the documents: query_id, doc_id, before and after (float, NaN where a ranking
+        lacks the document), up (NaN likewise), relevant."""
+        both = self.in_both[rows]
+        return pd.DataFrame(
+            {
+                "query_id": self.query_ids[self.query[rows]],
+                "doc_id": self.names[self.docs[rows]],
+                "before": _or_nan(self.before[rows], self.before[rows] > NOT_RANKED),
+                "after": _or_nan(self.after[rows], self.after[rows] > NOT_RANKED),
+                "up": _or_nan(self.up[rows], both),
+                "relevant": self.relevant[rows],
+            }
+        )
+
+
+def moves(paired: Pairing, before: Judged, after: Judged, threshold: float) -> Moves:
+    """Where every document went between two rankings of the same queries.
+
+    paired: of the rankings, each as it is `settled`. before, after: their joins with the labels.
+    threshold: the lowest label of a relevant document. Ranks count every document, labelled or not.
+    """
+    # One more row, for what is not ranked: index -1 finds it.
+    was, now = (
+        np.append(_relevant_rows(len(ranking), judged, threshold), False)
+        for ranking, judged in ((paired.before, before), (paired.after, after))
+    )
+    relevant = was[paired.row_before] | now[paired.row_after]
+    return Moves(
+        query_ids=paired.query_ids,
+        query=paired.query.astype(np.int32),
+        names=np.concatenate([paired.before.doc_ids, paired.after.doc_ids]),
+        docs=paired.docs,
+        before=paired.rank_before,
+        after=paired.rank_after,
+        relevant=relevant,
+        unranked=_relevant_labels(paired.query_ids, before, threshold) - int(relevant.sum()),
+        only_before=paired.only_before,
+        only_after=paired.only_after,
+    )
+
+
+def settled(ranking: Ranking, conventions: Conventions) -> Ranking:
+    """The ranking in the order that the metrics read it."""
+    return ranking.settled(conventions.order_rule(ranking.ties), conventions.score_precision)
+
+
+def _relevant_rows(size: int, judged: Judged, threshold: float) -> Flags:
+    """(size,) which rows of a ranking hold a relevant document."""
+    flags = np.zeros(size, dtype=bool)
+    chosen = judged.label >= threshold
+    flags[judged.starts[judged.query[chosen]] + judged.rank[chosen] - 1] = True
+    return flags
+
+
+def _relevant_labels(queries: npt.NDArray[np.object_], judged: Judged, threshold: float) -> int:
+    """How many documents are labelled relevant for these queries, ranked or not."""
+    shared = set(queries)
+    chosen = np.array([query in shared for query in judged.query_ids], dtype=bool)
+    relevant = judged.pool_label >= threshold
+    return int((relevant & chosen[owners(judged.pool_offsets)]).sum())
+
+
+def _ranks(ranking: Ranking, row: npt.NDArray[np.int32]) -> Ranks:
+    # As in `moves`, index -1 finds what is not ranked.
+    return np.append(places(ranking.offsets).astype(np.int32), np.int32(NOT_RANKED))[row]
+
+
+def _or_nan(values: Ranks, known: Flags) -> npt.NDArray[np.float64]:
+    return np.where(known, values, np.nan).astype(np.float64)

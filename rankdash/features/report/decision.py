@@ -1,0 +1,282 @@
+"""What a decision on one system rests on: who loses, what is not known or set, what to do next."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.measured import meets
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.statistics.inference import MANY_VALUES
+from rankdash.core.statistics.pairs import direction
+from rankdash.core.statistics.planning import FEWEST_PLANNED
+from rankdash.core.statistics.verdict import Kind, is_below_minimum
+from rankdash.core.study.query_groups import Group, groups
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import Assumption
+from rankdash.features.cost import costs
+from rankdash.features.cost.gains import hits
+from rankdash.features.judge.judging import JudgedVerdict, headline
+from rankdash.features.overview.caveats import Caveat, Unlabelled, caveats
+
+Step = Literal[
+    "data",
+    "label",
+    "rerank",
+    "queries",
+    "same_queries",
+    "metric",
+    "settle",
+    "judge",
+    "model",
+    "baseline",
+    "price",
+    "latency",
+    "faster",
+    "worse",
+    "same",
+    "unprovable",
+    "more",
+    "minimum",
+    "open",
+    "loss",
+    "trial",
+]
+"""What to do next.
+
+label: label enough queries for a verdict. rerank: run the reranker on the labelled queries that a
+sample left out. queries: label enough queries for a verdict, where some are labelled.
+same_queries: compare systems that answer the same queries. metric: choose one of quality.
+settle: label more queries, as the verdict advises. judge: label the documents without a label.
+model: take one that knows the tokens. baseline: compare with the ranking of one's own search.
+price: set a price and what a search is worth. latency: measure it. faster: meet the latency target.
+worse, same, unprovable, loss: stop, as the system is worse, changes nothing, can hardly reach the
+minimum gain that the user set, or costs more than it brings. more: label queries, as these are too
+few to estimate how many prove the change. minimum: set the minimum gain, without which nothing
+follows from a change that may be 0. open: label queries; their number cannot be estimated.
+trial: let searchers try it.
+"""
+
+# Above this share, what has no label weighs more than what has.
+_MOST_UNLABELLED = 0.5
+
+
+@dataclass(frozen=True)
+class HitCounts:
+    """How many of n queries show a relevant document in the first k. change: the row of a
+    comparison that says how sure the difference is."""
+
+    before: int
+    after: int
+    n: int
+    k: int
+    change: pd.Series
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is known of one challenger.
+
+    row: of the study's comparison. headline: of a judge and people together, where there is one:
+        then the verdict is its, and all else that is said of quality is by people's labels alone.
+    hits: None where no query has a value. worst: query_id, before,
+        after and delta of the query that loses most; None where none is hurt.
+    groups: kinds of queries without a proven gain, proven losses first.
+    unlabelled: how many documents without a label either system ranks within the cutoff, of all
+        queries that both answer.
+    caveats: of the verdict.
+    choice: the system at its price. target_ms: of the p95 latency. priced: whether somebody set
+        price and assumptions. defaults: assumptions that count here and that nobody set.
+    more: how many queries the step asks for, where it asks for queries.
+    """
+
+    challenger: str
+    row: pd.Series
+    headline: JudgedVerdict | None
+    hits: HitCounts | None
+    worst: pd.Series | None
+    groups: tuple[Group, ...]
+    unlabelled: int
+    caveats: tuple[Caveat, ...]
+    choice: costs.Choice
+    target_ms: float
+    priced: bool
+    defaults: tuple[Assumption, ...]
+    step: Step
+    more: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """Of the verdict."""
+        found: Kind = self.row["verdict"] if self.headline is None else self.headline.kind
+        return found
+
+
+def decision(study: Study, challenger: str) -> Decision:
+    """What is known of a challenger, and what to do next."""
+    money = study.money or Money()
+    pairs = study.pairs(challenger).dropna(subset="delta")
+    hurt = pairs[direction(pairs["delta"].to_numpy(), study.statistics.tie_band) < 0]
+    choice = next(each for each in costs.choices(study) if each.system == challenger)
+    found = Decision(
+        challenger=challenger,
+        row=study.comparison.row(challenger, study.spec),
+        headline=headline(study, challenger),
+        hits=_hits(study, challenger),
+        worst=None if hurt.empty else hurt.nsmallest(1, "delta", keep="first").iloc[0],
+        groups=_without_gain(study, challenger),
+        unlabelled=_unlabelled(study, challenger),
+        caveats=caveats(study, challenger),
+        choice=choice,
+        target_ms=money.assumptions.latency_target_ms,
+        priced=money.valued and not choice.unset,
+        defaults=money.defaults,
+        step="trial",
+    )
+    step, more = _next(study, found)
+    # As many as are asked for, labelled already.
+    if step in ("label", "queries", "settle", "more") and 0 < more <= (
+        left := _not_run(study, challenger)
+    ):
+        step, more = "rerank", left
+    return replace(found, step=step, more=more)
+
+
+def _unlabelled(study: Study, challenger: str) -> int:
+    """The number of documents without a label that either system ranks within the cutoff, of all
+    queries that both answer: one without a value now may get one by these labels."""
+
+    def count() -> int:
+        rules = study.conventions
+        sides = {
+            side: ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+            for side in (study.baseline, challenger)
+            for ranking in [study.ranking(side)]
+        }
+        try:
+            pool = pool_of(sides, study.measure.k or sys.maxsize)
+        except DataError:
+            return 0
+        return int(np.isnan(pool.aligned(study.dataset.qrels)).sum())
+
+    if not study.measures_quality:
+        return 0
+    key = study.key("unlabelled", study.baseline, challenger, study.measure.k)
+    return study.once(key, count)
+
+
+def _hits(study: Study, challenger: str) -> HitCounts | None:
+    row = hits(study, challenger)
+    n = int(row["paired"])
+    if not n:
+        return None
+    # Each query counts 1 or 0, so that a mean of n of them is a count.
+    before, after = (round(row[side] * n) for side in ("before", "after"))
+    return HitCounts(before, after, n, study.cutoff or 10, row)
+
+
+def _without_gain(study: Study, challenger: str) -> tuple[Group, ...]:
+    """None of a metric that describes labels: more of them is no gain."""
+    if not study.measures_quality:
+        return ()
+    found = [each for each in groups(study, challenger) if not (each.proven and each.delta > 0)]
+    return tuple(sorted(found, key=lambda each: (not each.proven, each.delta)))
+
+
+def _next(study: Study, found: Decision) -> tuple[Step, int]:
+    """The step and how many queries it asks for."""
+    kind, row = found.kind, found.row
+    if any(each.code == "implausible" for each in found.caveats) and kind != "no_values":
+        return "data", 0
+    if any(each.code == "unknown_tokens" for each in found.caveats):
+        return "model", 0
+    few_labels = any(
+        isinstance(each, Unlabelled) and max(each.baseline, each.challenger) > _MOST_UNLABELLED
+        for each in found.caveats
+    )
+    fewest = study.comparison.verdict(found.challenger, study.spec).fewest
+    match kind:
+        case "no_values":
+            return "label", fewest
+        case "too_few":
+            return "queries", fewest - int(row["paired"])
+        case "nothing_common":
+            return "same_queries", 0
+        case "descriptive":
+            return "metric", 0
+        case "identical" if few_labels and _open(study, found.challenger):
+            return "judge", 0
+        case "worse" | "unproven" | "better" | "small" if few_labels:
+            return "judge", 0
+        case "worse" | "identical" if _made_here(found):
+            return "baseline", 0
+        case "worse" | "identical":
+            return ("worse" if kind == "worse" else "same"), 0
+        case "unproven":
+            return _unproven(study, found)
+    return _of_a_gain(found), 0
+
+
+def _not_run(study: Study, challenger: str) -> int:
+    """Return how many labelled queries one of the two systems was not run on."""
+    left = {
+        query
+        for side in (study.baseline, challenger)
+        for query, state in study.excluded(side).items()
+        if state == "skipped"
+    }
+    return len(left & set(study.dataset.qrels["query_id"])) if left else 0
+
+
+def _unproven(study: Study, found: Decision) -> tuple[Step, int]:
+    """The step after a change that is not proven: that it cannot be proven follows only from a
+    minimum gain that the user set and the interval excludes."""
+    row, minimum = found.row, study.statistics.worthwhile
+    more = study.comparison.verdict(found.challenger, study.spec).more
+    n, before, high = int(row["paired"]), row["before"], row["delta_high"]
+    if found.headline is not None:
+        three = found.headline.three
+        more, n = three.more, three.corrected.n
+        before, high = found.headline.before, three.corrected.high
+    if n < FEWEST_PLANNED:
+        return "more", FEWEST_PLANNED - n
+    if np.isnan(high):
+        return "more", MANY_VALUES - n
+    if is_below_minimum(high, before, minimum):
+        return "unprovable", 0
+    if more:
+        return "settle", more
+    return ("minimum" if minimum is None else "open"), 0
+
+
+def _open(study: Study, challenger: str) -> bool:
+    """Whether labels could make a difference between two systems."""
+    change = study.unjudged_change(challenger).bounds()
+    return change.lowest < change.highest
+
+
+def _of_a_gain(found: Decision) -> Step:
+    """What a proven gain still lacks."""
+    net, p95 = found.choice.came.net_per_month.value, found.choice.waiting.p95
+    if found.priced and net is not None and net <= 0:
+        return "loss"
+    if _made_here(found):
+        return "baseline"
+    if p95 is None:
+        return "latency"
+    if not meets(p95, found.target_ms):
+        # On an idle machine it may meet its target.
+        return "latency" if found.choice.waiting.busy else "faster"
+    return "trial" if found.priced else "price"
+
+
+def _made_here(found: Decision) -> bool:
+    """Whether the baseline is not the user's own search: then nothing is to be kept, or to be tried
+    in its place."""
+    return any(each.code == "baseline" for each in found.caveats)

@@ -1,0 +1,415 @@
+"""`rerank`: a data set through a reranker into a TREC run."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from rankdash import __version__
+from rankdash.core.base.errors import DataError, SettingError
+from rankdash.core.base.i18n import brief, percent
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.measured import WithoutText
+from rankdash.core.data.ranking import Run
+from rankdash.core.readers import sources_at
+from rankdash.core.readers.loading import load
+from rankdash.core.rerankers import Reranker, create
+from rankdash.core.rerankers.base import Detailed
+from rankdash.core.rerankers.defaults import with_model
+from rankdash.core.rerankers.neural import runtimes
+from rankdash.core.rerankers.neural.known_models import misfit
+from rankdash.core.rerankers.preparing import Step
+from rankdash.core.runs.on_ray.apart import apart, needed, run_apart
+from rankdash.core.runs.on_ray.reranker import on_ray
+from rankdash.core.runs.on_ray.settings import Actors
+from rankdash.core.runs.plan import Timing, plan
+from rankdash.core.runs.results import QueryResult
+from rankdash.core.runs.resume import ResultsFile, settled, still_good
+from rankdash.core.runs.runner import rerank
+from rankdash.core.runs.shards import Shard, part_bytes
+from rankdash.core.runs.usage import usage
+from rankdash.core.study.latency import summarize
+from rankdash.core.words.queries import query_count
+from rankdash.core.words.rankings import provenance, unknown_tokens, without_text
+from rankdash.features.run.command_rerankers import describe_rerankers, reranker_kind, use_plugins
+from rankdash.kit.commands.arguments import (
+    DONE,
+    INCOMPLETE,
+    NAMES,
+    Parser,
+    add_first_stage,
+    add_label_rules,
+    add_plugin,
+    add_settings,
+    columns_of,
+    settings_of,
+)
+from rankdash.kit.commands.matching import add_match
+from rankdash.kit.commands.output import (
+    printable,
+    spare_the_input,
+    target_of,
+    used_lines,
+    warn,
+    write_ranking,
+    writing,
+)
+from rankdash.kit.commands.timings import no_result, tell_queries, write_timings
+from rankdash.kit.html.trec import run_bytes
+
+_REPORT_SECONDS = 5.0
+_ONCE: dict[Step, str] = {
+    "converting": "Converting the packaged weights",
+    "exporting": "Exporting the model to ONNX",
+    "choosing": "Measuring which runtime is fastest here",
+}
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Rerank the candidates of a data set and write a TREC run, best first, with "
+        "strictly decreasing scores. Queries that fail are named on standard error, are not in "
+        "the file, and make the exit code 1; where all fail, no file is written (exit code 2)."
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.closing = describe_rerankers
+    parser.several(
+        "--data", "PATH", f"the files, folder or archive of the data set{NAMES}", required=True
+    )
+    parser.option("--reranker", "NAME", "one of those below", required=True)
+    add_settings(parser, "a setting of the reranker; may be repeated")
+    parser.number(
+        "--depth",
+        "rerank the first N candidates of each query; the rest follow below them in "
+        "first-stage order, with falling scores (default: all)",
+        kind=int,
+        also=("--top-k",),
+    )
+    add_first_stage(parser)
+    parser.choice(
+        "--without-text",
+        get_args(WithoutText),
+        "candidates without a text: exclude (they stay below the reranked ones, in first-stage "
+        "order) or empty (scored as empty texts; some services refuse them) (default: %(default)s)",
+        default="exclude",
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "the run to write; replaced if it is there, refused if it is one of the data's files; - is "
+        "standard output",
+        also=("-o",),
+        required=True,
+    )
+    parser.option(
+        "--shard",
+        "I/N",
+        "rerank only part I of N, for a job of a cluster; `merge` makes one run of the files of "
+        "all parts. Each query is scored by itself, with runtime=onnx where it is auto and texts "
+        "one by one on a processor, so that its scores do not depend on N",
+    )
+    parser.option(
+        "--resume",
+        "FILE",
+        "keep the results of each query in FILE while the run goes on. Started again with the same "
+        "data and options, a run that was stopped goes on from there, with the runtime and the "
+        "device that it began with; the file goes when no query is left",
+    )
+    parser.number(
+        "--repeats",
+        "how often a query is timed alone; its latency is the median (default: %(default)s)",
+        kind=int,
+        default=1,
+    )
+    parser.option(
+        "--clients",
+        "N",
+        "also measure the throughput at these numbers of concurrent clients, such as 1 2 4",
+        also=("--concurrency",),
+        type=int,
+        nargs="+",
+        default=[],
+    )
+    parser.option(
+        "--timings",
+        "FILE",
+        "time every query alone, and write its state, its latency and that of each repeat, as CSV "
+        "where the name ends in .csv and as JSON else; `gate` reads it",
+    )
+    parser.option(
+        "--on",
+        "ADDRESS",
+        "score on a Ray cluster: ray for one of this machine's, ray://HOST:PORT for the Ray client "
+        "of another, or HOST:PORT on one of its machines",
+    )
+    parser.number(
+        "--actors",
+        "with --on: how many processes score at once, each with a model of its own (default: one "
+        "for each GPU of the cluster, or without GPUs one for each machine)",
+        kind=int,
+    )
+    parser.number(
+        "--actor-cpus",
+        "with --on: CPUs of an actor (default: 1 beside a GPU, or else an equal share of its "
+        "machine)",
+        kind=int,
+    )
+    parser.number(
+        "--actor-gpus",
+        "with --on: GPUs of an actor; a part of one, such as 0.5, lets actors share it (default: 1 "
+        "where the cluster has GPUs and the reranker computes on one)",
+    )
+    add_plugin(parser)
+    add_label_rules(parser)
+    add_match(parser)
+    parser.set_defaults(command=_command)
+
+
+def _command(arguments: argparse.Namespace) -> int:
+    if arguments.on is not None and needed(arguments.on):
+        return run_apart(arguments.typed, arguments.on)
+    with apart():
+        return _rerank(arguments)
+
+
+def _rerank(arguments: argparse.Namespace) -> int:
+    """Rerank and write; progress, failures and what was measured go to standard error."""
+    use_plugins(arguments.plugin)
+    timing = Timing(
+        # A file of timings is asked for to have them all, not those of a sample.
+        # Scores of a query that is scored with others may hang on them, in their last digits.
+        latency="auto" if arguments.timings is None and arguments.shard is None else "every",
+        repeats=arguments.repeats,
+        concurrency=tuple(arguments.clients),
+    )
+    shard = None if arguments.shard is None else Shard.parse(arguments.shard)
+    kind = reranker_kind(arguments.reranker)
+    # Wrong settings are refused before the data are read.
+    made = create(arguments.reranker, settings_of(arguments.settings))
+    actors = _actors(arguments)
+    target = target_of(arguments.out)
+    spare_the_input(target, arguments.data)
+    table = None if arguments.timings is None else target_of(arguments.timings)
+    if table is not None:
+        spare_the_input(table, arguments.data)
+        if table.resolve() == target.resolve():
+            raise DataError(
+                "The run and the timings would be written to one file.",
+                remedy="Give --timings another name.",
+                file=str(table),
+            )
+    loaded = load(
+        sources_at(arguments.data),
+        first_stage=arguments.first_stage,
+        retrieval=arguments.retrieval,
+        retrieved=arguments.retrieved,
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+        match=arguments.match,
+        columns=columns_of(arguments.columns),
+    )
+    warn(loaded.report.warnings)
+    made = create(made.name, with_model(kind, settings_of(arguments.settings), loaded.dataset))
+    settings = made.settings
+    warn(misfit(made.settings, loaded.dataset.language))
+    own = None if shard is None else shard.queries(loaded.dataset)
+    able = kind.able(made.settings)
+    asked = plan(
+        loaded.dataset,
+        arguments.depth,
+        own,
+        needs_text=able.needs_text,
+        without_text=arguments.without_text,
+    )
+    kept = _kept(arguments, loaded.dataset, made)
+    done = () if kept is None else kept.results
+    if kept is not None and kept.computed:
+        made = create(made.name, settled(settings, kept.computed))
+        how = ", ".join(f"{name}={value}" for name, value in kept.computed.items())
+        sys.stderr.write(f"Going on with {printable(how)}, as the results of --resume were made.\n")
+    progress = _Progress(len(asked.documents) - len(still_good(done, asked)))
+
+    def scored(results: list[QueryResult]) -> None:
+        if kept is not None:
+            kept.add(results)
+        progress.scored(results)
+
+    def prepared() -> None:
+        if kept is not None and isinstance(ready, Detailed):
+            kept.begin(ready.details())
+
+    with (
+        runtimes.one_by_one() if shard else nullcontext(),
+        on_ray(made, kind, arguments.on, actors) if arguments.on else nullcontext(made) as ready,
+    ):
+        run = rerank(
+            loaded.dataset,
+            ready,
+            depth=arguments.depth,
+            query_ids=own,
+            done=done,
+            without_text=arguments.without_text,
+            capabilities=able,
+            timing=timing,
+            on_step=progress.begun,
+            on_prepared=prepared,
+            on_loaded=progress.loaded,
+            on_batch=scored,
+        )
+    if shard is not None:
+        queries = run.queries[run.queries["query_id"].isin(own or ())]
+        run = replace(run, queries=queries, settings=settings)
+        lines = run_bytes(run.ranking, run.name)
+        # Where there was nothing to score, nothing was loaded.
+        weights = "" if math.isnan(run.load_ms) else made.fingerprint()
+        content = part_bytes(shard, loaded.dataset, run, weights, __version__, lines)
+        with writing(target) as file:
+            file.write(content)
+    elif (run.queries["state"] == "done").any():
+        write_ranking(run.ranking, target, run.name)
+    else:
+        raise no_result(run.queries)
+    complete = _told(run, target)
+    if table is not None:
+        write_timings(run, table)
+    if kept is not None and complete:
+        kept.remove()
+    return DONE if complete else INCOMPLETE
+
+
+def _kept(arguments: argparse.Namespace, dataset: Dataset, made: Reranker) -> ResultsFile | None:
+    """What is there to go on from. Raises DataError where it is of another run."""
+    if arguments.resume is None:
+        return None
+    target = target_of(arguments.resume)
+    written = [each for each in (arguments.out, arguments.timings) if each is not None]
+    if target.resolve() in {Path(each).resolve() for each in written}:
+        raise DataError(
+            "The run and what it goes on from would be one file.",
+            remedy="Give --resume another name.",
+            file=str(target),
+        )
+    wish = {
+        "version": __version__,
+        "data": dataset.id,
+        "reranker": made.name,
+        "settings": dict(made.settings),
+        "depth": arguments.depth,
+        "shard": arguments.shard,
+        "repeats": arguments.repeats,
+        "without-text": arguments.without_text,
+    }
+    return ResultsFile(target, wish)
+
+
+def _actors(arguments: argparse.Namespace) -> Actors:
+    """As the options say. Raises SettingError where they are given without a cluster."""
+    actors = Actors(arguments.actors, arguments.actor_cpus, arguments.actor_gpus)
+    if arguments.on is None and actors != Actors():
+        raise SettingError(
+            "--actors, --actor-cpus and --actor-gpus are of a Ray cluster.",
+            remedy="Give its address too: --on ray for one of this machine's.",
+        )
+    if arguments.on is not None and arguments.shard is not None:
+        raise SettingError(
+            "A shard is scored by one machine, and not by a cluster.",
+            remedy="Leave out --shard or --on.",
+        )
+    return actors
+
+
+class _Progress:
+    """A line on standard error when the model is loaded, and every few seconds after."""
+
+    def __init__(self, queries: int) -> None:
+        self._queries = queries
+        self._done = 0
+        self._told = time.monotonic()
+
+    def begun(self, step: Step) -> None:
+        if step in _ONCE:
+            sys.stderr.write(f"{_ONCE[step]}, once for each model …\n")
+
+    def loaded(self, load_ms: float) -> None:
+        sys.stderr.write(
+            f"Ready after {load_ms / 1000:.1f} s; {query_count(self._queries)} to do.\n"
+        )
+        self._told = time.monotonic()
+
+    def scored(self, results: list[QueryResult]) -> None:
+        self._done += len(results)
+        if time.monotonic() - self._told >= _REPORT_SECONDS:
+            self._told = time.monotonic()
+            sys.stderr.write(f"{self._done:,} of {query_count(self._queries)}\n")
+
+
+def _told(run: Run, target: Path) -> bool:
+    """Say what was measured; whether no query failed."""
+    complete = tell_queries(run.queries, target)
+    if run.measured is not None and run.measured.illiterate:
+        said = unknown_tokens(printable(run.name), run.measured.unknown_tokens)
+        sys.stderr.write(f"warning: {said}\n")
+    weights = provenance(run.machine)
+    lines = (*([weights] if weights else []), *_measured(run), *_used(run))
+    sys.stderr.writelines(f"{line}\n" for line in lines)
+    return complete
+
+
+def _used(run: Run) -> Iterator[str]:
+    """What services were asked and what they charge for."""
+    used = usage(run)
+    return iter(()) if used is None else used_lines(used)
+
+
+def _measured(run: Run) -> Iterator[str]:
+    """Latency and throughput, apart: neither follows from the other."""
+    latency, measured = summarize(run.queries), run.measured
+    on_cluster = run.machine.get("ray_actors")
+    if latency.n:
+        shares = ("p90", latency.p90), ("p95", latency.p95), ("p99", latency.p99)
+        tail = "".join(f", {name} {brief(value)} ms" for name, value in shares if value is not None)
+        spread = f" ± {brief(latency.deviation)}" if math.isfinite(latency.deviation) else ""
+        where = "" if on_cluster is None else f", on {run.machine['node']} of the Ray cluster"
+        yield (
+            f"Latency of a query alone, warm{where}: p50 {brief(latency.p50)} ms{tail}, "
+            f"mean {brief(latency.mean)}{spread} ms ({query_count(latency.n)})"
+        )
+    if measured is None:
+        return
+    if textless := without_text(measured):
+        yield textless
+    if measured.pairs:
+        tokens = measured.tokens_per_second
+        read = "" if math.isnan(tokens) else f", {tokens:,.0f} tokens a second"
+        how = "one query" if measured.together == 1 else f"up to {measured.together:,} queries"
+        actors = "" if on_cluster is None else f" by each of {on_cluster} Ray actors"
+        yield (
+            f"Throughput: {measured.pairs_per_second:,.1f} pairs a second{read} ({how} at a time"
+            f"{actors})"
+        )
+    if measured.refused:
+        yield (
+            f"Requests refused by a rate limit (429): {measured.refused:,} of "
+            f"{measured.requests:,} ({percent(measured.refused_share)})"
+        )
+    for level in measured.throughput:
+        clients = "1 client" if level.in_flight == 1 else f"{level.in_flight} clients"
+        failed = f", {level.failed:,} failed" if level.failed else ""
+        tail = f", p95 {brief(level.p95_ms)} ms" if math.isfinite(level.p95_ms) else ""
+        yield (
+            f"With {clients}: {level.queries_per_second:,.2f} queries a second, "
+            f"p50 {brief(level.p50_ms)} ms{tail}{failed}"
+        )
+    if measured.contended:
+        threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
+        yield (
+            f"The machine was busy: {measured.cpu_per_wall:.1f} of "
+            f"{threads} had work, so these times are too long."
+        )

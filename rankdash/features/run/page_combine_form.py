@@ -1,0 +1,152 @@
+"""Combine stored runs: a new run at once, because nothing is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct, free
+from rankdash.core.rerankers.fusion import METHODS, USUAL_K, Fusion
+from rankdash.core.runs.combining import CombinedRun, fuse
+from rankdash.core.study.systems import FIRST_STAGE, System
+from rankdash.kit.widgets import action_errors, pickers, stored
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+_MADE = "combine.made"
+_A_ROW = 4
+_LONGEST_NAME = 80
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.01, 1000.0
+_MOST_K = 10_000.0
+
+
+def draw(dataset_id: str) -> None:
+    """Nothing where there is no run yet: the first stage alone cannot be combined."""
+    dataset_id = stored.stored(dataset_id)
+    if not workspace().runs(dataset_id):
+        return
+    fold(_("Fuse runs"), "combine", ":material/merge:", lambda: _form(dataset_id))
+
+
+def _form(dataset_id: str) -> None:
+    systems = stored.systems(dataset_id)
+    st.caption(
+        _(
+            "Makes one ranking of several without running a model. A ranking adds nothing to a "
+            "document that it lacks. A query that failed in one of them fails here."
+        )
+    )
+    made = st.session_state.pop(_MADE, "")
+    if made:
+        st.success(
+            _("{name} is in the list of runs.", name=markdown_safe(made, _LONGEST_NAME)),
+            icon=":material/check:",
+        )
+    titles = distinct({each: systems[each].name for each in systems})
+    chosen = st.multiselect(
+        _("Rankings"),
+        list(systems),
+        placeholder=_("at least two"),
+        format_func=titles.__getitem__,
+        key=pickers.in_words(f"combine.systems.{dataset_id}"),
+        persist_state="session",
+        help=_("Equal sums keep the order of the one chosen first."),
+    )
+    words = _methods()
+    left, middle, right = st.columns([2, 1, 2])
+    method = left.selectbox(
+        _("Method"),
+        list(METHODS),
+        format_func=lambda name: words[name],
+        key=pickers.in_words("combine.method"),
+        persist_state="session",
+        help=_(
+            "Ranks: a document gets 1 / (k + rank) from every ranking. Scores: those of each query "
+            "are first brought to one scale, from 0 for the lowest: up to 1 for the highest, or in "
+            "standard deviations; documents without a score count as the lowest."
+        ),
+    )
+    k = USUAL_K
+    if method == "rrf":
+        k = middle.number_input(
+            "k",
+            0.0,
+            _MOST_K,
+            USUAL_K,
+            step=10.0,
+            format="%g",
+            key="combine.k",
+            persist_state="session",
+            help=_("The larger, the less the very top counts."),
+        )
+    taken = {system.name for system in systems.values()}
+    usual = free(_usual_name(method), taken)
+    name = right.text_input(
+        _("Name"), max_chars=_LONGEST_NAME, placeholder=usual, key="combine.name"
+    ).strip()
+    weights = _weights(chosen, systems)
+    if st.button(_("Fuse"), icon=":material/merge:", disabled=len(chosen) < 2, key="combine.start"):
+        parts = [_part(dataset_id, systems[system]) for system in chosen]
+        _combine(dataset_id, parts, (method, weights, k), free(name or usual, taken))
+
+
+def _methods() -> dict[str, str]:
+    return {
+        "rrf": _("Ranks (reciprocal rank fusion)"),
+        "minmax": _("Scores, from 0 to 1"),
+        "z": _("Scores, in standard deviations"),
+    }
+
+
+def _usual_name(method: str) -> str:
+    names = {"rrf": "RRF", "minmax": _("Scores 0–1"), "z": _("z-scores")}
+    return _("Fused ({method})", method=names[method])
+
+
+def _weights(chosen: Sequence[str], systems: Mapping[str, System]) -> tuple[float, ...]:
+    found = []
+    for start in range(0, len(chosen), _A_ROW):
+        # A name may need two lines: the fields stand in one line all the same.
+        row = st.columns(_A_ROW, vertical_alignment="bottom")
+        for column, system in zip(row, chosen[start : start + _A_ROW], strict=False):
+            found.append(
+                column.number_input(
+                    _("Weight of {name}", name=markdown_safe(systems[system].name, 40)),
+                    _LEAST_WEIGHT,
+                    _MOST_WEIGHT,
+                    1.0,
+                    step=0.5,
+                    format="%g",
+                    key=f"combine.weight.{system}",
+                    persist_state="session",
+                )
+            )
+    return tuple(found)
+
+
+def _part(dataset_id: str, system: System) -> CombinedRun:
+    if system.id == FIRST_STAGE:
+        return CombinedRun(system.name, stored.dataset(dataset_id).candidates, None)
+    run = stored.run(system.id)
+    return CombinedRun(system.name, run.ranking, run)
+
+
+def _combine(
+    dataset_id: str,
+    parts: Sequence[CombinedRun],
+    how: tuple[str, tuple[float, ...], float],
+    name: str,
+) -> None:
+    try:
+        run = fuse(stored.dataset(dataset_id), parts, Fusion(*how), name)
+        workspace().save_run(run)
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+        return
+    st.session_state[_MADE] = name
+    st.rerun()

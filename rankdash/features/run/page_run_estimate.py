@@ -1,0 +1,208 @@
+"""What runs would take, said before they start: queries, pairs, time; calls, tokens, dollars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import duration, ngettext, number
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.ranking import SHIPPED_WITH
+from rankdash.core.rerankers import Request, RerankerKind, defaults
+from rankdash.core.rerankers.neural import packaged
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.runs.plan import sample_queries
+from rankdash.core.runs.variants import Variant
+from rankdash.core.workspace import RunRow
+from rankdash.kit.widgets import cost_line, run_records, stored
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.server import workspace
+
+# So many queries tell what the others cost.
+_LOOKED_AT = 40
+_SEED = 7
+_FEWEST_MEASURED = 30
+# Runs that differ in one of these say nothing of each other's speed.
+_SAME_SPEED = ("model", "dialect", "base_url")
+
+Settings = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True)
+class FormPlan:
+    """What a run would score. depth None: all candidates. sample None: all queries."""
+
+    depth: int | None
+    sample: int | None
+    queries: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A run that is asked for. keys: of its service, by environment variable."""
+
+    kind: RerankerKind
+    variant: Variant
+    keys: Mapping[str, str]
+    plan: FormPlan
+
+
+def say(
+    dataset_id: str, kind: RerankerKind, runs: Sequence[tuple[Settings, int | None]], queries: int
+) -> None:
+    """One line for a kind that calls a service; nothing for the others, or for wrong settings.
+
+    runs: settings and depth of each run of that kind.
+    """
+    if kind.estimate is None or kind.key is None:
+        return
+    try:
+        places = [kind.key(settings) for settings, _depth in runs]
+        if not places or places[0] is None:
+            return
+        host = urlsplit(places[0].base_url).netloc
+        each = [
+            cache(
+                ("estimate", dataset_id, kind.name, tuple(settings.items()), depth, queries),
+                partial(_estimate, dataset_id, kind, settings, depth, queries),
+            )
+            for settings, depth in runs
+        ]
+    except RankdashError:
+        # The form says what is wrong with them.
+        return
+    found = sum(each, Estimate(0, 0.0, 0.0, 0.0))
+    st.caption(" · ".join([_(kind.title), *cost_line.parts(found, host)]))
+
+
+def _estimate(
+    dataset_id: str, kind: RerankerKind, settings: Settings, depth: int | None, queries: int
+) -> Estimate:
+    data = stored.dataset(dataset_id)
+    sampled = sample_queries(data, min(_LOOKED_AT, max(queries, 1)), _SEED)
+    texts, asked = data.document_text(), data.query_text()
+    requests = []
+    for query in sampled:
+        docs = data.candidates.documents_of(query)[0][:depth]
+        requests.append(Request(query, asked[query], docs, list(texts.loc[docs])))
+    if kind.estimate is None or not requests:
+        return Estimate(0, 0.0)
+    return kind.estimate(dict(settings), requests).scaled(queries / len(requests))
+
+
+def say_total(dataset_id: str, wishes: Sequence[Wish]) -> None:
+    """One line for all runs: queries, pairs, time and, if no service is asked, that it is free."""
+    if not wishes:
+        return
+    pairs = [wish.plan.pairs for wish in wishes]
+    parts = [
+        _queries_in_words(dataset_id, wishes[0].plan),
+        ngettext("about {n} pair for each reranker", "about {n} pairs for each reranker", pairs[0])
+        if len(set(pairs)) == 1
+        else ngettext("about {n} pair in all", "about {n} pairs in all", sum(pairs)),
+    ]
+    seconds = [
+        measured_seconds(wish.kind.name, wish.variant.settings, wish.plan) for wish in wishes
+    ]
+    known = sum(value for value in seconds if value is not None)
+    if all(value is not None for value in seconds):
+        parts.append(_("about {time} on this machine", time=duration(known)))
+    elif expected := _expected_seconds(dataset_id, wishes):
+        parts.append(
+            _(
+                "about {time} on two processor cores; not measured on this machine yet",
+                time=duration(expected),
+            )
+        )
+    elif known:
+        parts.append(
+            _(
+                "about {time} on this machine, plus the rerankers that have not run here",
+                time=duration(known),
+            )
+        )
+    elif any(_like(wish.kind.name, wish.variant.settings) for wish in wishes):
+        parts.append(_("time not known yet: too little has run here to estimate it"))
+    else:
+        parts.append(_("time not known yet: no reranker of this kind has run here"))
+    if not any(calls_out(wish.kind, wish.variant.settings) for wish in wishes):
+        parts.append(_("$0: all of it runs on this machine"))
+    st.caption(" · ".join(parts))
+
+
+def _queries_in_words(dataset_id: str, plan: FormPlan) -> str:
+    if plan.sample is None:
+        return ngettext("{n} query", "{n} queries", plan.queries)
+    return ngettext(
+        "on {chosen} of {n} query",
+        "on {chosen} of {n} queries",
+        len(stored.dataset(dataset_id).candidates.query_ids),
+        chosen=number(plan.queries, 0),
+    )
+
+
+def _expected_seconds(dataset_id: str, wishes: Sequence[Wish]) -> float | None:
+    """Of packaged models, from the lengths of the texts; None if another model is chosen."""
+    work = _workload(dataset_id)
+    found = [
+        work.seconds(wish.kind.name, wish.plan.queries, wish.plan.depth)
+        if packaged.in_use(str(wish.variant.settings.get("model", "")))
+        else None
+        for wish in wishes
+    ]
+    known = [each for each in found if each is not None]
+    # Rounded up to 10 s: a rate of another machine tells no more.
+    return 10.0 * math.ceil(sum(known) / 10.0) if len(known) == len(found) else None
+
+
+def _workload(dataset_id: str) -> defaults.Workload:
+    base = stored.stored(dataset_id)
+    return cache(("workload", base), lambda: defaults.Workload.of(stored.dataset(base)))
+
+
+def calls_out(kind: RerankerKind, settings: Settings) -> bool:
+    """Whether another machine is asked; with settings that cannot be read, maybe."""
+    try:
+        return kind.able(settings).needs_network
+    except RankdashError:
+        return True
+
+
+def _like(kind: str, settings: Settings) -> list[RunRow]:
+    """The stored runs of that kind and model that were made here."""
+    return [
+        row
+        for row in workspace().runs()
+        if row.reranker == kind
+        and SHIPPED_WITH not in run_records.record(row.id).machine
+        and all(row.settings.get(name) == settings.get(name) for name in _SAME_SPEED)
+    ]
+
+
+def latency_seconds(chosen: list[str], settings: Mapping[str, Settings]) -> float | None:
+    """Of the slowest of the chosen; None where one of them was never timed here."""
+    found = [
+        max((row.p50_ms for row in _like(name, settings[name]) if row.p50_ms > 0), default=None)
+        for name in chosen
+    ]
+    known = [latency / 1000 for latency in found if latency is not None]
+    return max(known) if len(known) == len(chosen) else None
+
+
+def measured_seconds(kind: str, settings: Settings, plan: FormPlan) -> float | None:
+    """From the longest run of that kind and model in this workspace: its pairs a second, and its
+    start."""
+    measured = [row for row in _like(kind, settings) if row.pairs_per_second]
+    # A run of a dozen queries is mostly start: the longest tells the rate best.
+    longest = max(measured, key=lambda row: row.queries_done, default=None)
+    if longest is None or longest.queries_done < min(_FEWEST_MEASURED, plan.queries):
+        return None
+    start = longest.load_ms / 1000 if math.isfinite(longest.load_ms) else 0.0
+    return start + plan.pairs / float(longest.pairs_per_second or 1.0)

@@ -1,1 +1,0 @@
-"""Uploaded files on their way into a workspace: read, checked, and stored once."""

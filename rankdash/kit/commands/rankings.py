@@ -1,0 +1,386 @@
+"""From files to a study: what `evaluate`, `compare`, `gate` and `report` render."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.data.dataset import Dataset, Tables
+from rankdash.core.metrics import Conventions
+from rankdash.core.readers import (
+    Conflict,
+    ReadLimits,
+    Source,
+    name_of,
+    read,
+    read_beside,
+    sources_at,
+    stem_of,
+)
+from rankdash.core.readers.beside import Beside
+from rankdash.core.readers.checks.matching import match_labels
+from rankdash.core.readers.parse.limits import limit_set
+from rankdash.core.statistics.settings import StatisticsSettings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered, systems_of
+from rankdash.kit.commands.arguments import columns_of
+from rankdash.kit.commands.output import warn
+
+if TYPE_CHECKING:
+    import argparse
+
+    import pandas as pd
+
+    from rankdash.core.data.judgements import Judgements
+    from rankdash.core.data.ranking import Ranking, Run
+    from rankdash.core.metrics import Evaluation, Measure
+    from rankdash.core.readers.loading import Retrieval
+    from rankdash.kit.commands.timings import Timings
+
+
+# As in malloc.h.
+_MMAP_THRESHOLD = -3
+MOST_ROWS = 50_000_000
+"""Of a file whose rows are only scored, which takes a tenth of the memory of a data set."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is compared; paths as they were typed.
+
+    data: of a data set, or else qrels: of its labels, which need a baseline. timings: one for each
+    of the first challengers, or None. retrieval, retrieved: as for `loading.checked`. judge: the
+    grades of a judge.
+    """
+
+    data: Sequence[str] = ()
+    qrels: str | None = None
+    baseline: str | None = None
+    challengers: Sequence[str] = ()
+    timings: Sequence[Timings | None] = ()
+    first_stage: str | None = None
+    retrieval: Retrieval | None = None
+    retrieved: int | None = None
+    judge: str | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """statistics: the settings for a number of labelled queries. conflict: which of several labels
+    of a pair counts. worst_label, columns: as for `readers.read`."""
+
+    conventions: Conventions
+    statistics: Callable[[int], StatisticsSettings] = StatisticsSettings.for_queries
+    conflict: Conflict = "highest"
+    worst_label: float | None = None
+    columns: Mapping[str, str] | None = None
+
+
+def study_of(
+    files: Files, rules: Rules, metric: str, others: Sequence[str] | None, *, check: bool = False
+) -> Study:
+    """Read every file once, and what follows from them. What the readers find odd goes to standard
+    error. Rankings are called after their files; what else a file ranks is a challenger too.
+
+    metric, others: specs, as those of a `Study`. check: check the data set as a whole too, and
+    refuse it for its errors.
+
+    Raises DataError where a file cannot be used, or ranks none of the labelled queries.
+    """
+    from rankdash.core.readers.loading import RETRIEVED, checked
+
+    # What cannot be is refused before the work.
+    rules.statistics(0)
+    large = None if check else _large_study_of(files, rules, metric, others)
+    if large is not None:
+        return large
+    alone = files.qrels is not None
+    paths = names_of([*([files.baseline] if files.baseline else []), *files.challengers])
+    known = sources_at(files.data or [files.qrels or ""])
+    judge = _judge(files.judge, files.data or [files.qrels or ""])
+    joined = read_beside(known, paths, start=alone, columns=rules.columns)
+    parsed = joined.parsed(
+        conflict=rules.conflict, worst_label=rules.worst_label, first_stage=files.first_stage
+    )
+    if files.qrels is not None and not len(parsed.qrels):
+        raise _no_labels(files.qrels)
+    name = _called(files.qrels) if files.qrels is not None else None
+    if check:
+        depth = RETRIEVED if files.retrieved is None else files.retrieved
+        loaded = checked(parsed, name=name, retrieval=files.retrieval, retrieved=depth)
+        for error in loaded.report.errors:
+            raise error.as_error()
+        warn(loaded.report.warnings)
+        dataset, own, report = loaded.dataset, loaded.runs, loaded.report
+    else:
+        warn(parsed.findings)
+        candidates = next(iter(joined.rankings.values())).ranking
+        tables = (parsed.queries, parsed.documents, parsed.qrels)
+        dataset, own, report = Dataset(name or parsed.name, *tables, candidates), (), None
+    first = next(iter(joined.rankings)) if alone else first_stage_name(dataset)
+    challengers = list(paths)[len(paths) - len(files.challengers) :]
+    timings = dict(zip(challengers, files.timings, strict=False))
+    runs = []
+    for system, found in joined.rankings.items():
+        if alone and system == first:
+            continue
+        run = _run(system, found, timings.get(system), dataset, dataset.qrels)
+        # What failed is left out: the ranking does not lack it.
+        labels = dataset.qrels
+        due = labels[~labels["query_id"].isin(run.left_out)] if run.left_out else dataset.labels
+        _match(system, found, due)
+        runs.append(run)
+    if alone and not check:
+        _match(first, joined.rankings[first], dataset.labels)
+    ids = [run.id for run in runs]
+    baseline = ids.pop(0) if files.baseline and not alone else FIRST_STAGE
+    if not files.challengers:
+        ids = [run.id for run in (own or runs) if run.id != baseline]
+    study = Study.on(
+        metric,
+        others=None if others is None else tuple(others),
+        dataset=dataset,
+        systems=systems_of(dataset, {run.id: run for run in (*own, *runs)}.values(), first),
+        baseline=baseline,
+        challengers=tuple(ids),
+        conventions=rules.conventions,
+        statistics=rules.statistics(dataset.labelled_queries),
+        check=report,
+        judge=judge,
+    )
+    return _with_draws(study, joined.draws)
+
+
+def scores_of(
+    qrels: str,
+    rankings: Sequence[str],
+    rules: Rules,
+    metric: str,
+    others: Sequence[str],
+    *,
+    judge: str | None = None,
+) -> Study:
+    """As `study_of` labels and rankings, for what needs no more than their ids: of the systems
+    nothing is known but their rankings, and tables of texts are made only if a part of the study
+    asks for them."""
+    joined = read_beside(
+        sources_at([qrels]),
+        names_of(rankings),
+        start=True,
+        columns=rules.columns,
+        limits=ReadLimits(rows=limit_set("rows", MOST_ROWS)),
+    )
+    pairs, found = joined.labels(conflict=rules.conflict, worst_label=rules.worst_label)
+    if not len(pairs):
+        raise _no_labels(qrels)
+    warn(found)
+
+    def tables() -> Tables:
+        parsed = joined.parsed(conflict=rules.conflict, worst_label=rules.worst_label)
+        return Tables(parsed.queries, parsed.documents, parsed.qrels)
+
+    labels = pairs.columns("label")
+    candidates = next(iter(joined.rankings.values())).ranking
+    dataset = Dataset.of_labels(_called(qrels), labels, candidates, tables)
+    systems: list[System] = []
+    for name, ranked in joined.rankings.items():
+        _match(name, ranked, labels)
+        own = f"file {len(systems) + 1}" if systems else FIRST_STAGE
+        systems.append(System(own, name, ranking=ranked.ranking))
+    study = Study.on(
+        metric,
+        others=tuple(others),
+        dataset=dataset,
+        systems=numbered(systems),
+        baseline=FIRST_STAGE,
+        challengers=tuple(system.id for system in systems[1:]),
+        conventions=rules.conventions,
+        statistics=rules.statistics(dataset.labelled_queries),
+        judge=_judge(judge, [qrels]),
+    )
+    return _with_draws(study, joined.draws)
+
+
+def large_scores_of(
+    qrels: str, rankings: Sequence[str], rules: Rules, measures: Sequence[Measure]
+) -> dict[str, Evaluation] | None:
+    """System name → its metrics, of plain TREC files that are too large to be read as a whole; None
+    for all others. Raises DataError as `scores_of` does."""
+    if rules.columns or qrels in rankings:
+        return None
+    from rankdash.core.study.large import LargeFiles, evaluate_large
+
+    files = LargeFiles(Path(qrels), names_of(rankings), rules.conflict, rules.worst_label)
+    found = evaluate_large(files, measures, rules.conventions)
+    if found is None:
+        return None
+    evaluations, noticed = found
+    warn(noticed)
+    return evaluations
+
+
+def _large_study_of(
+    files: Files, rules: Rules, metric: str, others: Sequence[str] | None
+) -> Study | None:
+    """As `large_scores_of`, of a baseline and its challengers."""
+    rankings = [*filter(None, [files.baseline]), *files.challengers]
+    if files.qrels is None or files.qrels in rankings or len(rankings) < 2:
+        return None
+    if others is None or rules.columns or files.judge:
+        return None
+    from rankdash.core.study.large import LargeFiles, study_large
+
+    give_memory_back()
+    paths = names_of(rankings)
+    timings = dict(zip([*paths][1:], files.timings, strict=False))
+    lost = {name: each.lost for name, each in timings.items() if each is not None}
+
+    def run_of(name: str, ranking: Ranking, dataset: Dataset) -> Run:
+        own = Beside(ranking, paths[name], by_text=False)
+        return _run(name, own, timings.get(name), dataset, dataset.queries)
+
+    found = study_large(
+        LargeFiles(Path(files.qrels), paths, rules.conflict, rules.worst_label, lost),
+        _called(files.qrels),
+        metric,
+        others,
+        rules.conventions,
+        rules.statistics,
+        run_of,
+    )
+    if found is None:
+        return None
+    study, noticed = found
+    if not len(study.dataset.queries):
+        raise _no_labels(files.qrels)
+    warn(noticed)
+    return study
+
+
+def labels_of(
+    file: str, arguments: argparse.Namespace, sources: Sequence[Source] = ()
+) -> pd.DataFrame:
+    """query_id, doc_id and label of a file, read by the rules that are given."""
+    parsed = read(
+        sources or sources_at([file]),
+        columns=columns_of(arguments.columns),
+        conflict=arguments.conflict,
+        worst_label=arguments.worst_label,
+    )
+    warn(parsed.findings)
+    if not len(parsed.qrels):
+        raise DataError(
+            "The file holds no labels.",
+            remedy="Give rows of query, document and label.",
+            file=file,
+        )
+    return parsed.qrels[["query_id", "doc_id", "label"]]
+
+
+def give_memory_back() -> None:
+    """Have glibc give freed arrays back at once. It would keep ever larger ones for later, which
+    for files of a million rows is a third of the memory that is held at most."""
+    import pyarrow
+
+    # NumPy's memory comes from there too, so that what one lets go of serves the other.
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, 128 * 1024)
+
+
+def spare_the_labels(judge: str | Path, labels: Sequence[str]) -> None:
+    """Raises DataError where the file of a judge's grades is one of those of people's labels."""
+    if Path(judge).resolve() in {Path(each).resolve() for each in labels}:
+        raise DataError(
+            "The grades of the judge are people's labels: both are the same file.",
+            remedy="Give the file that the judge's grades are in, such as `judge run` writes.",
+            file=str(judge),
+        )
+
+
+def _judge(file: str | None, labels: Sequence[str]) -> Judgements | None:
+    if file is None:
+        return None
+    from rankdash.core.readers.loading import judgements_at
+
+    spare_the_labels(file, labels)
+    found, noticed = judgements_at(file)
+    warn(noticed)
+    return found
+
+
+def _with_draws(study: Study, draws: pd.DataFrame | None) -> Study:
+    if draws is None:
+        return study
+    from rankdash.core.study.drawn import with_draws
+
+    return with_draws(study, draws)
+
+
+def _no_labels(qrels: str) -> DataError:
+    return DataError(
+        "The file holds no labels.",
+        remedy="Give the file that says which documents are relevant.",
+        file=qrels,
+    )
+
+
+def _called(qrels: str) -> str:
+    """What the data set of a file of labels is called."""
+    return Path(name_of(Path(qrels))).stem
+
+
+def _run(
+    name: str, found: Beside, timings: Timings | None, dataset: Dataset, labelled: pd.DataFrame
+) -> Run:
+    """labelled: with the column query_id, of the queries that have labels."""
+    from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
+    from rankdash.kit.commands.timings import timed
+
+    run = run_from_ranking(name, dataset.id, found.ranking, name_of(found.path))
+    return run if timings is None else timed(run, timings, set(labelled["query_id"]))
+
+
+def _match(name: str, found: Beside, labels: Mapping[str, Any] | pd.DataFrame) -> None:
+    """Say what is odd about ranking and labels together. Raises DataError where they have no query
+    in common."""
+    noticed = match_labels(name, found.ranking, labels, made_ids=found.by_text)
+    for finding in noticed:
+        if finding.code == "queries_match_nothing":
+            raise finding.as_error(str(found.path))
+    warn(noticed)
+
+
+def names_of(runs: Sequence[str]) -> dict[str, Path]:
+    """System name → file: its stem, with as many folders before it as tell two files apart.
+
+    Raises DataError where a file is given twice.
+    """
+    paths = [Path(run) for run in runs]
+    folders = [path.resolve().parts[1:-1] for path in paths]
+    twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
+    if twice:
+        raise DataError("The ranking is given twice.", remedy="Name it once.", file=str(twice[0]))
+    stems = [(*folder, stem_of(name_of(path))) for folder, path in zip(folders, paths, strict=True)]
+    # Two endings of one name in one folder, such as a.trec and a.csv: only the whole name tells
+    # them apart.
+    wholes = [(*folder, path.name) for folder, path in zip(folders, paths, strict=True)]
+    named: dict[str, Path] = {}
+    for path, stem, whole in zip(paths, stems, wholes, strict=True):
+        name = _telling(stem, stems) or _telling(whole, wholes) or str(path)
+        named[str(path) if name in named else name] = path
+    return named
+
+
+def _telling(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str | None:
+    """The shortest end of the parts that no other has; None where another is the same."""
+    for length in range(1, len(parts) + 1):
+        if [other[-length:] for other in others].count(parts[-length:]) == 1:
+            return "/".join(parts[-length:])
+    return None

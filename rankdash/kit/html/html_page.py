@@ -1,0 +1,284 @@
+"""One HTML file that loads nothing: styles, charts and what draws them are inside.
+
+The page forbids the browser everything else by its Content-Security-Policy: no request at all, and
+no script but its own, whose hashes it names, so that text from the data could not run even where an
+escape were forgotten.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
+
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import gettext as _
+from rankdash.kit.drawing.drawing import Chart
+from rankdash.kit.drawing.style import FONT, INKS, Ink
+
+_BRIEF = 16
+# Rows of a table that fits on a page beside other things.
+_KEPT_ROWS = 12
+
+CHART_ENGINE = f"plotly.js {get_plotlyjs_version()}"
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """Cells as text, none of it markup. numbers: which columns end at the right."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: frozenset[int] = frozenset()
+
+
+class Page:
+    """A page put together piece by piece. `chart` gives the place where one is drawn."""
+
+    def __init__(self, title: str, language: str) -> None:
+        self._title = title
+        self._language = language
+        self._charts: list[Chart] = []
+
+    def chart(self, chart: Chart) -> str:
+        """HTML of the place of a chart."""
+        self._charts.append(chart)
+        height = chart.light.layout.height or 400
+        return (
+            f'<div class="chart" role="img" style="min-height:{height:.0f}px" '
+            f'aria-label="{html_safe(chart.alt)}"></div>'
+        )
+
+    def html(self, body: str) -> str:
+        """The whole file. body: HTML, everything from the data in it escaped."""
+        scripts = (get_plotlyjs(), _DRAW) if self._charts else (_DRAW,)
+        allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
+        policy = "; ".join(
+            [
+                "default-src 'none'",
+                f"script-src {allowed}",
+                "style-src 'unsafe-inline'",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            ]
+        )
+        return "\n".join(
+            [
+                "<!DOCTYPE html>",
+                f'<html lang="{html_safe(self._language)}">',
+                '<head><meta charset="utf-8">',
+                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+                '<meta name="referrer" content="no-referrer">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                f"<title>{html_safe(self._title)}</title>",
+                f"<style>{_style()}</style></head>",
+                f"<body><main>{body}</main>",
+                f'<script type="application/json" id="figures">{self._figures()}</script>',
+                *(f"<script>{script}</script>" for script in scripts),
+                "</body></html>",
+            ]
+        )
+
+    def _figures(self) -> str:
+        drawn = [
+            {ink: json.loads(getattr(chart, ink).to_json()) for ink in ("light", "dark")}
+            for chart in self._charts
+        ]
+        # Nothing in a chart can end the element that holds it.
+        return json.dumps(drawn, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def table(content: PageTable, caption: str = "") -> str:
+    """HTML of a table; every cell is escaped here. One that fits is kept together on paper."""
+
+    def cell(place: int, text: str, tag: str) -> str:
+        # A number broken over two lines is misread; only sentences and long ids may wrap.
+        kind = "brief" if len(text) <= _BRIEF else "long"
+        kind = "number" if place in content.numbers else kind
+        return f'<{tag} class="{kind}">{html_safe(text)}</{tag}>'
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(cell(place, text, tag) for place, text in enumerate(cells))}</tr>"
+
+    sentence = f"<caption>{html_safe(caption)}</caption>" if caption else ""
+    body = "".join(row(cells, "td") for cells in content.rows)
+    head = f"<thead>{row(content.columns, 'th')}</thead>"
+    kind = "wide kept" if len(content.rows) <= _KEPT_ROWS else "wide"
+    hint = html_safe(_("Scroll sideways to see all columns →"))
+    inside = f"<table>{sentence}{head}<tbody>{body}</tbody></table>"
+    return f'<div class="{kind}" data-hint="{hint}">{inside}</div>'
+
+
+def together(*parts: str) -> str:
+    """HTML that is not torn apart at the end of a page."""
+    return f'<div class="kept">{"".join(parts)}</div>'
+
+
+def folded(summary: str, inside: str, *, printed: bool = False) -> str:
+    """A part that is opened by a click. inside: HTML. printed: whether it is open on paper."""
+    kind = " class=printed" if printed else ""
+    return f"<details{kind}><summary>{html_safe(summary)}</summary>{inside}</details>"
+
+
+def section(heading: str, inside: str, anchor: str = "") -> str:
+    """A part with a heading. inside: HTML; without any there is no part. anchor: what a link to it
+    names."""
+    if not inside:
+        return ""
+    name = f' id="{html_safe(anchor)}"' if anchor else ""
+    return f"<section{name}><h2>{html_safe(heading)}</h2>{inside}</section>"
+
+
+_STRONG = re.compile(r"\*\*(.+?)\*\*")
+
+
+def prose(text: str, kind: str = "") -> str:
+    """A paragraph; what stands between two pairs of asterisks is strong, nothing else is markup.
+    kind: its class."""
+    of_kind = f' class="{kind}"' if kind else ""
+    return f"<p{of_kind}>{_rich(text)}</p>"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """A list of sentences, as `prose`; nothing where there is none."""
+    return f"<ul>{''.join(f'<li>{_rich(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _rich(text: str) -> str:
+    return _STRONG.sub(r"<strong>\1</strong>", html_safe(text))
+
+
+@cache
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _style() -> str:
+    light, dark = (_colours(INKS[name]) for name in ("light", "dark"))
+    return (
+        f":root{{{_variables(light)}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(dark)}}}}}"
+        f"body{{font-family:{FONT}}}{_RULES}"
+    )
+
+
+def _colours(ink: Ink) -> Mapping[str, str]:
+    return {
+        "page": ink.background,
+        "text": ink.text,
+        "muted": ink.muted,
+        "rule": ink.grid,
+        "box": ink.hover,
+    }
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return "".join(f"--{name}:{value};" for name, value in colours.items())
+
+
+_RULES = """
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font-size:15px;line-height:1.5}
+main{max-width:1180px;margin:0 auto;padding:1.5rem 1.25rem 3rem}
+h1{font-size:1.5rem;line-height:1.3;margin:0 0 .25rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2rem 0 .6rem}
+h3{font-size:1rem;margin:0 0 .4rem;overflow-wrap:anywhere}
+p{margin:.3rem 0;max-width:75ch;overflow-wrap:anywhere}
+header p{max-width:none}
+ul{margin:.3rem 0;padding-left:1.2rem}
+.muted,caption,th{color:var(--muted)}
+.wide{overflow-x:auto}
+.wide.more::before{content:attr(data-hint);position:sticky;left:0;display:block;width:max-content;
+font-size:.85rem;color:var(--muted)}
+table{border-collapse:collapse;width:100%;font-size:.9rem}
+caption{text-align:left;padding-bottom:.3rem}
+th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid var(--rule);
+overflow-wrap:anywhere}
+th{font-weight:600;overflow-wrap:normal}
+.number{text-align:right;font-variant-numeric:tabular-nums}
+.brief,td.number{white-space:nowrap}
+.chart{width:100%;break-inside:avoid}
+.lists{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:1rem}
+.card{border:1px solid var(--rule);border-left-width:4px;border-radius:6px;padding:.5rem .7rem;
+margin-bottom:.5rem;break-inside:avoid}
+.card.relevant{border-left-color:currentColor}
+.card b{font-variant-numeric:tabular-nums}
+.card a{color:inherit}
+.card p{font-size:.9rem;margin:.2rem 0}
+.tag{display:inline-block;background:var(--box);border:1px solid var(--rule);border-radius:999px;
+padding:0 .6rem;margin:0 .3rem .3rem 0}
+.whole{white-space:pre-wrap;overflow-wrap:anywhere;max-width:75ch}
+h4{font-size:.95rem;margin:1rem 0 .4rem}
+section{scroll-margin-top:1rem}section p{max-width:95ch}section>h3,.kept>h3{margin-top:1.4rem}
+.logo{float:right;max-height:56px;max-width:220px;margin-left:1rem}
+.note{border-left:4px solid var(--rule);padding:.2rem .8rem;margin:1rem 0}
+nav{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:1rem 0;padding:.5rem 0;
+border-top:1px solid var(--rule);border-bottom:1px solid var(--rule)}
+nav a{color:inherit}
+.verdict{border:1px solid var(--rule);border-radius:8px;padding:.9rem 1.1rem;margin-bottom:1rem}
+.verdict p,.card p{max-width:none}
+.verdict h4{margin:.9rem 0 .2rem}.verdict>h4:first-of-type{margin-top:.6rem}
+.lead{font-size:1.35rem;font-weight:600;line-height:1.3;font-variant-numeric:tabular-nums}
+.step{border-top:1px solid var(--rule);margin-top:.9rem}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:.6rem 1rem;
+margin:.8rem 0}
+.facts dt{color:var(--muted);font-size:.85rem}
+.facts dd{margin:0}
+.facts dd:not(.muted){font-size:1.15rem;font-weight:600;font-variant-numeric:tabular-nums}
+.facts dd.muted{font-size:.8rem}
+details{border-bottom:1px solid var(--rule);padding:.35rem 0}
+summary{cursor:pointer;overflow-wrap:anywhere}
+footer{margin-top:2.5rem;font-size:.85rem;color:var(--muted)}
+@media screen and (max-width:640px){td.long{min-width:6.5rem}}
+@page{margin:14mm 12mm}
+@media print{html{font-size:11px}main{max-width:none;padding:0}body{font-size:1rem}
+h2,h3,h4,summary,caption,p:has(+.wide),p:has(+.chart),p:has(+ul){break-after:avoid}
+p,section p{max-width:none}thead{display:table-header-group}
+tr,li,p,.facts,.kept{break-inside:avoid}.whole{break-inside:auto}.wide{overflow:visible}.wide.more::before{display:none}
+nav{display:none}#decision:not(:last-of-type){break-after:page}.facts{grid-template-columns:repeat(3,1fr)}
+details.printed>summary{list-style:none}details.printed{border:0}
+.chart .main-svg{max-width:100%}.lists{grid-template-columns:repeat(2,1fr)}}
+"""
+
+# Charts are drawn again when the reader changes between light and dark, and in light for paper,
+# where parts that belong there are opened.
+_DRAW = """
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const places = document.querySelectorAll(".chart");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const draw = (ink, width) => places.forEach((place, at) => {
+    const {data, layout} = structuredClone(figures[at][ink]);
+    const size = width ? {width, autosize: false} : {autosize: true};
+    Plotly.react(place, data, {...layout, ...size},
+      {responsive: !width, displayModeBar: false, showTips: false});
+  });
+  const show = () => draw(dark.matches ? "dark" : "light");
+  show();
+  dark.addEventListener("change", show);
+  // A table that is cut at the side says so.
+  const hint = () => document.querySelectorAll(".wide").forEach((part) =>
+    part.classList.toggle("more", part.scrollWidth > part.clientWidth));
+  hint();
+  window.addEventListener("resize", hint);
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.printed:not([open])")];
+    opened.forEach((part) => { part.open = true; });
+    draw("light", 680);
+  });
+  window.addEventListener("afterprint", () => {
+    opened.forEach((part) => { part.open = false; });
+    show();
+  });
+})();
+"""

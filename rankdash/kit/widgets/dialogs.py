@@ -1,0 +1,62 @@
+"""Rename and delete, asked for in a dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.kit.widgets import redraw
+
+# White on this red has a contrast of 6.5 : 1, in both themes.
+_RED = """<style>
+.st-key-delete-confirm button, .st-key-delete-confirm button:hover { background: #B3261E;
+  border-color: #B3261E; color: #FFFFFF; }
+</style>"""
+
+
+def rename(title: str, current: str, apply: Callable[[str], None]) -> None:
+    @st.dialog(title, on_dismiss="rerun")
+    def ask() -> None:
+        name = st.text_input(_("Name"), value=current, max_chars=80).strip()
+        confirm, cancel = st.columns(2)
+        if confirm.button(
+            _("Rename"), type="primary", key="rename.confirm", disabled=not name, width="stretch"
+        ):
+            apply(name[:80])
+            st.rerun()
+        _offer_cancel(cancel)
+
+    redraw.hold()
+    ask()
+
+
+def delete(title: str, sentences: list[str], apply: Callable[[], None]) -> None:
+    """sentences: what goes and what stays, safe for Markdown."""
+
+    @st.dialog(title, on_dismiss="rerun")
+    def ask() -> None:
+        for sentence in sentences:
+            st.write(sentence)
+        st.html(_RED)
+        confirm, cancel = st.columns(2)
+        if confirm.button(
+            _("Delete"),
+            type="primary",
+            key="delete.confirm",
+            icon=":material/delete:",
+            width="stretch",
+        ):
+            apply()
+            st.rerun()
+        _offer_cancel(cancel)
+
+    redraw.hold()
+    ask()
+
+
+def _offer_cancel(place: DeltaGenerator) -> None:
+    if place.button(_("Cancel"), key="dialog.cancel", width="stretch"):
+        st.rerun()

@@ -1,0 +1,113 @@
+"""Who is answered: requests under a name of this server, so that no page of another site can make a
+browser speak with it under a name of its own (DNS rebinding); and what changes something only from
+its own pages, so that no other page can, not even one from another port of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+
+import streamlit as st
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rankdash.core.base.allowed import ANY, HOSTS, METRICS, YES, is_loopback, names
+from rankdash.core.base.shipped import FRONT_VARIABLE
+
+_HOST = re.compile(r"(?P<name>\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?")
+_METRICS = "/_stcore/metrics"
+_REFUSED = (
+    "rankdash does not answer under the name {host!r}. Whoever starts it lists its names: "
+    "rankdash serve --allow-host NAME, or " + HOSTS + ".\n"
+)
+_ELSEWHERE = (
+    "rankdash takes this from its own pages only, not from {origin!r}. A proxy has to pass the "
+    "name it is reached under (Host), or the name has to be listed: --allow-host NAME, or "
+    + HOSTS
+    + ".\n"
+)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_CLOSED = "Metrics are closed; " + METRICS + "=1 opens them.\n"
+
+
+class Guard:
+    """Passes requests and web sockets on, but for those under another name and for metrics."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = None if scope["type"] == "lifespan" else _refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await refusal(scope, receive, send)
+
+
+def bound_to() -> str:
+    """The address at which browsers reach the server: that of the front, where there is one."""
+    front = os.environ.get(FRONT_VARIABLE)
+    if front is not None:
+        return front.rpartition(":")[0]
+    return str(st.get_option("server.address") or "0.0.0.0")  # noqa: S104 - so Streamlit does
+
+
+def is_own_name(host: str, address: str) -> bool:
+    """Whether a Host header names this server.
+
+    host: as it was sent, with or without a port. address: what the server is bound to; a server
+    that other machines reach answers under every IP address, which no other site can make its own.
+    """
+    name = _without_port(host).casefold().rstrip(".")
+    if is_loopback(name) or not names(HOSTS).isdisjoint({name, ANY}):
+        return True
+    return not is_loopback(address) and (_is_address(name) or name == address.casefold())
+
+
+def _refusal(scope: Scope) -> PlainTextResponse | None:
+    address = bound_to()
+    sent = _values(scope, b"host") or [""]
+    foreign = [host for host in sent if not is_own_name(host, address)]
+    if foreign:
+        return PlainTextResponse(_REFUSED.format(host=foreign[0][:100]), status_code=421)
+    if scope["type"] == "websocket" or scope["method"] not in _SAFE:
+        for origin in _values(scope, b"origin"):
+            if not _is_own_page(origin, sent[0]):
+                return PlainTextResponse(_ELSEWHERE.format(origin=origin[:100]), status_code=403)
+    if scope["path"].rstrip("/").endswith(_METRICS) and YES not in names(METRICS):
+        return PlainTextResponse(_CLOSED, status_code=404)
+    return None
+
+
+def _is_own_page(origin: str, host: str) -> bool:
+    """Whether a page of this origin is one of this server, asked as `host`: the same name and port,
+    or a listed name, because a proxy may leave out its port. Streamlit itself lets in every port of
+    this machine."""
+    place = origin.partition("://")[2].casefold()
+    if place and place == host.casefold():
+        return True
+    return not names(HOSTS).isdisjoint({_without_port(place), ANY}) or origin in map(
+        str, st.get_option("server.corsAllowedOrigins") or ()
+    )
+
+
+def _values(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
+
+
+def _without_port(host: str) -> str:
+    """The name or address in a Host header; "" where it is none."""
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found["name"]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

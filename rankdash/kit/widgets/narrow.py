@@ -1,0 +1,74 @@
+"""Columns in a narrow window, and what else of the look no setting of the theme changes.
+
+Streamlit stacks columns on a phone only. Between that and a wide window, beside the sidebar, a
+chart, a card or a choice in one of several columns is too narrow for its words.
+"""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import language
+
+WIDE = 1100
+"""From this width of the window on, in pixels, columns stand side by side."""
+
+BELOW = "sliders-below"
+"""The key of a container of two columns, of which the first has the sliders: below the other."""
+
+STACKED = "form-stacked"
+"""The key of a container of two columns, of which one has a field for long text: stacked."""
+
+ASIDE = "aside-below"
+"""The key of a container of two columns, of which the second says what the first is about: below
+it."""
+
+IN_SIGHT = "stays-in-sight"
+"""The key of a container that stays at the top of the window while the page is scrolled; not in a
+low or a very narrow window, where it would hide what is looked at."""
+
+_TALL, _BROAD = 800, 640
+"""How high and wide a window is, in pixels, that has room for both."""
+
+_ROW, _COLUMN = '[data-testid="stHorizontalBlock"]', '[data-testid="stColumn"]'
+_DRAWN = '[data-testid="stPlotlyChart"], [data-testid="stDataFrame"]'
+_SLIDER = '[data-testid="stSlider"]'
+
+_STYLE = f"""<style>
+/* White on the accent and the accent on its own tint cannot both be legible on a dark ground. */
+button[kind="segmented_controlActive"], button[kind="segmented_controlActive"] *,
+button[kind="pillsActive"], button[kind="pillsActive"] * {{ color: inherit; }}
+@media screen and (max-width: {WIDE - 1}px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-left: 2rem; padding-right: 2rem; }}
+  /* Charts and tables below each other. */
+  {_ROW} > {_COLUMN}:has({_DRAWN}) {{ flex: 1 1 100%; min-width: 100%; }}
+  /* Four in two rows. */
+  {_ROW}:has(> {_COLUMN}:nth-child(4)) > {_COLUMN} {{ min-width: calc(50% - 1rem); }}
+  .st-key-{STACKED} {_ROW}:has([data-testid="stTextArea"]) > {_COLUMN} {{ flex: 1 1 100%; }}
+  .st-key-{ASIDE} > [data-testid="stLayoutWrapper"] > {_ROW} > {_COLUMN} {{
+    flex: 1 1 100%; min-width: 100%; }}
+  /* The answer, then the sliders. */
+  .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN} {{ flex: 1 1 100%; order: 1; }}
+  .st-key-{BELOW} {_ROW}:has(> {_COLUMN} {_SLIDER}) > {_COLUMN}:last-child {{ order: 0; }}
+}}
+@media screen and (min-width: {_BROAD}px) and (min-height: {_TALL}px) {{
+  [data-testid="stLayoutWrapper"]:has(> .st-key-{IN_SIGHT}) {{
+    position: sticky; top: 0; z-index: 90; background: %s; }}
+}}
+</style>"""
+
+
+def style() -> None:
+    light, dark = (st.get_option(f"theme.{name}.backgroundColor") for name in ("light", "dark"))
+    st.html(_STYLE.replace("%s", f"light-dark({light}, {dark})"))
+    if language() != "en":
+        # Streamlit writes the button of a field for files in English only.
+        button = '[data-testid="stFileUploaderDropzone"] button p'
+        word = json.dumps(_("Upload"), ensure_ascii=False)
+        st.html(
+            f"<style>{button} {{ font-size: 0; }} "
+            f"{button}::after {{ content: {word}; font-size: 1rem; }}</style>"
+        )

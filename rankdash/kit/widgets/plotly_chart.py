@@ -1,0 +1,43 @@
+"""How charts meet the page: the ink of the theme, the mode bar, the width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.style import INKS, Ink
+from rankdash.kit.html.downloads import file_name
+
+_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+
+
+def ink() -> Ink:
+    return INKS["dark" if st.context.theme.type == "dark" else "light"]
+
+
+def show(figure: Any, *, alt: str, key: str, on_select: Any = "ignore") -> Any:
+    """Draw a figure as it was made: Streamlit's own chart theme would recolour it. Its camera saves
+    it as SVG, made by the reader's own browser."""
+    return st.plotly_chart(
+        figure,
+        theme=None,
+        # Plotly adds the ending itself.
+        config={
+            **_CONFIG,
+            "toImageButtonOptions": {
+                "format": "svg",
+                "filename": file_name("", key, "svg").removesuffix(".svg"),
+            },
+        },
+        key=key,
+        alt=alt,
+        on_select=on_select,
+        selection_mode="points",
+    )
+
+
+def draw(drawing: Drawing, *, key: str, on_select: Any = "ignore") -> Any:
+    """Show a chart that the report has too."""
+    return show(drawing.draw(ink()), alt=drawing.alt, key=key, on_select=on_select)

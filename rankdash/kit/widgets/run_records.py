@@ -1,0 +1,121 @@
+"""What runs are called, and what they recorded besides their rankings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from rankdash.core.base.failures import refused
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number, percent
+from rankdash.core.data.measured import Measured
+from rankdash.core.data.ranking import SHIPPED_WITH
+from rankdash.core.rerankers import kinds
+from rankdash.core.runs.combining import KIND as COMBINED
+from rankdash.core.runs.usage import usage
+from rankdash.core.study import history
+from rankdash.core.study.study import Study
+from rankdash.core.workspace import RunRow
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+# A cascade puts the name of the stage before what that stage tells.
+_STAGES = ("", "first_", "second_")
+
+
+@dataclass(frozen=True)
+class Record:
+    """machine: names and values as they were stored. measured: None where nothing was."""
+
+    machine: Mapping[str, object]
+    measured: Measured | None
+
+    @property
+    def runtimes(self) -> tuple[tuple[str, str], ...]:
+        """(stage as a prefix, runtime) of each part that a runtime computed."""
+        return tuple(
+            (stage, str(self.machine[f"{stage}runtime"]))
+            for stage in _STAGES
+            if f"{stage}runtime" in self.machine
+        )
+
+    @property
+    def from_cache(self) -> float:
+        """The share of pairs whose score was kept from an earlier run; NaN where unknown."""
+        if self.measured is None:
+            return math.nan
+        pairs = self.measured.scored_pairs + self.measured.cached_pairs
+        return self.measured.cached_pairs / pairs if pairs else math.nan
+
+    def remarks(self) -> Iterator[str]:
+        """What the reader of the list has to know, each in a few words."""
+        if SHIPPED_WITH in self.machine:
+            yield _("shipped with the sample")
+        if self.measured is not None and self.measured.contended:
+            yield _("machine was busy")
+        if self.measured is not None and self.measured.refused:
+            yield refused(self.measured.refused, self.measured.requests)
+        for stage, name in self.runtimes:
+            agreement = self.machine.get(f"{stage}rank_agreement")
+            if isinstance(agreement, float):
+                yield _("{runtime}: agreement {value}", runtime=name, value=number(agreement, 4))
+        if self.from_cache > 0:
+            yield _("{share} from the score cache", share=percent(self.from_cache))
+
+
+def record(run_id: str) -> Record:
+    return cache(("record", run_id), lambda: Record(*workspace().recorded(run_id)))
+
+
+def latency_ms(study: Study, row: RunRow) -> tuple[float, float]:
+    """p50 and p95 in milliseconds as on the page Latency, NaN where there is none: what was
+    recorded, of a fused run those of the sums over its parts."""
+    if row.reranker != COMBINED:
+        return row.p50_ms, row.p95_ms
+    return history.quantiles_ms(study, row.id)
+
+
+def reranker_title(name: str) -> str:
+    """The title of a kind of reranker; its name where it is one that is not known here, as of a
+    plugin that was taken away."""
+    if name == COMBINED:
+        return _("Fused runs")
+    title = next((kind.title for kind in kinds() if kind.name == name), None)
+    return name if title is None else _(title)
+
+
+def setting_titles(reranker: str) -> dict[str, str]:
+    """Setting → what the form calls it; a name that is not in it has no other word."""
+    settings = next((kind.settings for kind in kinds() if kind.name == reranker), ())
+    return {setting.name: _(setting.title) for setting in settings}
+
+
+def settings_in_words(settings: Mapping[str, object]) -> str:
+    """Settings as they were given, in one line; those left empty are left out."""
+    return ", ".join(f"{name}={value}" for name, value in settings.items() if value != "")
+
+
+def usage_line(run_id: str) -> None:
+    """Nothing for a run that called no service."""
+    used = cache(("usage", run_id), lambda: usage(workspace().run(run_id)))
+    if used is None:
+        return
+    parts = [ngettext("{n} call", "{n} calls", used.calls)]
+    if used.failed:
+        parts.append(_("{n} of them without an answer", n=number(used.failed, 0)))
+    for unit, amount in used.billed.items():
+        digits = 0 if float(amount).is_integer() else 4
+        parts.append(f"{markdown_safe(unit, 40)}: {number(amount, digits)}")
+    if used.noted:
+        parts.append(
+            ngettext(
+                "{n} answer corrected or not readable",
+                "{n} answers corrected or not readable",
+                used.noted,
+            )
+        )
+    st.caption(" · ".join(parts))

@@ -1,0 +1,192 @@
+"""A link to what is seen now, and what a link asked for that is not to be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.metrics import CONVENTION_SETTINGS
+from rankdash.core.statistics.settings import STATISTICS_SETTINGS
+from rankdash.core.value.assumptions import ASSUMPTIONS
+from rankdash.kit.widgets import address, view
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+# The link as it is seen; none while the page is being drawn, or where it is folded.
+_DRAWN = "sharing.drawn"
+_LONGEST = 80
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the link, if it is asked for, and what was not to be had are drawn."""
+
+    link: DeltaGenerator | None
+    lost: DeltaGenerator
+
+
+def begin() -> Places:
+    """Before the page, which may end early: the link at the foot of the sidebar, and what of the
+    sidebar's choices was not to be had."""
+    with (
+        st.sidebar,
+        st.expander(
+            _("Link to this view"), icon=":material/link:", key="sharing.link", on_change="rerun"
+        ) as opened,
+    ):
+        place = None
+        if opened.open:
+            place = st.empty()
+            st.caption(
+                _(
+                    "It opens the current view, the scenario of Cost & ROI included. It works "
+                    "for this workspace only: for a colleague elsewhere, export the workspace on "
+                    "the page Data."
+                )
+            )
+    places = Places(place, st.empty())
+    finish(places)
+    # Not the last word before the page is drawn.
+    st.session_state.pop(_DRAWN, None)
+    return places
+
+
+def follow() -> None:
+    """At the end of a fragment that changes the address: where the link is seen, it follows."""
+    drawn = st.session_state.get(_DRAWN)
+    if drawn is not None and drawn != link():
+        st.rerun()
+
+
+def finish(places: Places) -> None:
+    """After the page, which has its say in the address."""
+    address.publish()
+    if places.link is not None:
+        st.session_state[_DRAWN] = link()
+        places.link.code(st.session_state[_DRAWN], language=None, wrap_lines=True)
+    if address.lost():
+        with places.lost.container():
+            _say_lost()
+    else:
+        places.lost.empty()
+
+
+def link() -> str:
+    """The whole address of what is chosen now."""
+    here = urlsplit(st.context.url or "")
+    query = urlencode(address.whole(), doseq=True)
+    # A bare host with a question mark is no link to most programs that find links in a text.
+    return here._replace(path=here.path or "/", query=query, fragment="").geturl()
+
+
+def _say_lost() -> None:
+    lost = address.lost()
+    if "data" in lost:
+        st.warning(_lost_data(), icon=":material/link_off:")
+        st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
+    named = {
+        name: value
+        for name, value in lost.items()
+        if name != "data" and not ("data" in lost and name in address.OF_A_DATA_SET)
+    }
+    if named:
+        st.warning(_lost_others(named), icon=":material/link_off:")
+
+
+def _lost_data() -> str:
+    chosen = address.one("data")
+    names = {row.id: row.name for row in workspace().datasets()}
+    if chosen not in names:
+        return _(
+            "The link names a data set that is not in this workspace, which is empty. Import the "
+            "workspace file of the data set on the page Data."
+        )
+    return _(
+        "The link names a data set that is not in this workspace; {name} is shown. Import the "
+        "workspace file of the data set on the page Data.",
+        name=markdown_safe(names[chosen], 60),
+    )
+
+
+def _lost_others(named: dict[str, str]) -> str:
+    parts = [
+        f"{title(name)} “{markdown_safe(value, _LONGEST)}”"
+        for name, value in list(named.items())[:_MOST_NAMED]
+    ]
+    if len(named) > _MOST_NAMED:
+        parts.append("…")
+    return _(
+        "This link refers to things that are not here; defaults are shown for: {what}.",
+        what=" · ".join(parts),
+    )
+
+
+def title(name: str) -> str:
+    """A field of the address in words."""
+    words = {
+        "data": _("Data set"),
+        "base": _("Baseline"),
+        "system": _("Systems to compare"),
+        "vs": _("Systems to compare"),
+        "metric": _("Metric"),
+        "k": _("Cutoff k"),
+        "q": _("query"),
+        "sort": _("Order"),
+        "outcome": _("Outcome"),
+        "reason": _("Why"),
+        "segment": _("Kind of query"),
+        "state": _("State"),
+        "tag": _("Tag"),
+        "text": _("Text or id"),
+        "before": _("Value of the baseline"),
+        "after": _("Value of the challenger"),
+        "values": _("Value of the challenger"),
+        "delta": _("Change"),
+        "share": _("{metric} on both sides at least", metric=_("Judged")),
+        "docs": _("Documents"),
+        "follow": _("Follow one document"),
+        "cards": _("Documents in the order of"),
+        "doc": _("Document, by rank"),
+        "leave": _("Removed one at a time"),
+        "documents": _("Documents counted"),
+        "target": _("Target: 95% of queries within"),
+        "against": _("X axis"),
+        "rules": _("Rules of thumb from tutorials"),
+        "reader": _("System"),
+        "labels": _("Labels used"),
+        "judge": _("Judge"),
+        "judge_shown": _("Judge"),
+        "runs": _("Runs"),
+        "line": _("On the line"),
+        "price": _("Prices"),
+        "also": _("Prices"),
+        "currency": _("Currency"),
+        "into": _("Currency"),
+        "rate": _("Exchange rate"),
+        "thousand": _("Price of 1,000 searches"),
+        "machines": _("Machines by the hour"),
+        "example": _("Example values"),
+        "quality_before": _("Metric"),
+        "quality_after": _("Metric"),
+        "per": _("Amounts per"),
+        "part": _("Show"),
+        "across": _("X axis"),
+        "upward": _("Y axis"),
+        "trade": _("Trade-off"),
+        "margin": _("Margin of the first stage"),
+        "loss": _("Acceptable loss, as a share of the mean"),
+        "cell": _("Documents from one band of ranks to another"),
+        "paid": _("Price of reranking 1,000 searches"),
+        "profile": _("Profile"),
+        "lang": _("Language"),
+        **{
+            each.name: _(each.title)
+            for each in (*ASSUMPTIONS, *CONVENTION_SETTINGS, *STATISTICS_SETTINGS)
+        },
+    }
+    return words.get(name, markdown_safe(name, 40))

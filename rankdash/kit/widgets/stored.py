@@ -1,0 +1,162 @@
+"""What the workspace holds, read once for all sessions: data sets, runs, and systems by name.
+
+With corrected labels a data set is another one, whose id is that of the stored one and the revision
+of its corrections: "<id>+<revision>", from `with_corrections`. Every function here takes either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base.errors import RankdashError, StoreError
+from rankdash.core.base.findings import Finding
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import Ranking, Run
+from rankdash.core.readers.checks import check as checks_check
+from rankdash.core.readers.checks.check import CheckReport, check, relabelled
+from rankdash.core.rerankers.kinds.precomputed import Precomputed
+from rankdash.core.study.systems import FIRST_STAGE, System, first_stage_name, numbered
+from rankdash.core.workspace import RunRow
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.server import workspace
+
+_REVISION = "+"
+_UNREAD = Finding(
+    "warning",
+    "unread_report",
+    "The check report that was stored with this data set cannot be read. This report was made from "
+    "the stored tables.",
+    remedy="To see which rows were excluded, delete the data set and add its files again.",
+)
+
+
+def stored(dataset_id: str) -> str:
+    """The id under which the workspace keeps the data set, its notes and its corrections."""
+    return dataset_id.partition(_REVISION)[0]
+
+
+def with_corrections(dataset_id: str, revision: int) -> str:
+    """The id of a stored data set with the labels of a revision of its corrections."""
+    return f"{stored(dataset_id)}{_REVISION}{revision}"
+
+
+def dataset(dataset_id: str) -> Dataset:
+    base, _at, revision = dataset_id.partition(_REVISION)
+    # A name is no content: whoever renames it makes no other data set.
+    name = workspace().name("datasets", base)
+    if not revision:
+        return cache(("dataset", base, name), lambda: workspace().dataset(base))
+    return cache(("dataset", dataset_id, name), lambda: _corrected(base, int(revision)))
+
+
+def _corrected(dataset_id: str, revision: int) -> Dataset:
+    # Tables and candidates are shared with the stored one: an entry costs its labels only.
+    return dataset(dataset_id).relabelled(
+        pd.DataFrame(
+            [
+                (*each.pair, math.nan if each.label is None else each.label)
+                for each in Corrections(workspace()).all(dataset_id, revision)
+            ],
+            columns=["query_id", "doc_id", "label"],
+        )
+    )
+
+
+def in_force(dataset_id: str) -> str:
+    """The id of a stored data set with its corrections of now; the same id if it has none."""
+    layer = Corrections(workspace()).layer(stored(dataset_id))
+    return with_corrections(dataset_id, layer.revision) if layer.count else dataset_id
+
+
+def check_report(dataset_id: str) -> CheckReport | None:
+    """What the check noticed when the data set was stored, with the counts of its labels of that
+    revision; None where nobody checked it."""
+    return cache(("check report", dataset_id), lambda: _check_report(dataset_id))
+
+
+def _check_report(dataset_id: str) -> CheckReport | None:
+    base = stored(dataset_id)
+    text = workspace().check_report(base)
+    if text in ("", "{}"):
+        return None
+    try:
+        report = checks_check.check_report(text)
+    except (RankdashError, LookupError, TypeError, ValueError, RecursionError):
+        return check(dataset(dataset_id), [_UNREAD], {})
+    if dataset_id == base:
+        return report
+    came = {
+        row.name: run(row.id).ranking
+        for row in rows(base).values()
+        if row.reranker == Precomputed.name
+    }
+    return relabelled(report, dataset(dataset_id), came)
+
+
+def run(run_id: str) -> Run:
+    # A study keeps it under the same key; a name is no content, and may be another one by now.
+    found = cache(("run", run_id), lambda: workspace().run(run_id))
+    return replace(found, name=workspace().name("runs", run_id))
+
+
+def rows(dataset_id: str) -> dict[str, RunRow]:
+    """id → what the workspace lists of each finished run, oldest first; without those whose files
+    are damaged."""
+    found = sorted(workspace().runs(stored(dataset_id)), key=lambda row: row.created)
+    apart = workspace().damaged_runs(stored(dataset_id))
+    return {row.id: row for row in found if row.id not in apart}
+
+
+def damage(dataset_id: str) -> StoreError | None:
+    """What is wrong with the files of a data set; None where nothing is."""
+    return workspace().damage("datasets", stored(dataset_id))
+
+
+def damaged(dataset_id: str) -> dict[str, tuple[str, StoreError]]:
+    """id → name, and what is wrong with its files, of each run that `rows` is without."""
+    apart = workspace().damaged_runs(stored(dataset_id))
+    names = {row.id: row.name for row in workspace().runs(stored(dataset_id))} if apart else {}
+    return {each: (names[each], error) for each, error in apart.items() if each in names}
+
+
+def systems(dataset_id: str) -> dict[str, System]:
+    """id → system, the first stage first, then the finished runs, oldest first."""
+    found = [System(FIRST_STAGE, first_stage_name(dataset(dataset_id)))]
+    found += [
+        System(row.id, row.name, load=partial(workspace().run, row.id))
+        for row in rows(dataset_id).values()
+    ]
+    return numbered(found)
+
+
+def rankings(dataset_id: str, chosen: Sequence[str]) -> dict[str, Ranking]:
+    """id → ranking of these systems."""
+    every, found = systems(dataset_id), {}
+    for each in chosen:
+        own, load = every[each].ranking, every[each].load
+        if load is not None:
+            found[each] = load().ranking
+        else:
+            found[each] = dataset(dataset_id).candidates if own is None else own
+    return found
+
+
+def uploaded_labels(dataset_id: str, query_id: str) -> dict[str, float]:
+    """Document id → label for one query, as they were uploaded, whatever was corrected."""
+    base = stored(dataset_id)
+    places = cache(("uploaded rows", base), lambda: _rows_of_queries(base))
+    own = dataset(base).qrels.take(places.get(query_id, []))
+    return dict(zip(own["doc_id"], own["label"].astype(float), strict=True))
+
+
+def _rows_of_queries(dataset_id: str) -> dict[str, npt.NDArray[np.intp]]:
+    groups = dataset(dataset_id).qrels.groupby("query_id", sort=False).indices
+    return {str(query_id): np.asarray(places, dtype=np.intp) for query_id, places in groups.items()}

@@ -1,0 +1,330 @@
+"""What is chosen, as the `Study` that a page renders; and what every page says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import streamlit as st
+
+from rankdash.core.base.i18n import (
+    enumerated,
+    moment,
+    ngettext,
+    number,
+    plain,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.shipped import PAGES
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.study.leaderboard import best_challenger
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.queries import excluded
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.kit.widgets import (
+    address,
+    comparison_settings,
+    empty_page,
+    goals,
+    label_plan,
+    pickers,
+    stored,
+    stored_judges,
+)
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.scenario import with_money
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe, name_safe, names_help
+
+LARGEST_CUTOFF = 1000
+WHOLE_LIST = "all"
+# The field of the address that says which labels are in force where some were corrected.
+LABELS = "labels"
+CORRECTED, UPLOADED = "corrected", "uploaded"
+# The field of the address that names the judge whose verdict is shown beside people's.
+JUDGE = "judge"
+# Columns of text.
+_SHORT_NAME = 32
+# The query whose heading is brought into view: a click elsewhere opened it.
+LANDING = "queries.landing"
+# The pages that show one challenger closely.
+_WITH_FOCUS = ("overview", "queries", "rank_shifts", "cost", "judge")
+# The pages that show the chosen metric alone.
+_OF_ONE_METRIC = ("queries", "rank_shifts")
+# More of them would not stand in one line.
+_MOST_BUTTONS = 4
+
+
+def study(page: str) -> Study:
+    """The comparison that is chosen now. Without a data set the page says so and stops.
+
+    page: the name of its file.
+    """
+    uploaded = dataset(page)
+    layer = Corrections(workspace()).layer(uploaded)
+    in_force = layer.count and address.one(LABELS) != UPLOADED
+    dataset_id = stored.with_corrections(uploaded, layer.revision) if in_force else uploaded
+    data = stored.dataset(dataset_id)
+    baseline = address.one("base") or FIRST_STAGE
+    statistics = comparison_settings.statistics(data.labelled_queries)
+    # Of others the page shows nothing, and they count where all are corrected together.
+    alone = page in _OF_ONE_METRIC and statistics.family == "metric"
+    return with_money(
+        Study(
+            dataset=data,
+            systems=stored.systems(dataset_id),
+            baseline=baseline,
+            challengers=tuple(name for name in address.several("system") if name != baseline),
+            metric=address.one("metric") or "ndcg",
+            cutoff=cutoff_of(address.one("k")),
+            conventions=comparison_settings.conventions(),
+            others=() if alone else None,
+            statistics=statistics,
+            check=stored.check_report(dataset_id),
+            goals=goals.chosen(),
+            corrections=layer.count,
+            judge=_judge(uploaded),
+            dataset_id=dataset_id,
+            cache=cache,
+        )
+    )
+
+
+def again(study: Study) -> Study:
+    """The study of a fragment that is drawn again, with nothing worked out: the session would hold
+    it as long as the fragment. Where labels were corrected since, the whole page is drawn."""
+    layer, stored_id = Corrections(workspace()).layer(study.stored_id), study.stored_id
+    in_force = study.corrected and study.dataset_id
+    if layer.count != study.corrections or (
+        in_force and in_force != stored.with_corrections(stored_id, layer.revision)
+    ):
+        st.rerun()
+    return replace(study)
+
+
+def _judge(dataset_id: str) -> Judgements | None:
+    """The grades of the judge that is set beside people's labels; None where none is."""
+    given = address.one(JUDGE)
+    row = stored_judges.rows(dataset_id).get(given) if given else None
+    address.lose(JUDGE, given if row is None else None)
+    return None if row is None or not row.graded else stored_judges.judgements(row)
+
+
+def dataset(page: str) -> str:
+    """The id of the data set that is chosen now, as it was uploaded. Without one the page says so
+    and stops.
+
+    page: the name of its file.
+    """
+    uploaded = address.one("data")
+    if uploaded is None:
+        nothing_yet(
+            page,
+            _("No data set yet"),
+            _(
+                "rankdash shows whether a reranker improves your search, measured on your own "
+                "labelled queries. Open the sample or drop your files to begin."
+            ),
+            "data",
+        )
+    return uploaded
+
+
+def cutoff_of(value: str | None) -> int | None:
+    """A cutoff from the address: 1 to `LARGEST_CUTOFF`, else None."""
+    if value and value.isascii() and value.isdigit() and 0 < int(value[:5]) <= LARGEST_CUTOFF:
+        return int(value[:5])
+    return None
+
+
+def page(name: str) -> Path:
+    """The file of a page, for links."""
+    return PAGES / f"{name}.py"
+
+
+def go(name: str) -> NoReturn:
+    """Open another page with what is chosen, in one step of the browser's history: a page that is
+    opened without its address writes it afterwards, and then going back takes two."""
+    st.switch_page(page(name), query_params=address.carried())
+
+
+def open_query(query_id: str) -> NoReturn:
+    """Open a query on the page Queries; filters that were set there may leave it out."""
+    for name in address.QUERY_FILTERS:
+        address.choose(name, None)
+    address.choose("q", query_id)
+    st.session_state[LANDING] = query_id
+    go("queries")
+
+
+def nothing_yet(page: str, title: str, why: str, target: str) -> NoReturn:
+    """An empty state, which ends the page: what is missing, why, what the page will show, and a
+    button to the page that mends it.
+
+    page, target: names of files; target is "data" or "run".
+    """
+    empty_state(page, title, why, target)
+    st.stop()
+
+
+def empty_state(page: str, title: str, why: str, target: str) -> None:
+    """The same above what the page shows all the same."""
+    label = _("Go to Data") if target == "data" else _("Run a reranker")
+    if empty_page.draw(page, title, why, label, target):
+        go(target)
+
+
+def needs_challenger(study: Study, page: str) -> None:
+    """An empty state, which ends the page, where there is only the baseline."""
+    if not study.challengers:
+        only_baseline(study, page)
+        st.stop()
+
+
+def only_baseline(study: Study, page: str) -> None:
+    """The empty state of a page that compares, where there is only the baseline."""
+    if len(study.systems) < 2:
+        empty_state(
+            page,
+            _("Nothing to compare with yet"),
+            _("There is only the baseline so far. Run a reranker to see what it changes."),
+            "run",
+        )
+    elif empty_page.draw(
+        page,
+        _("No system chosen"),
+        _("There is only the baseline to see. Choose at least one other system in the sidebar."),
+        _("Compare the newest systems"),
+    ):
+        address.choose("system", None)
+        st.rerun()
+
+
+def caption(study: Study, extra: Iterable[str] = ()) -> None:
+    """The one line under the title: data set, systems, metric, queries, date; and which labels are
+    in force where some were corrected."""
+    data = study.dataset
+    names = [short_name(study, system) for system in study.challengers]
+    compared = short_name(study, study.baseline)
+    whole = names_help(map(study.name, study.chosen), _SHORT_NAME)
+    if names:
+        compared += " → " + enumerated(names)
+    rows = stored.rows(study.stored_id)
+    sampled = label_plan.sampled(study.stored_id)
+    newest = max((rows[system].created for system in study.chosen if system in rows), default="")
+    parts = [
+        markdown_safe(data.name, 60),
+        compared,
+        study.measure.title if sampled is None else sampled.metric,
+        # This rule turns the numbers into others.
+        *(
+            [f"**{_('condensed lists (judged documents only)')}**"]
+            if study.conventions.judged_only
+            else []
+        ),
+        ngettext("{n} query", "{n} queries", len(data.queries)),
+        *extra,
+        *([_("newest run {when} UTC", when=moment(newest))] if newest else []),
+    ]
+    if not study.corrections:
+        st.caption(" · ".join(parts), help=whole)
+        return
+    parts.append(_corrections(study))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(" · ".join(parts), help=whole, width="content")
+        pickers.pick_one(
+            LABELS,
+            [CORRECTED, UPLOADED],
+            st.segmented_control,
+            default=CORRECTED,
+            label=_("Labels used"),
+            label_visibility="collapsed",
+            format_func={CORRECTED: _("with corrections"), UPLOADED: _("as uploaded")}.__getitem__,
+            required=True,
+        )
+
+
+def _corrections(study: Study) -> str:
+    if study.corrected:
+        return ngettext(
+            "**{n} label given or corrected**",
+            "**{n} labels given or corrected**",
+            study.corrections,
+        )
+    return ngettext("{n} correction excluded", "{n} corrections excluded", study.corrections)
+
+
+def settle_focus(page: str) -> None:
+    """Put the challenger in focus into the address before a page that shows it is drawn: the menu
+    carries it then, and the page opens in one step of the browser's history.
+
+    page: the name of its file.
+    """
+    chosen = address.one("data")
+    several = len(address.several("system")) > 1
+    if chosen and several and page in _WITH_FOCUS and stored.damage(chosen) is None:
+        _settle_focus(study(page))
+
+
+def _settle_focus(study: Study) -> None:
+    """The best challenger, unless one of those that are compared was chosen."""
+    chosen = address.one("vs")
+    if chosen not in study.challengers:
+        address.lose("vs", chosen)
+        address.settle("vs", best_challenger(study))
+
+
+def in_focus(study: Study) -> str:
+    """The challenger that is looked at closely, chosen where there are several, the best one where
+    nobody chose; the baseline where there is none."""
+    if len(study.challengers) < 2:
+        return study.challengers[0] if study.challengers else study.baseline
+    label = _("System shown (vs. {baseline})", baseline=short_name(study, study.baseline))
+    options = list(study.challengers)
+    _settle_focus(study)
+    if len(options) > _MOST_BUTTONS:
+        chosen = pickers.pick_one("vs", options, st.selectbox, label=label, format_func=study.name)
+    else:
+        chosen = pickers.pick_one(
+            "vs",
+            options,
+            st.segmented_control,
+            label=label,
+            format_func=lambda system: short_name(study, system),
+            help=names_help(map(study.name, options), _SHORT_NAME),
+            required=True,
+        )
+    return chosen or study.challengers[0]
+
+
+def safe_name(study: Study, system_id: str) -> str:
+    """The system's name for a place that renders Markdown."""
+    return name_safe(study.name(system_id))
+
+
+def short_name(study: Study, system_id: str) -> str:
+    """The same where there is little room."""
+    return name_safe(study.name(system_id), _SHORT_NAME)
+
+
+def tally_line(study: Study, system: str) -> None:
+    """Helped, same, hurt with the tie band, and what was left out and why."""
+    found = study.comparison
+    row = found.row(system, study.spec)
+    out = excluded(found.left_out(system, study.spec))
+    line = _(
+        "**{name}**: {helped} helped · {same} same (±{band}) · {hurt} hurt, of {queries}",
+        name=safe_name(study, system),
+        helped=number(row["helped"], 0),
+        same=number(row["same"], 0),
+        hurt=number(row["hurt"], 0),
+        band=plain(study.statistics.tie_band),
+        queries=ngettext("{n} query", "{n} queries", int(row["paired"])),
+    )
+    st.markdown(" · ".join([line, *out]))
+
+
+MOST_COMPARED = 8

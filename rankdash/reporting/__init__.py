@@ -1,1 +1,0 @@
-"""What leaves rankdash as a file."""

@@ -1,1 +1,0 @@
-"""What the pages are made of. Only this package and `pages/` import streamlit."""

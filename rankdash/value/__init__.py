@@ -1,1 +1,0 @@
-"""What quality costs and is worth: prices, outcomes, what they hang on, and targets."""
