@@ -3,8 +3,9 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.cost import page_cost_roi, page_cost_view
-from rankdash.features.overview import page_estimate_decision
+from rankdash.features.cost import page as cost_page
+from rankdash.features.cost import page_calculator
+from rankdash.features.overview import page_verdict
 from rankdash.kit.widgets import label_plan, view
 
 st.title(_("Cost & ROI"))
@@ -12,11 +13,11 @@ study = view.study("cost")
 view.caption(study)
 if not study.challengers:
     view.only_baseline(study, "cost")
-    page_cost_roi.before_any_run(study)
-elif page_estimate_decision.above_means(study, "cost"):
-    page_cost_view.draw(study, view.in_focus(study))
+    page_calculator.before_any_run(study)
+elif page_verdict.above_means(study, "cost"):
+    cost_page.draw(study, view.in_focus(study))
 elif (plan := label_plan.sampled(study.stored_id)) is not None:
     found = label_plan.estimated(study, plan)
-    page_cost_view.draw(found, found.challengers[0])
+    cost_page.draw(found, found.challengers[0])
 else:
-    page_cost_roi.before_any_run(study)
+    page_calculator.before_any_run(study)

@@ -3,14 +3,9 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.data import (
-    page_check_view,
-    page_dataset_list,
-    page_open_by_name,
-    page_sharing_files,
-    page_uploads,
-)
-from rankdash.features.label import page_new_labels
+from rankdash.features.data import page as data_page
+from rankdash.features.data import page_list, page_upload
+from rankdash.features.label import page_corrections
 from rankdash.kit.widgets import address, empty_page
 from rankdash.kit.widgets.lazy_expander import fold
 from rankdash.kit.widgets.server import read_only, workspace
@@ -28,33 +23,33 @@ elif not stored:
         )
     )
     empty_page.preview("data")
-    page_uploads.sample_buttons((), primary=True)
-blocked = None if read_only() else page_uploads.upload_panel()
-if not read_only() and not page_uploads.asking():
+    page_upload.sample_buttons((), primary=True)
+blocked = None if read_only() else page_upload.upload_panel()
+if not read_only() and not page_upload.asking():
     fold(
         _("Load from Hugging Face or ir_datasets"),
         "data.by_name",
         ":material/cloud_download:",
-        page_open_by_name.draw,
+        page_list.draw_open_by_name,
     )
 if stored:
     chosen = address.one("data")
     if chosen and damage(chosen) is None:
-        page_check_view.draw(chosen, blocking_said=chosen == blocked)
+        data_page.draw(chosen, blocking_said=chosen == blocked)
     if chosen and damage(chosen) is None and not read_only():
         fold(
             _("Add labels"),
             "data.labels",
             ":material/new_label:",
-            lambda: page_new_labels.draw(chosen),
+            lambda: page_corrections.draw_new_labels(chosen),
         )
-    page_dataset_list.draw(stored)
+    page_list.draw(stored)
     if not read_only():
-        page_uploads.sample_buttons({row.id for row in stored}, primary=False)
+        page_upload.sample_buttons({row.id for row in stored}, primary=False)
 if stored or not read_only():
     fold(
         _("Export the workspace") if read_only() else _("Export or import the workspace"),
         "data.share",
         ":material/folder_zip:",
-        lambda: page_sharing_files.draw(stored),
+        lambda: page_list.draw_sharing_files(stored),
     )

@@ -3,23 +3,17 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.data import page_damaged_view
-from rankdash.features.judge import (
-    page_judge_choice,
-    page_judge_file,
-    page_judge_form,
-    page_judge_list,
-    page_judge_pairs,
-    page_judge_view,
-)
+from rankdash.features.data import page_damaged
+from rankdash.features.judge import page as judge_page
+from rankdash.features.judge import page_form, page_list
 from rankdash.kit.widgets import stored_judges, view
 from rankdash.kit.widgets.lazy_expander import fold
 from rankdash.kit.widgets.server import read_only
 
 st.title(_("Judge"))
 study = view.study("judge")
-page_damaged_view.judges(study.stored_id)
-row = page_judge_list.chosen(study.stored_id)
+page_damaged.judges(study.stored_id)
+row = page_list.chosen(study.stored_id)
 if row is None:
     st.write(
         _(
@@ -29,26 +23,26 @@ if row is None:
         )
     )
     if not read_only():
-        page_judge_form.draw(study.stored_id, study.chosen)
-        page_judge_file.draw(study.stored_id)
+        page_form.draw(study.stored_id, study.chosen)
+        page_form.draw_file(study.stored_id)
     st.stop()
-page_judge_list.draw(row)
+page_list.draw(row)
 if row.graded:
-    page_judge_view.draw(study, row)
-    page_judge_pairs.draw(study, row)
+    judge_page.draw(study, row)
+    judge_page.draw_pairs(study, row)
 graded = [each for each in stored_judges.rows(study.stored_id).values() if each.graded]
 if len(graded) > 1 and study.challengers:
     fold(
         _("Compare the judges"),
         "judge.compared",
         ":material/leaderboard:",
-        lambda: page_judge_choice.draw(study, graded),
+        lambda: judge_page.draw_choice(study, graded),
     )
 if not read_only():
     fold(
         _("Start another judge"),
         "judge.another",
         ":material/add:",
-        lambda: page_judge_form.draw(study.stored_id, study.chosen),
+        lambda: page_form.draw(study.stored_id, study.chosen),
     )
-    page_judge_file.draw(study.stored_id)
+    page_form.draw_file(study.stored_id)

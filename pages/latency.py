@@ -4,12 +4,8 @@ import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.study import study_latency
-from rankdash.features.latency import (
-    page_latency_readout,
-    page_latency_view,
-    page_throughput_view,
-    page_tokens_view,
-)
+from rankdash.features.latency import page as latency_page
+from rankdash.features.latency import page_readout
 from rankdash.kit.widgets import view
 from rankdash.kit.widgets.lazy_expander import fold
 
@@ -18,7 +14,7 @@ study = view.study("latency")
 view.caption(study)
 found = study_latency.timed(study)
 if not found:
-    page_latency_readout.not_timed(study, found)
+    page_readout.not_timed(study, found)
     view.nothing_yet(
         "latency",
         _("No latency measured yet"),
@@ -28,26 +24,26 @@ if not found:
         ),
         "run",
     )
-target_ms = page_latency_readout.target()
-page_latency_readout.measure_again(study)
-page_latency_readout.draw(study, found, target_ms)
-page_latency_readout.not_timed(study, found)
-page_latency_view.spread(study, found, target_ms)
+target_ms = page_readout.target()
+page_readout.measure_again(study)
+page_readout.draw(study, found, target_ms)
+page_readout.not_timed(study, found)
+latency_page.spread(study, found, target_ms)
 fold(
     _("All numbers as a table"),
     "latency.numbers",
     ":material/table:",
-    lambda: page_latency_readout.numbers(study, found),
+    lambda: page_readout.numbers(study, found),
 )
 fold(
     _("The machine, its load, and versions"),
     "latency.machines",
     ":material/memory:",
-    lambda: page_latency_readout.machines(study, found),
+    lambda: page_readout.machines(study, found),
 )
 throughput, lengths = st.columns(2, gap="medium")
 with throughput:
-    page_throughput_view.draw(study, target_ms)
+    latency_page.draw_throughput(study, target_ms)
 with lengths:
-    page_tokens_view.draw(study)
-page_latency_view.growth(study, found)
+    latency_page.draw_tokens(study)
+latency_page.growth(study, found)

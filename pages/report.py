@@ -3,16 +3,16 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.overview import page_estimate_decision
-from rankdash.features.report import page_report_view
+from rankdash.features.overview import page_verdict
+from rankdash.features.report import page as report_page
 from rankdash.kit.widgets import label_plan, view
 
 st.title(_("Report"))
 study = view.study("report")
 view.caption(study)
 view.needs_challenger(study, "report")
-if not page_estimate_decision.above_means(study, "report"):
+if not page_verdict.above_means(study, "report"):
     if (plan := label_plan.sampled(study.stored_id)) is None:
         st.stop()
     study = label_plan.estimated(study, plan)
-page_report_view.draw(study)
+report_page.draw(study)

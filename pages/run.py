@@ -3,14 +3,8 @@
 import streamlit as st
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.data import page_damaged_view
-from rankdash.features.run import (
-    page_cache_panel,
-    page_combine_form,
-    page_job_list,
-    page_run_form,
-    page_run_list,
-)
+from rankdash.features.data import page_damaged
+from rankdash.features.run import page_combine, page_form, page_jobs, page_runs
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets.server import read_only
 
@@ -24,11 +18,11 @@ if dataset_id is None:
         "data",
     )
 else:
-    page_damaged_view.unfinished(dataset_id)
+    page_damaged.unfinished(dataset_id)
     if not read_only():
-        page_run_form.draw(dataset_id)
-        page_job_list.draw(dataset_id)
-        page_combine_form.draw(dataset_id)
-    page_run_list.draw(dataset_id)
+        page_form.draw(dataset_id)
+        page_jobs.draw(dataset_id)
+        page_combine.draw(dataset_id)
+    page_runs.draw(dataset_id)
     if not read_only():
-        page_cache_panel.draw()
+        page_jobs.draw_cache_panel()

@@ -251,7 +251,7 @@ def study_of(
     label status` or the page Label wrote them, where they came by draws: `Study.labelling` has the
     estimates with their intervals, and means over such labels are none. judge: the grades of a
     judge, such as a language model, as CSV or JSON lines of query_id, doc_id and grade: kept apart
-    from the labels. `verdicts(study, study.judge)` of `rankdash.features.judge.judging` has its
+    from the labels. `verdicts(study, study.judge)` of `rankdash.features.judge.verdict` has its
     verdict, people's and the one corrected by people; `headline(study, run.id)` there is the
     corrected one, which counts, or None.
 
@@ -348,7 +348,7 @@ def report(
     exist, DataError for a run of another data set, an assumption that cannot be, a logo that cannot
     be read or a folder that does not exist.
     """
-    from rankdash.features.report import report_report
+    from rankdash.features.report import report as report_report
 
     expect(path=(path, PATH))
     target = Path(path)

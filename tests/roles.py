@@ -1,45 +1,53 @@
-"""What the modules of the package do: commands, pages, numbers of a study."""
+"""The roles of the modules: what a file of a feature does is the first word of its name."""
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.sets import ROOT
 
 PACKAGE = ROOT / "rankdash"
-_FRAME = {"command.py", "processes.py", "reference.py", "serve.py"}
+SURFACES = ("page", "report", "command")
+LOW_TO_HIGH = (("numbers",), ("words",), ("charts",), SURFACES)
+_COMMAND_LINE = ("command", "processes", "reference", "serve")
 
 
-def _place(file: Path) -> tuple[list[str], str]:
-    """Return the folders of a module, those of the package without its name, and the module."""
-    *folders, name = file.relative_to(ROOT).parts
-    return folders[folders[:1] == ["rankdash"] :], name
+def role(file: Path) -> str:
+    """Return what a module does: one of the words above, "kit.widgets" or such for those of the
+    kit, and "numbers" for any other."""
+    *folders, name = file.relative_to(ROOT).with_suffix("").parts
+    if folders == ["pages"]:
+        return "page"
+    if folders[1:] == ["app"]:
+        return "command" if name in _COMMAND_LINE else "page"
+    if folders[1:2] == ["kit"]:
+        return ".".join(folders[1:])
+    word = name.split("_")[0]
+    return word if word in (*SURFACES, "words", "charts") and "features" in folders else "numbers"
 
 
 def is_command(file: Path) -> bool:
     """Whether a module is of the command line, which speaks English."""
-    folders, name = _place(file)
-    return (
-        name.startswith("command_")
-        or folders == ["kit", "commands"]
-        or (folders == ["app"] and name in _FRAME)
-    )
+    return role(file) in ("command", "kit.commands")
 
 
 def is_page(file: Path) -> bool:
     """Whether a module draws with Streamlit."""
-    folders, name = _place(file)
-    return (
-        name.startswith("page_")
-        or folders == ["pages"]
-        or folders == ["kit", "widgets"]
-        or (folders == ["app"] and name not in _FRAME)
-    )
+    return role(file) in ("page", "kit.widgets")
 
 
 def numbers() -> Iterator[str]:
     """The modules that compute parts of a study."""
-    shown = ("charts", "command", "page", "report", "words")
     for folder in ("core/study", "features"):
         for file in sorted((PACKAGE / folder).rglob("*.py")):
-            if not file.stem.startswith((*shown, "__")):
+            if role(file) == "numbers" and file.stem != "__init__":
                 yield ".".join(file.relative_to(ROOT).with_suffix("").parts)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """The modules that a module imports, and the names that it takes from them, dotted."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{each.name}" for each in node.names)

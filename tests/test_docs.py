@@ -229,6 +229,17 @@ def test_what_python_offers():
         exec(compile(block, "python.md", "exec"), {})
 
 
+def test_every_path_in_the_docs_is_there():
+    """But for what a reader is to name: NAME and CODE."""
+    named = r"`((?:rankdash|tests|pages|assets|docs)/[\w./-]*)`"
+    texts = {*DOCS.glob("*.md"), *ROOT.glob("*.md")} - {ROOT / "CHANGELOG.md"}
+    found = {path for each in texts for path in re.findall(named, text_of(each))}
+    own = {each for each in found if "NAME" in each or "CODE" in each}
+    assert (
+        len(found - own) > 30 and [each for each in found - own if not (ROOT / each).exists()] == []
+    )
+
+
 def test_every_package_has_its_place():
     told = " ".join(row[0] for row in rows(section(DOCS / "architecture.md", "## Packages")))
     packages = [each.parent.name for each in (ROOT / "rankdash").glob("*/__init__.py")]

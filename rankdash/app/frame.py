@@ -7,7 +7,7 @@ from rankdash.app import sidebar
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.shipped import ASSETS
 from rankdash.core.workspace.names import names
-from rankdash.features.data import page_damaged_view, page_deleted_view, page_repair_view
+from rankdash.features.data import page_damaged
 from rankdash.kit.widgets import (
     address,
     language,
@@ -79,19 +79,19 @@ with workspace().database.held_open():
     gone = sidebar.draw_sidebar(analysis=analysis)
     redraw.shows(address.one("data"), before)
     links = sidebar.draw_menu(place, menu)
-    page_repair_view.draw()
+    page_damaged.draw_repair()
     if gone is None:
         # The page that opens first has no name in its address.
         view.settle_focus(page.url_path or "overview")
     link = sharing_link.begin()
     try:
         # A click that came with a page of what is gone must not act on another data set.
-        if gone is None or not page_deleted_view.dataset(gone):
-            damaged = page_damaged_view.dataset()
+        if gone is None or not page_damaged.deleted_dataset(gone):
+            damaged = page_damaged.dataset()
             if not damaged:
-                page_damaged_view.runs()
+                page_damaged.runs()
             if analysis and not damaged:
-                page_deleted_view.runs()
+                page_damaged.deleted_runs()
             # On Data it can be added again or deleted.
             if not damaged or page.url_path == "data":
                 page.run()

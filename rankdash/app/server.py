@@ -31,21 +31,18 @@ from rankdash.kit.widgets.text import markdown_safe
 # The addresses that stand for all of a machine.
 _EVERY = ("0.0.0.0", "::")  # noqa: S104
 
+_PAGES = (
+    "data.page",
+    "label.page_unjudged",
+    "overview.page_verdict",
+    "overview.page",
+    "cost.page_targets",
+    "queries.page",
+    "report.page",
+    "run.page_form",
+)
 IMPORTED_BEFORE = (
-    *("rankdash.features.data.page_check_view", "rankdash.features.label.page_unjudged_view"),
-    *(
-        "rankdash.features.overview.page_leaderboard_view",
-        "rankdash.features.overview.page_overview_causes",
-    ),
-    *(
-        "rankdash.features.overview.page_overview_charts",
-        "rankdash.features.cost.page_targets_view",
-    ),
-    *(
-        "rankdash.features.overview.page_verdict_strip",
-        "rankdash.features.queries.page_query_detail",
-    ),
-    *("rankdash.features.report.page_report_view", "rankdash.features.run.page_run_form"),
+    *(f"rankdash.features.{each}" for each in _PAGES),
     # What these import on their first use, which takes longer than to draw a page.
     *("scipy.special", "streamlit.emojis", "pyarrow.dataset", "PIL.Image"),
 )

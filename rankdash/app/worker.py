@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def services() -> Services:
     """Return what the features have the worker do."""
     from rankdash.core.runs.worker import Services
-    from rankdash.features.judge.work import Judging
-    from rankdash.features.queries.explain import Explainer
+    from rankdash.features.judge.asking import Judging
+    from rankdash.features.queries.occlusion import Explainer
 
     return Services(
         quick=[lambda around: Explainer(*around).serve],

@@ -28,7 +28,7 @@ from rankdash.core.data.ranking import Ranking
 from rankdash.core.runs.jobs import WorkerProcess
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges
-from rankdash.features.judge.wish import JudgeRequest, submit
+from rankdash.features.judge.asking import JudgeRequest, submit
 from tests.rerankers.loopback import Server, running
 
 # Far more than an answer takes on a busy machine.

@@ -13,8 +13,7 @@ from rankdash.core.sampling.additive import Additive
 from rankdash.core.sampling.draws import LabelPlan
 from rankdash.core.sampling.kappa import cohen_kappa
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.features.judge.bias_corrected import Corrected, correct
-from rankdash.features.judge.recalibration import expected_changes
+from rankdash.features.judge.bias_corrected import Corrected, correct, expected_changes
 from tests.analysis.labelling.pools import real_pool
 from tests.benchmarks.robot import failing, favouring, judge, one_grade_off
 from tests.sets import loaded

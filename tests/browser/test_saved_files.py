@@ -16,8 +16,8 @@ from pypdf import PdfReader
 
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes.notes import Note
-from rankdash.features.queries import report_query_file
-from rankdash.features.report.report_report import SECTIONS, Front, html
+from rankdash.features.queries import report_query
+from rankdash.features.report.report import SECTIONS, Front, html
 from tests.ui.parts import dataset_of, run_of, study_of
 
 from .conftest import PATIENCE_MS, new_page
@@ -99,7 +99,7 @@ def query(tmp_path_factory) -> Path:
     noted = {"q": Note("q", (HOSTILE[:40],), HOSTILE)}
     file = tmp_path_factory.mktemp("query") / "query.html"
     return written(
-        file, rows, lambda study: report_query_file.html(replace(study, notes=noted), "run", "q")
+        file, rows, lambda study: report_query.html(replace(study, notes=noted), "run", "q")
     )
 
 

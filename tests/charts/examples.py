@@ -43,13 +43,11 @@ from rankdash.features.rank_shifts import (
     charts_skipping,
     charts_transitions,
 )
-from rankdash.features.rank_shifts.margins import by_margin
-from rankdash.features.rank_shifts.shifts import Moves
-from rankdash.features.rank_shifts.skipping import rules_on
+from rankdash.features.rank_shifts.shifts import BINS, STEPS, UNRANKED, Flow, Moves, flow
+from rankdash.features.rank_shifts.shifts import move_sizes as sizes_of
+from rankdash.features.rank_shifts.shifts import transitions as counts_of
+from rankdash.features.rank_shifts.skipping import by_margin, rules_on
 from rankdash.features.rank_shifts.skipping import skipping as skips
-from rankdash.features.rank_shifts.transitions import BINS, STEPS, UNRANKED, Flow, flow
-from rankdash.features.rank_shifts.transitions import move_sizes as sizes_of
-from rankdash.features.rank_shifts.transitions import transitions as counts_of
 from rankdash.kit.drawing import group_changes, style
 
 HOSTILE = "<a href='https://evil.example'>win</a> & <b>more</b>"

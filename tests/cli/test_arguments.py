@@ -8,7 +8,7 @@ from rankdash.app import reference
 from rankdash.app.command import main
 from rankdash.core.rerankers import kinds
 from rankdash.core.value.assumptions import ASSUMPTIONS
-from rankdash.features.report.report_report import SECTIONS
+from rankdash.features.report.report import SECTIONS
 from rankdash.features.run.command_rerank import add as add_rerank
 from rankdash.kit.commands.arguments import FORMATS, Parser, UsageError
 from rankdash.kit.commands.registry import COMMANDS, put

@@ -32,12 +32,11 @@ from rankdash.core.value.price_list import SHIPPED, parse_prices, shipped, to_js
 from rankdash.core.value.targets import Goals, Targets
 from rankdash.core.value.targets import shipped as shipped_targets
 from rankdash.core.workspace import Workspace
-from rankdash.features.judge.answers import Answer
 from rankdash.features.judge.asking import JudgedPair
-from rankdash.features.judge.command_grades_file import GradesFile
-from rankdash.features.judge.judge import Judge
+from rankdash.features.judge.command_run import GradesFile
+from rankdash.features.judge.judge import Answer, Judge
 from rankdash.features.label.trail import read_plan, write_answers, write_plan
-from rankdash.features.report.command_report import read_money
+from rankdash.features.report.command import read_money
 from rankdash.kit.commands.arguments import REFUSED
 from tests import documented
 from tests.fuzz.mutated import changed

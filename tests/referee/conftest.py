@@ -16,8 +16,8 @@ import pytest
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.price_list import shipped
-from rankdash.features.report.report_report import Front, html
-from rankdash.features.report.report_zip_file import tables
+from rankdash.features.report.report import Front, html
+from rankdash.features.report.report_zip import tables
 from tests.referee import given
 from tests.referee.definitions import NAMES, value
 from tests.referee.rules import RULES, Rules

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from rankdash.core.words.reasons import reason_words
-from rankdash.features.rank_shifts import ranks
+from rankdash.features.rank_shifts import study
 from tests.referee.definitions import best, value
 from tests.referee.shown import assert_shows
 from tests.referee.why import reasons
@@ -87,7 +87,7 @@ def test_the_share_of_the_relevant_documents_in_each_list(own, said):
 def test_where_documents_went(own, said):
     first = own.systems[own.baseline]
     for system, challenger in zip(own.challengers, said.study.challengers, strict=True):
-        moves = ranks.moves(said.study, challenger)
+        moves = study.moves(said.study, challenger)
         shown = {
             (moves.query_ids[query], document): (before, after, relevant)
             for query, document, before, after, relevant in zip(

@@ -10,8 +10,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.core.workspace import Workspace
 from rankdash.features.cost import words_prices
-from rankdash.features.queries import report_query_file
-from rankdash.features.report import report_report
+from rankdash.features.queries import report_query
+from rankdash.features.report import report as report_report
 from rankdash.kit.html.draft import Draft
 from tests.reporting.builders import study_of
 
@@ -51,7 +51,7 @@ class Clock(datetime):
 
 @pytest.fixture(autouse=True)
 def _today(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (report_report, words_prices, report_query_file):
+    for module in (report_report, words_prices, report_query):
         monkeypatch.setattr(module, "datetime", Clock)
 
 

@@ -11,10 +11,10 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.billing import Price
 from rankdash.core.value.targets import Goals, Limit, Profile
 from rankdash.core.value.targets import shipped as targets
-from rankdash.features.cost import report_targets as target_table
+from rankdash.features.cost import report as cost_report
 from rankdash.features.cost import words_prices
 from rankdash.features.report.decision import decision
-from rankdash.features.report.report_report import PRESETS, Front, html
+from rankdash.features.report.report import PRESETS, Front, html
 from tests.approved import table
 from tests.reporting.builders import (
     MONEY,
@@ -92,7 +92,9 @@ def test_exactly_the_target_is_met_everywhere_and_what_is_over_is_never_written_
     slow = changed(better, queries=better.run("run").queries.assign(latency_ms=ms))
     limit = Profile("Own", (), (Limit("p95_ms", 500.0),))
     judged = dataclasses.replace(slow, goals=Goals(targets().with_profile("own", limit), "own"))
-    [row] = [each for each in target_table.rows(judged, judged.goals) if each[0] == "mover plain"]
+    [row] = [
+        each for each in cost_report.target_rows(judged, judged.goals) if each[0] == "mover plain"
+    ]
     over = f"p95 latency is {said} ms: over the target of 500 ms."
     of_choice = words_prices.cautions(decision(slow, "run").choice, 500.0)
     shown = page(slow).text("decision")

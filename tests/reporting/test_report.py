@@ -19,9 +19,9 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.targets import Goals
-from rankdash.features.overview.report_leaderboard import headings
-from rankdash.features.report.charts import drawings
-from rankdash.features.report.report_report import ALL, PRESETS, Front, html
+from rankdash.features.overview.report_systems import headings
+from rankdash.features.report.report import ALL, PRESETS, Front, html
+from rankdash.features.report.report_zip import drawings
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.html.logo import LARGEST, data_uri
 from tests.approved import table

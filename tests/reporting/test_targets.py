@@ -6,8 +6,8 @@ import pytest
 
 from rankdash.core.base.i18n import speaking
 from rankdash.core.value.targets import Limit, Reached, Target, TargetRow
-from rankdash.features.cost import report_targets as table
-from rankdash.features.cost import targets
+from rankdash.features.cost import costs
+from rankdash.features.cost import report as cost_report
 from tests.approved import table as cases
 
 nan = math.nan
@@ -43,10 +43,10 @@ ROWS = {
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_cell_says_what_its_figure_is(better, language, monkeypatch, approved):
-    monkeypatch.setattr(targets, "rows", lambda study, system, goals: tuple(ROWS.values()))
+    monkeypatch.setattr(costs, "target_rows", lambda study, system, goals: tuple(ROWS.values()))
     with speaking(language):
-        found = table.rows(better, None)
-        head = table.head()
+        found = cost_report.target_rows(better, None)
+        head = cost_report.head()
     names = [better.name(each) for each in better.chosen]
     assert [each[0] for each in found] == [name for name in names for _ in ROWS]
     said = {name: " | ".join(each) for name, each in zip(ROWS, found, strict=False)}

@@ -13,9 +13,8 @@ from rankdash.core.runs.key_pipe import Handover, line
 from rankdash.core.runs.runner import rerank
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.features.queries import explain
-from rankdash.features.queries.explain import Explainer
-from rankdash.features.queries.occlusion import TextVariant
+from rankdash.features.queries import occlusion
+from rankdash.features.queries.occlusion import Explainer, TextVariant
 from tests.runs.stub import Stub, failed
 
 TEXT = "A gift has a refund. Never a refund, never."
@@ -52,7 +51,7 @@ def add_run(workspace, dataset):
 @pytest.fixture
 def model(monkeypatch):
     made = Stub(usual=worth)
-    monkeypatch.setattr(explain, "create", lambda name, settings: made)
+    monkeypatch.setattr(occlusion, "create", lambda name, settings: made)
     return made
 
 
@@ -78,11 +77,11 @@ def effects(row, text):
     return dict(zip([part.shown(text) for part in stage.parts], stage.effects, strict=True))
 
 
-@pytest.mark.parametrize("batch", [explain.LOCAL_BATCH, 1])
+@pytest.mark.parametrize("batch", [occlusion.LOCAL_BATCH, 1])
 def test_effects_tokens_and_the_part_that_cannot_be_spared(
     explainer, add_run, ask, monkeypatch, batch
 ):
-    monkeypatch.setattr(explain, "LOCAL_BATCH", batch)
+    monkeypatch.setattr(occlusion, "LOCAL_BATCH", batch)
     add_run("one")
     find = ask("one")
     assert explainer.serve()
@@ -100,7 +99,7 @@ def test_a_kept_answer_and_a_kept_model_are_not_made_again(
     explainer, model, add_run, ask, monkeypatch
 ):
     now = [1000.0]
-    monkeypatch.setattr(explain.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(occlusion.time, "monotonic", lambda: now[0])
 
     def loaded(run_id, level, waited=0.0):
         now[0] += waited
@@ -115,9 +114,9 @@ def test_a_kept_answer_and_a_kept_model_are_not_made_again(
     ask("one")
     assert not explainer.serve(), "it is kept"
     for level in ("query", "sentence"):
-        assert loaded("one", level, explain.KEEP_SECONDS) == 0, "since it was last asked"
+        assert loaded("one", level, occlusion.KEEP_SECONDS) == 0, "since it was last asked"
     assert loaded("two", "term") == 1, "one model is kept, not two"
-    assert loaded("two", "query", explain.KEEP_SECONDS + 1) == 1, "it was let go of"
+    assert loaded("two", "query", occlusion.KEEP_SECONDS + 1) == 1, "it was let go of"
 
 
 def test_a_text_that_cannot_be_scored_is_said(explainer, model, add_run, ask):
@@ -139,7 +138,7 @@ def test_one_that_is_cancelled_stops(
     find = ask("one", level="sentence")
     cancel = until_told(Explanations, lambda: Explanations(workspace).cancel(find().id))
     model.usual = lambda request: cancel() or worth(request)
-    monkeypatch.setattr(explain, "LOCAL_BATCH", 1)
+    monkeypatch.setattr(occlusion, "LOCAL_BATCH", 1)
     explainer.serve()
     assert (find().state, find().done) == ("cancelled", 1)
 
@@ -188,7 +187,7 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
     # One of three calls fails; to ask again may cost money. Two are under way together, so the
     # fault is of a text, not of a place.
     server.fault_of = lambda body: {"short": 1} if body["query"] == "gift" else {}
-    monkeypatch.setattr(explain, "REMOTE_BATCH", 2)
+    monkeypatch.setattr(occlusion, "REMOTE_BATCH", 2)
     about = ask("far", level="query")
     handover.feed(line(about().id, {"RACK_API_KEY": "sk-typed-by-hand"}))
     explainer.serve()
@@ -199,7 +198,7 @@ def test_a_service_is_asked_in_calls_of_many_with_the_key_that_was_typed(
 def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes):
     """Those of one query are one request."""
     variants = [TextVariant("one" if at < 20 else "other", f"text {at}") for at in range(30)]
-    calls = list(explain.in_calls("q", "d", variants, remote))
+    calls = list(occlusion.in_calls("q", "d", variants, remote))
     texts = [[text for request in call for text in request.documents] for call in calls]
     assert [len(each) for each in texts] == sizes
     assert [text for each in texts for text in each] == [one.document for one in variants]
@@ -209,7 +208,7 @@ def test_so_many_variants_are_put_to_a_reranker_between_two_looks(remote, sizes)
 
 def test_settings_of_a_run_are_those_that_a_reranker_can_have():
     kept = {"a": "x", "b": 1, "c": 0.5, "d": False}
-    assert explain.scalars({**kept, "e": None, "f": [1], "g": {"h": 1}}) == kept
+    assert occlusion.scalars({**kept, "e": None, "f": [1], "g": {"h": 1}}) == kept
 
 
 def test_of_a_run_that_is_gone_and_by_a_worker_that_has_to_stop_nothing_is_explained(

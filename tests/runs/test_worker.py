@@ -25,7 +25,7 @@ from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.job_batches import read_parts, write_part
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Progress, Queue
-from rankdash.features.queries import explain
+from rankdash.features.queries import occlusion
 from tests.runs.stub import Stub, failed, scored
 
 
@@ -274,7 +274,7 @@ def test_an_explanation_does_not_wait_for_the_end_of_a_job_nor_the_worker_for_wo
 
     workspace.score_cache.clear()
     asked.use(Asking)
-    monkeypatch.setattr(explain, "create", worker.create)
+    monkeypatch.setattr(occlusion, "create", worker.create)
     monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
     stopping, states = threading.Event(), []
     around = workspace, Owner(), stopping, Handover()

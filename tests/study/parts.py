@@ -25,7 +25,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.study.unjudged.system_bounds import RankedLabels
 from rankdash.core.value.targets import Goals
-from rankdash.features.queries import queries as queries_queries
+from rankdash.features.queries import study as queries_queries
 from tests.roles import numbers
 from tests.study.builders import shown, six, study_on, together
 

@@ -24,8 +24,7 @@ from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.billing import Load, Searches
 from rankdash.core.value.price_list import ListedPrice, shipped
 from rankdash.features.cost import words_prices
-from rankdash.features.cost.costs import choices, equal_recall, listwise, system_of
-from rankdash.features.cost.gains import gain
+from rankdash.features.cost.costs import choices, equal_recall, gain, listwise, system_of
 from rankdash.features.cost.payoff import Gain, MeasuredChange
 from tests.approved import table
 from tests.study.builders import (

@@ -10,7 +10,7 @@ from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.price_list import ListedPrice, shipped
 from rankdash.features.report.decision import Decision, decision
-from rankdash.features.report.words_decision import gaps, next_step
+from rankdash.features.report.words import gaps, next_step
 from tests.approved import table
 from tests.study.builders import (
     FEW,

@@ -21,9 +21,9 @@ from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.drawn import with_draws
 from rankdash.core.study.study import Study
-from rankdash.features.cost.gains import gain
-from rankdash.features.judge.circularity import Circularity
-from rankdash.features.judge.judging import agreement_groups, circularity, favours, verdicts
+from rankdash.features.cost.costs import gain
+from rankdash.features.judge.agreement import Circularity
+from rankdash.features.judge.verdict import agreement_groups, circularity, favours, verdicts
 from rankdash.features.report.decision import decision
 from tests.approved import table
 from tests.sets import SAMPLE

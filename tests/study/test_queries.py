@@ -13,7 +13,7 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study.query_table import Filters
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.queries import queries
+from rankdash.features.queries import study
 from tests.study.builders import changed, data_of, small, study_on
 from tests.study.parts import why
 
@@ -32,7 +32,7 @@ def test_a_segment_is_a_filter_if_its_values_distinguish_queries(values, offered
     data = data_of(dict.fromkeys(ids, "abc"), {query: {"a": 1.0} for query in ids}, kind=kinds)
     of = study_on(data, run_from_ranking("run", data.id, data.candidates, "run.trec"))
     expected = {"kind": tuple(sorted(set(kinds)))} if offered else {}
-    assert queries.listing(of, of.challengers[0]).segments == expected
+    assert study.listing(of, of.challengers[0]).segments == expected
 
 
 def test_a_listing_is_filtered_also_by_the_values_of_other_systems():
@@ -40,15 +40,15 @@ def test_a_listing_is_filtered_also_by_the_values_of_other_systems():
     runs = {"q": "bacd", "r": "bcda", "s": "abcd"}, {"q": "bcda", "r": "abcd", "s": "bacd"}
     of = small(dict.fromkeys("qrs", "abcd"), *runs, labels=labels, metric="mrr")
     shown, other = of.challengers
-    listing, tags = queries.listing(of, shown), {"s": ("ask",), "q": ("ask",)}
+    listing, tags = study.listing(of, shown), {"s": ("ask",), "q": ("ask",)}
     for wanted, order, ids in (
         ({}, "hurt", "rqs"),
         ({"outcomes": ("hurt",)}, "given", "qr"),
         ({"tags": ("ask",)}, "hurt", "qs"),
-        ({"values": {queries.value_column(other): (0.2, 0.5)}}, "given", "qs"),
+        ({"values": {study.value_column(other): (0.2, 0.5)}}, "given", "qs"),
     ):
         assert listing.kept(Filters(**wanted), tags, order)["query_id"].tolist() == list(ids)
-    assert queries.others(of, other) == (shown,)
+    assert study.others(of, other) == (shown,)
     assert listing.row("nobody") is None
     assert "latency_ms" not in listing.valued
 
@@ -58,7 +58,7 @@ def test_labels_are_those_of_the_query_in_any_order_of_rows():
     of = small(dict.fromkeys("qr", "ab"), dict.fromkeys("qr", "ba"), labels=labels)
     mixed = of.dataset.qrels.iloc[[0, 3, 1, 4, 2]]
     of = replace(of, dataset=changed(of.dataset, qrels=mixed))
-    assert {query: queries.label_of(of, query) for query in ("q", "r", "nobody")} == {
+    assert {query: study.label_of(of, query) for query in ("q", "r", "nobody")} == {
         **labels, "nobody": {}
     }  # fmt: skip
 
@@ -99,13 +99,13 @@ def test_what_a_system_says_of_documents_is_of_their_rows_in_its_list():
         (FIRST_STAGE, "q", "b", [("b", 1.0, None, None)]),
         (run.id, "nobody", "ab", [("a", *nothing), ("b", *nothing)]),
     ):
-        found = queries.listed(of, system, query, docs)
-        assert found == [queries.Listed(*each) for each in expected]
-    texts = queries.texts(of, ["d", "a", "c"])
+        found = study.listed(of, system, query, docs)
+        assert found == [study.Listed(*each) for each in expected]
+    texts = study.texts(of, ["d", "a", "c"])
     assert {doc: each.body for doc, each in texts.items()} == {"d": "d", "a": "first", "c": None}
-    assert queries.Text("A title", None).whole == "A title"
-    assert queries.Text("A title", "words").whole == "A title words"
-    assert queries.depth_shown(of) == 20
+    assert study.Text("A title", None).whole == "A title"
+    assert study.Text("A title", "words").whole == "A title words"
+    assert study.depth_shown(of) == 20
 
 
 @pytest.mark.parametrize(("metric", "unlabelled"), [("ndcg", 1), ("mrr", 0)])

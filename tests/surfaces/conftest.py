@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankdash.features.report.report_report import html
+from rankdash.features.report.report import html
 from rankdash.kit.html.draft import Draft
 from tests.surfaces.case import Case, made, read
 from tests.surfaces.reading import Page

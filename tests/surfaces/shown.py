@@ -24,8 +24,8 @@ from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_value
-from rankdash.features.report.report_report import Front, html
-from rankdash.features.report.report_zip_file import bundle
+from rankdash.features.report.report import Front, html
+from rankdash.features.report.report_zip import bundle
 from tests.surfaces.case import SPEC, Case
 from tests.surfaces.reading import Page
 

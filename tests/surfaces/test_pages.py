@@ -15,8 +15,8 @@ from rankdash.core.study import leaderboard
 from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words.verdict_chips import chip
 from rankdash.core.workspace import Workspace
-from rankdash.features.report.report_report import PRESETS, Front, html
-from rankdash.features.report.report_zip_file import tables
+from rankdash.features.report.report import PRESETS, Front, html
+from rankdash.features.report.report_zip import tables
 from tests.approved import table as sections
 from tests.sets import ROOT
 from tests.surfaces.case import Case

@@ -16,10 +16,11 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.billing import Price
 from rankdash.core.value.price_list import shipped
-from rankdash.features.cost import costs, words_costs
+from rankdash.features.cost import costs
+from rankdash.features.cost import words as cost_words
 from rankdash.features.cost.payoff import Amount
 from rankdash.features.gate.gate import Condition, decide
-from rankdash.features.rank_shifts import ranks
+from rankdash.features.rank_shifts import study as rank_shifts_study
 from rankdash.features.report.decision import decision
 from rankdash.kit.html.trec import qrels_bytes, run_bytes
 from tests.study.best_or_worst import best_or_worst
@@ -89,7 +90,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
 
     # The interval of the relative change is of the verdict's draws: 0 lies in both or in neither.
     choice = next(each for each in costs.choices(study) if each.system == system)
-    assert words_costs.answer(choice) == ANSWERS.get(kind, "unproven")
+    assert cost_words.answer(choice) == ANSWERS.get(kind, "unproven")
     if kind == "too_few":
         assert choice.option.gain is None
         assert choice.came.break_even_elasticity == Amount(reason="unknown_gain")
@@ -115,7 +116,7 @@ def test_all_parts_agree_on_a_borderline_comparison(name):
     assert (curve.enough > 0) == bool(curve.table["gain_proven"].any())
 
     # To skip every query is the verdict turned round; a change of 0 has no sign to turn.
-    found = ranks.skipping(study, system, "first", 1, 0.01)
+    found = rank_shifts_study.skipping(study, system, "first", 1, 0.01)
     all_skipped = found.curve.iloc[-1][["high", "low"]].to_numpy(dtype=float)
     assert row["delta"] == 0 or (-all_skipped).tolist() == pytest.approx(ends, nan_ok=True)
     assert first_stage.first_stage_kind(study, system) == kind

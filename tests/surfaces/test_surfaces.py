@@ -20,7 +20,7 @@ from rankdash.core.study import study_latency
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
 from rankdash.features.gate.gate import settings_at
-from rankdash.features.report.report_report import html
+from rankdash.features.report.report import html
 from tests.surfaces.case import SPEC
 from tests.surfaces.conftest import without_charts
 from tests.surfaces.reading import Page

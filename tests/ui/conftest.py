@@ -103,7 +103,7 @@ def _every_app_starts_quickly(quick_starts: None) -> None:
 @pytest.fixture
 def app(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     # However busy the machine is, small files are read within the rerun that asks for it.
-    monkeypatch.setattr("rankdash.features.data.page_uploads.AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr("rankdash.features.data.page_upload.AT_ONCE_SECONDS", float("inf"))
     return AppTest.from_file(str(INTERFACE), default_timeout=300)
 
 

@@ -30,9 +30,9 @@ from rankdash.core.value import price_list
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import UNITS
 from rankdash.core.value.targets import shipped
-from rankdash.features.cost.archetypes import ARCHETYPES
+from rankdash.features.cost.payoff import ARCHETYPES
 from rankdash.features.label.labelling import CONFLICTS
-from rankdash.features.report.report_report import SECTIONS
+from rankdash.features.report.report import SECTIONS
 from tests.roles import PACKAGE, is_command, is_page
 
 ROOT = Path(__file__).parents[2]

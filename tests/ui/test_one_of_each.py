@@ -11,8 +11,8 @@ from rankdash.app.command import main
 from rankdash.core.data.ranking import Run
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, systems_of
-from rankdash.features.report.report_report import html
-from rankdash.features.report.report_zip_file import bundle
+from rankdash.features.report.report import html
+from rankdash.features.report.report_zip import bundle
 from tests.stored import keep_lists, keep_rows
 from tests.ui.test_pages import open_page, texts
 

@@ -16,7 +16,7 @@ from rankdash.core.workspace.database import files_of
 from rankdash.core.workspace.notes.corrections import Corrections
 from rankdash.core.workspace.notes.notes import Notes
 from rankdash.core.workspace.notes.pins import Pins
-from rankdash.features.data import page_sharing_files, page_uploads
+from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address as widgets_address
 from rankdash.kit.widgets import person, server
 from rankdash.kit.widgets.text import markdown_safe
@@ -110,7 +110,7 @@ class Acts:
                 box.uncheck()
 
     def export(self, name):
-        self.files[name] = page_sharing_files.exported([self.data])
+        self.files[name] = page_list.exported([self.data])
 
     def runs(self, *given):
         """Runs whose relevant documents are at a place, from 0: "name=0"; the newest last."""
@@ -199,7 +199,7 @@ def refused(*_given):
 @pytest.mark.parametrize("life", lives("pages"))
 def test_a_life_of_a_page(life, approved, workspace, stored, only_shown, sure, hand, monkeypatch):
     acts = Acts(workspace, stored, monkeypatch, only_shown)
-    monkeypatch.setattr(page_uploads, "AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr(page_upload, "AT_ONCE_SECONDS", float("inf"))
     for name in ("login", "logout"):
         monkeypatch.setattr(login.st, name, partial(acts.asked.append, name))
 

@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 from rankdash.core.base.shipped import PAGES
 from rankdash.core.data.measured import Measured
 from rankdash.core.workspace import Workspace
-from rankdash.features.data import page_check_view, page_uploads
-from rankdash.features.overview import page_overview_charts
+from rankdash.features.data import page as data_page
+from rankdash.features.data import page_upload
+from rankdash.features.overview import page as overview_page
 from rankdash.kit.widgets import server, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
@@ -85,7 +86,7 @@ def test_a_page_says(approved, found, monkeypatch, page, language):
 def test_overview_opens_the_query_whose_change_is_picked(found, monkeypatch, picked, went):
     """Also the one whose id is empty."""
     queries: list[str] = []
-    monkeypatch.setattr(page_overview_charts, "changes", lambda *_: picked)
+    monkeypatch.setattr(overview_page, "changes", lambda *_: picked)
     monkeypatch.setattr(view, "open_query", queries.append)
     opened("overview", found["as usual"])
     assert queries == went
@@ -96,10 +97,8 @@ def test_data_leaves_out_of_the_check_what_the_upload_of_the_same_set_said(
     found, monkeypatch, same
 ):
     dataset_id, drawn = found["as usual"], []
-    monkeypatch.setattr(page_uploads, "upload_panel", lambda: dataset_id if same else "other")
-    monkeypatch.setattr(
-        page_check_view, "draw", lambda *given, **named: drawn.append((given, named))
-    )
+    monkeypatch.setattr(page_upload, "upload_panel", lambda: dataset_id if same else "other")
+    monkeypatch.setattr(data_page, "draw", lambda *given, **named: drawn.append((given, named)))
     opened("data", dataset_id)
     [(given, named)] = drawn
     assert (*given, *named.values()) == (dataset_id, same)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankdash.features.overview import page_overview_causes
+from rankdash.features.overview import page as overview_page
 from rankdash.kit.widgets import address, view
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
@@ -75,7 +75,7 @@ def test_the_first_page_by_other_rules_and_with_too_few_queries(workspace, store
 
 def test_a_chosen_reason_opens_the_queries_that_it_explains(app, stored, monkeypatch):
     went = []
-    monkeypatch.setattr(page_overview_causes, "reasons", lambda *_: "idle")
+    monkeypatch.setattr(overview_page, "reasons", lambda *_: "idle")
     monkeypatch.setattr(view, "go", lambda page: went.append((page, address.one("reason"))))
     open_page(app, "overview")
     assert {*went} == {("queries", "idle")}

@@ -18,15 +18,10 @@ from rankdash.core.workspace.notes.notes import Notes
 from rankdash.core.workspace.notes.pins import Pins
 from rankdash.core.workspace.notes.run_notes import RunNotes
 from rankdash.core.workspace.score_cache import KeptScores
-from rankdash.features.data import page_dataset_list
-from rankdash.features.label import (
-    page_corrections_form,
-    page_corrections_list,
-    page_new_labels,
-    page_unjudged_view,
-)
-from rankdash.features.queries import page_query_notes
-from rankdash.features.run import page_cache_panel, page_combine_form, page_job_list, page_run_list
+from rankdash.features.data import page_list
+from rankdash.features.label import page_corrections, page_unjudged
+from rankdash.features.queries import page_why
+from rankdash.features.run import page_combine, page_jobs, page_runs
 from rankdash.kit.widgets import address, deleted, dialogs, person, view
 from tests.approved import masked
 from tests.results import shown
@@ -78,20 +73,20 @@ def test_a_life_of_a_part(life, approved, workspace, stored, hand, only_shown, m
 
     def remarks(query):
         own = view.study("queries")
-        page_query_notes.draw(own, query)
-        st.dataframe(page_query_notes.marks(own))
+        page_why.draw_notes(own, query)
+        st.dataframe(page_why.marks(own))
 
     parts = {
-        "jobs": lambda: page_job_list.draw(now["data"]),
-        "runs": lambda: page_run_list.draw(now["data"]),
-        "fuse": lambda: page_combine_form.draw(now["data"]),
-        "cache": page_cache_panel.draw,
-        "label": lambda *pair: page_corrections_form.label(study(now["data"]), *pair),
+        "jobs": lambda: page_jobs.draw(now["data"]),
+        "runs": lambda: page_runs.draw(now["data"]),
+        "fuse": lambda: page_combine.draw(now["data"]),
+        "cache": page_jobs.draw_cache_panel,
+        "label": lambda *pair: page_corrections.label(study(now["data"]), *pair),
         "remarks": remarks,
-        "unjudged": lambda: page_unjudged_view.draw(study(now["data"])),
-        "corrections": lambda *query: page_corrections_list.draw(now["data"], *query),
-        "new": lambda: page_new_labels.draw(now["data"]),
-        "sets": lambda: page_dataset_list.draw(workspace.datasets()),
+        "unjudged": lambda: page_unjudged.draw(study(now["data"])),
+        "corrections": lambda *query: page_corrections.draw(now["data"], *query),
+        "new": lambda: page_corrections.draw_new_labels(now["data"]),
+        "sets": lambda: page_list.draw(workspace.datasets()),
     }
 
     def opened(name, *given):

@@ -9,22 +9,20 @@ from hypothesis import strategies as st
 
 from rankdash.core.value.assumptions import ASSUMPTIONS, DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Machines
-from rankdash.features.cost.benefit import (
-    deflection,
-    equal_recall_depth,
-    latency_penalty,
-    llm_saving,
-    simple_roi,
-    staff_time,
-)
 from rankdash.features.cost.payoff import (
     NO_CHANGE,
     Gain,
     MeasuredChange,
     Option,
     Outcome,
+    deflection,
+    equal_recall_depth,
+    latency_penalty,
+    llm_saving,
     only_from_set,
     outcome,
+    simple_roi,
+    staff_time,
     value_per_search,
 )
 from tests.results import results, several, shown

@@ -9,10 +9,10 @@ from rankdash.core.study.pricing import Bill, Waiting
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
 from rankdash.core.value.billing import Load
 from rankdash.core.value.price_list import shipped
-from rankdash.features.cost import words_assumptions, words_prices
+from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice, choices
 from rankdash.features.cost.payoff import NO_CHANGE, Amount, Gain, MeasuredChange, Option, outcome
-from rankdash.features.cost.words_costs import (
+from rankdash.features.cost.words import (
     MoneyContext,
     answer,
     cell,
@@ -266,7 +266,7 @@ def test_what_is_saved_and_what_is_less_than_sure_of_an_option(texts):
     def kept(before: int, after: int | None, system: str = "run", free: bool = False) -> str:
         scenario = replace(SCENARIO, passages=before, passage_tokens=200)
         made = replace(choice(SURE, free=free), passages=after, system=system)
-        return words_assumptions.passages(made, scenario)
+        return words_prices.passages(made, scenario)
 
     texts(
         "cautions",

@@ -23,16 +23,11 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.price_list import shipped
 from rankdash.core.words import headroom, rankings
 from rankdash.features.cost.costs import choices
-from rankdash.features.data.words_lights import label_count, lights
-from rankdash.features.latency.words_latency import (
-    added,
-    busy_notes,
-    left_out_of_times,
-    where_measured,
-)
+from rankdash.features.data.words import label_count, lights
+from rankdash.features.latency.words import added, busy_notes, left_out_of_times, where_measured
 from rankdash.features.overview import caveats as found_caveats
-from rankdash.features.overview import words_caveats
-from rankdash.features.report import words_decision
+from rankdash.features.overview import words as overview_words
+from rankdash.features.report import words as report_words
 from rankdash.features.report.decision import HitCounts, Step, decision
 from tests.study.best_or_worst import best_or_worst
 from tests.study.test_headroom import QUERIES
@@ -97,14 +92,14 @@ def test_a_caveat_names_the_side_and_the_share(study, texts):
     price = found_caveats.ExamplePrice(Bill(LISTED, choices(study)[1].load, "USD"))
     texts(
         "caveats",
-        {name: words_caveats.line(study, each, fit) for name, each in cases.items()}
+        {name: overview_words.caveat_line(study, each, fit) for name, each in cases.items()}
         | {
-            "an example price": words_caveats.line(study, price),
-            "unlabelled, of whole lists": words_caveats.line(
+            "an example price": overview_words.caveat_line(study, price),
+            "unlabelled, of whole lists": overview_words.caveat_line(
                 replace(study, metric="map", cutoff=None), cases["unlabelled, skipped"]
             ),
             # A column of one's own may have the name of a derived one.
-            "a column of one's own": words_caveats.kinds(own_segment(study, column), [group("x")]),
+            "a column of one's own": overview_words.kinds(own_segment(study, column), [group("x")]),
         },
     )
 
@@ -152,10 +147,10 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
     def said(of: Study, changes: dict[str, object]) -> list[tuple[str, ...]]:
         found = replace(usual, **changes)
         return [
-            ("risks", *words_decision.risks(of, found, fit)),
-            ("gaps", *words_decision.gaps(of, found, fit)),
-            ("step", words_decision.next_step(of, found)),
-            *([("others", words_decision.other_metrics(of, found))] if found.caveats else []),
+            ("risks", *report_words.risks(of, found, fit)),
+            ("gaps", *report_words.gaps(of, found, fit)),
+            ("step", report_words.next_step(of, found)),
+            *([("others", report_words.other_metrics(of, found))] if found.caveats else []),
         ]
 
     first, *rest = (said(study, changes) for changes in cases.values())
@@ -169,9 +164,9 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
             "unlabelled, of whole lists": said(
                 replace(study, metric="map", cutoff=None), {"unlabelled": 2}
             )[1],
-            "one query": words_decision.hits(HitCounts(0, 1, 1, 3, gain)),
-            "queries": words_decision.hits(HitCounts(7, 1000, 2000, 3, gain)),
-            "nothing compared": words_decision.nothing_compared(study, fit),
+            "one query": report_words.hits(HitCounts(0, 1, 1, 3, gain)),
+            "queries": report_words.hits(HitCounts(7, 1000, 2000, 3, gain)),
+            "nothing compared": report_words.nothing_compared(study, fit),
         },
     )
     texts(
@@ -179,7 +174,7 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
         {
             step: list(
                 dict.fromkeys(
-                    words_decision.next_step(
+                    report_words.next_step(
                         replace(study, statistics=replace(study.statistics, worthwhile=0.3)),
                         replace(usual, step=step, more=more, unlabelled=more),
                     )
@@ -190,7 +185,7 @@ def test_risks_gaps_and_the_step_are_said_from_where_they_are_risks(study, texts
         }
         | {
             "price set, or not": [
-                words_decision.next_step(replace(study, money=each), replace(usual, **changes))
+                report_words.next_step(replace(study, money=each), replace(usual, **changes))
                 for each in money
                 for changes in ({}, billed(lack="price"))
             ]

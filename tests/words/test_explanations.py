@@ -25,15 +25,17 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import System
 from rankdash.core.words import queries
 from rankdash.core.words.reasons import reason_meanings, reason_words
-from rankdash.features.queries.queries import Blame, Missed
-from rankdash.features.queries.words_explanations import (
+from rankdash.features.queries.study import Blame, Missed
+from rankdash.features.queries.words import (
     evidence_text,
+    fault_words,
     first_text,
+    ground,
+    place,
     reasoning,
     statement_text,
     without_result,
 )
-from rankdash.features.queries.words_faults import fault_words, ground, place
 from tests.roles import PACKAGE
 from tests.study.best_or_worst import best_or_worst
 

@@ -13,8 +13,8 @@ from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.study.study import Study
 from rankdash.features.judge.agreement import lifted_by
 from rankdash.features.judge.bias_corrected import correct
-from rankdash.features.judge.judging import JudgedVerdict, verdicts
-from rankdash.features.judge.words_judged import (
+from rankdash.features.judge.verdict import JudgedVerdict, verdicts
+from rankdash.features.judge.words import (
     bias_sentence,
     judge_caveats,
     judge_warnings,

@@ -9,7 +9,7 @@ from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import ASSUMPTIONS, Assumptions
 from rankdash.core.value.billing import UNITS, Load, Price
 from rankdash.core.value.price_list import STALE_DAYS, ListedPrice, shipped
-from rankdash.features.cost import words_assumptions, words_prices
+from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Option, outcome
 from rankdash.features.cost.words_money import money, symbol
@@ -75,7 +75,9 @@ def test_a_price_says_what_it_is_where_it_is_from_and_how_sure_it_is(texts):
     rates = [(unit, words_prices.rate(Price(2.0, unit))) for unit in UNITS]
 
     def said(own: Bill) -> list[object]:
-        row = words_assumptions.rows(Assumptions(), [priced(own, own.load)], "USD", "Hit@10")[-2]
+        row = words_prices.assumption_table(
+            Assumptions(), [priced(own, own.load)], "USD", "Hit@10"
+        )[-2]
         return [
             (words_prices.of(own), *words_prices.marks(own)),
             " · ".join(words_prices.notes(own)),
@@ -102,19 +104,17 @@ def test_an_assumption_is_written_by_its_unit_with_its_value_in_force(texts):
     texts(
         "assumptions",
         {
-            "rows": words_assumptions.rows(given, [priced(None, counted)], "EUR", "Hit@10"),
-            "units": [(each.name, words_assumptions.unit(each, "EUR")) for each in ASSUMPTIONS],
-            "an amount": words_assumptions.value(BY_NAME["value_per_search"], 0.02, "USD"),
-            "a percentage": words_assumptions.value(BY_NAME["elasticity"], 1.5, "USD"),
-            "defaults": words_assumptions.defaults(
-                Money(given, given=frozenset({"searches_per_day"}))
-            ),
-            "all set": words_assumptions.defaults(replace(Money(), given=frozenset(BY_NAME))),
+            "rows": words_prices.assumption_table(given, [priced(None, counted)], "EUR", "Hit@10"),
+            "units": [(each.name, words_prices.unit(each, "EUR")) for each in ASSUMPTIONS],
+            "an amount": words_prices.value(BY_NAME["value_per_search"], 0.02, "USD"),
+            "a percentage": words_prices.value(BY_NAME["elasticity"], 1.5, "USD"),
+            "defaults": words_prices.defaults(Money(given, given=frozenset({"searches_per_day"}))),
+            "all set": words_prices.defaults(replace(Money(), given=frozenset(BY_NAME))),
         }
         | {
-            f"what a search sends, {name}": words_assumptions.rows(given, [each], "USD", "Hit@10")[
-                -1
-            ]
+            f"what a search sends, {name}": words_prices.assumption_table(
+                given, [each], "USD", "Hit@10"
+            )[-1]
             for name, each in options.items()
         },
     )

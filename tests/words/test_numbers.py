@@ -41,11 +41,12 @@ from rankdash.core.words.verdict_chips import (
     p_value,
     sentence,
 )
-from rankdash.features.cost import words_assumptions, words_costs, words_prices
+from rankdash.features.cost import words as cost_words
+from rankdash.features.cost import words_prices
 from rankdash.features.cost.costs import Choice
 from rankdash.features.cost.payoff import Amount, Gain, MeasuredChange, Option, outcome
 from rankdash.features.cost.words_money import money, year
-from rankdash.features.latency.words_latency import left_out_of_times
+from rankdash.features.latency.words import left_out_of_times
 from rankdash.kit.drawing import intervals, style
 
 NONSENSE = re.compile(
@@ -136,7 +137,7 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     bill = priced(price, sent, waited, Money())
     choice = Choice(option, outcome(option, scenario), "run", bill, sent, waited,
                     passages=passages, example_values=True)  # fmt: skip
-    context = words_costs.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
+    context = cost_words.MoneyContext("USD", "NDCG@10", "Hit@10", 0.95, "BM25", year(), str)
     written = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
     written["break_even_elasticity"] = "elasticity"
     figures = {
@@ -146,13 +147,13 @@ def test_what_money_comes_to_is_written_in_numbers(scenario, price, gain, p95, p
     }
     said = [
         *(part for name, figure in figures.items()
-          for part in words_costs.cell(context.period.of(figure) if name not in written else figure,
+          for part in cost_words.cell(context.period.of(figure) if name not in written else figure,
                                  "USD", written.get(name, "money"))),
-        words_costs.headline(context, choice, scenario),
-        *(words_costs.sureness(context, choice), words_assumptions.passages(choice, scenario)),
+        cost_words.headline(context, choice, scenario),
+        *(cost_words.sureness(context, choice), words_prices.passages(choice, scenario)),
         *words_prices.cautions(choice, scenario.latency_target_ms),
         *(words_prices.words(price), *words_prices.notes(bill)),
-        *chain.from_iterable(words_assumptions.rows(scenario, [choice], "USD", "Hit@10")),
+        *chain.from_iterable(words_prices.assumption_table(scenario, [choice], "USD", "Hit@10")),
     ]  # fmt: skip
     fits(*said)
     # No figure has more digits than it can know.

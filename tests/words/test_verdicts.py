@@ -16,7 +16,7 @@ from rankdash.core.words.methods import methods
 from rankdash.core.words.reasons import reason_words
 from rankdash.core.words.verdict_chips import change_facts, change_interval, chip, interval, p_value
 from rankdash.features.cost.costs import choices
-from rankdash.features.label import words_estimates
+from rankdash.features.label import words as label_words
 from rankdash.features.overview import words as overview_words
 from tests.study.best_or_worst import best_or_worst
 
@@ -130,9 +130,9 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
             for choice, priced in ((free, False), (free, True), (loss, True), (dear, True))
         ]
         return [
-            words_estimates.estimate_chip(found),
-            *words_estimates.estimate_sentences(found),
-            *words_estimates.estimate_risks(found),
+            label_words.estimate_chip(found),
+            *label_words.estimate_sentences(found),
+            *label_words.estimate_risks(found),
             *dict.fromkeys(steps),
         ]
 
@@ -142,13 +142,13 @@ def test_an_estimate_says_from_how_many_labels_it_is(texts):
 def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
     def effort(*needed: int | None, seconds: float = nan, mode: str = "weight", **more) -> str:
         found = tuple(replace(FOUND, needed=each, **more) for each in needed)
-        return words_estimates.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
+        return label_words.effort_sentence(LabelStatus(mode, found, 0, (), (), seconds))
 
     bounded = tuple(
         replace(FOUND, needed=n, needed_most=most) for n, most in ((180, 500), (20, 90))
     )
     status = LabelStatus("weight", (), 0, (), (), nan)
-    saved = [(n, words_estimates.saved_sentence(n)) for n in (1, 1200, -1, -3)]
+    saved = [(n, label_words.saved_sentence(n)) for n in (1, 1200, -1, -3)]
     texts(
         "effort",
         {
@@ -161,12 +161,12 @@ def test_the_effort_is_that_of_the_comparison_that_needs_most(texts):
             "one is not known, of whole queries": effort(None, mode="query"),
             "so few documents that it is all of them": effort(None, None, pairs=50),
             "one document more": effort(None, pairs=51),
-            "a bound below all that are left": words_estimates.effort_sentence(
+            "a bound below all that are left": label_words.effort_sentence(
                 replace(status, estimates=bounded)),
             "a bound of all that are left": effort(180, needed_most=731),
             "what a judge saves as the guess": saved,
-            "sampled for other rankings": words_estimates.labelling_sentences(status),
-            "sampled": words_estimates.labelling_sentences(
+            "sampled for other rankings": label_words.labelling_sentences(status),
+            "sampled": label_words.labelling_sentences(
                 replace(status, estimates=(replace(FOUND, saved=9),))),
         },
     )  # fmt: skip

@@ -87,7 +87,7 @@ _COUNTS = ("n", "given", "index", "status")
 
 
 def kind_of_failure(kind: str) -> str:
-    """A kind of failure of a judge's question, as `rankdash.features.judge.answers` has them."""
+    """A kind of failure of a judge's question, as `rankdash.features.judge.judge` has them."""
     known = {
         "rate_limit": _("too many requests (429)"),
         "server_error": _("server error"),

@@ -19,8 +19,8 @@ class Judgements:
 
     name: how the person calls the judge. scale: the lowest and the highest grade. table: one row
     for each pair: query_id and doc_id (str), grade (float64; NaN where there is none) and error
-    (str: why there is none; "" where there is one); kind (str: of the error, as
-    `rankdash.features.judge.answers.KINDS`; "" where unknown) may be left out. model: what it is
+    (str: why there is none; "" where there is one); kind (str: of the error, one of
+    `features.judge.judge.NO_GRADE`; "" where unknown) may be left out. model: what it is
     made of; "" where unknown.
 
     Raises DataError for a scale without a width, a pair that is listed twice, a grade outside of

@@ -1,4 +1,4 @@
-"""Where an option begins to pay: the least gain, traffic or quality, the highest price."""
+"""How little of an input is enough for a reranker to pay off."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ Figure = float | Reason
 
 # What is beyond these is none that anybody reaches: percent of value, all searches of the world.
 _MOST_ELASTICITY = 1e6
+
 _MOST_SEARCHES = 1e10
+
 _MOST_WORTH = 1e12
+
 _THOUSAND, _SECONDS_PER_HOUR = 1e3, 3600.0
 
 

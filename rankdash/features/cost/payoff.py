@@ -1,21 +1,16 @@
-"""Is it worth it: a price, a measured gain with its uncertainty, and a scenario, put together.
-
-Every figure rises or falls steadily with the gain, so its interval is the formula at the two ends
-of the gain's interval, while prices and assumptions are held fixed: it says how sure the
-*measurement* is, not how good the assumptions are. What has no value has a reason instead: nothing
-is NaN, infinite or a negative payback time.
-"""
+"""What a system costs and is worth: outcomes, benefits, and examples of assumptions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from rankdash.core.base.errors import DataError
 from rankdash.core.value.assumptions import DAYS_PER_MONTH, Assumptions
-from rankdash.core.value.billing import Machines
+from rankdash.core.value.billing import Load, Machines, Number, Price, cost_per_thousand
 from rankdash.features.cost import break_even
-from rankdash.features.cost.benefit import deflection, latency_penalty, llm_saving, staff_time
 from rankdash.features.cost.break_even import Figure, Reason, quotient
 
 Proof = Literal["proven", "same", "unproven", "too_few"]
@@ -357,3 +352,144 @@ def _payback(net: float, setup: float) -> Figure:
     if setup <= 0:
         return "no_setup"
     return quotient(setup, net, _MOST_MONTHS)
+
+
+# What better rankings bring: the published formula, and the other ways in which value arises.
+#
+# Amounts are in one currency, which the caller keeps. Gains may be arrays, one value for each
+# bootstrap draw: everything here is plain arithmetic on them.
+
+_MILLION = 1e6
+_SECONDS_PER_HOUR = 3600.0
+_LATENCY_STEP_MS = 100.0
+_ROUNDING_BENEFIT = 1e-12
+
+
+@dataclass(frozen=True)
+class SimpleRoi:
+    """The published formula, all four steps. `improvement` and `roi` are shares, not percent."""
+
+    improvement: float
+    gain_per_day: float
+    cost_per_day: float
+    roi: float
+
+
+def simple_roi(
+    baseline: float,
+    reranked: float,
+    *,
+    searches_per_day: float,
+    value_per_search: float,
+    cost_per_search: float,
+    elasticity: float = 1.0,
+) -> SimpleRoi:
+    """improvement = (reranked − baseline) / baseline; gain = searches × value × improvement ×
+    elasticity; ROI = (gain − cost) / cost.
+
+    elasticity: percent of value gained for each percent of quality; the published formula takes 1
+        for granted.
+
+    Raises DataError where baseline or cost is 0, or too small to divide by: then the ratio does
+    not exist.
+    """
+    if baseline <= 0 or math.isinf((reranked - baseline) / baseline):
+        raise DataError("The baseline's value is 0, so a relative improvement does not exist.")
+    cost = searches_per_day * cost_per_search
+    improvement = (reranked - baseline) / baseline
+    gain = searches_per_day * value_per_search * improvement * elasticity
+    if cost <= 0 or math.isinf((gain - cost) / cost):
+        raise DataError("The cost is 0, so a return on it does not exist.")
+    return SimpleRoi(improvement, gain, cost, (gain - cost) / cost)
+
+
+def llm_saving(
+    passages_before: float, passages_after: float, passage_tokens: float, price_per_million: float
+) -> float:
+    """Saved on one search when an LLM is given fewer passages; price for a million input tokens.
+
+    Negative where it is given more.
+    """
+    return (passages_before - passages_after) * passage_tokens * price_per_million / _MILLION
+
+
+def equal_recall_depth(recall_low: Mapping[int, float], wanted: float) -> int | None:
+    """The fewest reranked passages that surely hold as many relevant ones as before.
+
+    recall_low: k → lower confidence limit of recall@k after reranking. wanted: recall@K0 of the
+    first stage, for the K0 passages that the LLM is given now. None where no k reaches it: then
+    there is no saving to claim.
+    """
+    return min(
+        (k for k, low in recall_low.items() if low >= wanted - _ROUNDING_BENEFIT), default=None
+    )
+
+
+def deflection(hit_gain: Number, ticket_share: float, cost_per_ticket: float) -> Number:
+    """Saved on one search by answers found that would have become tickets.
+
+    hit_gain: change of hit@k, the share of searches with a relevant document in the first k.
+    ticket_share: share of those searches that would have opened a ticket.
+    """
+    return hit_gain * ticket_share * cost_per_ticket
+
+
+def staff_time(hit_gain: Number, seconds_saved: float, cost_per_hour: float) -> Number:
+    """Saved on one search by what people no longer spend looking.
+
+    hit_gain: change of hit@k. seconds_saved: by a person whose search now finds what it is for.
+    """
+    return hit_gain * seconds_saved / _SECONDS_PER_HOUR * cost_per_hour
+
+
+def latency_penalty(extra_ms: float, loss_per_100_ms: float, value_per_search: float) -> float:
+    """Lost on one search by waiting longer. loss_per_100_ms: share of the value."""
+    return max(extra_ms, 0.0) / _LATENCY_STEP_MS * loss_per_100_ms * value_per_search
+
+
+# Ways to rerank, as examples to reckon with before anything was run.
+
+EXAMPLE_BEFORE, EXAMPLE_AFTER, EXAMPLE_PRICE = 0.72, 0.87, 1.0
+"""The published example: quality before and after, and US dollars for 1,000 searches."""
+
+# What a search sends: fifty documents of 200 tokens each.
+_QUERY, _DOCUMENTS, _TOKENS = 12, 50, 200
+# The example of a price with the prompt around each document.
+_LLM = Price(0.20, "template", template_tokens=70)
+
+
+@dataclass(frozen=True)
+class Archetype:
+    """A way to rerank.
+
+    per_thousand: US dollars for 1,000 searches, as an example. p95_ms: a rule of thumb, None where
+    there is none. meaning: what the example rests on.
+    """
+
+    title: str
+    meaning: str
+    per_thousand: float
+    p95_ms: float | None = None
+
+
+ARCHETYPES = (
+    Archetype("No reranker", "The ranking of the search as it is.", 0.0, 0.0),
+    Archetype(
+        "Cross-encoder",
+        "The price of the published example; p95 by a rule of thumb for 50 documents.",
+        EXAMPLE_PRICE,
+        300.0,
+    ),
+    Archetype(
+        "LLM pointwise",
+        "Fifty documents of 200 tokens, each in a prompt of its own, at $0.20 for a million "
+        "tokens.",
+        float(cost_per_thousand(_LLM, Load(_QUERY, _DOCUMENTS, _TOKENS))),
+    ),
+    Archetype(
+        "LLM listwise",
+        "Fifty documents of 200 tokens in one prompt, at $0.20 for a million tokens.",
+        float(cost_per_thousand(_LLM, Load(_QUERY, 1, _DOCUMENTS * _TOKENS))),
+    ),
+)
+"""Side by side in this order, from none to the one that reads most at once."""

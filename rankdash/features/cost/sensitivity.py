@@ -121,3 +121,6 @@ def _with(
     if GAIN in values and option.gain is not None:
         option = replace(option, gain=replace(option.gain, relative=MeasuredChange(values[GAIN])))
     return option, replace(assumptions, **scenario) if scenario else assumptions
+
+
+# Where an option begins to pay: the least gain, traffic or quality, the highest price.

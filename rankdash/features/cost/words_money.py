@@ -1,4 +1,4 @@
-"""Amounts in the language of the reader and the currency of the scenario, and what they are for."""
+"""Amounts of money in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TypeVar
 
 from babel.numbers import format_currency, get_currency_symbol
 
-from rankdash.core.base.i18n import every_digit, language
+from rankdash.core.base.i18n import (
+    every_digit,
+    language,
+)
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.value.assumptions import MONTHS_PER_YEAR
 from rankdash.features.cost.payoff import Amount, End
@@ -16,6 +19,7 @@ from rankdash.features.cost.payoff import Amount, End
 _Amount = TypeVar("_Amount", float | None, End)
 
 _WHOLE_FROM = 1000.0
+
 # Beyond it the last digits are none of the amount's, and nobody has so much.
 _MOST = 1e15
 

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
+import numpy as np
+
+from rankdash.core.base.errors import RerankerError, SettingError
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.rerankers.base import Call
+from rankdash.core.rerankers.remote import keys
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.settings import SettingValue
+from rankdash.core.runs.claimed import Claimed
+from rankdash.core.runs.key_pipe import Handover
+from rankdash.core.runs.optional_cache import OptionalCache
+from rankdash.core.runs.pace import Pace
+from rankdash.core.runs.plan import drawn
 from rankdash.core.runs.runner import Cancelled
 from rankdash.core.runs.usage import Usage
-from rankdash.core.workspace.jobs.judges import MOST_UNKEPT
-from rankdash.features.judge.answers import Answer, unanswered
-from rankdash.features.judge.judge import Judge, no_text
+from rankdash.core.sampling.label_pool import LabelPool
+from rankdash.core.workspace import Workspace
+from rankdash.core.workspace.jobs.judges import MOST_UNKEPT, JudgeRow, StoredJudges, grade_or_none
+from rankdash.core.workspace.jobs.leases import Owner
+from rankdash.features.judge.judge import Answer, Judge, no_text, unanswered
 
 if TYPE_CHECKING:
     from rankdash.core.rerankers.remote.client import GoneError
@@ -244,3 +258,231 @@ class _Asking:
             pair.query, pair.document, cached, again=pair.again
         )
         return JudgedPair(pair.query_id, pair.doc_id, found.answer, found.answers, found.calls)
+
+
+# Judges as a server sees them: what one would be asked and cost, and queueing it.
+
+# So many pairs tell what the others cost.
+_LOOKED_AT = 400
+_SEED = 7
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """A wish for a judge.
+
+    name: as people call it; "" for the name of its model. systems: what the rankings are called
+    whose first `depth` documents make the pairs. pairs: (query id, document id).
+    """
+
+    dataset_id: str
+    settings: Mapping[str, SettingValue]
+    systems: Sequence[str]
+    depth: int
+    pairs: Sequence[Pair] = field(repr=False)
+    name: str = ""
+
+
+def submit(workspace: Workspace, request: JudgeRequest, judge_id: str | None = None) -> str:
+    """Queue a judge and return its id. Nobody is asked here.
+
+    judge_id: where the worker was given a key for it before; None for a new one.
+
+    Raises SettingError for settings that cannot be used, DataError where there is no pair, and
+    StoreError for an unknown data set.
+    """
+    judge = Judge(request.settings)
+    return StoredJudges(workspace).submit(
+        dataset_id=request.dataset_id,
+        name=request.name.strip() or judge.model,
+        model=judge.model,
+        template=judge.template_hash,
+        settings=judge.settings,
+        top=judge.top,
+        systems=request.systems,
+        depth=request.depth,
+        pairs=request.pairs,
+        judge_id=judge_id,
+    )
+
+
+def pairs_of(
+    pool: LabelPool,
+    queries: int | None = None,
+    seed: int = 0,
+    labelled: Collection[str] = (),
+) -> list[Pair]:
+    """Return the (query id, document id) pairs of a pool, by query.
+
+    queries: so many of its queries, with all of their pairs: first those of `labelled`, the queries
+    with human labels, then others, each drawn at random with the seed; None for all.
+
+    Raises SettingError if `queries` is under 1.
+    """
+    if queries is not None and queries < 1:
+        raise SettingError(
+            "A sample needs at least 1 query, not {size}.",
+            remedy="Leave the sample empty to take all queries.",
+            size=queries,
+        )
+    # A judge is corrected on queries that it and people both looked at.
+    human = set(labelled)
+    order = sorted(drawn(pool.query_ids, seed), key=lambda query: query not in human)
+    sampled = set(order[:queries])
+    chosen = np.array([query in sampled for query in pool.query_ids], dtype=bool)
+    inside = chosen[pool.query]
+    ids = pool.query_ids[pool.query[inside]]
+    return [(str(query), str(doc)) for query, doc in zip(ids, pool.doc_ids[inside], strict=True)]
+
+
+def estimate(
+    judge: Judge, pairs: Sequence[Question], cache: AnswerStore | None = None
+) -> tuple[Estimate, int]:
+    """What a judge would cost, from a sample of the pairs, and how many of them the cache answers
+    already: these cost nothing. cache: None for none."""
+    known = {} if cache is None else cached_answers(cache, judge.fingerprint(), pairs, use=False)
+    # How often each pair is still to be asked.
+    left = {
+        pair: judge.repeats - len(known.get((pair.query, pair.document), ())[: judge.repeats])
+        for pair in pairs
+        if no_text(pair.query, pair.document) is None
+    }
+    asked = [pair for pair, times in left.items() if times]
+    answered = len(left) - len(asked)
+    if not asked:
+        return Estimate(0, 0.0), answered
+    places = np.random.default_rng(_SEED).permutation(len(asked))[:_LOOKED_AT]
+    sample = [(asked[place].query, asked[place].document) for place in places]
+    calls = sum(left.values())
+    found = judge.estimate(sample).scaled(calls / (judge.repeats * len(sample)))
+    return replace(found, calls=calls), answered
+
+
+def seconds_of(judge: Judge, calls: int, before: float | None = None) -> float:
+    """How long so many calls take about; NaN where nothing tells it.
+
+    before: calls a second of an earlier judge with the same model; None where there is none.
+    """
+    limit = float(judge.settings["per_minute"]) / 60
+    rates = [rate for rate in (limit, before or 0.0) if rate > 0]
+    return calls / min(rates) if rates else float("nan")
+
+
+# Judges as a worker runs them: one after the other, each batch kept before the next.
+
+
+class Judging:
+    """Runs judges for a worker. Used by one thread."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        owner: Owner,
+        stopping: threading.Event,
+        handover: Handover | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._owner = owner
+        self._stopping = stopping
+        self._handover = handover or Handover()
+        self._rows = StoredJudges(workspace)
+
+    def serve(self, between: Callable[[], object] = lambda: None) -> bool:
+        """Run the judge that has waited longest; False where none waits. Errors end the judge, not
+        the worker. between: called after each batch."""
+        row = self._rows.claim(self._owner)
+        if row is None:
+            return False
+        claimed = Claimed(self._rows, row.id, self._owner, self._stopping)
+        claimed.carry_out(lambda: self._judge(row, claimed, between))
+        return True
+
+    def _judge(
+        self, row: JudgeRow, claimed: Claimed, between: Callable[[], object]
+    ) -> dict[str, str]:
+        judge = Judge(row.settings)
+        with keys.given(self._handover.take_for(row.id, judge.place)):
+            data = self._workspace.dataset(row.dataset_id)
+            pairs = questions(data, self._rows.pending(row.id), self._rows.unread(row.id))
+            keeper = _Keeper(self._rows, row, self._owner, len(pairs), between)
+            ask(
+                judge,
+                pairs,
+                on_batch=keeper.keep,
+                on_begin=keeper.begin,
+                cache=OptionalCache(self._workspace),
+                cancelled=claimed.has_to_stop,
+            )
+        if claimed.lost:
+            raise Cancelled
+        _refuse_all_failed(self._rows, row.id)
+        return {}
+
+
+class _Keeper:
+    """Keeps batches, with what they cost and how fast they come."""
+
+    def __init__(
+        self,
+        rows: StoredJudges,
+        row: JudgeRow,
+        owner: Owner,
+        left: int,
+        between: Callable[[], object],
+    ) -> None:
+        self._rows, self._row, self._owner, self._between = rows, row, owner, between
+        self._left, self._done = left, 0
+        self._usage = Usage(**row.usage)
+        self._at_risk: dict[Pair, Usage] = {}
+        self._pace = Pace()
+        self._pace.mark(time.monotonic(), 0)
+
+    def begin(self, begun: Mapping[Pair, Usage]) -> None:
+        self._at_risk.update(begun)
+        usage = asdict(self._usage)
+        self._rows.begin(self._row.id, self._owner, usage, *self._left_at_risk())
+
+    def _left_at_risk(self) -> tuple[int, dict[str, object]]:
+        return len(self._at_risk), asdict(sum(self._at_risk.values(), Usage()))
+
+    def keep(self, batch: list[JudgedPair]) -> None:
+        for pair in batch:
+            self._at_risk.pop((pair.query_id, pair.doc_id), None)
+        self._done += len(batch)
+        self._usage += Usage.of(call for pair in batch for call in pair.calls)
+        self._pace.mark(time.monotonic(), self._done)
+        self._rows.keep(
+            self._row.id,
+            self._owner,
+            [_row(pair) for pair in batch],
+            asdict(self._usage),
+            self._pace.rate,
+            self._pace.seconds_left(self._left - self._done),
+            *self._left_at_risk(),
+        )
+        self._between()
+
+
+def _row(pair: JudgedPair) -> dict[str, object]:
+    answers = [{**asdict(each), "grade": grade_or_none(each.grade)} for each in pair.answers]
+    return {
+        **asdict(pair.answer),
+        "grade": grade_or_none(pair.answer.grade),
+        "query_id": pair.query_id,
+        "doc_id": pair.doc_id,
+        "answers": json.dumps(answers),
+    }
+
+
+def _refuse_all_failed(rows: StoredJudges, judge_id: str) -> None:
+    """A judge without one grade has failed."""
+    found = rows.row(judge_id)
+    if found.graded or not found.total:
+        return
+    errors = rows.grades(judge_id)["error"]
+    raise RerankerError(
+        "Pairs that the judge graded: none of {count}. The first failed because: {reason}.",
+        remedy="Resume retries them.",
+        count=found.total,
+        reason=str(errors.iloc[0]).rstrip("."),
+    )

@@ -1,6 +1,6 @@
 """What to keep in mind beside a verdict: each caveat is a value, and only those that hold are made.
 
-`rankdash.features.overview.words_caveats` has their sentences; pages, reports and commands show the
+`rankdash.features.overview.words` has their sentences; pages, reports and commands show the
 same ones.
 """
 

@@ -7,22 +7,22 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rankdash.core.metrics import Measure
 from rankdash.core.readers import Conflict, reversed_note
 from rankdash.core.statistics.comparison import Comparison
 from rankdash.core.statistics.planning import POWER
-from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.drawn import estimate_of, only_estimates
 from rankdash.core.study.leaderboard import ranked_names, standings
 from rankdash.core.study.study import Study
 from rankdash.core.words.queries import query_count
-from rankdash.features.judge.judging import headline
-from rankdash.features.judge.judging import numbers as judged_numbers
-from rankdash.features.judge.words_judged import judged_lines, judged_sentence
-from rankdash.features.overview import command_estimates
+from rankdash.features.judge.verdict import headline
+from rankdash.features.judge.verdict import numbers as judged_numbers
+from rankdash.features.judge.words import judged_lines, judged_sentence
+from rankdash.features.label.words import estimate_sentences, labelling_sentences
 from rankdash.features.overview.caveats import caveats
-from rankdash.features.overview.words_caveats import line
+from rankdash.features.overview.words import caveat_line
 from rankdash.kit.commands.arguments import (
     DONE,
     Parser,
@@ -88,7 +88,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     study = study_of(files, rules(arguments, metrics.threshold), first, others)
     compared = Compared(arguments.qrels, arguments.conflict, arguments.worst_label, study)
     if only_estimates(study) and arguments.format != "json":
-        sys.stdout.writelines(command_estimates.written(study, arguments.format))
+        sys.stdout.writelines(written(study, arguments.format))
     else:
         sys.stdout.writelines(FORMATS[arguments.format](compared))
     return DONE
@@ -126,7 +126,7 @@ def text(compared: Compared) -> Iterator[str]:
             yield f"{one_line(comparison.verdict(system, measure, names).sentence)}\n"
             if measure == study.measure:
                 for each in caveats(study, system):
-                    yield f"  Caveat: {line(study, each, one_line)}\n"
+                    yield f"  Caveat: {caveat_line(study, each, one_line)}\n"
         yield from _notes(study, measure)
         yield "\n"
     yield from _reversed(compared)
@@ -214,7 +214,7 @@ def as_json(compared: Compared) -> Iterator[str]:
         "headline": {names[system]: _headline(study, system) for system in study.challengers},
         "caveats": {
             names[system]: [
-                {"code": each.code, "sentence": line(study, each)}
+                {"code": each.code, "sentence": caveat_line(study, each)}
                 for each in (() if estimated else caveats(study, system))
             ]
             for system in comparison.challengers
@@ -234,7 +234,7 @@ def _headline(study: Study, system: str) -> dict[str, str]:
     if found is not None:
         return {"by": "corrected", "kind": found.kind, "sentence": judged_sentence(study, found)}
     if only_estimates(study):
-        return command_estimates.headline_of(study, system)
+        return headline_of(study, system)
     verdict = study.comparison.verdict(system, study.spec, study.names)
     return {"by": "people", "kind": verdict.kind, "sentence": verdict.sentence}
 
@@ -257,3 +257,52 @@ FORMATS: Mapping[str, Callable[[Compared], Iterator[str]]] = {
     "markdown": as_markdown,
     "latex": as_latex,
 }
+
+
+# Estimates from sampled labels, which `compare` and `evaluate` write in place of means.
+
+_COLUMNS = (
+    *("baseline", "challenger", "metric", "state", "difference", "low", "high"),
+    *("relative", "relative_low", "relative_high", "level", "queries"),
+    *("labels", "known", "pairs", "conclusive_at"),
+)
+
+
+def written(study: Study, form: str) -> Iterator[str]:
+    """Write the estimates, and the verdict of a judge corrected by people.
+
+    form: "text", "markdown", "latex" (comments) or "csv" (a row for each estimate; no value is an
+    empty cell).
+    """
+    if form == "csv":
+        yield csv_line(_COLUMNS)
+        for found in () if study.labelling is None else study.labelling.estimates:
+            values = asdict(found)
+            yield csv_line([_cell(values[name]) for name in _COLUMNS])
+        return
+    for line in [*judged_lines(study), *sampled_lines(study)]:
+        said = one_line(line)
+        if form == "markdown":
+            yield f"{markdown_safe(said)}\n\n"
+        else:
+            yield f"% {said}\n" if form == "latex" else f"{said}\n"
+
+
+def sampled_lines(study: Study) -> list[str]:
+    """Return what sampled labels say, a line each."""
+    return [] if study.labelling is None else labelling_sentences(study.labelling)
+
+
+def headline_of(study: Study, challenger: str) -> dict[str, str]:
+    """Return the kind of verdict that the labels of a challenger allow, and its sentence."""
+    found = estimate_of(study, challenger)
+    if found is None:
+        return {"by": "estimate", "kind": "too_few", "sentence": sampled_lines(study)[0]}
+    sentence = " ".join(estimate_sentences(found))
+    return {"by": "estimate", "kind": found.kind, "sentence": sentence}
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return exact(value) if isinstance(value, float) else str(value)

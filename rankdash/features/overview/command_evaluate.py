@@ -132,7 +132,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         judge=arguments.judge,
     )
     if results.study is not None and results.estimated and arguments.format != "json":
-        from rankdash.features.overview.command_estimates import written
+        from rankdash.features.overview.command_compare import written
 
         sys.stdout.writelines(written(results.study, arguments.format))
     else:
@@ -251,7 +251,7 @@ def latex(results: Results, per_query: bool) -> Iterator[str]:
 def _drawn(results: Results) -> Iterator[str]:
     """What a judge and people say together, where there is one."""
     if results.study is not None and results.study.judge is not None:
-        from rankdash.features.judge.words_judged import judged_lines
+        from rankdash.features.judge.words import judged_lines
 
         yield from map(printable, judged_lines(results.study))
 
@@ -341,7 +341,7 @@ def as_json(results: Results, per_query: bool) -> Iterator[str]:
 def _judge(study: Study | None) -> dict[str, Any] | None:
     if study is None or study.judge is None:
         return None
-    from rankdash.features.judge.judging import numbers
+    from rankdash.features.judge.verdict import numbers
 
     return numbers(study)
 

@@ -1,18 +1,33 @@
-"""Systems × metrics with their intervals, and the metric against k."""
+"""The part of the report on all systems, and the leaderboard for any document."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
 
 import pandas as pd
 
 from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import all_of, brief, ngettext, number, paragraph, percent, signed
 from rankdash.core.base.i18n import gettext as _
-from rankdash.core.base.i18n import number, paragraph, percent, signed
+from rankdash.core.base.names import middle
+from rankdash.core.study import study_latency
+from rankdash.core.study.leaderboard import Axis, Standing, standings
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE, Money
 from rankdash.core.words.queries import metric_title
 from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_title, p_value
-from rankdash.features.cost import report_targets
+from rankdash.features.cost import charts_frontier, words_prices
+from rankdash.features.cost import report as cost_report
+from rankdash.features.cost.words_money import money
+from rankdash.features.latency.words import added, busy_notes, without_p95
 from rankdash.features.overview import charts
+from rankdash.kit.drawing import style
+from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.mark_image import mark_image
 from rankdash.kit.html.draft import DASH, Draft, as_table, with_interval
 from rankdash.kit.html.html_page import PageTable, prose, table, together
 
@@ -69,11 +84,9 @@ def _targets(draft: Draft) -> str:
         return ""
     title = _("Targets: {profile}", profile=_(goals.profile.title))
     content = PageTable(
-        report_targets.head(), report_targets.rows(draft.study, goals), frozenset(range(2, 8))
+        cost_report.head(), cost_report.target_rows(draft.study, goals), frozenset(range(2, 8))
     )
-    return (
-        f"<h3>{html_safe(title)}</h3>{table(content)}{prose(report_targets.note(goals), 'muted')}"
-    )
+    return f"<h3>{html_safe(title)}</h3>{table(content)}{prose(cost_report.note(goals), 'muted')}"
 
 
 def _cells(row: pd.Series, alone: bool) -> list[str]:
@@ -113,3 +126,272 @@ def curve(draft: Draft) -> str:
         said.append(_("The number in brackets is the {level} interval.", level=level))
     content = PageTable(("k", *study.names.values()), rows, frozenset(range(len(study.chosen) + 1)))
     return together(prose(paragraph(said)), draft.chart(drawn)) + as_table(content)
+
+
+# The leaderboard as a page and a report show it: headings, and a row of cells for each system.
+
+_NONE = "–"
+# System, metric, change, and queries helped and hurt: the first columns, which are always there.
+_QUALITY = 4
+# On a narrow page each system is a block: its name, then its cells with their headings.
+_STYLE = """<style>
+.rd-board { container-type: inline-size; overflow-x: auto; }
+.rd-board table { border-collapse: collapse; font-size: 0.875rem; width: 100%; }
+.rd-board th, .rd-board td { text-align: right; vertical-align: top; white-space: nowrap;
+  padding: 0.3rem 0.3rem; line-height: 1.25;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+.rd-board th { font-weight: 600; white-space: normal; }
+.rd-board thead th { word-break: keep-all; }
+.rd-board thead small { white-space: nowrap; }
+.rd-board tr > :first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
+  min-width: 7rem; font-weight: 400; padding-left: 1.6rem; position: relative; }
+.rd-board tbody tr:first-child { font-weight: 600; }
+.rd-board tbody tr:first-child > :first-child { font-weight: 600; }
+.rd-board .rd-focus { background: color-mix(in srgb, #0072B2 12%, transparent); }
+.rd-board img { position: absolute; left: 0.3rem; top: 0.4rem; }
+.rd-board small { display: block; font-weight: 400; opacity: 0.75; font-size: 0.72rem; }
+@container (max-width: 35rem) {
+  .rd-board thead { display: none; }
+  .rd-board table, .rd-board tbody { display: block; }
+  .rd-board tr { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
+  .rd-board tr > * { text-align: left; border-bottom: none; white-space: normal; }
+  .rd-board tr > :first-child { grid-column: 1 / -1; }
+  .rd-board tbody tr {
+    border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+  .rd-board td::before { content: attr(data-title); display: block; font-weight: 400;
+    font-size: 0.72rem; opacity: 0.75; }
+}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Plain text. below: in small letters under the value. more: what a pointer that rests on it
+    shows."""
+
+    value: str
+    below: str = ""
+    more: str = ""
+
+    @property
+    def line(self) -> str:
+        """Both in one line."""
+        return f"{self.value} · {self.below}" if self.below else self.value
+
+
+def headings(study: Study, axis: Axis) -> tuple[Cell, ...]:
+    """Return one for each cell of `cells`. axis: what quality is traded against."""
+    within = _("{level} interval", level=percent(study.statistics.level))
+    against = _("latency") if axis == "p95" else _("price")
+    return (
+        Cell(_("System"), _("best first")),
+        Cell(study.measure.title, within),
+        Cell(_("Change"), within),
+        Cell(_("Helped / hurt"), _("queries")),
+        Cell(_("p95 added")),
+        Cell(_("Price"), _("1,000 searches")),
+        Cell(_("Pareto"), _("quality, {axis}", axis=against), optimal_meaning(axis)),
+    )
+
+
+def optimal_meaning(axis: Axis) -> str:
+    """What it means to be Pareto-optimal on an axis, and what to be dominated."""
+    if axis == "p95":
+        return _(
+            "✓ optimal: no other system is as good and faster, or as fast and better. Dominated: "
+            "another one is. Means are compared as measured: a difference may be chance."
+        )
+    return _(
+        "✓ optimal: no other system is as good and cheaper, or as cheap and better. Dominated: "
+        "another one is. Means are compared as measured: a difference may be chance."
+    )
+
+
+def cells(study: Study, row: Standing, axis: Axis) -> tuple[Cell, ...]:
+    """The row of a system: name and verdict, metric, change, queries helped and hurt, latency,
+    price, and whether it is Pareto-optimal. What does not exist is a dash with its reason."""
+    change = helped = Cell(_NONE)
+    if row.system != study.baseline:
+        change = Cell(signed(row.delta), change_interval(row.delta_low, row.delta_high))
+        helped = Cell(f"{number(row.helped, 0)} / {number(row.hurt, 0)}")
+    p95 = Cell(_NONE, _("not measured"))
+    if row.p95 is not None:
+        beside = [added(study.run(row.system)), _("machine was busy") if row.busy else ""]
+        p95 = Cell(_milliseconds(row.p95), " · ".join(each for each in beside if each))
+    elif timed := _timed(study, row):
+        p95 = Cell(_NONE, _("too few timed"), without_p95(timed))
+    optimal = {True: _("✓ optimal"), False: _("dominated"), None: _NONE}[row.pareto[axis]]
+    if axis in row.unsure:
+        optimal = _("within noise")
+    return (
+        Cell(study.name(row.system), _state(row)),
+        Cell(number(row.mean), interval(row.low, row.high)),
+        change,
+        helped,
+        p95,
+        _price(study, row),
+        Cell(optimal),
+    )
+
+
+def leaderboard_html(
+    study: Study, axis: Axis, *, in_focus: str = "", width: int | None = None
+) -> str:
+    """The table; everything in it is escaped here.
+
+    in_focus: the challenger whose row is set off. width: columns of text that a name may take
+    before it is cut in its middle and whole under the pointer; None: every name is whole.
+    """
+    marks, (titles, rows) = style.marks(study.places, study.baseline), _table(study, axis)
+    head = "".join(
+        f"<th scope=col title='{html_safe(cell.more)}'>{html_safe(cell.value)}{_small(cell)}</th>"
+        for cell in titles
+    )
+    body = ""
+    for row, (name, *others) in zip(standings(study), rows, strict=True):
+        focus = " class='rd-focus'" if row.system == in_focus else ""
+        shown = name.value if width is None else middle(name.value, width)
+        body += (
+            f"<tr{focus}><th scope=row title='{html_safe(name.value)}'>"
+            f"<img src=\"{mark_image(marks[row.system])}\" alt=''>"
+            f"<span>{html_safe(shown)}</span>{_small(name)}</th>"
+            + "".join(
+                f"<td title='{html_safe(cell.more)}' data-title='{html_safe(title.line)}'>"
+                f"{html_safe(cell.value)}{_small(cell)}</td>"
+                for title, cell in zip(titles[1:], others, strict=True)
+            )
+            + "</tr>"
+        )
+    label = html_safe(_("Leaderboard"))
+    return (
+        f"{_STYLE}<div class='rd-board'><table aria-label='{label}'>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def lines(study: Study, axis: Axis) -> list[list[str]]:
+    """Return the table as plain text, its headings first."""
+    titles, rows = _table(study, axis)
+    return [[cell.line for cell in row] for row in (titles, *rows)]
+
+
+def _table(study: Study, axis: Axis) -> tuple[tuple[Cell, ...], list[tuple[Cell, ...]]]:
+    """Return the headings and the rows, without latency, price and Pareto if no system but the
+    first stage has one: `notes` has the reasons."""
+    titles, board = headings(study, axis), standings(study)
+    rows = [cells(study, row, axis) for row in board]
+    known = [
+        at < _QUALITY
+        or any(
+            shown[at].value != _NONE
+            for row, shown in zip(board, rows, strict=True)
+            if row.system != FIRST_STAGE
+        )
+        for at in range(len(titles))
+    ]
+    return tuple(compress(titles, known)), [tuple(compress(row, known)) for row in rows]
+
+
+def _small(cell: Cell) -> str:
+    return f"<small>{html_safe(cell.below)}</small>" if cell.below else ""
+
+
+def legend(study: Study, axis: Axis) -> list[str]:
+    """Return what the column Pareto means, if the table has one."""
+    ranked = any(row.pareto[axis] is not None or axis in row.unsure for row in standings(study))
+    return [optimal_meaning(axis)] if ranked else []
+
+
+def notes(study: Study, axis: Axis) -> list[str]:
+    """What to know to read table and chart; names are as they were typed."""
+    sentences, rows = legend(study, axis), standings(study)
+    absent = [
+        _("{system} ({reason})", system=study.name(row.system), reason=_absence(study, row, axis))
+        for row in rows
+        if row.pareto[axis] is None
+        and axis not in row.unsure
+        # Nothing is wrong with a baseline that nothing can be compared with.
+        and (row.kind != "baseline" or row.takes(axis) is None)
+    ]
+    if absent:
+        sentences.append(_("Not in the chart: {systems}.", systems=all_of(absent)))
+    sentences += busy_notes(study)
+    if len({row.n for row in rows}) > 1:
+        sentences.append(
+            _(
+                "Each mean is over the queries that the system has a value for; changes compare "
+                "the same queries."
+            )
+        )
+    return sentences
+
+
+def trade_off(study: Study, axis: Axis) -> Drawing | None:
+    """Quality against latency or price; None where both are known of fewer than two systems."""
+    marks = style.marks(study.places, study.baseline)
+    points = [
+        charts_frontier.FrontierPoint(
+            study.name(row.system),
+            marks[row.system],
+            row.takes(axis) or 0.0,
+            row.mean,
+            bool(row.pareto[axis]),
+            row.low,
+            row.high,
+        )
+        for row in standings(study)
+        if row.pareto[axis] is not None or axis in row.unsure
+    ]
+    if len(points) < 2:
+        return None
+    currency = (study.money or Money()).currency
+    written: Callable[[float], str] = partial(money, currency=currency)
+    title = _("{currency} for 1,000 searches", currency=currency)
+    if axis == "p95":
+        written, title = _milliseconds, _("p95 latency added, ms")
+    given = (points, study.measure.title, title)
+    return Drawing(
+        lambda ink: charts_frontier.figure(
+            *given, ink, written=written, size=charts_frontier.BESIDE
+        ),
+        charts_frontier.alt(*given, written=written),
+    )
+
+
+def _milliseconds(value: float) -> str:
+    return _("{ms} ms", ms=brief(value))
+
+
+def _timed(study: Study, row: Standing) -> int:
+    """How many queries of a system were timed."""
+    found = study_latency.summary(study, row.system)
+    return 0 if found is None else found.n
+
+
+def _absence(study: Study, row: Standing, axis: Axis) -> str:
+    """Why a system is not in the chart."""
+    if row.takes(axis) is not None:
+        return chip(row.kind)
+    if axis == "p95":
+        return _("latency: {reason}", reason=without_p95(_timed(study, row)))
+    return words_prices.lack(row.cost) if row.cost is not None else ""
+
+
+def _state(row: Standing) -> str:
+    said = [chip(row.kind)]
+    if row.system == FIRST_STAGE:
+        said.append(_("before reranking"))
+    if row.failed:
+        said.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
+    return " · ".join(said)
+
+
+def _price(study: Study, row: Standing) -> Cell:
+    cost = row.cost
+    if cost is None:
+        return Cell(money(row.per_thousand, (study.money or Money()).currency))
+    if cost.lack:
+        return Cell(_NONE, words_prices.lack(cost))
+    marks = words_prices.marks(cost)
+    amount = money(cost.per_thousand, cost.currency)
+    return Cell(amount, marks[0] if marks else "", all_of(marks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
-from rankdash.features.rank_shifts.transitions import UNRANKED, Flow
+from rankdash.features.rank_shifts.shifts import UNRANKED, Flow
 from rankdash.kit.drawing import draw, style
 
 _ROW = 56

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from rankdash.core.base.i18n import gettext as _
 from rankdash.core.base.i18n import ngettext
-from rankdash.features.rank_shifts.transitions import UNRANKED
+from rankdash.features.rank_shifts.shifts import UNRANKED
 from rankdash.kit.drawing import draw, intervals, style
 
 _ROW = 46

@@ -21,8 +21,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import Money
 from rankdash.core.value.assumptions import Assumption
 from rankdash.features.cost import costs
-from rankdash.features.cost.gains import hits
-from rankdash.features.judge.judging import JudgedVerdict, headline
+from rankdash.features.cost.costs import hits
+from rankdash.features.judge.verdict import JudgedVerdict, headline
 from rankdash.features.overview.caveats import Caveat, Unlabelled, caveats
 
 Step = Literal[

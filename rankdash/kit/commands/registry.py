@@ -21,9 +21,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "features.overview.command_compare",
         "compare rankings with a baseline: is the gain real, and is it worth it",
     ),
-    "gate": ("features.gate.command_gate", "pass or fail a change by conditions, for CI"),
+    "gate": ("features.gate.command", "pass or fail a change by conditions, for CI"),
     "report": (
-        "features.report.command_report",
+        "features.report.command",
         "write what was found as one HTML file that opens without a network",
     ),
     "rerank": ("features.run.command_rerank", "rerank a data set and write a TREC run"),
@@ -33,11 +33,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "fuse": ("features.run.command_fuse", "fuse rankings into one, without scoring anything"),
     "label": (
-        "features.label.command_label",
+        "features.label.command",
         "say which documents to label next, and what the labels say so far",
     ),
     "judge": (
-        "features.judge.command_judge",
+        "features.judge.command",
         "have a language model grade documents, and say how far its grades can be trusted",
     ),
     "rerankers": (

@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from rankdash.features.judge.agreement import agreement
-from rankdash.features.judge.bias_corrected import correct
-from rankdash.features.judge.choosing import ranked_judges
+from rankdash.features.judge.bias_corrected import correct, ranked_judges
 from tests.analysis.judging.test_agreement import judged
 
 LABELS = pd.DataFrame(

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rankdash.core.sampling.label_pool import LabelPool
-from rankdash.features.judge.bias_corrected import correct
-from rankdash.features.judge.recalibration import expected_changes
+from rankdash.features.judge.bias_corrected import correct, expected_changes
 
 NAN = float("nan")
 

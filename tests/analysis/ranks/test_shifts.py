@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.metrics import Conventions, judge
 from rankdash.core.study.ladder import ladder
-from rankdash.features.rank_shifts.shifts import moves, pair, settled
-from rankdash.features.rank_shifts.transitions import (
+from rankdash.features.rank_shifts.shifts import (
     BINS,
     STEPS,
     UNRANKED,
     flow,
     move_sizes,
+    moves,
+    pair,
+    settled,
     transitions,
     went,
 )

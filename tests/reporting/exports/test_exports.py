@@ -24,12 +24,13 @@ from rankdash.core.statistics.comparison import StatisticsSettings
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, System
 from rankdash.core.value.assumptions import Assumptions
-from rankdash.features.cost import report_costs_csv
+from rankdash.features.cost import report as cost_report
 from rankdash.features.cost.costs import choices
 from rankdash.features.cost.payoff import Amount
-from rankdash.features.queries import report_queries_csv, report_query_file
-from rankdash.features.report import report_zip_file
-from rankdash.features.report.report_triplet_lines import lacks_texts
+from rankdash.features.queries import report as queries_report
+from rankdash.features.queries import report_query
+from rankdash.features.report import report_zip
+from rankdash.features.report.report_zip import lacks_texts
 from rankdash.kit.html.tables import compact_latex, compact_markdown
 from rankdash.kit.html.trec import qrels_bytes, run_bytes
 from tests.approved import table
@@ -93,13 +94,13 @@ def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved
     """A ranking that lacks a query is a zero and no failure; a failure is never a zero."""
     turned = replace(study, baseline=study.challengers[0], challengers=(study.baseline,))
     tables = {
-        "failed, not run, nothing relevant": report_queries_csv.frame(study)[SHOWN],
-        "q0 is missing": report_queries_csv.frame(lacking(study))[SHOWN][:2],
-        "q0 is missing and skipped": report_queries_csv.frame(lacking(study, missing="skip"))[
-            SHOWN
-        ][:2],
-        "no texts": report_queries_csv.frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
-        "a change within the tie band": report_queries_csv.frame(
+        "failed, not run, nothing relevant": queries_report.frame(study)[SHOWN],
+        "q0 is missing": queries_report.frame(lacking(study))[SHOWN][:2],
+        "q0 is missing and skipped": queries_report.frame(lacking(study, missing="skip"))[SHOWN][
+            :2
+        ],
+        "no texts": queries_report.frame(study_of([None] * len(QUERIES)))[SHOWN][:2],
+        "a change within the tie band": queries_report.frame(
             replace(study, statistics=replace(study.statistics, tie_band=0.7))
         )[SHOWN][:2],
     }
@@ -111,7 +112,7 @@ def test_queries_that_failed_or_are_missing_are_told_from_a_zero(study, approved
         for write in (compact_markdown, compact_latex):
             said[f"{name}, {write.__name__}"] = "".join(write(each.comparison, each.names))
     approved("exports/queries", table({"columns": " | ".join(SHOWN)} | said))
-    page = report_query_file.html(lacking(study), *study.challengers, "q0").decode()
+    page = report_query.html(lacking(study), *study.challengers, "q0").decode()
     assert "not ranked" in page and "better does not rank it." in page
     assert "no result" not in page
 
@@ -131,23 +132,23 @@ def test_a_row_for_each_figure_and_assumption_and_nothing_that_a_spreadsheet_wou
     choice = replace(usual, came=replace(usual.came, **came))
     choice = replace(choice, bill=None, valued=False, example_values=True)
     names = {"data": "+data", "metric": "NDCG@10", "hit": "-hit", "currency": "USD"}
-    content = report_costs_csv.as_csv([choice], Assumptions(), **names)
+    content = cost_report.as_csv([choice], Assumptions(), **names)
     said = content.decode("utf-8-sig").replace("\r\n", "\n")
     approved("exports/costs", said)
     assert not re.search(r"(?m)^[=+@-]|,[=+@-](?![\d.])", said)
 
 
 def test_every_format_has_the_documented_columns_and_the_same_numbers(study):
-    documented = list(report_queries_csv.meanings(study))
-    frame = report_queries_csv.frame(study)
+    documented = list(queries_report.meanings(study))
+    frame = queries_report.frame(study)
     assert set(frame.columns) == set(documented)
     assert {"segment.kind", "segment.system", "judged@10.delta"} <= set(documented)
     # More labelled documents on top is neither help nor harm.
     assert "judged@10.outcome" not in documented
-    told = json.loads(report_queries_csv.as_json(study))
-    assert told["columns"] == report_queries_csv.meanings(study)
-    parquet = pd.read_parquet(io.BytesIO(report_queries_csv.as_parquet(study)))
-    sheet = pd.read_csv(io.BytesIO(report_queries_csv.as_csv(study)), encoding="utf-8-sig")
+    told = json.loads(queries_report.as_json(study))
+    assert told["columns"] == queries_report.meanings(study)
+    parquet = pd.read_parquet(io.BytesIO(queries_report.as_parquet(study)))
+    sheet = pd.read_csv(io.BytesIO(queries_report.as_csv(study)), encoding="utf-8-sig")
     # What has no value is empty, and never a zero.
     [lost] = sheet.index[(sheet["query_id"] == "q3") & (sheet["role"] == "challenger")]
     assert pd.isna(sheet["ndcg@10"][lost]) and sheet["failure"][lost] == "'=no luck"
@@ -176,7 +177,7 @@ def cells_of(content: bytes) -> list[str]:
 
 def test_no_text_from_the_data_runs_in_a_spreadsheet():
     hostile = study_of([HOSTILE[at % len(HOSTILE)] for at in range(12)], name="=name")
-    for content in (report_queries_csv.as_csv(hostile), report_zip_file.comparison_csv(hostile)):
+    for content in (queries_report.as_csv(hostile), report_zip.comparison_csv(hostile)):
         texts = [cell for cell in cells_of(content) if not NUMBER.fullmatch(cell)]
         assert not [cell for cell in texts if cell.startswith(tuple("=+-@\t\r＝"))]
         assert "'=name" in texts
@@ -201,7 +202,7 @@ def test_csv_is_written_only_where_its_cells_are_defused():
     }
     assert found == {
         "core/base/spreadsheet.py",
-        "features/cost/report_costs_csv.py",
+        "features/cost/report.py",
         "kit/commands/output.py",
     }
     for each in found:
@@ -261,8 +262,8 @@ TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "precision@10"
 def test_trec_eval_finds_in_the_files_the_numbers_of_the_table(ties):
     """Scores of the first stage are tied in pairs, so that the order of the file decides."""
     compared = study_of(conventions=Conventions(ties=ties))
-    frame = report_queries_csv.frame(compared)
-    labelled, *ranked = (part.make().decode() for part in report_zip_file.trec_files(compared))
+    frame = queries_report.frame(compared)
+    labelled, *ranked = (part.make().decode() for part in report_zip.trec_files(compared))
     for system, file in zip(compared.chosen, ranked, strict=True):
         lines = file.splitlines()
         run: dict[str, dict[str, float]] = {}

@@ -14,8 +14,8 @@ from rankdash.core.base.i18n import speaking
 from rankdash.core.data.dataset import Dataset
 from rankdash.core.workspace.notes.corrections import Correction
 from rankdash.core.workspace.notes.notes import Note
-from rankdash.features.queries import report_query_file
-from rankdash.features.queries.report_query_page import Card, Document, QueryPage, html
+from rankdash.features.queries import report_query
+from rankdash.features.queries.report_query import Card, Document, QueryPage, page_html
 from rankdash.kit.drawing.drawing import Chart
 from rankdash.kit.html.html_page import PageTable
 from tests.approved import table
@@ -59,11 +59,11 @@ BARE = replace(
 
 @pytest.fixture(scope="module")
 def hostile() -> Read:
-    return Read(html(page(HOSTILE)))
+    return Read(page_html(page(HOSTILE)))
 
 
 def test_text_from_the_data_makes_no_element_and_no_attribute(hostile):
-    plain = Read(html(page()))
+    plain = Read(page_html(page()))
     assert [(tag, {*attrs}) for tag, attrs in hostile.elements] == [
         (tag, {*attrs}) for tag, attrs in plain.elements
     ]
@@ -92,11 +92,11 @@ def test_only_scripts_named_by_their_hash_may_run_and_nothing_may_be_fetched(hos
     drawn = json.loads(data)
     assert [set(each) for each in drawn] == [{"light", "dark"}] * 2
     assert drawn[0]["light"]["data"][0]["y"] == [HOSTILE]
-    assert json.loads(Read(html(BARE)).scripts[0]) == []
+    assert json.loads(Read(page_html(BARE)).scripts[0]) == []
 
 
 def test_links_to_whole_texts_lead_somewhere():
-    read = Read(html(page()))
+    read = Read(page_html(page()))
     links = {str(attrs["href"])[1:] for attrs in read.all("a")}
     assert links and links <= {attrs["id"] for _, attrs in read.elements if "id" in attrs}
     assert re.search(r"(plain ){199}", read.text())
@@ -107,7 +107,7 @@ def test_links_to_whole_texts_lead_somewhere():
 )
 def test_a_card_shows_the_beginning_of_its_document_and_leads_to_the_rest(length, shown):
     document = Document("d1", "", "x" * length, "")
-    made = html(
+    made = page_html(
         replace(page(), documents=[document], lists=[("A", [Card("d1", 2, "", False, "")])])
     )
     (card,) = re.findall(r'<div class="card">(.*?)</div>', made)
@@ -137,15 +137,15 @@ def test_a_file_says_what_a_query_scored_why_and_what_was_noted(language, approv
     (challenger,) = study.challengers
     with speaking(language):
         files = {
-            "noted and corrected": report_query_file.html(
+            "noted and corrected": report_query.html(
                 noted, challenger, "q1", corrected, {"d1": 1.0}
             ).decode(),
-            "not retrieved, a cutoff of 3": report_query_file.html(
+            "not retrieved, a cutoff of 3": report_query.html(
                 replace(missed, cutoff=3), challenger, "q1"
             ).decode(),
-            "failed": report_query_file.html(study, challenger, "q3").decode(),
-            "all of it": html(page()),
-            "nothing of it": html(BARE),
+            "failed": report_query.html(study, challenger, "q3").decode(),
+            "all of it": page_html(page()),
+            "nothing of it": page_html(BARE),
         }
     assert "&lt;b&gt;never&lt;/b&gt; ranked" in files["not retrieved, a cutoff of 3"]
     said = {

@@ -24,8 +24,7 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE, Money, System, first_stage_name, systems_of
 from rankdash.core.value.price_list import shipped
 from rankdash.core.workspace import Workspace
-from rankdash.features.report.charts import drawings
-from rankdash.features.report.report_zip_file import MANIFEST, bundle, slug
+from rankdash.features.report.report_zip import MANIFEST, bundle, drawings, slug
 from rankdash.kit.html import images
 from rankdash.kit.html.downloads import ZipPart, english, file_name
 from tests.approved import table

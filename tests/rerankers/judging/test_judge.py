@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankdash.core.rerankers.judge_settings import BINARY, GRADED
-from rankdash.features.judge.answers import Answer, combined
-from rankdash.features.judge.judge import Judge, no_text
+from rankdash.features.judge.judge import Answer, Judge, combined, no_text
 from tests.results import results, several
 
 QUERY, DOCUMENT = "get a refund", "how to get a refund"

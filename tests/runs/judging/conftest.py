@@ -4,8 +4,7 @@ import pytest
 
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
-from rankdash.features.judge.wish import JudgeRequest, submit
-from rankdash.features.judge.work import Judging
+from rankdash.features.judge.asking import JudgeRequest, Judging, submit
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from rankdash.core.runs.usage import Usage
 from rankdash.core.sampling.label_pool import pool_of
 from rankdash.core.workspace import Workspace
 from rankdash.core.workspace.jobs.judges import MOST_UNKEPT
-from rankdash.features.judge.asking import Question, ask
+from rankdash.features.judge.asking import Question, ask, estimate, pairs_of, seconds_of
 from rankdash.features.judge.judge import Judge
-from rankdash.features.judge.wish import estimate, pairs_of, seconds_of
 from tests.results import results
 
 

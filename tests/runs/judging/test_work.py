@@ -7,7 +7,7 @@ from rankdash.core.runs.key_pipe import Handover, line
 from rankdash.core.workspace.jobs.judges import NOT_ASKED, StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.notes.corrections import Corrections
-from rankdash.features.judge.wish import JudgeRequest, submit
+from rankdash.features.judge.asking import JudgeRequest, submit
 from tests.approved import masked, table
 from tests.results import shown
 from tests.store.builders import grade

@@ -16,15 +16,13 @@ from rankdash.core.value.assumptions import Assumptions
 from rankdash.core.value.scenarios import MOST_SCENARIOS, write_scenarios
 from rankdash.features.cost import (
     costs,
-    page_cost_cards,
-    page_cost_currency,
-    page_cost_inputs,
-    page_cost_roi,
-    page_cost_scenarios,
-    page_cost_sensitivity,
-    page_cost_units,
-    page_cost_view,
+    page_calculator,
+    page_cards,
+    page_inputs,
+    page_sensitivity,
+    page_units,
 )
+from rankdash.features.cost import page as cost_page
 from rankdash.features.cost.payoff import Gain, MeasuredChange, outcome
 from rankdash.kit.widgets import address, scenario, view
 from tests.approved import table
@@ -111,12 +109,12 @@ def shown(sets, *draws, of="shop", lang="en", **changed):
 
 
 def answer(study, options, choice, assumed):
-    page_cost_cards.answer(study, choice, assumed)
-    page_cost_cards.draw(study, options, assumed, choice.system)
+    page_cards.answer(study, choice, assumed)
+    page_cards.draw_cards(study, options, assumed, choice.system)
 
 
 def grounds(study, _options, choice, assumed):
-    page_cost_cards.grounds(study, choice, assumed)
+    page_cards.grounds(study, choice, assumed)
 
 
 FEW, ONE = {"of": "few", "systems": ["few"]}, {"of": "one", "systems": ["one"]}
@@ -162,31 +160,25 @@ def test_what_the_page_answers(sets, approved, lang):
 def without_interval(study, _options, choice, assumed):
     option = replace(choice.option, gain=Gain(MeasuredChange(0.9), queries=4))
     made = replace(choice, option=option, came=outcome(option, assumed))
-    page_cost_sensitivity.swings(study, made, assumed)
-    page_cost_scenarios.draw(study, made, assumed)
+    page_sensitivity.swings(study, made, assumed)
+    page_calculator.draw_scenarios(study, made, assumed)
 
 
 def depth_of_baseline(study, options, _choice, _assumed):
-    page_cost_sensitivity.depths(study, options[0])
+    page_sensitivity.depths(study, options[0])
 
 
 PARTS = {
-    "swings": lambda study, _o, choice, assumed: page_cost_sensitivity.swings(
+    "swings": lambda study, _o, choice, assumed: page_sensitivity.swings(study, choice, assumed),
+    "map": lambda _s, _o, choice, assumed: page_sensitivity.where_it_pays(choice, assumed),
+    "options": lambda study, options, _c, given: page_sensitivity.options(study, options, given),
+    "depth": lambda study, _o, choice, _a: page_sensitivity.depths(study, choice),
+    "units": lambda study, _o, choice, _a: page_units.draw(study, choice, scenario.listed_prices()),
+    "scenarios": lambda study, _o, choice, assumed: page_calculator.draw_scenarios(
         study, choice, assumed
     ),
-    "map": lambda _s, _o, choice, assumed: page_cost_sensitivity.where_it_pays(choice, assumed),
-    "options": lambda study, options, _c, given: page_cost_sensitivity.options(
-        study, options, given
-    ),
-    "depth": lambda study, _o, choice, _a: page_cost_sensitivity.depths(study, choice),
-    "units": lambda study, _o, choice, _a: page_cost_units.draw(
-        study, choice, scenario.listed_prices()
-    ),
-    "scenarios": lambda study, _o, choice, assumed: page_cost_scenarios.draw(
-        study, choice, assumed
-    ),
-    "simple": lambda study, _o, choice, _a: page_cost_roi.calculator(study, choice),
-    "assumptions": lambda study, options, _c, assumed: page_cost_cards.assumptions_table(
+    "simple": lambda study, _o, choice, _a: page_calculator.calculator(study, choice),
+    "assumptions": lambda study, options, _c, assumed: page_cards.assumptions_table(
         study, assumed, options
     ),
 }
@@ -341,15 +333,15 @@ PRICES = {"flat": FLAT, "euro": EURO, "second": EURO | {"key": "second"}, "machi
 
 
 def choose_price(study, _options, choice, _assumed):
-    page_cost_inputs.choose_price(study, choice.system, scenario.listed_prices())
+    page_inputs.choose_price(study, choice.system, scenario.listed_prices())
 
 
 def calculator():
-    page_cost_view.draw(view.study("cost"), "better")
+    cost_page.draw(view.study("cost"), "better")
 
 
 def currencies():
-    page_cost_currency.choose(scenario.listed_prices().values())
+    page_inputs.choose_currency(scenario.listed_prices().values())
     return scenario.rates()
 
 
@@ -382,7 +374,7 @@ class Acts:
 
     def before(self):
         return self._opened(
-            ["value_per_search="], lambda: page_cost_roi.before_any_run(view.study("cost"))
+            ["value_per_search="], lambda: page_calculator.before_any_run(view.study("cost"))
         )
 
     def overview(self):
@@ -408,7 +400,7 @@ def test_a_life_of_the_page(life, approved, own, monkeypatch):
         acts.delete = confirmed
         monkeypatch.setattr(acts, "asked", sentences, raising=False)
 
-    monkeypatch.setattr(page_cost_scenarios.dialogs, "delete", delete)
+    monkeypatch.setattr(page_calculator.dialogs, "delete", delete)
     usual = ("data", "system", "vs", "metric", "k")
 
     def chosen():
@@ -460,7 +452,7 @@ BEFORE_ANY_RUN = {
 
 def test_the_calculator_before_any_run(sets, approved):
     def drawn():
-        page_cost_roi.before_any_run(view.study("cost"))
+        page_calculator.before_any_run(view.study("cost"))
         return address.lost()
 
     found = {}

@@ -9,7 +9,7 @@ import pytest
 from rankdash.core.value.assumptions import ASSUMPTIONS
 from rankdash.core.value.billing import Load, Price
 from rankdash.core.value.price_list import ListedPrice
-from rankdash.features.cost import page_cost_cards, page_cost_inputs, page_cost_units
+from rankdash.features.cost import page_cards, page_inputs, page_units
 from tests.approved import table
 
 SENTENCE = "每提升 1 个百分点的价值还不知道"
@@ -35,20 +35,20 @@ def test_the_markup_of_tables(approved):
     found = {}
     for why, (heads, rows, settings) in TABLES.items():
         named = [((name, f"{name}<s>"), cells) for name, cells in rows]
-        drawn = page_cost_cards.side_by_side("<b>", heads, named, **settings)
+        drawn = page_cards.side_by_side("<b>", heads, named, **settings)
         # Without the style that all share.
         found[why] = drawn[drawn.rindex("<style>") :].replace("<t", "\n<t")
     approved("ui/cost_tables", table(found))
 
 
 def test_a_slider_has_the_decimals_of_its_step():
-    written = {step: page_cost_inputs.written(step) for step in (10, 1, 0.5, 0.05, 0.001)}
+    written = {step: page_inputs.written(step) for step in (10, 1, 0.5, 0.05, 0.001)}
     assert written == {10: "%.0f", 1: "%.0f", 0.5: "%.1f", 0.05: "%.2f", 0.001: "%.3f"}
 
 
 @pytest.mark.parametrize("each", [each for each in ASSUMPTIONS if each.logarithmic])
 def test_a_slider_of_decades_goes_from_its_lowest_to_its_highest(each):
-    steps = sorted(set(page_cost_inputs.decades(each)))
+    steps = sorted(set(page_inputs.decades(each)))
     assert (steps[0], steps[-1]) == (each.low, each.high)
     assert all(b / a <= 2.0001 for a, b in itertools.pairwise(steps) if a > each.low > 0)
 
@@ -56,7 +56,7 @@ def test_a_slider_of_decades_goes_from_its_lowest_to_its_highest(each):
 def test_empty_cells_of_the_price_table_are_left_out_and_dates_are_dates():
     row = {"key": "own", "amount": 0.0, "model": None, "chunk_tokens": math.nan,
            "as_of": date(2026, 11, 1), "utilisation": 0.5}  # fmt: skip
-    assert page_cost_inputs.entry(row) == {
+    assert page_inputs.entry(row) == {
         "key": "own", "amount": 0.0, "as_of": "2026-11-01", "utilisation": 0.5
     }  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_lengths_go_to_twice_ones_own_and_stand_on_both_sides_of_a_chunk():
     def lengths(own, unit="search", chunk=0):
         price = Price(1.0, unit, chunk_tokens=chunk)
         listed = ListedPrice("key", "key", "", price, "a test", date(2026, 11, 1))
-        return page_cost_units.lengths_drawn(Load(20, 10, own), [listed])
+        return page_units.lengths_drawn(Load(20, 10, own), [listed])
 
     found = lengths(300, chunk=520)
     assert found == sorted(found)

@@ -13,13 +13,8 @@ from rankdash.core.intake.keeping import Kept
 from rankdash.core.readers import Source
 from rankdash.core.readers.loading import load
 from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
-from rankdash.features.data import (
-    page_check_view,
-    page_kept_view,
-    page_samples,
-    page_sharing_files,
-    page_uploads,
-)
+from rankdash.features.data import page as data_page
+from rankdash.features.data import page_list, page_samples, page_upload
 from rankdash.kit.widgets import address
 from tests.approved import table
 from tests.stored import keep_lists
@@ -89,17 +84,13 @@ def sets(tmp_path_factory):
 def test_the_check_report(sets, approved, lang):
     told = {}
     for why, data in sets.items():
-        app = part(
-            page_check_view.draw, data, blocking_said=False, lang=lang, chosen={"data": data}
-        )
+        app = part(data_page.draw, data, blocking_said=False, lang=lang, chosen={"data": data})
         told[why] = page_text(app)
     approved(f"pages/check.{lang}", table(told))
 
 
 def test_the_systems_that_came_with_files_are_compared(sets):
-    app = part(
-        page_check_view.draw, sets["usual"], blocking_said=False, chosen={"data": sets["usual"]}
-    )
+    app = part(data_page.draw, sets["usual"], blocking_said=False, chosen={"data": sets["usual"]})
     (link,) = [each for each in app.get("page_link") if each.proto.label.startswith("Compare them")]
     assert (
         link.proto.query_string.count("system=") == 2 and sets["usual"] in link.proto.query_string
@@ -119,7 +110,7 @@ def test_what_became_of_files(sets, approved, lang):
     }
     told = {}
     for why, (kept, opened) in cases.items():
-        app = part(page_kept_view.say, kept, lang=lang, chosen={"data": opened})
+        app = part(data_page.show_stored, kept, lang=lang, chosen={"data": opened})
         blocked = app.session_state["found"]
         told[why] = f"{page_text(app)}\n→ {blocked and blocked == kept.dataset_id}"
     approved(f"pages/kept.{lang}", table(told))
@@ -128,7 +119,7 @@ def test_what_became_of_files(sets, approved, lang):
 def test_another_data_set_is_opened_without_the_choices_of_the_last(session):
     for field in ("base", "system", "q", "metric"):
         address.choose(field, "x")
-    page_kept_view.choose("shop")
+    data_page.choose("shop")
     assert address.offered() == {"data": ["shop"], "metric": ["x"]}
 
 
@@ -138,10 +129,10 @@ def test_another_data_set_is_opened_without_the_choices_of_the_last(session):
 @pytest.mark.parametrize(("primary", "kinds"), [(True, ["primary", "secondary"]),
                                                 (False, ["secondary", "secondary"])])  # fmt: skip
 def test_the_sample_of_the_interfaces_language_is_offered_first(workspace, primary, kinds):
-    app = part(page_uploads.sample_buttons, {"x"}, primary=primary)
+    app = part(page_upload.sample_buttons, {"x"}, primary=primary)
     assert [each.label for each in app.button] == ["Open the sample", "Open the sample in 中文"]
     assert [each.proto.type for each in app.button] == kinds
-    own = part(page_uploads.sample_buttons, [page_samples.ids()["zh"]], primary=primary, lang="zh")
+    own = part(page_upload.sample_buttons, [page_samples.ids()["zh"]], primary=primary, lang="zh")
     assert len(own.button) == 1, "what is here is not offered again"
 
 
@@ -165,7 +156,7 @@ def test_an_import_says_once_what_was_new_and_what_differs(workspace, approved, 
     }
     told = {}
     for why, taken in cases.items():
-        app = part(page_sharing_files.draw, [], lang=lang, state={"sharing.said": taken})
+        app = part(page_list.draw_sharing_files, [], lang=lang, state={"sharing.said": taken})
         lines = "\n".join(each.value for each in (*app.success, *app.warning)).splitlines()
         last = f"{len(lines)} lines, the last: {lines[-1]}"
         told[why] = last if len(lines) > 4 else "\n".join(lines)
@@ -188,8 +179,8 @@ def test_what_is_exported_is_named_where_it_is_one_data_set(
     monkeypatch.setattr(
         DeltaGenerator, "download_button", lambda *_given, **how: offered.update(how)
     )
-    monkeypatch.setattr(page_sharing_files, "exported", list)
-    app = part(page_sharing_files.draw, rows)
+    monkeypatch.setattr(page_list, "exported", list)
+    app = part(page_list.draw_sharing_files, rows)
     (field,) = app.multiselect
     ids = dict(zip("ab", (row.id for row in rows), strict=True))
     assert field.options == ["Alpha", "Beta"] and field.value == [*ids.values()]
@@ -200,5 +191,5 @@ def test_what_is_exported_is_named_where_it_is_one_data_set(
     assert app.file_uploader
     # One that is only shown takes nothing in.
     only_shown()
-    assert not part(page_sharing_files.draw, rows).file_uploader
-    assert not said(part(page_sharing_files.draw, []))
+    assert not part(page_list.draw_sharing_files, rows).file_uploader
+    assert not said(part(page_list.draw_sharing_files, []))

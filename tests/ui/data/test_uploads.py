@@ -15,13 +15,8 @@ from rankdash.core.intake.reading import Progress
 from rankdash.core.readers import FORMATS, SHAPES, MappingNeeded, Source, WordsNeeded
 from rankdash.core.readers.loading import load
 from rankdash.core.readers.parse.annotators import words_in
-from rankdash.features.data import (
-    page_check_view,
-    page_column_choices,
-    page_open_by_name,
-    page_reading_panel,
-    page_uploads,
-)
+from rankdash.features.data import page as data_page
+from rankdash.features.data import page_list, page_upload
 from rankdash.kit.widgets import address
 from tests.approved import table
 from tests.results import shown
@@ -41,12 +36,12 @@ def rows(labels: tuple[str, str, str]) -> bytes:
 @pytest.fixture
 def panel(workspace, monkeypatch):
     """The uploads alone, with the check report of what was stored."""
-    monkeypatch.setattr(page_uploads, "AT_ONCE_SECONDS", float("inf"))
+    monkeypatch.setattr(page_upload, "AT_ONCE_SECONDS", float("inf"))
 
     def drawn():
-        blocked = page_uploads.upload_panel()
+        blocked = page_upload.upload_panel()
         if chosen := address.one("data"):
-            page_check_view.draw(chosen, blocking_said=chosen == blocked)
+            data_page.draw(chosen, blocking_said=chosen == blocked)
 
     return part(drawn)
 
@@ -130,14 +125,16 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
                 raise DataError("The hub at {hub} fails.", remedy="Check it.", hub="*x*")
             return [Source(name, files[name].encode(), "it")]
 
-        monkeypatch.setattr(page_open_by_name, "sources_by_name", fetched)
+        monkeypatch.setattr(page_list, "sources_by_name", fetched)
         return page("data", state={"data.by_name": True})
 
     opened = []
 
     def columns(name):
         """Which column is which, alone."""
-        opened[:] = [part(page_column_choices.draw, [Source(name, files[name].encode())], str)]
+        opened[:] = [
+            part(page_upload.draw_column_choices, [Source(name, files[name].encode())], str)
+        ]
         return opened[0]
 
     def hold(size, *outcomes):
@@ -151,8 +148,8 @@ def test_a_life_of_the_uploads(life, approved, panel, workspace, monkeypatch):
                 reading[0].end(outcome)
             return reading[0]
 
-        monkeypatch.setattr(page_uploads, "is_large", lambda _sources: size == "large")
-        monkeypatch.setattr(page_uploads, "Reading", process)
+        monkeypatch.setattr(page_upload, "is_large", lambda _sources: size == "large")
+        monkeypatch.setattr(page_upload, "Reading", process)
 
     def progress(step, rows):
         reading[0].progress = Progress(step, int(rows))
@@ -222,13 +219,11 @@ def test_a_file_that_unpacks_to_too_much_or_kills_its_reader_is_refused_and_the_
 
 @pytest.mark.parametrize(("sizes", "large"), [((30, 20), False), ((30, 30), True)])
 def test_of_large_files_together_the_beginning_is_looked_at_once(monkeypatch, sizes, large):
-    monkeypatch.setattr(page_column_choices, "MOST_BYTES", 50)
+    monkeypatch.setattr(page_upload, "MOST_BYTES", 50)
     looked = []
-    monkeypatch.setattr(
-        page_column_choices, "guessed", lambda _files, most: looked.append(most) or []
-    )
+    monkeypatch.setattr(page_upload, "guessed", lambda _files, most: looked.append(most) or [])
     files = [Source(f"{at}.csv", f"{at}".encode() * size) for at, size in enumerate(sizes)]
-    app = part(page_column_choices.draw, files, str).run()
+    app = part(page_upload.draw_column_choices, files, str).run()
     assert looked == [25] and bool(app.caption) is large
 
 
@@ -245,5 +240,7 @@ def test_how_far_the_reading_is(approved, lang):
     }.items():
         held = Held(None, ())
         held.progress = progress
-        told[why] = page_text(part(page_reading_panel.draw, held, ["a.csv", "b*.csv"], lang=lang))
+        told[why] = page_text(
+            part(page_upload.draw_reading_panel, held, ["a.csv", "b*.csv"], lang=lang)
+        )
     approved(f"pages/reading.{lang}", table(told))

@@ -20,8 +20,8 @@ from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes.pins import Pins
 from rankdash.core.workspace.notes.run_notes import RunNotes
-from rankdash.features.history import page_history_view
-from rankdash.features.history.page_history_table import ordered
+from rankdash.features.history import page as history_page
+from rankdash.features.history.page_table import ordered
 from rankdash.kit.widgets import stored as stored_sets
 from rankdash.kit.widgets import view
 from rankdash.kit.widgets.cache import cache
@@ -153,7 +153,7 @@ def test_the_table_is_as_high_as_its_rows_up_to_fourteen(
     run = workspace.run(workspace.runs(stored)[0].id)
     for each in range(count - 1):
         workspace.save_run(replace(run, id=f"r{each}"))
-    heights, drawn = [], page_history_view.st.dataframe
+    heights, drawn = [], history_page.st.dataframe
 
     @functools.wraps(drawn)
     def noted(*given, **how):
@@ -178,7 +178,7 @@ def test_a_pair_is_compared_with_its_pin_else_its_baseline_else_the_older(
     sets, pinned, baseline, picked, order
 ):
     def past():
-        return page_history_view.past(view.study("history"))
+        return history_page.past(view.study("history"))
 
     found = part(past, chosen={"data": sets["shop"], "base": baseline}).session_state["found"]
     assert ordered(replace(found, pinned=pinned), picked) == order
@@ -200,7 +200,7 @@ def test_a_bar_is_drawn_where_evaluating_takes_its_time(sets, monkeypatch, secon
             return next(self.times)
 
     bars = []
-    monkeypatch.setattr(page_history_view, "time", Clock())
+    monkeypatch.setattr(history_page, "time", Clock())
     monkeypatch.setattr(DeltaGenerator, "progress", lambda _self, share, _text: bars.append(share))
     shown(sets, of="pinned")
     assert bars == drawn_at

@@ -10,9 +10,8 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.features.judge import page_judge_list
-from rankdash.features.judge.wish import JudgeRequest, submit
-from rankdash.features.judge.work import Judging
+from rankdash.features.judge import page_list
+from rankdash.features.judge.asking import JudgeRequest, Judging, submit
 from rankdash.kit.widgets.label_plan import LabelSettings
 from tests.approved import masked
 from tests.rerankers.loopback import running
@@ -204,7 +203,7 @@ def test_how_long_it_still_takes(page, workspace, seconds, says):
 def test_a_life_of_the_page(life, approved, workspace, stored, server, monkeypatch):
     kept, files, questions = {}, {}, []
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(page_judge_list.dialogs, "delete", lambda *given: questions.append(given))
+    monkeypatch.setattr(page_list.dialogs, "delete", lambda *given: questions.append(given))
 
     def start(*words):
         """The page with parts unfolded; the address may be that of the service."""

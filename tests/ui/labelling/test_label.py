@@ -13,7 +13,8 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes.corrections import Corrections
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.features.label import page_label_files, page_label_keys, page_plan_form
+from rankdash.features.label import page as label_page
+from rankdash.features.label import page_plan, page_unjudged
 from rankdash.kit.widgets import label_plan
 from tests.approved import masked
 from tests.ui.labelling.test_label_texts import CHANGING, GRADES, add_judge
@@ -28,8 +29,8 @@ ANN = {"labelling.name": "Ann"}
 
 @pytest.fixture
 def unlabelled(workspace, monkeypatch):
-    monkeypatch.setattr(page_label_keys, "UNREAD_SECONDS", 0.0)
-    monkeypatch.setattr(page_plan_form.secrets, "randbits", lambda _bits: 7)
+    monkeypatch.setattr(label_page, "UNREAD_SECONDS", 0.0)
+    monkeypatch.setattr(page_plan.secrets, "randbits", lambda _bits: 7)
     return two_rankings(workspace, text=f"{HOSTILE} question")
 
 
@@ -81,10 +82,10 @@ class Acts:
         assert taken == (wanted[0] if wanted else None)
 
     def impatient(self):
-        self.patch.setattr(page_label_keys, "UNREAD_SECONDS", 1e9)
+        self.patch.setattr(label_page, "UNREAD_SECONDS", 1e9)
 
     def patient(self):
-        self.patch.setattr(page_label_keys, "UNREAD_SECONDS", 0.0)
+        self.patch.setattr(label_page, "UNREAD_SECONDS", 0.0)
 
     def another(self):
         """Unfold the form of another plan."""
@@ -94,7 +95,7 @@ class Acts:
         """The labels, notes and draws of the file."""
         if not label_plan.current(self.data):
             return "no plan"
-        written = io.BytesIO(page_label_files.table_bytes(self.data))
+        written = io.BytesIO(page_unjudged.table_bytes(self.data))
         table = pd.read_csv(written, keep_default_na=False, dtype=str)
         table["probability"] = table["probability"].str[:8]
         return table.drop(columns=["query_id", "query", "document", "time"], errors="ignore").tail(
@@ -141,7 +142,7 @@ def test_the_refusal_of_a_key_is_not_drawn_by_its_callback(workspace, unlabelled
     begin(workspace, unlabelled)
     app, drawn = page("label", chosen={"data": unlabelled}, state=ANN), []
     in_callback = lambda: any("call_callback" in each.function for each in inspect.stack())  # noqa: E731
-    monkeypatch.setattr(page_label_keys.st, "toast", lambda *_a, **_k: drawn.append(in_callback()))
+    monkeypatch.setattr(label_page.st, "toast", lambda *_a, **_k: drawn.append(in_callback()))
     press(app, "unseen.2")
     assert drawn == [False]
 

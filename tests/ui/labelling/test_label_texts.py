@@ -9,7 +9,8 @@ import pytest
 
 from rankdash.core.workspace.jobs.judges import StoredJudges
 from rankdash.core.workspace.notes.label_plans import LabelPlans
-from rankdash.features.report import page_report_view, report_report
+from rankdash.features.report import page as report_page
+from rankdash.features.report import report as report_report
 from rankdash.kit.widgets import label_plan, server
 from tests.approved import masked, table
 from tests.ui.conftest import opened_at
@@ -184,7 +185,7 @@ def test_the_sidebar_and_the_report_name_the_sample(sampled, monkeypatch):
     sidebar = [each.value for each in opened("overview", sampled).sidebar.caption]
     assert "Not in use: the labels are a sample, and the result is by DCG@10." in sidebar
     made = []
-    monkeypatch.setattr(page_report_view, "partial", lambda _html, *of: made.append(of) or b"")
+    monkeypatch.setattr(report_page, "partial", lambda _html, *of: made.append(of) or b"")
     shown("report", sampled)
     text = report_report.html(*made[-1]).decode()
     assert "60 labels, a sample of the 144 documents that can change the result" in text

@@ -17,12 +17,8 @@ from rankdash.core.study.latency import Fit
 from rankdash.core.study.pricing import CASCADE
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.latency import (
-    page_latency_readout,
-    page_latency_view,
-    page_throughput_view,
-    page_tokens_view,
-)
+from rankdash.features.latency import page as latency_page
+from rankdash.features.latency import page_readout
 from rankdash.features.latency.charts_latency_fit import Cloud
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, run_of, said, study_of
@@ -99,9 +95,9 @@ def readout() -> None:
     found = study_latency.timed(SYSTEMS)
     known = found[next(iter(found))]
     p99 = replace(known, summary=replace(known.summary, p99=45.0))
-    page_latency_readout.draw(SYSTEMS, found, 50.0)
-    page_latency_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
-    page_latency_readout.not_timed(SYSTEMS, found)
+    page_readout.draw(SYSTEMS, found, 50.0)
+    page_readout.draw(SYSTEMS, {"first-stage": p99}, 50.0)
+    page_readout.not_timed(SYSTEMS, found)
 
 
 def of(*runs: Run, **fields: object) -> Study:
@@ -113,29 +109,29 @@ def shows(part, *runs: Run, given: tuple = (), **fields: object):
     return lambda: part(study, study_latency.timed(study), *given)
 
 
-compared = partial(shows, page_latency_view.compared)
-grows = partial(shows, page_latency_view.growth)
+compared = partial(shows, latency_page.compared)
+grows = partial(shows, latency_page.growth)
 
 
 def boxes(count: int):
-    return shows(page_latency_view.spread, timed("A", first(count)), given=(50.0,))
+    return shows(latency_page.spread, timed("A", first(count)), given=(50.0,))
 
 
 def throughput(*levels: Level, target: float = 500.0):
     study = of(timed("A", EVEN, measured=Measured(throughput=levels)))
-    return lambda: page_throughput_view.draw(study, target)
+    return lambda: latency_page.draw_throughput(study, target)
 
 
 def lengths(cut: int | None):
     read = np.full(QUERIES * DOCS, 3, dtype=np.int32)
     full = np.where(np.arange(len(read)) < (cut or 0), 4, 3).astype(np.int32)
     study = of(timed("A", EVEN, reading=None if cut is None else Reading(read, full)))
-    return lambda: page_tokens_view.draw(study)
+    return lambda: latency_page.draw_tokens(study)
 
 
 def machine(measured: Measured | None):
     run = timed("A", EVEN, measured=measured, machine={"cpu": "x", "threads": 4})
-    return shows(page_latency_readout.machines, run)
+    return shows(page_readout.machines, run)
 
 
 TWICE = timed("B", 2 * EVEN)
@@ -146,10 +142,10 @@ PARTS = {
         TWICE, timed("A", np.where(np.arange(QUERIES) < 4, 500.0, 10.0))
     ),
     "59 in time prove it at 95%, and not at 99%": shows(
-        page_latency_readout.draw, timed("A", first(59)), given=(50.0,),
+        page_readout.draw, timed("A", first(59)), given=(50.0,),
         statistics=StatisticsSettings(level=0.99),
     ),
-    "all numbers": shows(page_latency_readout.numbers, timed(
+    "all numbers": shows(page_readout.numbers, timed(
         "A", late(4), load_ms=2000.0, measured=Measured(
             pairs=64, computed_tokens=960.0, seconds=2.0, first_call_ms=70.0, repeats=3)
     )),
@@ -175,7 +171,7 @@ PARTS = {
     "a machine and its load": machine(
         Measured(seconds=2.0, cpu_seconds=3.0, threads=2, load_start=0.5, load_end=2.0)
     ),
-    "a busy machine is measured again": partial(page_latency_readout.measure_again, of(BUSY)),
+    "a busy machine is measured again": partial(page_readout.measure_again, of(BUSY)),
 }  # fmt: skip
 
 OPEN = ("latency.length_table", "latency.levels", "latency.lines")
@@ -204,7 +200,7 @@ def test_what_the_page_says_of_latency(approved, language):
     cases |= {name: said(part, language, unfolded=OPEN) for name, part in PARTS.items()}
     with speaking(language):
         cases |= {
-            f"growth: {name}": page_latency_view.growth_sentence(SYSTEMS, *given)
+            f"growth: {name}": latency_page.growth_sentence(SYSTEMS, *given)
             for name, given in GROWTH.items()
         }
     approved(f"ui/latency.{language}", table(cases))
@@ -216,4 +212,4 @@ def test_what_the_page_says_of_latency(approved, language):
      *((other, "500") for other in ("600001", "0", "-5", "1.5", "1e3", "x", "9" * 40, "٣", None))],
 )  # fmt: skip
 def test_a_target_is_whole_milliseconds_up_to_ten_minutes(typed, target):
-    assert page_latency_readout.whole_ms(typed) == target
+    assert page_readout.whole_ms(typed) == target

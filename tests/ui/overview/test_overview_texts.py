@@ -12,12 +12,8 @@ from streamlit.proto.Metric_pb2 import Metric
 
 from rankdash.core.statistics.settings import StatisticsSettings
 from rankdash.core.study.study import Study
-from rankdash.features.overview import (
-    page_leaderboard_view,
-    page_overview_causes,
-    page_overview_charts,
-    page_verdict_strip,
-)
+from rankdash.features.overview import page as overview_page
+from rankdash.features.overview import page_verdict
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of
 
@@ -71,8 +67,8 @@ STUDIES = {
 def strip(study: Study) -> Callable[[], None]:
     def draw() -> None:
         (system,) = study.challengers
-        page_verdict_strip.draw(study, system)
-        page_verdict_strip.cards(study, system)
+        page_verdict.draw(study, system)
+        page_verdict.cards(study, system)
 
     return draw
 
@@ -87,27 +83,25 @@ def test_what_overview_says_of_a_system(approved, language):
         cases[name] += "\n" + "\n".join(f"? {each}" for each in meanings)
     parts = {
         "the baseline alone": partial(
-            page_verdict_strip.cards, replace(BETTER, challengers=()), BETTER.baseline
+            page_verdict.cards, replace(BETTER, challengers=()), BETTER.baseline
         ),
-        "where quality is lost": partial(page_overview_causes.headroom, BETTER),
-        "nothing to split": partial(page_overview_causes.headroom, STUDIES["every query failed"]),
-        "reasons": partial(page_overview_causes.reasons, WORSE, "worse"),
-        "no reasons": partial(
-            page_overview_causes.reasons, replace(BETTER, metric="judged"), "better"
-        ),
-        "systems": partial(page_overview_charts.systems_table, BETTER),
-        "cutoffs": partial(page_overview_charts.cutoffs, BETTER),
+        "where quality is lost": partial(overview_page.headroom, BETTER),
+        "nothing to split": partial(overview_page.headroom, STUDIES["every query failed"]),
+        "reasons": partial(overview_page.reasons, WORSE, "worse"),
+        "no reasons": partial(overview_page.reasons, replace(BETTER, metric="judged"), "better"),
+        "systems": partial(overview_page.systems_table, BETTER),
+        "cutoffs": partial(overview_page.cutoffs, BETTER),
         "a metric of the whole list": partial(
-            page_overview_charts.cutoffs, replace(BETTER, metric="bpref")
+            overview_page.cutoffs, replace(BETTER, metric="bpref")
         ),
     }
     cases |= {name: said(draw, language) for name, draw in parts.items()}
-    kinds = partial(page_overview_causes.segments, BETTER, "better")
+    kinds = partial(overview_page.segments, BETTER, "better")
     corrected = replace(BETTER, statistics=StatisticsSettings(correction="none"))
     cases |= {
         "kinds of queries": said(kinds, language, segment="topic"),
         "that are not corrected": said(
-            partial(page_overview_causes.segments, corrected, "better"), language, segment="topic"
+            partial(overview_page.segments, corrected, "better"), language, segment="topic"
         ),
         "derived ones": said(kinds, language, segment="relevant_documents"),
         "own ones with a derived name": said(kinds, language, segment="difficulty"),
@@ -127,7 +121,7 @@ def test_what_overview_says_of_a_system(approved, language):
     ],
 )
 def test_a_proven_change_has_a_colour_and_another_is_grey(study, colour, points):
-    app = drawn(partial(page_verdict_strip.cards, study, study.challengers[0]))
+    app = drawn(partial(page_verdict.cards, study, study.challengers[0]))
     card = next(each for each in app.metric if each.label == "NDCG@10")
     assert (card.proto.color, card.proto.direction) == (colour, points)
 
@@ -143,14 +137,14 @@ def test_a_proven_change_has_a_colour_and_another_is_grey(study, colour, points)
     ],
 )
 def test_a_change_of_a_share_is_in_whole_points_and_none_has_no_sign(change, said):
-    assert page_verdict_strip.percent_change(change) == said
+    assert page_verdict.percent_change(change) == said
 
 
 @pytest.mark.parametrize(("rows", "place"), [([], None), ([1], 1), ([0, 1], 0), ([2], None)])
 def test_the_row_of_a_reason_that_is_selected_opens_its_queries(monkeypatch, rows, place):
     monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": rows}})
     chosen = []
-    drawn(lambda: chosen.append(page_overview_causes.reasons(BETTER, "better")))
+    drawn(lambda: chosen.append(overview_page.reasons(BETTER, "better")))
     counts = list(BETTER.reason_counts("better").index)
     assert chosen == [None if place is None else counts[place]]
 
@@ -158,7 +152,7 @@ def test_the_row_of_a_reason_that_is_selected_opens_its_queries(monkeypatch, row
 def test_the_excluded_queries_of_each_system_stand_beside_it():
     some = pd.Series(["done"] * (QUERIES - 1) + ["failed"])
     study = moved("failed once", 1, rows={"state": some.to_numpy()})
-    app = drawn(partial(page_overview_charts.definitions, study, ["ndcg@10"]))
+    app = drawn(partial(overview_page.definitions, study, ["ndcg@10"]))
     excluded = app.dataframe[-1].value.set_index("system")
     assert excluded["failed"].to_dict() == {"First stage": 0, "failed once": 1}
     assert excluded["not run"].to_dict() == {"First stage": 0, "failed once": 0}
@@ -166,7 +160,7 @@ def test_the_excluded_queries_of_each_system_stand_beside_it():
 
 def test_the_leaderboard_sets_off_the_system_in_focus_and_its_name_is_text():
     name = "<i>better</i>"
-    app = drawn(partial(page_leaderboard_view.draw, moved(name, 4), name))
+    app = drawn(partial(page_verdict.draw_leaderboard, moved(name, 4), name))
     body = app.get("html")[0].proto.body
     (row,) = re.findall("<tr class='rd-focus'>.*?</tr>", body)
     assert "&lt;i&gt;better&lt;/i&gt;" in row and "<i>" not in body

@@ -8,7 +8,7 @@ import streamlit
 from streamlit.testing.v1 import AppTest
 
 from rankdash.core.value.targets import Goals, Limit, Profile, Target, shipped
-from rankdash.features.cost import page_targets_view
+from rankdash.features.cost import page_targets
 from rankdash.kit.widgets import address
 from tests.ui.parts import drawn
 
@@ -17,18 +17,18 @@ OVERVIEW = Path(__file__).parents[3] / "pages" / "overview.py"
 
 def profile() -> None:
     """The form of the first shipped profile that has a limit."""
-    from rankdash.features.cost import page_targets_view
+    from rankdash.features.cost import page_targets
     from rankdash.kit.widgets import goals
 
     targets = goals.saved()
     key = next(name for name, each in targets.profiles.items() if each.limits)
-    page_targets_view.edit(targets, key, targets.profiles[key])
+    page_targets.edit(targets, key, targets.profiles[key])
 
 
 @pytest.mark.parametrize("empty", [None, math.nan])
 def test_a_row_without_a_level_is_a_target_without_it(empty):
     row = {"metric": "ndcg@10", "minimum": 0.5, "target": 0.7, "excellent": empty}
-    assert page_targets_view.target_of(row) == Target("ndcg@10", 0.5, 0.7, None)
+    assert page_targets.target_of(row) == Target("ndcg@10", 0.5, 0.7, None)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_profile_offers_its_metric_and_its_latency(measure, limit, offered):
     chosen = []
 
     def draw() -> None:
-        page_targets_view.offer(profile, streamlit.container())
+        page_targets.offer(profile, streamlit.container())
         chosen.append({name: address.one(name) for name in offered or ()})
 
     app = drawn(draw, k="5", target="500")

@@ -5,7 +5,7 @@ import io
 import pandas as pd
 
 from rankdash.core.workspace.notes.notes import Notes
-from rankdash.features.queries import page_query_export, page_query_list_file
+from rankdash.features.queries import page_list
 from rankdash.kit.widgets import pickers, view
 from tests.ui.parts import drawn
 from tests.ui.test_pages import open_page
@@ -39,7 +39,7 @@ def test_the_list_as_csv_is_in_english_and_runs_no_formula():
         }
     )
     marks = pd.DataFrame({"query_id": ["q15"], "tags": ["=1+1"], "note": ["n"]})
-    written = page_query_list_file.as_csv(table, marks, ("First stage", "=better"))
+    written = page_list.as_csv(table, marks, ("First stage", "=better"))
     expected = table.assign(text=["怎么退货", "'=1+1"], tags=["", "'=1+1"], note=["", "n"])
     expected.insert(2, "baseline", "First stage")
     expected.insert(3, "challenger", "'=better")
@@ -54,7 +54,7 @@ def test_a_saved_query_says_what_its_reason_rests_on(workspace, stored):
     def save() -> None:
         pickers.restore()
         study = view.study("queries")
-        made.append(page_query_export.html(study, study.challengers[0], "q3", "en").decode())
+        made.append(page_list.export_html(study, study.challengers[0], "q3", "en").decode())
 
     drawn(save, data=stored, system=workspace.runs(stored)[0].id)
     assert "<strong>relevant moved up</strong> · Relevant documents moved up." in made[0]

@@ -12,7 +12,8 @@ from rankdash.core.base import i18n
 from rankdash.core.study.query_table import Filters
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.queries import page_query_filters, page_query_list, page_query_notes, queries
+from rankdash.features.queries import page_filters, page_list, page_why
+from rankdash.features.queries import study as queries_study
 from rankdash.kit.drawing import style
 from rankdash.kit.widgets import address, view
 from rankdash.kit.widgets import stored as stored_sets
@@ -52,13 +53,11 @@ NO_MARKS = pd.DataFrame(columns=["query_id", "tags", "note"], dtype=object)
 MARKS = pd.DataFrame(
     {"query_id": ["none", "gone"], "tags": ["ask, later", "x"], "note": ["why", "y"]}
 )
-TITLES = page_query_list.titles("B", "A")
+TITLES = page_list.titles("B", "A")
 
 
-def rows(
-    order: str = "given", marks: pd.DataFrame = NO_MARKS, **wanted: object
-) -> page_query_list.Rows:
-    return page_query_list.rows(STUDY, "run", Filters(**wanted), order, marks)
+def rows(order: str = "given", marks: pd.DataFrame = NO_MARKS, **wanted: object) -> page_list.Rows:
+    return page_list.rows(STUDY, "run", Filters(**wanted), order, marks)
 
 
 def bar(picture: str) -> tuple[float, float, str, float | None]:
@@ -104,11 +103,11 @@ def test_a_query_without_a_text_is_named_by_its_id_and_notes_stand_at_theirs():
     assert shown["tags"][shown["tags"] != ""].to_dict() == {"none": "ask, later"}
     assert shown["note"]["none"] == "why"
     assert "tags" not in rows().shown.column_names
-    assert page_query_notes.tags(MARKS) == {"none": ("ask", "later"), "gone": ("x",)}
+    assert page_why.tags(MARKS) == {"none": ("ask", "later"), "gone": ("x",)}
 
 
 def test_a_short_list_is_as_high_as_its_rows():
-    high = [page_query_list.height(rows(text=text)) for text in ("none", "down", "")]
+    high = [page_list.height(rows(text=text)) for text in ("none", "down", "")]
     assert high == [72, 107, 247]
 
 
@@ -120,7 +119,7 @@ def test_a_short_list_is_as_high_as_its_rows():
     ],
 )  # fmt: skip
 def test_the_column_that_the_list_goes_by_has_an_arrow(order, marked):
-    app = drawn(lambda: page_query_list.draw(rows(order), order, TITLES, "none"))
+    app = drawn(lambda: page_list.draw(rows(order), order, TITLES, "none"))
     assert re.findall('"label": "([↑↓][^"]*)"', unescaped(app)) == ([marked] if marked else [])
 
 
@@ -138,18 +137,18 @@ def test_a_heading_orders_the_list_and_closes_the_query_unless_nothing_goes_by_i
     session, column, order, sort, query
 ):
     address.choose("q", "q1")
-    page_query_list.sort_by(column, order)
+    page_list.sort_by(column, order)
     assert (address.one("sort"), address.one("q")) == (sort, query)
 
 
 def test_a_list_is_made_once_for_all_who_see_it_alike(stored):
     data, systems = stored_sets.dataset(stored), stored_sets.systems(stored)
 
-    def listed(wanted=None, order="hurt", marks=NO_MARKS, **changed) -> page_query_list.Rows:
+    def listed(wanted=None, order="hurt", marks=NO_MARKS, **changed) -> page_list.Rows:
         """Of a study that is a new one each time."""
         study = Study(data, systems, FIRST_STAGE, (list(systems)[-1],), dataset_id=stored,
                       cache=cache, **changed)  # fmt: skip
-        return page_query_list.rows(study, study.challengers[0], wanted or Filters(), order, marks)
+        return page_list.rows(study, study.challengers[0], wanted or Filters(), order, marks)
 
     tagged = pd.DataFrame({"query_id": ["q3"], "tags": ["ask"], "note": [""]})
     first = listed()
@@ -178,19 +177,19 @@ def test_a_life_of_the_list(life, approved, monkeypatch):
     monkeypatch.setattr(address, "publish", lambda: None)
 
     def filters():
-        given = page_query_notes.tags(MARKS), "Judged@10", TITLES, {"a=1": "First", "b": "Second"}
-        listing = queries.listing(STUDY, "run")
-        found["wanted"], found["order"], _place = page_query_filters.draw(listing, *given)
-        page_query_filters.left_line(3, 16)
+        given = page_why.tags(MARKS), "Judged@10", TITLES, {"a=1": "First", "b": "Second"}
+        listing = queries_study.listing(STUDY, "run")
+        found["wanted"], found["order"], _place = page_filters.draw(listing, *given)
+        page_filters.left_line(3, 16)
         found["lost"], found["in link"] = dict(address.lost()), address.several("values")
 
     def listed():
         shown = rows(text=address.one("text") or "")
-        found["opened"] = page_query_list.opened(shown)
+        found["opened"] = page_list.opened(shown)
         found["lost"] = dict(address.lost())
         found["landing"] = st.session_state.get(view.LANDING)
         if found["opened"]:
-            page_query_list.steps(shown, found["opened"])
+            page_list.steps(shown, found["opened"])
 
     def opened(draw, *given):
         """What is drawn for an address, such as "q=up tag=ask"."""
@@ -223,7 +222,7 @@ def test_a_life_of_the_list(life, approved, monkeypatch):
     ],
 )
 def test_a_slider_goes_as_far_as_the_values_in_even_steps(reach, both_ways, whole, step):
-    axis = page_query_filters.Axis.to(reach, both_ways=both_ways)
+    axis = page_filters.Axis.to(reach, both_ways=both_ways)
     assert axis.whole == pytest.approx(whole)
     assert axis.step == pytest.approx(step)
     assert axis.read(None) == axis.whole and axis.write(axis.whole) is None

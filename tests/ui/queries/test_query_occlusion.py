@@ -18,7 +18,8 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.jobs.explanations import Asked, Explanations
 from rankdash.core.workspace.jobs.leases import Owner
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.features.queries import page_query_occlusion, queries
+from rankdash.features.queries import page_occlusion
+from rankdash.features.queries import study as queries_study
 from rankdash.kit.widgets import stored as stored_sets
 from tests.approved import table
 from tests.stored import keep_lists, keep_rows
@@ -72,8 +73,8 @@ def panel(dataset_id: str, run: str = "words", query: str = "return a gift 0"):
     study = Study(data, systems, FIRST_STAGE, (run,))
 
     def draw() -> None:
-        ladder = queries.ladder_of(study, run, "q0")
-        page_query_occlusion.draw(study, run, ladder, "q0", query)
+        ladder = queries_study.ladder_of(study, run, "q0")
+        page_occlusion.draw_occlusion(study, run, ladder, "q0", query)
 
     return draw
 
@@ -151,7 +152,7 @@ def test_it_is_offered_priced_watched_or_refused_in_words(
     for name, params in STATES.items():
         add(name, **params)
     assert hand.asked == 4
-    monkeypatch.setattr(page_query_occlusion, "read_only", lambda: True)
+    monkeypatch.setattr(page_occlusion, "read_only", lambda: True)
     for name in ("half done", "failed", "done"):
         add(f"read-only: {name}", **STATES[name])
     assert hand.asked == 4

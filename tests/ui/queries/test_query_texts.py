@@ -15,14 +15,9 @@ from rankdash.core.data.explanation import Explanation, Stage, TextPart
 from rankdash.core.data.ranking import Reading
 from rankdash.core.study.study import Study
 from rankdash.core.workspace.notes.notes import Note
-from rankdash.features.queries import (
-    page_occlusion_view,
-    page_query_cards,
-    page_query_detail,
-    page_query_ladder,
-    page_query_notes,
-    queries,
-)
+from rankdash.features.queries import page as queries_page
+from rankdash.features.queries import page_occlusion, page_why
+from rankdash.features.queries import study as queries_study
 from rankdash.features.queries.occlusion import LONGEST_LOOKED_AT, explain
 from tests.approved import table
 from tests.ui.parts import LANGUAGES, dataset_of, drawn, run_of, said, study_of, unlike
@@ -87,7 +82,7 @@ def detail(query: str, study: Study = STUDY, **changes: object) -> Callable[[], 
     challenger = (study.challengers or (study.baseline,))[0]
 
     def draw() -> None:
-        page_query_detail.draw(study, challenger, queries.listing(study, challenger).row(query))
+        queries_page.draw(study, challenger, queries_study.listing(study, challenger).row(query))
 
     return draw
 
@@ -126,7 +121,7 @@ def ladder() -> None:
     head = "query_id,query,doc_id,title,document,label,score\n"
     rows = (f"q,a,d{n},{title},{text},1,{9 - n}" for n, (title, text) in enumerate(TITLED))
     study = study_of(dataset_of(head + "\n".join(rows)), challengers=())
-    page_query_ladder.draw(study, queries.ladder_of(study, study.baseline, "q"), 2)
+    page_why.draw_ladder(study, queries_study.ladder_of(study, study.baseline, "q"), 2)
 
 
 # The cards of documents.
@@ -167,8 +162,8 @@ CARDS = cards()
 
 
 def card_list(study: Study = CARDS, most: str = "a gift") -> None:
-    found = queries.ladder_of(study, study.challengers[0], "q")
-    page_query_cards.draw(study, study.challengers[0], found, "q", most)
+    found = queries_study.ladder_of(study, study.challengers[0], "q")
+    queries_page.draw_cards(study, study.challengers[0], found, "q", most)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -223,9 +218,7 @@ def found(
     """An effect for each letter, or for the first ones of a text."""
     parts = tuple(part(place, place + 1) for place in range(len(effects)))
     made = Explanation(1.5, (Stage(level, parts, effects),), **more)
-    return partial(
-        page_occlusion_view.draw, made, "query *q*", text or "abcdefghij"[: len(effects) + 1]
-    )
+    return partial(page_occlusion.draw, made, "query *q*", text or "abcdefghij"[: len(effects) + 1])
 
 
 EFFECTS = {
@@ -264,7 +257,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
         lambda variants: np.array([float("w50" in each.document) for each in variants]),
     )  # fmt: skip
     assert len(made.stages) == 2
-    (html,) = drawn(partial(page_occlusion_view.draw, made, "w50", text)).get("html")
+    (html,) = drawn(partial(page_occlusion.draw, made, "w50", text)).get("html")
     shown = html.proto.body.partition("<div class='rd-why'>")[2].removesuffix("</div>")
     assert re.sub(r"<[^>]+>", "", shown) == text
     pale = " ".join(re.findall(r"<span class='rd-faint'>(.*?)</span>", shown))
@@ -277,7 +270,7 @@ def test_sentences_that_were_not_looked_into_are_faint():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_note_that_is_only_shown_says_who_wrote_it(approved, workspace, monkeypatch, language):
-    monkeypatch.setattr(page_query_notes, "read_only", lambda: True)
+    monkeypatch.setattr(page_why, "read_only", lambda: True)
     made = "2026-11-01T10:00:00+00:00"
     notes = {
         "none": Note("q", (), "", ""),
@@ -287,6 +280,6 @@ def test_a_note_that_is_only_shown_says_who_wrote_it(approved, workspace, monkey
     }
     cases = {}
     for name, note in notes.items():
-        monkeypatch.setattr(page_query_notes.Notes, "of", lambda *_a, note=note: note)
-        cases[name] = said(partial(page_query_notes.draw, CARDS, "q"), language)
+        monkeypatch.setattr(page_why.Notes, "of", lambda *_a, note=note: note)
+        cases[name] = said(partial(page_why.draw_notes, CARDS, "q"), language)
     approved(f"ui/notes_shown.{language}", table(cases))

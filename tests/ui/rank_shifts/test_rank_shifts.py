@@ -15,13 +15,9 @@ from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
 from rankdash.core.study import study as evaluating
 from rankdash.core.study.study import Study
 from rankdash.core.study.systems import FIRST_STAGE
-from rankdash.features.rank_shifts import (
-    page_agreement_view,
-    page_shifts_view,
-    page_skipping_readout,
-    page_skipping_view,
-    ranks,
-)
+from rankdash.features.rank_shifts import page as rank_shifts_page
+from rankdash.features.rank_shifts import page_skipping
+from rankdash.features.rank_shifts import study as rank_shifts_study
 from rankdash.kit.widgets import address, view
 from tests.approved import table
 from tests.stored import keep_lists
@@ -80,7 +76,7 @@ SURE = decided()
 UNPROVEN = moved([(2, 1)] * 10 + [(1, 2)] * 10)
 PROVEN = moved([(2, 1)] * 20)
 GAPS = pd.Series([0.1, 0.4, 0.9])
-FOUND = ranks.skipping(SURE, SURE.challengers[0], "first", 3, 0.01)
+FOUND = rank_shifts_study.skipping(SURE, SURE.challengers[0], "first", 3, 0.01)
 RULE = replace(FOUND.rule, share=0.4, threshold=0.5)
 HELD_OUT = replace(FOUND.held_out, share=0.38, change=-0.01, low=-0.015, high=0.002)
 FITS = replace(FOUND, n=100, tolerance=0.02, reranked=0.8, first_stage=0.7, rule=RULE,
@@ -89,11 +85,11 @@ FITS = replace(FOUND, n=100, tolerance=0.02, reranked=0.8, first_stage=0.7, rule
 
 def readout(study: Study = SURE, gaps: pd.Series = GAPS, **changes: object) -> Callable[[], None]:
     found = replace(FITS, **changes)
-    return partial(page_skipping_readout.readout, study, study.challengers[0], found, gaps)
+    return partial(page_skipping.readout, study, study.challengers[0], found, gaps)
 
 
 def skipped(study: Study) -> Callable[[], None]:
-    return partial(page_skipping_view.draw, study, study.challengers[-1])
+    return partial(page_skipping.draw, study, study.challengers[-1])
 
 
 def savings(price: float | None = None, state: str = "done", pairs=np.nan, ms=np.nan):
@@ -103,7 +99,7 @@ def savings(price: float | None = None, state: str = "done", pairs=np.nan, ms=np
     rows = run.queries.assign(state=state, pairs=pairs, latency_ms=ms)
     study = study_of(data, replace(run, queries=rows))
     gaps = pd.Series(np.arange(10) / 10, index=[f"q{q}" for q in range(10)])
-    return partial(page_skipping_readout.savings, study, study.challengers[0], gaps, 0.6, price)
+    return partial(page_skipping.savings, study, study.challengers[0], gaps, 0.6, price)
 
 
 TENTH = np.arange(10)
@@ -140,7 +136,7 @@ WHOLE = {
     "no proven gain": (skipped(UNPROVEN), {}),
     "a gain within the loss": (skipped(moved([(12, 11)] * 20)), {"loss": "0.05"}),
     "no gain": (skipped(moved([(12, 11), (11, 12)] * 10)), {"loss": "0.05"}),
-    "the first stage itself": (partial(page_skipping_view.draw, SURE, FIRST_STAGE), {}),
+    "the first stage itself": (partial(page_skipping.draw, SURE, FIRST_STAGE), {}),
     "every query failed": (skipped(failed(SURE)), {}),
 }
 
@@ -162,10 +158,10 @@ def labelled(label: str, other: str, **fields: object) -> Study:
 def went(study: Study, *parts: str) -> Callable[[], None]:
     def draw() -> None:
         for part in ("destinations", *parts):
-            getattr(page_shifts_view, part)(study, study.challengers[0])
-        page_agreement_view.draw(study)
+            getattr(rank_shifts_page, part)(study, study.challengers[0])
+        rank_shifts_page.draw_agreement(study)
         if not study.dataset.labelled_queries:
-            page_skipping_view.draw(study, study.challengers[0])
+            page_skipping.draw(study, study.challengers[0])
 
     return draw
 
@@ -210,14 +206,14 @@ def test_where_documents_went(approved, language):
      ("nan", None), ("inf", None), ("words", None), ("", None), (None, None)],
 )  # fmt: skip
 def test_a_price_is_from_nothing_to_a_thousand_million(typed, amount):
-    assert page_skipping_view.amount(typed) == amount
+    assert page_skipping.amount(typed) == amount
 
 
 @pytest.mark.parametrize(("cutoff", "depth"), [(3, 3), (None, 10)])
 def test_margins_and_flows_are_at_the_cutoff_or_at_ten(cutoff, depth):
-    assert page_shifts_view.depth(replace(SURE, cutoff=cutoff)) == depth
+    assert rank_shifts_page.depth(replace(SURE, cutoff=cutoff)) == depth
     with speaking("en"):
-        words = page_skipping_view.margin_words(depth)
+        words = page_skipping.margin_words(depth)
     assert words == {
         "first": "gap between ranks 1 and 2",
         "edge": f"gap between ranks {depth} and {depth + 1}",
@@ -239,7 +235,7 @@ def test_the_cell_of_a_link_is_open_where_the_table_has_it(given, cell, lost):
     found = []
 
     def draw() -> None:
-        page_shifts_view.destinations(STUDY, STUDY.challengers[0])
+        rank_shifts_page.destinations(STUDY, STUDY.challengers[0])
         found.append((address.several("cell"), address.lost().get("cell")))
 
     drawn(draw, cell=given)
@@ -251,7 +247,7 @@ def test_the_first_row_that_is_selected_opens_its_query(monkeypatch, rows, opene
     went: list[str] = []
     monkeypatch.setattr(st, "dataframe", lambda *_a, **_k: {"selection": {"rows": rows}})
     monkeypatch.setattr(view, "open_query", went.append)
-    for part in (page_shifts_view.by_query, page_shifts_view.farthest):
+    for part in (rank_shifts_page.by_query, rank_shifts_page.farthest):
         drawn(partial(part, STUDY, STUDY.challengers[0]))
     assert went == opened * 2
 
@@ -263,7 +259,7 @@ def test_of_many_documents_those_that_moved_farthest_either_way_are_listed(count
     data = dataset_of(HEAD + "\n".join(rows))
     run = ranked("run", data, {"q0": [*(f"d{d}" for d in range(1, count)), "d0"]})
     study = study_of(data, run)
-    app = drawn(partial(page_shifts_view.farthest, study, study.challengers[0]))
+    app = drawn(partial(rank_shifts_page.farthest, study, study.challengers[0]))
     up = app.dataframe[0].value["up"]
     assert len(up) == 1000 and up.is_monotonic_increasing
     assert (up.iloc[0], up.iloc[-1]) == (1 - count, 1)

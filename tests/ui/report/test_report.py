@@ -11,8 +11,9 @@ import pytest
 from rankdash.core.base.i18n import speaking
 from rankdash.core.data.ranking import Ranking
 from rankdash.core.rerankers.kinds.precomputed import run_from_ranking
-from rankdash.features.report import page_report_exports, page_report_preview, page_report_view
-from rankdash.features.report.report_report import SECTIONS, Front
+from rankdash.features.report import page as report_page
+from rankdash.features.report import page_preview
+from rankdash.features.report.report import SECTIONS, Front
 from rankdash.kit.html import images
 from rankdash.kit.widgets import view
 from tests.approved import table
@@ -72,7 +73,7 @@ SECTIONS_OF = {
 
 def previewed(sets, lang="en", **changed):
     def drawn():
-        found = page_report_preview.of(page_report_view.for_report(view.study("report")))
+        found = page_preview.of(report_page.for_report(view.study("report")))
         return [
             f"{section}: {each.summary} {'(empty)' * each.empty} {each.page} {each.link}".rstrip()
             for section, each in found.items()
@@ -111,7 +112,7 @@ def test_what_the_page_cannot_offer(sets, approved, monkeypatch, lang):
 
 def study_of(sets, **changed):
     def drawn():
-        return page_report_view.for_report(view.study("report"))
+        return report_page.for_report(view.study("report"))
 
     return part(drawn, chosen=chosen_in(sets, **changed)).session_state["found"]
 
@@ -120,7 +121,7 @@ def test_the_zip_holds_the_report_in_the_language_of_the_reader(sets, monkeypatc
     monkeypatch.setattr(images, "drawn", lambda _figures: {})
     front = Front(title="T", sections=tuple(each.id for each in SECTIONS), language="zh")
     with speaking("zh"):
-        archive = zipfile.ZipFile(io.BytesIO(page_report_exports.whole(study_of(sets), front)))
+        archive = zipfile.ZipFile(io.BytesIO(report_page.whole(study_of(sets), front)))
     assert json.loads(archive.read("manifest.json"))["data_set"]["id"] == sets["shop"]
     html = archive.read("report.html").decode()
     assert '<html lang="zh">' in html and "查询" in html

@@ -9,7 +9,7 @@ import pytest
 
 from rankdash.core.runs import jobs
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.features.run import page_job_list
+from rankdash.features.run import page_jobs
 from tests.stored import keep_rows
 from tests.ui.page_text import page_text
 from tests.ui.sessions import part
@@ -89,7 +89,7 @@ def test_the_cards_of_jobs(add, workspace, approved, lang):
         for place, (state, columns) in enumerate(variants):
             add(f"{grid} {place}", state, grid=grid, **columns)
     add("of another data set", data=keep_rows(workspace, "query,document,label\na,b,1\n", "B"))
-    app = part(page_job_list.draw, workspace.datasets()[0].id, lang=lang)
+    app = part(page_jobs.draw, workspace.datasets()[0].id, lang=lang)
     approved(f"pages/jobs.{lang}", page_text(app))
 
 
@@ -106,7 +106,7 @@ def test_the_cards_of_jobs(add, workspace, approved, lang):
 def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_end(
     add, workspace, stored, worker, monkeypatch, before, now, every, again
 ):
-    fragment, found = page_job_list.st.fragment, []
+    fragment, found = page_jobs.st.fragment, []
 
     def watched(run_every):
         found.append(run_every)
@@ -123,13 +123,13 @@ def test_jobs_are_looked_at_often_while_one_is_live_and_the_page_learns_of_an_en
 
     def shown():
         if before == "running":
-            page_job_list.watch("a")
-        page_job_list.draw(stored)
+            page_jobs.watch("a")
+        page_jobs.draw(stored)
 
     if before:
         add("a", before)
-    monkeypatch.setattr(page_job_list.st, "fragment", watched)
-    monkeypatch.setattr(page_job_list.st, "rerun", lambda **how: found.append(how))
+    monkeypatch.setattr(page_jobs.st, "fragment", watched)
+    monkeypatch.setattr(page_jobs.st, "rerun", lambda **how: found.append(how))
     part(shown)
     assert found[0] == every and ({"scope": "app"} in found) is again
     assert bool(worker.asked) is (now == "running")

@@ -14,8 +14,8 @@ from rankdash.core.rerankers.remote.apis import DIALECTS
 from rankdash.core.runs import jobs
 from rankdash.core.runs.variants import DEPTH, Variant
 from rankdash.core.workspace.jobs.queue import Queue
-from rankdash.features.run import page_run_estimate, page_run_form
-from rankdash.features.run.page_run_estimate import FormPlan, Wish
+from rankdash.features.run import page_estimate, page_form
+from rankdash.features.run.page_estimate import FormPlan, Wish
 from rankdash.kit.widgets import settings_form
 from tests.approved import table
 from tests.results import shown
@@ -41,7 +41,7 @@ def worker(hand, monkeypatch):
 def form(stored):
     def opened(*kinds, data=stored, lang="en", **settings):
         chosen = {f"setting.{kinds[0]}.{name}": value for name, value in settings.items()}
-        return part(page_run_form.draw, data, lang=lang, state={"run.rerankers": [*kinds]} | chosen)
+        return part(page_form.draw, data, lang=lang, state={"run.rerankers": [*kinds]} | chosen)
 
     return opened
 
@@ -129,7 +129,7 @@ def test_what_a_service_would_take(stored, approved):
     settings = {each.name: each.default for each in kind.settings} | {"price_tokens": 50.0}
     settings |= {"dialect": "voyage", "model": "m"}
     for depth, n in ((None, 4), (None, 100), (1, 4), (2, 4)):
-        app = part(page_run_estimate.say, stored, kind, [(settings, depth)], n)
+        app = part(page_estimate.say, stored, kind, [(settings, depth)], n)
         found[f"depth {depth}, {n} queries"] = app.caption[0].value
     approved("pages/service_estimates.en", table(found))
 
@@ -158,13 +158,13 @@ def test_how_long_a_run_takes_is_told_by_one_like_it(
     for row in rows:
         keep(workspace, stored, **row)
     plan = FormPlan(None, None, queries, 40)
-    assert page_run_estimate.measured_seconds("bm25", {}, plan) == seconds
-    assert page_run_estimate.latency_seconds(["bm25"], {"bm25": {}}) == latency
+    assert page_estimate.measured_seconds("bm25", {}, plan) == seconds
+    assert page_estimate.latency_seconds(["bm25"], {"bm25": {}}) == latency
     both = {"bm25": {}, "bi-encoder": {}}
     if all(row.get("reranker") != "bi-encoder" for row in rows):
-        assert page_run_estimate.latency_seconds([*both], both) is None
+        assert page_estimate.latency_seconds([*both], both) is None
     keep(workspace, stored, reranker="bi-encoder", p50=30.0)
-    assert page_run_estimate.latency_seconds([*both], both) == (latency and 0.03)
+    assert page_estimate.latency_seconds([*both], both) == (latency and 0.03)
 
 
 def wish(kind, settings=None, differs=(), depth=None, sample=None):
@@ -196,7 +196,7 @@ NAMES = {
 def test_a_run_is_called_by_its_model_and_by_what_makes_it_special(workspace, stored, approved):
     Queue(workspace).submit(dataset_id=stored, name="queued", reranker="bm25", settings={},
                             depth=None, sample=None, seed=0)  # fmt: skip
-    names = {why: page_run_form.run_name(stored, each) for why, each in NAMES.items()}
+    names = {why: page_form.run_name(stored, each) for why, each in NAMES.items()}
     approved("pages/run_names.en", table(names))
 
 
@@ -214,7 +214,7 @@ def test_a_life_of_the_form(life, approved, form, stored, workspace, worker, mon
         kinds = [each for each in words if "=" not in each]
         given = dict(each.split("=", 1) for each in words if "=" in each)
         data = sets.get(given.pop("data", ""), stored)
-        return form(*kinds, data=data, **given) if kinds else part(page_run_form.draw, data)
+        return form(*kinds, data=data, **given) if kinds else part(page_form.draw, data)
 
     def large():
         for name, value in (("ALL_SECONDS", 0), ("SAMPLE_SECONDS", 0), ("LEAST_QUERIES", 4)):

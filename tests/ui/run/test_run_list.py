@@ -12,7 +12,7 @@ from rankdash.core.data.ranking import SHIPPED_WITH
 from rankdash.core.rerankers.neural import packaged
 from rankdash.core.workspace.notes.pins import Pins
 from rankdash.core.workspace.notes.run_notes import RunNotes
-from rankdash.features.run import page_cache_panel, page_run_details, page_run_list
+from rankdash.features.run import page_jobs, page_runs
 from rankdash.kit.widgets import cost_line
 from tests.ui.page_text import page_text
 from tests.ui.sessions import part
@@ -86,11 +86,11 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
     with workspace.database.writing() as db:
         db.execute("UPDATE runs SET created = '2026-11-01T10:00:00+00:00' WHERE name = 'better'")
         db.execute("UPDATE run_notes SET changed = '2026-12-11T10:00:00+00:00'")
-    shown = page_text(part(page_run_list.draw, runs, lang=lang))
+    shown = page_text(part(page_runs.draw, runs, lang=lang))
 
     def every():
         for row in workspace.runs(runs):
-            page_run_details.draw(row.id)
+            page_runs.draw_details(row.id)
 
     approved(f"pages/runs.{lang}", f"{shown}\n\n{page_text(part(every, lang=lang))}")
 
@@ -99,7 +99,7 @@ def test_the_list_of_runs_and_each_in_full(runs, workspace, approved, lang):
     ("function", "cases"),
     [
         # What takes room is not nothing.
-        (page_cache_panel.megabytes, {0: "0", 1: "0.1", 104_858: "0.2", 1 << 20: "1.0",
+        (page_jobs.megabytes, {0: "0", 1: "0.1", 104_858: "0.2", 1 << 20: "1.0",
                                  10 << 20: "10", (10 << 20) + 1: "10"}),
         # Of an estimate two figures are known.
         (cost_line.rounded, {0: "0", -1: "0", 7: "7", 94.9: "95", 123: "120", 99_900: "100,000",

@@ -15,7 +15,7 @@ from rankdash.core.study.systems import FIRST_STAGE
 from rankdash.core.workspace.notes.corrections import Corrections
 from rankdash.core.workspace.notes.pins import Pins
 from rankdash.core.workspace.repair import Repaired
-from rankdash.features.data import page_repair_view
+from rankdash.features.data import page_damaged
 from rankdash.kit.widgets import address, comparison_settings, label_plan, sharing_link, view
 from rankdash.kit.widgets import stored as stored_sets
 from rankdash.kit.widgets.view import LARGEST_CUTOFF, PAGES, cutoff_of
@@ -368,5 +368,5 @@ def test_what_a_repair_found_is_told(approved):
     told = {"nothing odd": bare, "all": every, "three more": replace(bare, gone=names)}
     approved(
         "pages/repaired.en",
-        table({why: "\n".join(page_repair_view.came_back(found)) for why, found in told.items()}),
+        table({why: "\n".join(page_damaged.came_back(found)) for why, found in told.items()}),
     )

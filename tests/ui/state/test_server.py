@@ -22,8 +22,8 @@ HEAVY = ("torch", "sentence_transformers", "transformers", "bm25s", "jieba")
 def test_the_server_imports_no_model_library():
     code = (
         "import sys, rankdash.kit.widgets.server, rankdash.app.sidebar, "
-        "rankdash.kit.widgets.view, rankdash.features.queries.page_query_detail, "
-        "rankdash.features.run.page_run_form, rankdash.features.data.page_check_view\n"
+        "rankdash.kit.widgets.view, rankdash.features.queries.page, "
+        "rankdash.features.run.page_form, rankdash.features.data.page\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run(

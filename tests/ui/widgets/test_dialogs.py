@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.runtime.context import StreamlitTheme
 
 from rankdash.core.base.errors import DataError
-from rankdash.features.cost import page_cost_cards
-from rankdash.features.cost.words_costs import Answer
+from rankdash.features.cost import page_cards
+from rankdash.features.cost.words import Answer
 from rankdash.kit.drawing.style import INKS
 from rankdash.kit.widgets import action_errors, badges, dialogs, lazy_expander, plotly_chart
 
@@ -65,11 +65,11 @@ def test_the_ink_of_charts_is_that_of_the_theme(monkeypatch, theme, ink):
 
 
 def test_an_answer_is_a_word_and_the_colour_of_what_is_proven(paper, approved):
-    drawn, more = paper(badges), paper(page_cost_cards)
+    drawn, more = paper(badges), paper(page_cards)
     for kind in ("better", "small", "unproven", "worse", "identical", "too_few"):
         badges.verdict(kind)
     for kind in get_args(Answer):
-        page_cost_cards.badge(kind)
+        page_cards.badge(kind)
     said = (
         f"{word} {style['icon']} {style['color']}"
         for _kind, word, style in drawn.drawn + more.drawn

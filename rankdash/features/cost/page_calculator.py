@@ -1,0 +1,407 @@
+"""The calculator before any run, and saved scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import brief, error_text, number, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct
+from rankdash.core.study.study import Study
+from rankdash.core.value.assumptions import DOLLARS, Assumptions
+from rankdash.core.value.billing import MOST_AMOUNT
+from rankdash.core.value.scenarios import (
+    LONGEST_SCENARIO_NAME,
+    MOST_SCENARIOS,
+    SCENARIOS,
+    read_scenarios,
+    write_scenarios,
+)
+from rankdash.features.cost import page_cards, page_inputs, page_terms
+from rankdash.features.cost.break_even import least_quality
+from rankdash.features.cost.costs import Choice
+from rankdash.features.cost.page_cards import Cell
+from rankdash.features.cost.page_terms import amount, period
+from rankdash.features.cost.payoff import (
+    ARCHETYPES,
+    EXAMPLE_AFTER,
+    EXAMPLE_BEFORE,
+    EXAMPLE_PRICE,
+    Archetype,
+    Outcome,
+    SimpleRoi,
+    cost_per_search,
+    simple_roi,
+)
+from rankdash.features.cost.words import return_words
+from rankdash.features.cost.words_money import symbol
+from rankdash.kit.widgets import (
+    action_errors,
+    address,
+    dialogs,
+    narrow,
+    pickers,
+    scenario,
+    sharing_link,
+)
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import markdown_safe, table_html
+
+# The price that is typed where there is no system.
+_ANY = "any"
+
+
+@st.fragment
+def before_any_run(study: Study) -> None:
+    """The calculator with the published example, to be typed over, and four ways to rerank."""
+    sliders, results = st.container(key=narrow.BELOW).columns([1, 3], gap="medium")
+    with sliders:
+        page_inputs.basics()
+        page_inputs.choose_currency(())
+    with results:
+        before, after = calculator(study, None)
+        st.subheader(_("Four ways to rerank, as examples"))
+        _side_by_side(before, after)
+    address.publish()
+    sharing_link.follow()
+    pickers.shown()
+
+
+def calculator(study: Study, choice: Choice | None) -> tuple[float, float]:
+    """Four steps, four results; without uncertainty, upkeep or share, as it is published. Returns
+    the quality before and after. choice: None before any run."""
+    measured = (EXAMPLE_BEFORE, EXAMPLE_AFTER)
+    if choice is not None:
+        measured = (study.mean(study.baseline)[0], study.mean(choice.system)[0])
+    left, middle, right = st.columns(3)
+    metric = study.measure.title
+    before = _quality(
+        left, "quality_before", _("{metric} without reranking", metric=metric), measured[0]
+    )
+    after = _quality(
+        middle, "quality_after", _("{metric} with reranking", metric=metric), measured[1]
+    )
+    assumed = scenario.assumptions()
+    cost = _price(right) if choice is None else cost_per_search(choice.option, assumed)
+    own = choice is not None or scenario.amounts("thousand").get(_ANY) is not None
+    if (choice is not None and choice.demonstrated) or not (own and scenario.value_is_set()):
+        st.badge(_("Example values"), icon=":material/science:", color="orange")
+    if choice is None:
+        st.caption(_("Empty fields stand for the published example; type your own numbers."))
+    typed = address.one("quality_before") and address.one("quality_after")
+    if choice is not None and choice.option.gain is None and not typed:
+        # Two means that are no ground for a verdict are none for a return either.
+        text = _("The gain is not known. Type the quality with and without reranking.")
+        st.info(text, icon=":material/info:")
+        return before, after
+    if choice is not None and choice.lacks_value:
+        text = _("Set the price and the value of a search above, or use example values.")
+        st.info(text, icon=":material/info:")
+        return before, after
+    if cost is None:
+        st.info(_("This needs a price in the currency of the page."), icon=":material/info:")
+        return before, after
+    try:
+        found = simple_roi(
+            before,
+            after,
+            searches_per_day=assumed.searches_per_day,
+            value_per_search=assumed.value_per_search,
+            cost_per_search=cost,
+            elasticity=assumed.elasticity,
+        )
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
+        return before, after
+    st.html(table_html((_("step"), _("formula"), _("result")), _steps(metric, (before, after), cost,
+                                                                     found)))  # fmt: skip
+    st.caption(
+        _(
+            "This is the formula of common calculators. It ignores how certain the gain is, the "
+            "share of the traffic, upkeep, tickets and latency: the answer above includes them."
+        )
+        if choice is not None
+        else _(
+            "This is the formula of common calculators. It ignores how certain the gain is, the "
+            "share of the traffic, upkeep, tickets and latency: a run shows them."
+        )
+    )
+    return before, after
+
+
+def _quality(column: st.delta_generator.DeltaGenerator, field: str, title: str, usual: float
+             ) -> float:  # fmt: skip
+    """What was typed, else the usual."""
+    text = address.one(field)
+    try:
+        typed = None if text is None else float(text)
+    except ValueError:
+        typed = None
+    typed = typed if typed is not None and 0 <= typed <= MOST_AMOUNT else None
+    address.lose(field, text if typed is None else None)
+    key = f"cost.{field}"
+
+    def changed() -> None:
+        value = st.session_state[key]
+        address.choose(field, None if value is None else f"{value:.10g}")
+
+    pickers.show(column.number_input, key, typed, changed)(
+        title, min_value=0.0, max_value=MOST_AMOUNT, format="%.10g", placeholder=number(usual, 4)
+    )
+    return usual if typed is None else typed
+
+
+def _price(column: st.delta_generator.DeltaGenerator) -> float | None:
+    """What a search costs as typed, else as in the published example; None where that is in
+    another currency."""
+    typed, usual = scenario.amounts("thousand").get(_ANY), _in_currency(EXAMPLE_PRICE)
+    key = f"cost.thousand.{_ANY}.{scenario.currency()}"
+
+    def changed() -> None:
+        scenario.choose_amount("thousand", _ANY, st.session_state[key])
+
+    pickers.show(column.number_input, key, typed, changed)(
+        _("Price of 1,000 searches ({currency})", currency=symbol(scenario.currency())),
+        min_value=0.0,
+        max_value=MOST_AMOUNT,
+        format="%.10g",
+        placeholder=amount(usual),
+    )
+    found = usual if typed is None else typed
+    return None if found is None else found / 1000
+
+
+def _in_currency(dollars: float) -> float | None:
+    """An amount in the currency of the page; None where there is no rate of exchange."""
+    if scenario.currency() == DOLLARS:
+        return dollars
+    rate = scenario.rates().get(DOLLARS)
+    return None if rate is None else dollars * rate
+
+
+def _steps(
+    metric: str, quality: tuple[float, float], cost: float, found: SimpleRoi
+) -> list[tuple[str, str, str]]:
+    """(step, its formula, its result)."""
+    assumed = scenario.assumptions()
+    searches, (before, after) = number(assumed.searches_per_day, 0), quality
+    return [
+        (
+            _("improvement"),
+            _("({after} − {before}) / {before} of {metric}", after=number(after, 4),
+              before=number(before, 4), metric=metric),
+            percent(found.improvement, 4),
+        ),
+        (
+            _("gain a day"),
+            _("{searches} searches × {value} × improvement × {elasticity}", searches=searches,
+              value=amount(assumed.value_per_search), elasticity=number(assumed.elasticity, 2)),
+            amount(found.gain_per_day),
+        ),
+        (
+            _("cost a day"),
+            _("{searches} searches × {cost}", searches=searches, cost=amount(cost)),
+            amount(found.cost_per_day),
+        ),
+        (
+            _("return on the cost"),
+            _("(gain − cost) / cost"),
+            return_words(found.gain_per_day - found.cost_per_day, found.cost_per_day),
+        ),
+    ]  # fmt: skip
+
+
+def _side_by_side(before: float, after: float) -> None:
+    """Each way at its example price, with the quality typed above."""
+    heads = (
+        _("way (example)"), _("quality"), _("p95 added"), _("1,000 searches"), _("gain a day"),
+        _("cost a day"), _("return on the cost"), _("pays above"),
+    )  # fmt: skip
+    st.html(table_html(heads, [_way(each, before, after) for each in ARCHETYPES]))
+    rests_on = [
+        _("{part}: {value}", part=_(each.title), value=_(each.meaning)) for each in ARCHETYPES
+    ]
+    st.caption("  \n".join(rests_on))
+    st.caption(
+        _(
+            "Examples: every reranker is given the quality typed above, because only a run on your "
+            "data shows what each reaches. Pays above: the quality at which gain equals cost."
+        )
+    )
+
+
+def _way(each: Archetype, before: float, after: float) -> tuple[str, ...]:
+    assumed, price = scenario.assumptions(), _in_currency(each.per_thousand)
+    latency = "–" if each.p95_ms is None else _("{ms} ms", ms=brief(each.p95_ms))
+    start = (_(each.title), number(after if each.per_thousand else before, 2), latency)
+    if price is None or not price:
+        return (*start, amount(price), *["–"] * 4)
+    given = {
+        "value_per_search": assumed.value_per_search,
+        "cost_per_search": price / 1000,
+        "elasticity": assumed.elasticity,
+    }
+    even = least_quality(before, **given)
+    try:
+        roi = simple_roi(before, after, searches_per_day=assumed.searches_per_day, **given)
+    except RankdashError:
+        # The calculator above says why.
+        return (*start, amount(price), *["–"] * 4)
+    return (
+        *start,
+        amount(price),
+        amount(roi.gain_per_day),
+        amount(roi.cost_per_day),
+        return_words(roi.gain_per_day - roi.cost_per_day, roi.cost_per_day),
+        number(even, 3),
+    )
+
+
+# Named scenarios: saved in the workspace, compared side by side, taken back into the sliders.
+
+
+def draw_scenarios(study: Study, choice: Choice, scenario: Assumptions) -> None:
+    """Pessimistic, expected and optimistic of what is set now, and every saved scenario."""
+    try:
+        saved, unread = _load(), None
+    except RankdashError as error:
+        saved, unread = {}, error
+    compared = _compared(choice, scenario, saved)
+    span = period()
+    titles = [
+        span.cost,
+        span.value,
+        span.net,
+        _("return on the cost"),
+        _("months to pay back"),
+        _("break-even"),
+    ]
+    rows = [((name, ""), _row(came)) for name, came in compared]
+    if not any(each.setup_cost for each in (scenario, *saved.values())):
+        titles.pop(4)
+        for _name, cells in rows:
+            cells.pop(4)
+    st.html(page_cards.side_by_side(_("scenario"), titles, rows))
+    if len(compared) > 1 + len(saved):
+        _meanings(study)
+    if unread is not None:
+        _say_unread(unread)
+    elif not read_only():
+        _offer_to_save(saved, scenario)
+    if saved:
+        _offer_saved(saved)
+
+
+def _meanings(study: Study) -> None:
+    """Of the rows that only an interval gives."""
+    st.caption(
+        _(
+            "Pessimistic and optimistic: the sliders unchanged, with the gain at the lower and "
+            "the upper end of its {level} interval.",
+            level=percent(study.statistics.level),
+        )
+    )
+
+
+def _offer_to_save(saved: dict[str, Assumptions], scenario: Assumptions) -> None:
+    with st.form("cost.scenarios.save", border=False, clear_on_submit=True):
+        columns = st.columns([3, 1], vertical_alignment="bottom")
+        name = columns[0].text_input(
+            _("Save these assumptions as"), max_chars=LONGEST_SCENARIO_NAME, placeholder=_("a name")
+        )
+        if columns[1].form_submit_button(_("Save"), icon=":material/save:", width="stretch"):
+            _save(saved, name.strip(), scenario)
+
+
+def _offer_saved(saved: dict[str, Assumptions]) -> None:
+    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
+    picked = columns[0].selectbox(
+        _("Saved scenario"),
+        list(saved),
+        format_func=distinct({name: name for name in saved}).__getitem__,
+        key="cost.scenarios.pick",
+    )
+    columns[1].button(
+        _("Use it"),
+        icon=":material/tune:",
+        width="stretch",
+        on_click=page_inputs.take_over,
+        args=(saved[picked],),
+    )
+    if not read_only() and columns[2].button(
+        _("Delete"), icon=":material/delete:", width="stretch"
+    ):
+        dialogs.delete(
+            _("Delete the scenario?"),
+            [_("{names} will be deleted permanently.", names=markdown_safe(picked, 80))],
+            lambda: _keep({name: each for name, each in _load().items() if name != picked}),
+        )
+
+
+def _compared(
+    choice: Choice, scenario: Assumptions, saved: Mapping[str, Assumptions]
+) -> list[tuple[str, Outcome]]:
+    rows = [(_("as set now (expected)"), choice.came)]
+    gain = choice.option.gain
+    low, high = (None, None) if gain is None else (gain.at("low"), gain.at("high"))
+    if low is not None and high is not None:
+        worst, best = (choice.under(scenario, each, valued=choice.valued) for each in (low, high))
+        rows = [(_("pessimistic"), worst), *rows, (_("optimistic"), best)]
+    for name, each in saved.items():
+        rows.append((name, choice.under(each, gain, valued=True)))
+    return rows
+
+
+def _row(came: Outcome) -> list[Cell]:
+    span = period()
+    return [
+        page_terms.cell(span.of(came.cost_per_month)),
+        page_terms.cell(span.of(came.value_per_month)),
+        page_terms.cell(span.of(came.net_per_month)),
+        page_terms.cell(came.roi, "percent"),
+        page_terms.cell(came.payback_months, "months"),
+        page_terms.cell(came.break_even_elasticity, "elasticity"),
+    ]
+
+
+def _load() -> dict[str, Assumptions]:
+    """The saved scenarios. Raises DataError if they cannot be read."""
+    text = workspace().setting(SCENARIOS)
+    return read_scenarios(text) if text else {}
+
+
+def _say_unread(error: RankdashError) -> None:
+    """Why no scenario is here, and a way to delete what is stored."""
+    st.warning(markdown_safe(error_text(error), 300), icon=":material/warning:")
+    if not read_only() and st.button(
+        _("Delete the saved scenarios"), icon=":material/delete:", key="cost.scenarios.unread"
+    ):
+        dialogs.delete(
+            _("Delete the saved scenarios?"),
+            [_("The saved scenarios cannot be read, and will be deleted permanently.")],
+            lambda: workspace().set_setting(SCENARIOS, ""),
+        )
+
+
+def _save(saved: dict[str, Assumptions], name: str, scenario: Assumptions) -> None:
+    try:
+        if not name:
+            raise DataError("A scenario needs a name.")
+        if name not in saved and len(saved) >= MOST_SCENARIOS:
+            raise DataError(
+                "{most} scenarios are saved already.",
+                remedy="Delete one of them first.",
+                most=number(MOST_SCENARIOS, 0),
+            )
+        _keep(saved | {name: scenario})
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+    else:
+        st.rerun()
+
+
+def _keep(scenarios: Mapping[str, Assumptions]) -> None:
+    workspace().set_setting(SCENARIOS, write_scenarios(scenarios))

@@ -1,0 +1,461 @@
+"""The inputs of the calculation: assumptions, prices and the currency."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import enumerated, error_text, quantity
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct
+from rankdash.core.study.pricing import bill
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import MACHINES, Money
+from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumption, Assumptions
+from rankdash.core.value.billing import MOST_AMOUNT, UNITS
+from rankdash.core.value.price_list import ListedPrice, parse_prices, to_json
+from rankdash.features.cost import words_prices
+from rankdash.features.cost.words_money import money, symbol
+from rankdash.features.cost.words_prices import of, words
+from rankdash.kit.html.downloads import file_name
+from rankdash.kit.widgets import action_errors, address, pickers, scenario
+from rankdash.kit.widgets.scenario import (
+    SAVED_PRICES,
+    assumptions,
+    changed,
+    choose,
+    choose_amount,
+    currency,
+    default_of,
+    number_of,
+    price_keys,
+    typed_prices,
+)
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import markdown_safe, name_safe
+from rankdash.kit.widgets.uploaded import uploader
+
+_UPLOAD = "cost.prices.upload"
+_LARGEST_FILE = 1_000_000
+_STEPS = (1, 2, 3, 5)
+_OPEN = ("traffic", "value")
+
+
+def take_over(scenario: Assumptions) -> None:
+    """Put every slider to the number of a scenario."""
+    for each in ASSUMPTIONS:
+        choose(each, getattr(scenario, each.name))
+
+
+def restore() -> None:
+    """Leave every assumption at its default."""
+    for each in ASSUMPTIONS:
+        address.choose(each.name, None)
+
+
+def basics() -> None:
+    """The sliders for traffic and value alone."""
+    for each in ASSUMPTIONS:
+        if each.group in _OPEN:
+            _slider(each)
+
+
+def draw(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
+    """The price of the system in focus, and all sliders."""
+    titles = {
+        "traffic": _("Traffic and price"),
+        "value": _("What a search is worth"),
+        "effort": _("Running costs beyond the price"),
+        "answers": _("An LLM that reads the passages"),
+        "support": _("Tickets and working time"),
+        "waiting": _("Loss by latency"),
+    }
+    for group, title in titles.items():
+        own = [each for each in ASSUMPTIONS if each.group == group]
+        with st.expander(title, expanded=group in _OPEN or any(map(changed, own))):
+            if group == "traffic":
+                choose_price(study, in_focus, prices)
+                _choose_machines()
+            for each in own:
+                _slider(each)
+    with st.expander(_("Enter exact values"), icon=":material/edit:"):
+        _exact()
+    st.button(
+        _("Restore the defaults"),
+        icon=":material/undo:",
+        width="stretch",
+        on_click=restore,
+    )
+
+
+def _choose_machines() -> None:
+    titles = {"whole": _("Whole machines"), "share": _("A share of a machine")}
+    pickers.pick_one(
+        "machines",
+        list(MACHINES),
+        st.radio,
+        default=MACHINES[0],
+        label=_("Machines by the hour"),
+        format_func=titles.__getitem__,
+        help=_(
+            "Whole machines are never switched off and serve nothing else. A share is right if "
+            "others pay for the other hours."
+        ),
+    )
+
+
+def unit(each: Assumption) -> str:
+    """The unit of an assumption in words; "" for a share, which is written as percent, and where
+    the title says it."""
+    return words_prices.unit(each, currency())
+
+
+def _slider(each: Assumption) -> None:
+    value = number_of(each, address.one(each.name))
+    value = default_of(each) if value is None else value
+    low, high = min(each.low, value), max(each.high, value)
+    usual = (low, high) == (each.low, each.high)
+    # A slider with other ends is another one: it is not shown a value that it has not got.
+    key = f"cost.{each.name}" if usual else f"cost.{each.name}.{low:g}.{high:g}"
+    label = (
+        _("{title} ({unit})", title=_(each.title), unit=unit(each)) if unit(each) else _(each.title)
+    )
+
+    def changed() -> None:
+        choose(each, st.session_state[key])
+
+    if each.logarithmic:
+        pickers.show(st.select_slider, key, value, changed)(
+            label, sorted({*decades(each), value}), format_func=quantity
+        )
+    else:
+        pickers.show(st.slider, key, float(value), changed)(
+            label,
+            float(low),
+            float(high),
+            step=float(each.step),
+            format="percent" if each.unit == "share" else written(each.step),
+        )
+    st.caption(_(each.meaning))
+
+
+def written(step: float) -> str:
+    """As many decimals as a step has."""
+    return f"%.{max(-math.floor(math.log10(step)), 0)}f"
+
+
+def decades(each: Assumption) -> Iterable[float]:
+    """1, 2, 3 and 5 of every power of ten within the slider, and its lower end."""
+    start = each.low if each.low > 0 else each.step
+    for power in range(math.floor(math.log10(start)), math.ceil(math.log10(each.high)) + 1):
+        for step in _STEPS:
+            number = float(f"{step}e{power}")
+            if each.low <= number <= each.high:
+                yield number
+    yield float(each.low)
+
+
+def _exact() -> None:
+    now = assumptions()
+    with st.form("cost.exact", border=False):
+        typed = {
+            each.name: st.number_input(
+                _("{title} ({unit})", title=_(each.title), unit=unit(each) or _(each.unit)),
+                value=float(getattr(now, each.name)),
+                format="%.10g",
+                key=f"cost.exact.{each.name}.{getattr(now, each.name)}",
+            )
+            for each in ASSUMPTIONS
+        }
+        if st.form_submit_button(_("Apply"), type="primary"):
+            try:
+                scenario = Assumptions(**typed)
+            except DataError as error:
+                action_errors.say(error_text(error))
+                return
+            for each in ASSUMPTIONS:
+                if getattr(scenario, each.name) != getattr(now, each.name):
+                    choose(each, getattr(scenario, each.name))
+            st.rerun()
+
+
+def choose_price(study: Study, system: str, prices: dict[str, ListedPrice]) -> None:
+    """The price of a challenger: one of the list, or what a person types that 1,000 searches
+    cost."""
+    key, options, keys = f"cost.price.{system}", ["", *prices], price_keys()
+    recorded = bill(replace(study, money=replace(study.money or Money(), prices={})), system)
+
+    def chosen() -> None:
+        found = {**keys, system: st.session_state[key]}
+        address.choose("price", [f"{each}={name}" for each, name in found.items() if name] or None)
+        choose_amount("thousand", system, None)
+
+    # A list of choices goes by its words: no two may be the same.
+    usual = "–" if recorded is None else of(recorded)
+    # What was uploaded recorded nothing: the reason why it has no price stands alone.
+    if recorded is not None and recorded.lack != "price":
+        usual = _("As recorded: {price}", price=usual)
+    price = keys[system] if keys.get(system) in prices else ""
+    pickers.show(st.selectbox, key, price, chosen, options)(
+        _("Price of {name}", name=name_safe(study.name(system))),
+        options,
+        format_func=distinct(
+            {name: words(prices[name]) if name else usual for name in options}
+        ).__getitem__,
+    )
+    typed, now = typed_prices(study).get(system), bill(study, system)
+    amount = f"cost.thousand.{system}.{currency()}"
+
+    def typed_anew() -> None:
+        choose_amount("thousand", system, st.session_state[amount])
+
+    pickers.show(st.number_input, amount, typed.price.amount if typed else None, typed_anew)(
+        _("Price of 1,000 searches ({currency})", currency=symbol(currency())),
+        min_value=0.0,
+        max_value=MOST_AMOUNT,
+        format="%.10g",
+        placeholder="–" if now is None else money(now.per_thousand, currency()),
+        help=_("Type your own; empty: the price above."),
+    )
+
+
+def other_prices(study: Study, in_focus: str, prices: dict[str, ListedPrice]) -> None:
+    """The prices of the other challengers, and those to show beside them."""
+    unknown = [key for key in price_keys().values() if key not in prices]
+    address.lose("price", enumerated(unknown) if unknown else None)
+    for system in study.challengers:
+        if system != in_focus:
+            choose_price(study, system, prices)
+    pickers.pick_several(
+        "also",
+        list(prices),
+        st.multiselect,
+        label=_("Other prices to compare"),
+        placeholder=_("none"),
+        format_func=lambda name: words(prices[name]),
+    )
+
+
+def edit_prices(prices: dict[str, ListedPrice]) -> None:
+    """The list as a table that can be edited, exported, imported, and put back; of a workspace that
+    is only shown, exported."""
+    if read_only():
+        st.dataframe(pd.DataFrame([_row(each) for each in prices.values()]), hide_index=True)
+        _offer_prices(prices)
+        return
+    edited = st.data_editor(
+        pd.DataFrame([_row(each) for each in prices.values()]),
+        num_rows="dynamic",
+        hide_index=True,
+        placeholder="–",
+        key="cost.prices.table",
+        # What a person came to change stands first.
+        column_order=(
+            "provider", "model", "amount", "currency", "unit", "source", "as_of",
+            "template_tokens", "chunk_tokens", "searches_per_second", "utilisation", "key",
+        ),
+        column_config={
+            "key": st.column_config.TextColumn(_("key"), required=True),
+            "provider": st.column_config.TextColumn(_("provider"), required=True),
+            "model": st.column_config.TextColumn(_("model")),
+            "unit": st.column_config.SelectboxColumn(
+                _("unit"), options=list(UNITS), required=True, help="; ".join(
+                    f"{name}: {_(meaning)}" for name, meaning in UNITS.items()
+                ),
+            ),
+            "amount": st.column_config.NumberColumn(_("amount"), min_value=0.0, required=True),
+            "currency": st.column_config.TextColumn(_("currency"), max_chars=3),
+            "template_tokens": st.column_config.NumberColumn(_("template tokens"), min_value=0.0),
+            "chunk_tokens": st.column_config.NumberColumn(_("longest chunk, tokens"), min_value=0),
+            "searches_per_second": st.column_config.NumberColumn(
+                _("searches per second"), help=_("Empty: as the run measured.")
+            ),
+            "utilisation": st.column_config.NumberColumn(
+                _("use"), min_value=0.0, max_value=1.0, format="percent"
+            ),
+            "source": st.column_config.TextColumn(_("read where"), required=True),
+            "as_of": st.column_config.DateColumn(_("read when"), required=True),
+        },
+    )  # fmt: skip
+    save, export, back = st.columns(3)
+    with export:
+        _offer_prices(prices)
+    if save.button(_("Save"), type="primary", key="cost.prices.save", width="stretch"):
+        rows = [entry(row) for row in edited.to_dict("records")]
+        _keep_prices(json.dumps({"prices": rows}).encode(), _("the table"))
+    st.caption(_("An example stays one until its amount and where it was read are both your own."))
+    back.button(
+        _("Restore the built-in price list"),
+        key="cost.prices.reset",
+        width="stretch",
+        on_click=lambda: workspace().set_setting(SAVED_PRICES, ""),
+    )
+    files = uploader(_("Import a price list (TOML or JSON)"), _UPLOAD, type=["toml", "json"])
+    if files and st.button(_("Import"), key="cost.prices.import"):
+        [given] = files
+        if given.size > _LARGEST_FILE:
+            st.error(_("The file is too large for a price list."), icon=":material/error:")
+            return
+        _keep_prices(given.data, given.name)
+
+
+def _offer_prices(prices: dict[str, ListedPrice]) -> None:
+    st.download_button(
+        _("Export"),
+        to_json(list(prices.values())),
+        file_name("", "prices", "json"),
+        "application/json",
+        icon=":material/download:",
+        width="stretch",
+    )
+
+
+def _keep_prices(content: bytes, file: str) -> None:
+    try:
+        workspace().set_setting(SAVED_PRICES, to_json(parse_prices(content, file)))
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+    else:
+        st.rerun()
+
+
+def _row(each: ListedPrice) -> dict[str, Any]:
+    price = each.price
+    return {
+        "key": each.key,
+        "provider": each.provider,
+        "model": each.model,
+        "unit": price.unit,
+        "amount": price.amount,
+        "currency": price.currency,
+        "template_tokens": price.template_tokens,
+        "chunk_tokens": price.chunk_tokens,
+        "searches_per_second": price.searches_per_second or math.nan,
+        "utilisation": price.utilisation,
+        "source": each.source,
+        "as_of": each.as_of,
+    }
+
+
+def entry(row: dict[Any, Any]) -> dict[str, object]:
+    """A row of the table as an entry of a list; empty cells are left out."""
+    found: dict[str, object] = {}
+    for name, value in row.items():
+        if isinstance(value, date):
+            found[str(name)] = value.isoformat()[:10]
+        elif value is not None and value == value:
+            found[str(name)] = value
+    return found
+
+
+# The currency of all amounts, and the rates of exchange that a person types.
+
+_KEY = "cost.currency"
+
+
+def choose_currency(prices: Iterable[ListedPrice]) -> None:
+    """Draw the choice of a currency. Amounts stay in the one they are in until a person says how
+    they go over into another. prices: whose currencies count."""
+    now = scenario.currency()
+    wanted = address.one("into") or address.one("currency")
+    into = wanted if wanted in scenario.CURRENCIES else now
+
+    def picked() -> None:
+        _go_over(now, st.session_state[_KEY])
+
+    options = list(scenario.CURRENCIES)
+    pickers.show(st.selectbox, _KEY, into, picked, options)(_("Currency"), options)
+    if into != now:
+        _offer(now, into)
+        return
+    foreign = {each.price.currency for each in prices} | {DOLLARS}
+    for each in sorted(foreign - {now}):
+        _rate(each, now, scenario.rates().get(each))
+
+
+def _offer(now: str, into: str) -> None:
+    """The two ways to another currency."""
+    _rate(now, into, None)
+    key = f"cost.anew.{into}"
+
+    def typed() -> None:
+        if st.session_state[key] is not None:
+            _start_anew(into, st.session_state[key])
+
+    st.number_input(
+        _("or the value of a search in {currency}", currency=into),
+        min_value=0.0,
+        value=None,
+        format="%.10g",
+        key=key,
+        on_change=typed,
+        help=_("Other amounts that you typed go back to their defaults."),
+    )
+    st.caption(_("Amounts stay in {now} until you type one of the two.", now=now))
+
+
+def _rate(foreign: str, into: str, rate: float | None) -> None:
+    """How much one unit of a currency is in another."""
+    key = f"cost.rate.{foreign}.{into}"
+
+    def typed() -> None:
+        value = st.session_state[key]
+        if scenario.currency() == into:
+            scenario.choose_amount("rate", foreign, value or None)
+        elif value:
+            _convert(foreign, into, value)
+
+    pickers.show(st.number_input, key, rate, typed)(
+        _("1 {foreign} in {currency}", foreign=markdown_safe(foreign, 20), currency=into),
+        min_value=0.0,
+        format="%.10g",
+        placeholder=_("exchange rate"),
+    )
+
+
+def _go_over(now: str, into: str) -> None:
+    """At once where the rate is known, else as soon as it is typed."""
+    known = scenario.rates().get(into)
+    if into == now:
+        address.choose("into", None)
+        address.choose("currency", now)
+    elif known:
+        _convert(now, into, 1 / known)
+    else:
+        address.choose("into", into)
+
+
+def _convert(now: str, into: str, rate: float) -> None:
+    """Every amount that somebody typed, in another currency. rate: how much of it one unit of the
+    present one is."""
+    for each in ASSUMPTIONS:
+        value = scenario.number_of(each, address.one(each.name))
+        if each.money and scenario.changed(each) and value is not None:
+            scenario.choose(each, min(value * rate, each.most))
+    typed = {name: amount * rate for name, amount in scenario.amounts("thousand").items()}
+    rates = {name: each * rate for name, each in scenario.rates().items() if name != into}
+    scenario.choose_amounts("thousand", typed)
+    scenario.choose_amounts("rate", {**rates, now: rate})
+    address.choose("into", None)
+    address.choose("currency", into)
+
+
+def _start_anew(into: str, value_per_search: float) -> None:
+    """In another currency without a rate: what was typed in the present one is no amount in it."""
+    for each in ASSUMPTIONS:
+        if each.name == "value_per_search":
+            scenario.choose(each, value_per_search)
+        elif each.money:
+            address.choose(each.name, None)
+    scenario.choose_amounts("thousand", {})
+    scenario.choose_amounts("rate", {})
+    address.choose("into", None)
+    address.choose("currency", into)

@@ -1,0 +1,314 @@
+"""What the answer hangs on: swings, break-even map, options against each other, depth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import brief, error_text, ngettext, number, percent, quantity
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import meets
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.study.study import Study
+from rankdash.core.value.assumptions import ASSUMPTIONS, Assumption, Assumptions
+from rankdash.core.value.pareto import pareto
+from rankdash.features.cost import (
+    charts,
+    charts_depth,
+    charts_frontier,
+    charts_tornado,
+    costs,
+    words_prices,
+)
+from rankdash.features.cost.costs import BASELINE, Choice
+from rankdash.features.cost.depth import DepthCurve
+from rankdash.features.cost.page_terms import amount, period
+from rankdash.features.cost.sensitivity import (
+    GAIN,
+    INPUTS,
+    PRICE,
+    input_value,
+    net_per_month,
+    usual_ranges,
+)
+from rankdash.features.cost.sensitivity import tornado as swings_of
+from rankdash.kit.drawing import style
+from rankdash.kit.widgets import address, pickers, plotly_chart
+from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets.scenario import currency
+from rankdash.kit.widgets.text import markdown_safe, name_rows
+
+_BY_NAME: dict[str, Assumption] = {each.name: each for each in ASSUMPTIONS}
+
+
+def swings(study: Study, choice: Choice, scenario: Assumptions) -> None:
+    """One assumption changes, the rest stays: the widest swing on top."""
+    net = net_per_month(choice.option, scenario)
+    if net is None or choice.option.gain is None or choice.lacks_value:
+        _lacking()
+        return
+    span = period()
+    gain = choice.option.gain.relative
+    interval = None if gain.low is None or gain.high is None else (gain.low, gain.high)
+    ranges = usual_ranges(choice.option, scenario, interval)
+    rows = [
+        charts_tornado.Row(
+            charts.input_title(each.name),
+            each.net_low * span.months,
+            each.net_high * span.months,
+            _in_words(each.name, each.low),
+            _in_words(each.name, each.high),
+        )
+        for each in swings_of(choice.option, scenario, ranges)
+    ]
+    if not rows:
+        st.info(_("No assumption changes the result."), icon=":material/info:")
+        return
+    show(
+        charts_tornado.figure(rows, net * span.months, ink(), period=span.name, money=amount),
+        alt=charts_tornado.alt(rows, net * span.months, period=span.name, money=amount),
+        key="cost.swings",
+    )
+    st.caption(
+        _(
+            "The gain varies over its {level} interval, every other number by half in both "
+            "directions.",
+            level=percent(study.statistics.level),
+        )
+        if interval
+        else _("Every number varies by half in both directions.")
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    _("assumption"): [row.name for row in rows],
+                    _("from"): [row.low for row in rows],
+                    _("to"): [row.high for row in rows],
+                    _("{net}, from", net=span.net): [amount(row.net_low) for row in rows],
+                    _("{net}, to", net=span.net): [amount(row.net_high) for row in rows],
+                }
+            ),
+            hide_index=True,
+            alt=_("Sensitivity (tornado)"),
+        )
+
+
+def _lacking() -> None:
+    st.info(
+        _("This needs a gain, a price and the value of a search that you set, or example values."),
+        icon=":material/info:",
+    )
+
+
+def where_it_pays(choice: Choice, scenario: Assumptions) -> None:
+    """The net over two assumptions that a person picks."""
+    offered = [name for name in INPUTS if input_value(choice.option, scenario, name) is not None]
+    if PRICE not in offered or GAIN not in offered or choice.lacks_value:
+        _lacking()
+        return
+    columns = st.columns(2)
+    picked = [
+        pickers.pick_one(
+            field,
+            offered,
+            column.selectbox,
+            default=str(address.FIELDS[field]),
+            label=label,
+            format_func=charts.input_title,
+        )
+        for field, label, column in zip(
+            ("across", "upward"), (_("X axis"), _("Y axis")), columns, strict=True
+        )
+    ]
+    across, upward = (name or offered[0] for name in picked)
+    if across == upward:
+        st.info(_("Choose two different assumptions."), icon=":material/info:")
+        return
+    span = period()
+    found = charts.net_map(choice, scenario, across, upward, currency(), span.months)
+    if found is None:
+        return
+    plotly_chart.draw(found.drawing(span.name, currency()), key="cost.map")
+    with st.expander(_("As a table")):
+        st.dataframe(
+            pd.DataFrame(
+                found.net,
+                index=pd.Index(
+                    [quantity(value, 6) for value in found.upward.values], name=found.upward.title
+                ),
+                columns=[quantity(value, 6) for value in found.across.values],
+            ).round(2),
+            alt=_("Net value over two assumptions"),
+        )
+
+
+def options(study: Study, choices: Sequence[Choice], scenario: Assumptions) -> None:
+    """Quality against price, and against waiting, with the options that no other beats."""
+    cost_title = _("{currency} for 1,000 searches", currency=currency())
+    rows = []
+    for choice in choices:
+        system = costs.system_of(study, choice)
+        if system is None:
+            continue
+        cost = choice.came.cost_per_thousand.value
+        p95 = choice.waiting.p95
+        rows.append(
+            (
+                system,
+                math.nan if cost is None else cost,
+                math.nan if p95 is None else p95,
+                *study.mean(system),
+            )
+        )
+    frame = pd.DataFrame(rows, columns=["option", "cost", "p95", "quality", "low", "high"])
+    metric, marks = study.measure.title, style.marks(study.places, study.baseline)
+    for x, title, target, written in zip(
+        ("cost", "p95"),
+        (cost_title, _("p95 added, ms")),
+        (None, scenario.latency_target_ms),
+        (amount, lambda value: _("{ms} ms", ms=brief(value))),
+        strict=True,
+    ):
+        within = frame[x].map(lambda at, most=target: most is None or meets(at, most))
+        front = pareto(frame[x].where(within).tolist(), frame["quality"].tolist())
+        points = [
+            charts_frontier.FrontierPoint(
+                study.name(system), marks[system], at, quality, bool(on), low, high
+            )
+            for system, at, quality, low, high, on in zip(
+                frame["option"], frame[x], frame["quality"], frame["low"], frame["high"], front,
+                strict=True,
+            )
+        ]  # fmt: skip
+        show(
+            charts_frontier.figure(points, metric, title, ink(), target=target, written=written),
+            alt=charts_frontier.alt(points, metric, title, target=target, written=written),
+            key=f"cost.front.{x}",
+        )
+    st.caption(
+        _(
+            "Pareto-optimal: no other option is as cheap (or as fast) and better. Systems without "
+            "a price or a latency are not drawn."
+        )
+    )
+    with st.expander(_("As a table")):
+        st.dataframe(
+            frame.assign(option=frame["option"].map(study.names)).set_axis(
+                [_("option"), cost_title, _("p95 added, ms"), metric, _("low"), _("high")],
+                axis="columns",
+            ),
+            hide_index=True,
+            placeholder="–",
+            row_height=name_rows(study.names.values()),
+            alt=_("Quality, cost and latency of each option"),
+        )
+
+
+def _in_words(name: str, value: float) -> str:
+    """A value of an input in words."""
+    if name == PRICE:
+        return amount(value)
+    if name == GAIN:
+        return percent(value, 1)
+    each = _BY_NAME[name]
+    exact = each.unit in ("share", "money")
+    return words_prices.value(each, value if exact else _rounded(value), currency())
+
+
+def _rounded(value: float) -> float:
+    """To three digits, and whole from a thousand on."""
+    return float(f"{value:.3g}") if abs(value) < 1000 else float(round(value))
+
+
+def depths(study: Study, choice: Choice) -> None:
+    """How deep to rerank, from the one deep run there is."""
+    try:
+        found = None if choice.system in ("", BASELINE) else costs.depths(study, choice.system)
+    except RankdashError as error:
+        st.info(markdown_safe(error_text(error), 300), icon=":material/info:")
+        return
+    if found is None:
+        st.info(
+            _("Only the run of a reranker can be cut at a smaller depth."), icon=":material/info:"
+        )
+        return
+    curve = found.curve
+    metric = study.measure.title
+    cost = [
+        0.0 if at == 0 or choice.bill is None else choice.bill.at(float(at))
+        for at in curve.table["depth"]
+    ]
+    few = curve.queries < FEWEST_QUERIES
+    marks = {} if few else {"best": curve.best, "enough": curve.enough}
+    if curve.most is not None and not few:
+        marks["most"] = curve.most
+    st.markdown(_recommended(study, choice, curve))
+    if costs.listwise(study, choice.system):
+        st.warning(
+            _(
+                "This reranker sees all documents of a query at once: with fewer of them it may "
+                "order the rest differently, so smaller depths are guesses."
+            ),
+            icon=":material/warning:",
+        )
+    show(
+        charts_depth.figure(
+            curve.table, metric, marks, ink(), latency=found.p95, cost=cost, money=amount
+        ),
+        alt=charts_depth.alt(curve.table, metric, marks),
+        key="cost.depths",
+    )
+    st.caption(
+        ngettext(
+            "One run, cut at each depth; {n} query. Latency and hourly cost are estimates, "
+            "scaled in proportion to the documents.",
+            "One run, cut at each depth; {n} queries. Latency and hourly cost are estimates, "
+            "scaled in proportion to the documents.",
+            curve.queries,
+        )
+    )
+    with st.expander(_("As a table")):
+        table = curve.table.assign(p95=found.p95, cost=cost)
+        st.dataframe(
+            table, hide_index=True, placeholder="–", alt=_("Quality, p95 and cost by depth")
+        )
+
+
+def _recommended(study: Study, choice: Choice, curve: DepthCurve) -> str:
+    name, metric = markdown_safe(choice.name, 60), study.measure.title
+    enough, best = curve.enough, curve.best
+    if curve.queries < FEWEST_QUERIES:
+        return ngettext(
+            "**No depth is recommended:** {n} query, where at least {fewest} are needed.",
+            "**No depth is recommended:** {n} queries, where at least {fewest} are needed.",
+            curve.queries,
+            fewest=number(FEWEST_QUERIES, 0),
+        )
+    if best == 0:
+        return _(
+            "**No reason to rerank here:** at no depth does {name} reach the {metric} of not "
+            "reranking.",
+            metric=metric,
+            name=name,
+        )
+    if enough == 0:
+        return _(
+            "**Not proven that reranking helps at any depth here:** {metric} without {name} is "
+            "within noise of the best depth ({best}).",
+            metric=metric,
+            name=name,
+            best=number(best, 0),
+        )
+    return _(
+        "**Rerank down to rank {enough}:** {metric} of {name} is then proven to be above not "
+        "reranking, and within noise of its best, down to rank {best}.",
+        enough=number(enough, 0),
+        metric=metric,
+        name=name,
+        best=number(best, 0),
+    )

@@ -1,0 +1,156 @@
+"""Means beside the targets of a profile; profiles can be edited, and are kept in the workspace."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import brief, error_text, paragraph
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.metrics import parse_measure
+from rankdash.core.study.study import Study
+from rankdash.core.value.targets import Goals, Limit, Profile, Target, Targets
+from rankdash.core.words.queries import metric_title
+from rankdash.features.cost import report
+from rankdash.kit.html.downloads import file_name
+from rankdash.kit.widgets import action_errors, address, goals, pickers
+from rankdash.kit.widgets.server import read_only
+from rankdash.kit.widgets.text import table_html
+
+_LEVELS = ("minimum", "target", "excellent")
+
+
+def draw(study: Study) -> None:
+    saved = goals.saved()
+    choose, beside = st.columns([1, 2], vertical_alignment="bottom")
+    key = pickers.pick_one(
+        "profile",
+        list(saved.profiles),
+        choose.selectbox,
+        label=_("Profile"),
+        format_func=lambda name: _(saved.profiles[name].title),
+    )
+    if key is None:
+        return
+    if not address.by_hand("profile"):
+        # The verdict names its targets only after a person chose them.
+        address.settle("profile", None)
+    chosen = Goals(saved, key)
+    offer(chosen.profile, beside)
+    st.html(table_html(report.head(), report.target_rows(study, chosen)))
+    st.caption(paragraph([report.note(chosen), _("Edit them.")]))
+    with st.container(horizontal=True):
+        st.download_button(
+            _("Export this profile"),
+            chosen.profile.to_json(),
+            file_name("", f"targets {key}", "json"),
+            "application/json",
+            icon=":material/download:",
+            help=_("For rankdash gate --profile FILE and rankdash report --profile FILE."),
+            key="targets.export",
+        )
+        if not read_only():
+            with st.popover(_("Edit this profile"), icon=":material/edit:"):
+                edit(saved, key, chosen.profile)
+
+
+def offer(profile: Profile, place: DeltaGenerator) -> None:
+    """A button that sets metric, cutoff and latency target as the profile has them."""
+    limit = profile.limit("p95_ms")
+    if not profile.measure or limit is None:
+        return
+    measure = parse_measure(profile.measure)
+    target = f"{limit.target:.0f}"
+    wanted = {
+        "metric": measure.metric.name,
+        "k": None if measure.k is None else str(measure.k),
+        "target": target,
+        "latency_target_ms": target,
+    }
+
+    def use() -> None:
+        for field, value in wanted.items():
+            address.choose(field, value)
+
+    place.button(
+        _(
+            "Use it: {metric}, latency target {ms} ms",
+            metric=metric_title(profile.measure),
+            ms=brief(limit.target),
+        ),
+        icon=":material/tune:",
+        help=_("Sets the metric, its cutoff k and the latency targets of Latency and Cost."),
+        on_click=use,
+        disabled=all(address.one(field) == value for field, value in wanted.items()),
+        key="targets.use",
+    )
+
+
+def edit(saved: Targets, key: str, profile: Profile) -> None:
+    """Draw the form of a profile. saved: all profiles, the key of this one among them."""
+    edited = st.data_editor(
+        pd.DataFrame(
+            [
+                {"metric": target.metric, **{level: getattr(target, level) for level in _LEVELS}}
+                for target in profile.targets
+            ]
+        ),
+        num_rows="dynamic",
+        hide_index=True,
+        placeholder="–",
+        key=f"targets.edit.{key}",
+        column_config={
+            "metric": st.column_config.TextColumn(_("metric"), required=True),
+            **{
+                level: st.column_config.NumberColumn(title, min_value=0.0, max_value=1.0)
+                for level, title in zip(
+                    _LEVELS, (_("minimum"), _("target"), _("excellent")), strict=True
+                )
+            },
+        },
+    )
+    limits = [
+        st.number_input(
+            report.limit_title(each),
+            min_value=0.0,
+            value=float(each.target),
+            format="%.10g",
+            # A limit that was put back is another field: one that stays shows what was typed.
+            key=f"targets.limit.{key}.{each.what}.{each.target:.10g}",
+        )
+        for each in profile.limits
+    ]
+    save, reset = st.columns(2)
+    if save.button(_("Save"), type="primary", key="targets.save", width="stretch"):
+        try:
+            changed = Profile(
+                profile.title,
+                tuple(target_of(row) for row in edited.to_dict("records")),
+                tuple(
+                    Limit(each.what, value, each.excellent and min(each.excellent, value))
+                    for each, value in zip(profile.limits, limits, strict=True)
+                ),
+                profile.measure,
+            )
+            goals.save(saved, key, changed)
+        except RankdashError as error:
+            action_errors.say(error_text(error))
+        else:
+            st.rerun()
+    if reset.button(_("Restore the built-in targets"), key="targets.reset", width="stretch"):
+        goals.reset()
+        st.rerun()
+
+
+def target_of(row: dict[object, object]) -> Target:
+    """Return the target of a row of the form, without the levels that are empty."""
+    levels = {
+        level: float(value)
+        for level in _LEVELS
+        if isinstance(value := row[level], (int, float)) and math.isfinite(value)
+    }
+    return Target(str(row["metric"]), **levels)

@@ -1,0 +1,409 @@
+"""The part of the report on costs, the table of costs, and targets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import all_of, brief, enumerated, number, paragraph, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.spreadsheet import defused
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.value.assumptions import ASSUMPTIONS, DOLLARS, Assumptions
+from rankdash.core.value.targets import Goals, Limit, TargetRow
+from rankdash.core.words.queries import metric_title
+from rankdash.core.words.verdict_chips import interval
+from rankdash.features.cost import charts, costs, words, words_prices
+from rankdash.features.cost.costs import Choice, choices, hit_title
+from rankdash.features.cost.payoff import Amount, End
+from rankdash.features.cost.words import MoneyContext
+from rankdash.features.cost.words_money import money, month, year
+from rankdash.features.latency.words import without_p95
+from rankdash.kit.html.downloads import ZipPart
+from rankdash.kit.html.draft import DASH, Draft
+from rankdash.kit.html.html_page import PageTable, listed, prose, table
+
+
+def draw(draft: MoneyDraft) -> str:
+    study, money = draft.study, draft.money
+    sentences = []
+    for challenger in study.challengers:
+        choice = draft.choice(challenger)
+        cautions = words_prices.cautions(choice, money.assumptions.latency_target_ms)
+        sentences += [
+            words.headline(draft.context, choice, money.assumptions),
+            words.sureness(draft.context, choice),
+            _("Caveats: {cautions}.", cautions=all_of(cautions)) if cautions else "",
+            words_prices.passages(choice, money.assumptions),
+        ]
+    maps = [charts.break_even(study, challenger) for challenger in study.challengers]
+    return "".join(
+        [
+            prose(_whose(draft)),
+            listed([each for each in sentences if each]),
+            _figures(draft),
+            *(draft.titled(each) for each in maps if each is not None),
+            f"<h3>{html_safe(_('Assumptions'))}</h3>",
+            _assumptions(draft),
+        ]
+    )
+
+
+def _whose(draft: MoneyDraft) -> str:
+    """Which prices and assumptions somebody set, and which are defaults, by name."""
+    money, study = draft.money, draft.study
+    unset = [each.name for each in draft.choices if each.unset]
+    own = [study.name(system) for system in study.challengers if study.name(system) not in unset]
+    made = [_("Price of {name}", name=name) for name in own]
+    made += [_(each.title) for each in ASSUMPTIONS if each.name in money.given]
+    examples = [each.name for each in draft.choices if each.demonstrated]
+    sentences = [
+        _(
+            "**Example values, for demonstration: value, net and return of {systems} are not "
+            "results.**",
+            systems=enumerated(examples),
+        )
+        if examples
+        else "",
+        _("Set for this report: {names}.", names=enumerated(made))
+        if made
+        else _("**Nobody set prices or assumptions for this report.**"),
+    ]
+    if unset:
+        sentences.append(_("**Price not set: {systems}.**", systems=enumerated(unset)))
+    sentences.append(words_prices.defaults(money))
+    if unset or money.defaults:
+        sentences.append(
+            _(
+                "To set them, use the page Cost & ROI of rankdash, or --assumptions on its command "
+                "line."
+            )
+        )
+    return paragraph([each for each in sentences if each])
+
+
+def _figures(draft: MoneyDraft) -> str:
+    """A row a figure, a column an option."""
+    columns = [_column(draft, choice) for choice in draft.choices]
+    span = draft.context.period
+    titles = [
+        *(_("price"), _("cost of 1,000 searches"), span.cost, span.value, span.net),
+        *(_("return on the cost"), _("months to pay back")),
+        *(_("break-even: value gained for 1% quality"), _("break-even searches a day")),
+        _("break-even: value of 1% quality, 1,000 searches"),
+        *(_("break-even price of 1,000 searches"), _("p95 added")),
+    ]
+    rows = [
+        (title, *cells)
+        for title, *cells in zip(titles, *columns, strict=True)
+        if any(cell != DASH for cell in cells)
+    ]
+    content = PageTable(
+        (_("figure"), *(choice.name for choice in draft.choices)),
+        rows,
+        frozenset(range(1, len(columns) + 1)),
+    )
+    if all(choice.option.gain is None for choice in draft.choices[1:]):
+        return table(content)
+    notes = _(
+        "In brackets: the results at the ends of the verdict's {level} interval; prices and "
+        "assumptions are held fixed, so the brackets show how sure the measurement is, not how "
+        "good the assumptions are.",
+        level=percent(draft.study.statistics.level),
+    )
+    return table(content) + prose(notes, "muted")
+
+
+def _column(draft: MoneyDraft, choice: Choice) -> list[str]:
+    money, came, span = draft.money, choice.came, draft.context.period
+
+    def said(found: tuple[str, str]) -> str:
+        return f"{found[0]} ({found[1]})" if found[1] else found[0]
+
+    def written(of: str) -> str:
+        if (getattr(came, of).reason or "").startswith("unset"):
+            return DASH
+        kinds = {"roi": "percent", "payback_months": "months", "break_even_searches": "count"}
+        kinds["break_even_elasticity"] = "elasticity"
+        return said(words.cell(getattr(came, of), money.currency, kinds.get(of, "money")))
+
+    price = DASH
+    if choice.bill is not None:
+        price = words_prices.of(choice.bill)
+    if choice.example:
+        price = _("{price} (example price)", price=price)
+    cost = written("cost_per_month")
+    if choice.option.free:
+        return [DASH, written("cost_per_thousand"), cost, *[DASH] * 9]
+    p95 = choice.waiting.p95
+    follows = (
+        *("net_per_month", "roi", "payback_months", "break_even_elasticity"),
+        *("break_even_searches", "break_even_worth", "break_even_price"),
+    )
+    return [
+        price,
+        written("cost_per_thousand"),
+        cost,
+        DASH
+        if choice.lacks_value and choice.option.gain is not None
+        else said(words.cell(span.of(came.value_per_month), money.currency)),
+        # Without a gain the value says so, and nothing follows from it.
+        *([DASH] * len(follows) if choice.option.gain is None else map(written, follows)),
+        without_p95(choice.waiting.timed) if p95 is None else _("{ms} ms", ms=brief(p95)),
+    ]
+
+
+def _assumptions(draft: MoneyDraft) -> str:
+    hit = hit_title(draft.study)
+    rows = words_prices.assumption_table(
+        draft.money.assumptions, draft.choices, draft.money.currency, hit
+    )
+    head = (_("assumption"), _("value"), _("meaning"))
+    return table(PageTable(head, rows))
+
+
+# The calculation of cost and worth as a file for a spreadsheet.
+
+
+def as_csv(
+    choices: Sequence[Choice],
+    scenario: Assumptions,
+    *,
+    data: str,
+    metric: str,
+    hit: str,
+    currency: str,
+) -> bytes:
+    """Options and assumptions, in the language in force; a month's figures, and a year's beside
+    them. data: name of the data set. metric, hit: titles of the metric and of the hit rate."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([_("data set"), defused(data)])
+    writer.writerow([_("metric"), metric])
+    writer.writerow([_("currency"), currency])
+    for choice in choices:
+        if choice.demonstrated:
+            writer.writerow([_("example values"), defused(choice.name)])
+    writer.writerow([])
+    titles = [_("option"), _("figure"), _("value"), _("low"), _("high"), _("reason")]
+    writer.writerow(titles)
+    for choice in choices:
+        for title, found in _csv_figures(choice):
+            writer.writerow(
+                [
+                    defused(choice.name),
+                    title,
+                    *map(_plain, (found.value, found.low, found.high)),
+                    words.reason(found.reason),
+                ]
+            )
+    writer.writerow([])
+    writer.writerow([_("assumption"), _("value"), _("meaning")])
+    for row in words_prices.assumption_table(scenario, choices, currency, hit):
+        writer.writerow([defused(cell) for cell in row])
+    return out.getvalue().encode("utf-8-sig", "replace")
+
+
+def _csv_figures(choice: Choice) -> list[tuple[str, Amount]]:
+    came = choice.came
+    spans = [
+        each
+        for span in (month(), year())
+        for each in (
+            (span.cost, span.of(came.cost_per_month)),
+            (span.value, span.of(came.value_per_month)),
+            (span.net, span.of(came.net_per_month)),
+        )
+    ]
+    return [
+        (_("1,000 searches"), came.cost_per_thousand),
+        *spans,
+        (_("return on the cost"), came.roi),
+        (_("months to pay back"), came.payback_months),
+        (_("break-even elasticity, %"), came.break_even_elasticity),
+        (_("break-even searches a day"), came.break_even_searches),
+        (_("break-even value of 1% quality, 1,000 searches"), came.break_even_worth),
+        (_("break-even price of 1,000 searches"), came.break_even_price),
+    ]
+
+
+def _plain(value: End) -> str:
+    """An end that pays whatever the input is, pays from 0 on."""
+    if value == "always":
+        return _number(0.0)
+    return words.reason(value) if isinstance(value, str) else _number(value)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value + 0.0:.10g}"
+
+
+def money_files(study: Study) -> list[ZipPart]:
+    """What each option costs and is worth, with every assumption; none where nothing is known of
+    prices or nothing is compared."""
+    money = study.money
+    if money is None or not study.challengers:
+        return []
+
+    def made() -> bytes:
+        return as_csv(
+            costs.choices(study),
+            money.assumptions,
+            data=study.dataset.name,
+            metric=study.measure.title,
+            hit=hit_title(study),
+            currency=money.currency,
+        )
+
+    return [ZipPart("cost.csv", _("Cost and value of each option, and every assumption."), made)]
+
+
+# A draft of a report with what several of its sections need of costs.
+
+
+class MoneyDraft(Draft):
+    """A report that is being written, with the costs of its systems."""
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """The baseline without a reranker, then every challenger at its price."""
+        return choices(self.study)
+
+    def choice(self, challenger: str) -> Choice:
+        return next(each for each in self.choices if each.system == challenger)
+
+    @property
+    def money(self) -> Money:
+        return self.study.money or Money()
+
+    @property
+    def examples(self) -> list[str]:
+        """The systems whose price is an example that comes with rankdash."""
+        return [each.name for each in self.choices if each.example]
+
+    @cached_property
+    def context(self) -> MoneyContext:
+        study = self.study
+        return MoneyContext(
+            currency=self.money.currency,
+            metric=study.measure.title,
+            hit=hit_title(study),
+            level=study.statistics.level,
+            baseline=study.name(study.baseline),
+            period=month(),
+            safe=str,
+        )
+
+
+# Targets as a table of words, for the page and the report.
+
+_DASH = "–"
+
+
+def head() -> tuple[str, ...]:
+    return (
+        *(_("system"), _("metric"), _("value"), _("interval"), _("reachable at most")),
+        *(_("minimum"), _("target"), _("excellent"), _("status"), _("band"), _("advice")),
+    )
+
+
+def target_rows(study: Study, goals: Goals) -> list[tuple[str, ...]]:
+    """A row for each system and target, the columns as in `head`."""
+    return [
+        (study.name(system), *_cells(row))
+        for system in study.chosen
+        for row in costs.target_rows(study, system, goals)
+    ]
+
+
+def note(goals: Goals) -> str:
+    """How the table is read, and where its numbers come from."""
+    return paragraph(
+        [
+            _(
+                "Met or missed: the whole interval is on one side of the target. Undecided: it "
+                "holds the target, or there are too few queries for one."
+            ),
+            _(
+                "Reachable: the mean of the best order of the documents that the systems rank, "
+                "with these labels. A target above it is no failure."
+            ),
+            _("These targets are not the built-in ones: somebody set them.")
+            if goals.own
+            else _(
+                "{source}: no source justifies a number for your own labels.",
+                source=_(goals.targets.source),
+            ),
+        ]
+    )
+
+
+def limit_title(limit: Limit) -> str:
+    return _("p95, ms") if limit.what == "p95_ms" else _("cost of a million tokens")
+
+
+def _cells(row: TargetRow) -> tuple[str, ...]:
+    asked, reached = row.asked, row.reached
+    minimum: float | None = None
+    if isinstance(asked, Limit):
+        title = limit_title(asked)
+    else:
+        title, minimum = metric_title(row.subject), asked.minimum
+    value = _figure(row, reached.value)
+    if row.example:
+        value = _("{value} (example price)", value=value)
+    return (
+        title,
+        value,
+        _interval(row),
+        _figure(row, reached.most),
+        *(_asked(row, level) for level in (minimum, asked.target, asked.excellent)),
+        _status(row),
+        _(row.band) or _DASH,
+        _(row.advice),
+    )
+
+
+def _status(row: TargetRow) -> str:
+    if row.example:
+        return _("? example price: not decided")
+    if row.excellent:
+        return _("★ excellent")
+    return {
+        "met": _("✓ met"),
+        "missed": _("▼ missed"),
+        "undecided": _("? undecided"),
+        "unreachable": _("– cannot be reached"),
+        None: _("not known"),
+    }[row.status]
+
+
+def _interval(row: TargetRow) -> str:
+    low, high = row.reached.low, row.reached.high
+    if math.isnan(low):
+        return _DASH
+    if math.isnan(high):
+        return _("at least {low}", low=_figure(row, low))
+    return interval(low, high, partial(_figure, row))
+
+
+def _figure(row: TargetRow, value: float) -> str:
+    if math.isnan(value):
+        return _DASH
+    if isinstance(row.asked, Limit):
+        return brief(value, row.asked.target) if row.subject == "p95_ms" else money(value, DOLLARS)
+    return number(value)
+
+
+def _asked(row: TargetRow, level: float | None) -> str:
+    """A level as it was typed: without the digits of a mean."""
+    if level is None:
+        return _DASH
+    if row.subject == "p95_ms":
+        return brief(level, row.reached.value)
+    return _figure(row, level) if isinstance(row.asked, Limit) else number(level, 2)

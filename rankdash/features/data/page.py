@@ -1,0 +1,319 @@
+"""The check of a data set: traffic lights, findings, and what was stored before."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import (
+    enumerated,
+    finding_text,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    where_text,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.intake.keeping import Kept
+from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
+from rankdash.core.readers.checks.grading import NO_LABELS
+from rankdash.core.rerankers.kinds.precomputed import Precomputed
+from rankdash.core.study.systems import first_stage_name
+from rankdash.core.words.queries import judged_title
+from rankdash.features.data import charts
+from rankdash.features.data.words import Light, State, label_count, lights
+from rankdash.features.label import page_unjudged
+from rankdash.kit.widgets import address, label_plan, plotly_chart, stored, view
+from rankdash.kit.widgets.label_plan import Labelling
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe, name_rows, shortened, table_html
+
+_EXAMPLE_CHARS = 200
+
+
+def draw(dataset_id: str, *, blocking_said: bool) -> None:
+    """blocking_said: what blocks reranking stands above on the page already."""
+    report = stored.check_report(stored.in_force(dataset_id))
+    if report is None:
+        return
+    sampled = label_plan.sampled(dataset_id)
+    name = next(row.name for row in workspace().datasets() if row.id == dataset_id)
+    st.subheader(_("Check report: {name}", name=markdown_safe(name, 60)), anchor=False)
+    if report.blocks_reranking is not None and not blocking_said:
+        why = [finding_text(report.blocks_reranking), _remedy(report.blocks_reranking)]
+        st.warning(paragraph(why), icon=":material/block:")
+    draw_lights(report, sampled)
+    st.caption(_summary(report))
+    _counts(report)
+    _findings(report)
+    labels, rankings = st.columns([2, 3])
+    with labels:
+        _labels(report, 0 if sampled is None else sampled.status.pairs)
+        # Labels that were given here have the scale of rankdash.
+        page_unjudged.draw_direction(dataset_id, stored.check_report(dataset_id) or report)
+    with rankings:
+        _rankings(dataset_id, report)
+        _systems(dataset_id)
+
+
+def _summary(report: CheckReport) -> str:
+    if not report.warnings:
+        return _("No warnings.")
+    return ngettext(
+        "{n} warning: check it before you trust the numbers.",
+        "{n} warnings: check them before you trust the numbers.",
+        len(report.warnings),
+    )
+
+
+def _counts(report: CheckReport) -> None:
+    candidates = report.candidates_per_query
+    cards = (
+        (
+            _("Queries"),
+            number(report.queries, 0),
+            ngettext("{n} with labels", "{n} with labels", report.labelled_queries),
+        ),
+        (_("Documents"), number(report.documents, 0), _characters(report.document_chars)),
+        (
+            _("Median candidates"),
+            number(candidates.median, 0) if candidates else "–",
+            _range_of(candidates),
+        ),
+        (
+            _("Judged@10 of the first stage"),
+            percent(report.judged_at_10),
+            _("share of its top ten that has a label"),
+        ),
+    )
+    for column, (title, value, below) in zip(st.columns(4), cards, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.metric(title, value)
+            st.caption(below)
+
+
+def _range_of(spread: LabelSpread | None) -> str:
+    if spread is None:
+        return ""
+    if spread.low == spread.high:
+        return _("the same for every query")
+    return _("{low} to {high}", low=number(spread.low, 0), high=number(spread.high, 0))
+
+
+def _characters(spread: LabelSpread | None) -> str:
+    if spread is None:
+        return _("no text")
+    return _("{n} characters at the median", n=number(spread.median, 0))
+
+
+def _labels(report: CheckReport, sampled_from: int) -> None:
+    st.markdown(f"**{label_count(report.labels, sampled_from)}**")
+    if report.labels:
+        plotly_chart.draw(charts.grades(report), key="check.labels")
+
+
+def _findings(report: CheckReport) -> None:
+    st.markdown(f"**{_('Warnings and notes')}**")
+    signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
+    # What blocks reranking, and that there are no labels, is said above.
+    said = (report.blocks_reranking, NO_LABELS)
+    findings = [each for each in report.findings if each not in said]
+    rows = [
+        (
+            signs[found.severity],
+            where_text(found),
+            finding_text(found),
+            _remedy(found),
+            shortened(", ".join(found.examples), _EXAMPLE_CHARS),
+        )
+        for found in findings
+    ]
+    pairs = list(zip(rows, findings, strict=True))
+    actionable = [row for row, found in pairs if _actionable(found)]
+    rest = [row for row, found in pairs if not _actionable(found)]
+    headings = (_("kind"), _("where"), _("what"), _("remedy"), _("examples"))
+    if actionable:
+        st.html(table_html(headings, actionable))
+    else:
+        st.caption(_("Nothing."))
+    if rest:
+        with st.expander(
+            ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+        ):
+            st.html(table_html(headings, rest))
+
+
+def _actionable(finding: Finding) -> bool:
+    """Whether there is something to do about it."""
+    return finding.severity != "note" or bool(finding.remedy)
+
+
+def _remedy(finding: Finding) -> str:
+    return _(finding.remedy, **finding.params) if finding.remedy else ""
+
+
+def _rankings(dataset_id: str, report: CheckReport) -> None:
+    st.markdown(f"**{_('Rankings')}**")
+    first = first_stage_name(stored.dataset(dataset_id))
+    names = [first if ranking.name == FIRST_STAGE else ranking.name for ranking in report.rankings]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("ranking"): names,
+                _("queries"): [ranking.queries for ranking in report.rankings],
+                _("rows"): [ranking.rows for ranking in report.rankings],
+                judged_title(10): [ranking.judged_at_10 for ranking in report.rankings],
+                _("queries with ties"): [ranking.tied_queries for ranking in report.rankings],
+            }
+        ),
+        hide_index=True,
+        placeholder="–",
+        column_config={judged_title(10): st.column_config.NumberColumn(format="percent")},
+        row_height=name_rows(names),
+        alt=_("The first stage and the rankings that came with the data"),
+    )
+
+
+def _systems(dataset_id: str) -> None:
+    """Which systems came with the files, and the way to their comparison."""
+    systems = [run for run in workspace().runs(dataset_id) if run.reranker == Precomputed.name]
+    if not systems:
+        return
+    st.caption(
+        ngettext(
+            "{n} system came with the files: {names}.",
+            "{n} systems came with the files: {names}.",
+            len(systems),
+            names=enumerated(markdown_safe(run.name, 60) for run in systems),
+        )
+    )
+    st.page_link(
+        view.page("overview"),
+        label=_("Compare them with the first stage"),
+        icon=":material/arrow_forward:",
+        query_params={**address.offered(), "system": [run.id for run in systems]},
+    )
+
+
+# The traffic lights of a data set on the page: a card each, with its remedy.
+
+_SIGNS: dict[State, str] = {
+    "good": ":green[:material/check_circle:]",
+    "look": ":orange[:material/warning:]",
+    "wrong": ":red[:material/error:]",
+    "unknown": ":gray[:material/help:]",
+    "none": ":gray[:material/radio_button_unchecked:]",
+}
+_CHARS = 600
+
+
+def draw_lights(report: CheckReport, sampled: Labelling | None) -> None:
+    """Draw the lights side by side, and below them what to look at, with its remedy.
+
+    sampled: the plan whose labels are a sample; None if they are not.
+    """
+    words: dict[State, str] = {
+        "good": _("looks plausible"),
+        "look": _("check this"),
+        "wrong": _("likely wrong"),
+        "unknown": _("needs labels"),
+        "none": _("none yet"),
+    }
+    every = lights(report, 0 if sampled is None else sampled.status.pairs)
+    for column, light in zip(st.columns(len(every)), every, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"{_SIGNS[light.state]} **{light.title}**  \n{words[light.state]}")
+            if light.state == "good" and light.what:
+                st.caption(light.what)
+    blocking = report.blocks_reranking
+    above = "" if blocking is None else finding_text(blocking)
+    for light in every:
+        if light.state != "good" and light.what and light.what != above:
+            _box(light)
+    if sampled is not None and sampled.status.settled:
+        _link("overview", _("See the verdict"), ":material/gavel:")
+    elif sampled is not None:
+        _link("label", _("Label on"), ":material/label:")
+
+
+def _box(light: Light) -> None:
+    """What to look at and what to do, with links if labels are missing."""
+    boxes = {"wrong": st.error, "look": st.warning, "none": st.info}
+    what, remedy = (markdown_safe(text, _CHARS) for text in (light.what, light.remedy))
+    if light.state == "look":
+        text = f"**{light.title}**  \n{paragraph([each for each in (what, remedy) if each])}"
+    else:
+        text = f"**{light.title}**  \n{what}\n\n**{_('What to do')}**  \n{remedy}"
+    boxes[light.state](text)
+    if light.code in ("no_labels", "mostly_unjudged"):
+        with st.container(horizontal=True):
+            _link("label", _("Label documents"), ":material/label:")
+            if light.code == "no_labels":
+                _link("judge", _("Judge"), ":material/smart_toy:")
+
+
+def _link(page: str, label: str, icon: str) -> None:
+    st.page_link(view.page(page), label=label, icon=icon)
+
+
+# What became of uploaded files: a data set that is ready, that cannot be reranked, or was here.
+
+
+def choose(dataset_id: str) -> None:
+    """Open it; what was chosen within another one says nothing of it."""
+    address.choose("data", dataset_id)
+    for choice in ("base", "system", "q"):
+        address.choose(choice, None)
+
+
+def show_stored(kept: Kept) -> str | None:
+    """What became of the files, and first what blocks reranking: then the id of their data set."""
+    row = next((row for row in workspace().datasets() if row.id == kept.dataset_id), None)
+    if row is None:
+        return None
+    name = markdown_safe(row.name, 80)
+    if kept.was_here:
+        said = [_("These files equal {name}, which is in this workspace.", name=name)]
+        if kept.added:
+            systems = enumerated(markdown_safe(each, 60) for each in kept.added)
+            said.append(_("New in it: {systems}.", systems=systems))
+        else:
+            said.append(_("Nothing was stored."))
+        st.info(paragraph(said), icon=":material/content_copy:")
+        if address.one("data") != kept.dataset_id:
+            st.button(
+                _("Open {name}", name=name),
+                icon=":material/database:",
+                key="data.open_equal",
+                on_click=choose,
+                args=(kept.dataset_id,),
+            )
+        return None
+    size = {
+        "queries": ngettext("{n} query", "{n} queries", row.queries),
+        "documents": ngettext("{n} document", "{n} documents", row.documents),
+    }
+    report = stored.check_report(row.id)
+    blocking = report.blocks_reranking if report else None
+    wrong = report.implausible if report else ()
+    if blocking is None and wrong:
+        text = _(
+            "{name} is stored, but something looks wrong: {queries} and {documents}.",
+            name=name,
+            **size,
+        )
+        st.warning(
+            paragraph([text, markdown_safe(finding_text(wrong[0]), 400)]),
+            icon=":material/warning:",
+        )
+        return None
+    if blocking is None:
+        text = _("{name} is ready: {queries} and {documents}.", name=name, **size)
+        st.success(text, icon=":material/check_circle:")
+        return None
+    text = _("{name} is stored: {queries} and {documents}.", name=name, **size)
+    why = [finding_text(blocking), _(blocking.remedy, **blocking.params)]
+    st.warning(paragraph([*why, text]), icon=":material/block:")
+    return row.id

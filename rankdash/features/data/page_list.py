@@ -1,0 +1,285 @@
+"""The list of data sets: samples, sets by name, and workspaces as files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash import __version__
+from rankdash.core.base import failures, names
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import enumerated, error_text, finding_text, moment, ngettext, number
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct
+from rankdash.core.intake import sharing
+from rankdash.core.intake.reading import imported
+from rankdash.core.readers import sources_by_name
+from rankdash.core.workspace import DatasetRow
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.core.workspace.workspace_file.merge_rows import TakenIn
+from rankdash.features.data import page_upload
+from rankdash.features.label import page_corrections
+from rankdash.kit.html.downloads import file_name
+from rankdash.kit.widgets import action_errors, address, deleted, dialogs, pickers, redraw, stored
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.uploaded import uploader
+
+
+def draw(rows: Sequence[DatasetRow]) -> None:
+    st.subheader(_("Data sets in this workspace"), anchor=False)
+    opened = address.one("data")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("current"): ["●" if row.id == opened else "" for row in rows],
+                _("name"): [row.name for row in rows],
+                _("queries"): [row.queries for row in rows],
+                _("documents"): [row.documents for row in rows],
+                _("labels in the files"): [row.labels for row in rows],
+                _("added (UTC)"): [moment(row.created) for row in rows],
+            }
+        ),
+        hide_index=True,
+        row_height=name_rows(row.name for row in rows),
+        alt=_("The data sets in this workspace"),
+    )
+    chosen = next((row for row in rows if row.id == opened), None)
+    if chosen is None:
+        return
+    st.caption(_("Open: {name}", name=markdown_safe(chosen.name, 80)))
+    if not read_only():
+        _change(chosen, rows)
+    if stored.damage(chosen.id) is None:
+        page_corrections.draw(chosen.id)
+        page_corrections.exports(chosen.id)
+
+
+def _change(chosen: DatasetRow, rows: Sequence[DatasetRow]) -> None:
+    row_of_buttons = st.container(horizontal=True)
+    if row_of_buttons.button(_("Rename"), icon=":material/edit:"):
+        dialogs.rename(
+            _("Rename the data set"),
+            chosen.name,
+            lambda name: workspace().rename_dataset(
+                chosen.id, names.free(name, [row.name for row in rows if row is not chosen])
+            ),
+        )
+    if row_of_buttons.button(_("Delete"), icon=":material/delete:"):
+        dialogs.delete(_("Delete the data set?"), _what_goes(chosen), lambda: _delete(chosen.id))
+
+
+def _what_goes(row: DatasetRow) -> list[str]:
+    runs = len(workspace().runs(row.id))
+    sentences = [
+        _(
+            "{name} will be deleted permanently. Your own files stay where they are.",
+            name=markdown_safe(row.name, 80),
+        )
+    ]
+    notes = len(Notes(workspace()).all(row.id)) + len(RunNotes(workspace()).all(row.id))
+    remarks = notes + Corrections(workspace()).layer(row.id).count
+    if runs:
+        sentences.append(ngettext("{n} run goes with it.", "{n} runs go with it.", runs))
+    if remarks:
+        sentences.append(
+            ngettext(
+                "{n} note or corrected label goes with it.",
+                "{n} notes and corrected labels go with it.",
+                remarks,
+            )
+        )
+    return sentences
+
+
+def _delete(dataset_id: str) -> None:
+    deleted.by_this_session([dataset_id])
+    workspace().delete_dataset(dataset_id)
+    address.choose("data", None)
+
+
+# Data sets of collections, opened by their name.
+
+_TICKS_A_SIGN = 5
+
+
+def draw_open_by_name() -> None:
+    """Ask for names, fetch what they name, and read it as dropped files are read."""
+    st.caption(
+        _(
+            "`ir_datasets:beir/scifact/test` loads a data set of the package ir_datasets, "
+            "`hf:organization/name` one of the Hugging Face hub. If the labels are in a "
+            "repository of their own, add its name after a space."
+        )
+    )
+    with st.form("by_name", border=False):
+        field, button = st.columns([5, 1], vertical_alignment="bottom")
+        typed = field.text_input(
+            _("Names"),
+            placeholder="hf:BeIR/scifact hf:BeIR/scifact-qrels",
+            max_chars=400,
+            help=_(
+                "A folder of a repository: hf:organization/name/folder. A branch, tag or commit: "
+                "hf:organization/name@revision. Downloads stay in the folders of these packages. "
+                "Of more than 100,000 documents only those with a label or a rank are read."
+            ),
+        )
+        sent = button.form_submit_button(_("Open"), width="stretch")
+    names = typed.split()
+    if not sent or not names:
+        return
+    sign = st.empty()
+    ticks = 0
+
+    def waiting() -> None:
+        # Streamlit ends a script that nobody waits for when it next says something.
+        nonlocal ticks
+        ticks += 1
+        if ticks % _TICKS_A_SIGN == 0:
+            sign.empty()
+
+    try:
+        with st.spinner(_("Downloading. Leaving the page cancels it."), show_time=True):
+            sources = sources_by_name(names, waiting=waiting)
+    except RankdashError as error:
+        action_errors.say(failures.problem(error), 800)
+        return
+    page_upload.read_sources(sources)
+
+
+# The workspace as one file: taken away for a colleague, and a colleague's file brought in.
+
+_SAID = "sharing.said"
+_GENERATION = "sharing.generation"
+_MOST_FINDINGS = 20
+
+
+def draw_sharing_files(rows: Sequence[DatasetRow]) -> None:
+    """Export what is stored, and import; a workspace that is only shown is exported at most."""
+    if rows:
+        _export(rows)
+    if not read_only():
+        _said()
+        _import()
+
+
+def _said() -> None:
+    """What the last import did, once."""
+    found: TakenIn | None = st.session_state.pop(_SAID, None)
+    if found is None:
+        return
+    st.success(added(found), icon=":material/check_circle:")
+    shown = found.findings[:_MOST_FINDINGS]
+    lines = [f"- {markdown_safe(finding_text(each), 300)}" for each in shown]
+    more = len(found.findings) - len(shown)
+    if more:
+        lines.append("- " + ngettext("and {n} more", "and {n} more", more))
+    if lines:
+        redraw.hold()
+        heading = _("What is already here was not changed; the file differs in this:")
+        st.warning("\n".join([heading, "", *lines]), icon=":material/info:")
+
+
+def _export(rows: Sequence[DatasetRow]) -> None:
+    names = distinct({row.id: row.name for row in rows})
+    st.caption(
+        _(
+            "One file holds data sets with their runs, notes, corrected labels, judges and "
+            "explanations, and the scenarios, prices and targets. Keys, cached scores, unfinished "
+            "runs and paths on this machine are not exported."
+        )
+    )
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    chosen = left.multiselect(
+        _("Data sets in the file"),
+        list(names),
+        default=list(names),
+        format_func=names.__getitem__,
+        key=pickers.in_words("sharing.data"),
+    )
+    apart = [names[each] for each in chosen if stored.damage(each) is not None]
+    apart += [name for each in chosen for name, _error in stored.damaged(each).values()]
+    if apart:
+        damaged = enumerated(markdown_safe(name, 80) for name in apart)
+        st.warning(
+            _("Damaged, and not in the file: {names}.", names=damaged), icon=":material/warning:"
+        )
+    right.download_button(
+        _("Export"),
+        data=lambda: exported(chosen),
+        file_name=file_name(
+            names[chosen[0]] if len(chosen) == 1 else "", "workspace", sharing.SUFFIX[1:]
+        ),
+        mime="application/zip",
+        icon=":material/download:",
+        key="sharing.export",
+        on_click="ignore",
+        disabled=not chosen,
+        width="stretch",
+    )
+
+
+def exported(dataset_ids: Sequence[str]) -> bytes:
+    """The file with these data sets."""
+    target = io.BytesIO()
+    sharing.export(workspace(), target, __version__, dataset_ids)
+    return target.getvalue()
+
+
+def _import() -> None:
+    files = uploader(
+        _("A workspace file to import"),
+        f"sharing.file.{st.session_state.get(_GENERATION, 0)}",
+        type=["zip"],
+        help=_(
+            "The file is checked first and added completely or not at all. The content of this "
+            "workspace stays unchanged."
+        ),
+    )
+    if not files or not st.button(
+        _("Import"), type="primary", icon=":material/upload:", key="sharing.import"
+    ):
+        return
+    bar = st.progress(0.0, text=_("Checking"))
+
+    def progress(done: int, total: int) -> None:
+        words = _("{done} of {total} checked", done=number(done, 0), total=number(total, 0))
+        bar.progress(done / total, text=words)
+
+    try:
+        found = imported(workspace(), files[0], progress)
+    except RankdashError as error:
+        bar.empty()
+        action_errors.say(error_text(error))
+        return
+    st.session_state[_SAID] = found
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    if found.datasets:
+        address.choose("data", found.datasets[0])
+    st.rerun()
+
+
+def added(found: TakenIn) -> str:
+    new = found.added
+    words = {
+        "datasets": ngettext("{n} data set", "{n} data sets", new["datasets"]),
+        "runs": ngettext("{n} run", "{n} runs", new["runs"]),
+        "notes": ngettext("{n} note", "{n} notes", new["notes"]),
+        "corrections": ngettext("{n} corrected label", "{n} corrected labels", new["corrections"]),
+        "explanations": ngettext("{n} explanation", "{n} explanations", new["explanations"]),
+        "judges": ngettext("{n} judge", "{n} judges", new["judges"]),
+        "settings": _("scenarios, prices or targets"),
+    }
+    parts = [text for kind, text in words.items() if new[kind]]
+    if not parts:
+        return _("All of it is in this workspace already.")
+    return _("Imported: {what}.", what=enumerated(parts))
+
+
+# The samples that come with rankdash: one for each language of the interface, which opens with its
+# finished runs.

@@ -1,0 +1,609 @@
+"""Uploads: files, what their columns mean, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
+
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError, RefusedFilesError
+from rankdash.core.base.i18n import duration, enumerated, error_text, language_name, ngettext
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.intake import sharing
+from rankdash.core.intake.keeping import Kept
+from rankdash.core.intake.process import warm
+from rankdash.core.intake.reading import Progress, Reading, guessed, is_large
+from rankdash.core.readers import (
+    FIELDS,
+    FORMATS,
+    SHAPES,
+    BaselineNeeded,
+    Choices,
+    Conflict,
+    Guess,
+    MappingNeeded,
+    Match,
+    Source,
+    Together,
+    WordsNeeded,
+)
+from rankdash.core.readers.loading import RETRIEVED, Retrieval
+from rankdash.features.data import page, page_samples
+from rankdash.kit.widgets import language, pickers, redraw
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe
+from rankdash.kit.widgets.uploaded import uploader
+
+_GRADES, _GAINS = "grades", "gains"
+_GENERATION = "upload.generation"
+_PENDING = "upload.pending"
+_SAID = "upload.said"
+_READING = "upload.reading"
+_NO_COLUMN = ""
+# Characters, of a file.
+_LONGEST_REFUSAL = 600
+# Longer than this, a page says how far the reading is.
+AT_ONCE_SECONDS = 10.0
+
+
+def sample_buttons(stored_ids: Collection[str], *, primary: bool) -> None:
+    """A button for each sample that is not here, that of the interface's language first."""
+    own = st.session_state[language.STATE]
+    for each in page_samples.lacking(stored_ids, own):
+        if st.button(
+            _("Open the sample")
+            if each == own
+            else _("Open the sample in {language}", language=language_name(each)),
+            type="primary" if primary and each == own else "secondary",
+            icon=":material/storefront:",
+            help=_(
+                "A shop's help centre, written for rankdash: labelled queries, passages and "
+                "finished runs."
+            ),
+            key=f"data.sample.{each}",
+        ):
+            _open(Kept(page_samples.open_sample(workspace(), each)))
+
+
+def upload_panel() -> str | None:
+    """Drop files, say how to read them, read them; or finish the mapping of the last ones. The id
+    of the data set that they became, where it was said here why nothing of it can be reranked."""
+    said = page.show_stored(st.session_state.pop(_SAID)) if _SAID in st.session_state else None
+    _panel()
+    return said
+
+
+def _panel() -> None:
+    busy = _still_reading()
+    if asking():
+        if not busy:
+            _question()
+        return
+    warm()
+    files = uploader(
+        _("Labelled queries and documents, rankings, or a zip of them"),
+        f"upload.files.{st.session_state.get(_GENERATION, 0)}",
+        accept_multiple_files=True,
+        help=_(
+            "Supported: {formats}, Excel (.xlsx); plain, .gz or .zip. JSON may also list for each "
+            "query what was retrieved and what is relevant, as ids, texts or grades, or be the "
+            "output of {tools}. The format is detected from the content. Upload all files of a "
+            "data set together; zip a folder.",
+            formats=", ".join(FORMATS),
+            tools=enumerated(SHAPES),
+        ),
+    )
+    if not files:
+        return
+    packed = next((file.name for file in files if _is_workspace_file(file)), None)
+    if packed is not None:
+        text = _(
+            "{file} is a workspace file. Import it at the end of this page, under *Export or "
+            "import the workspace*.",
+            file=markdown_safe(packed, 80),
+        )
+        st.info(text, icon=":material/folder_zip:")
+        return
+    left, middle, right, last, ids = st.columns(5)
+    name = left.text_input(_("Name"), placeholder=_("taken from the files"), max_chars=80)
+    first, made = middle.selectbox(
+        _("First-stage ranking"),
+        [("", None), *((file.name, None) for file in files), *(("", how) for how in _made())],
+        format_func=lambda value: value[0] or _made().get(value[1], _("Detect automatically")),
+        help=_(
+            "The ranking that rerankers start from. If the files give none, BM25 makes one: it "
+            "retrieves {n} documents for each query, or orders those that the rows list for it. "
+            "You can also choose here how it is made; a bi-encoder takes longer.",
+            n=RETRIEVED,
+        ),
+    )
+    with right:
+        conflict = conflict_choice()
+    with last:
+        annotators = annotators_choice()
+    with ids:
+        match = match_choice()
+    mapping, worst = draw_column_choices(files, field_title)
+    label = ngettext("Read {n} file", "Read {n} files", len(files))
+    if st.button(label, type="primary", icon=":material/upload_file:", disabled=busy):
+        _read(
+            _Upload(
+                files, name, first, made, conflict, annotators, mapping, match=match, worst=worst
+            )
+        )
+
+
+def _is_workspace_file(source: Source) -> bool:
+    with source.open() as file:
+        return sharing.is_workspace_file(file)
+
+
+def asking() -> bool:
+    """Whether files are on their way in and a question about them is open."""
+    return _PENDING in st.session_state
+
+
+def read_sources(sources: Sequence[Source]) -> None:
+    """Read files that came another way than by the uploader, with the usual rules."""
+    _read(_Upload(tuple(sources), "", "", None, "highest", "majority"))
+
+
+def _made() -> dict[Retrieval | None, str]:
+    """How a first stage can be made, in the reader's language."""
+    return {
+        "bm25": _("Make one: BM25 over all documents"),
+        "bi-encoder": _("Make one: bi-encoder over all documents"),
+        "fused": _("Make one: BM25 + bi-encoder over all documents"),
+        "listed": _("Make one: BM25 over the documents listed for each query"),
+        "rows": _("Make one: order of the rows"),
+    }
+
+
+@dataclass(frozen=True)
+class _Upload:
+    """Files on their way in, and what was answered about them so far.
+
+    mapping: file → field → column. words: file → word → grade. worst: the grade that means not
+    relevant, if 1 is the best.
+    """
+
+    files: tuple[Source, ...]
+    name: str
+    first_stage: str
+    retrieval: Retrieval | None
+    conflict: Conflict
+    annotators: Together
+    mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    match: Match = "id"
+    worst: float | None = None
+
+
+def _read(upload: _Upload) -> None:
+    name = upload.name.strip() or None
+    choices: Choices = {
+        "mapping": upload.mapping,
+        "conflict": upload.conflict,
+        "first_stage": upload.first_stage or None,
+        "words": upload.words,
+        "annotators": upload.annotators,
+        "match": upload.match,
+        "worst_label": upload.worst,
+        "ask": True,
+    }
+    try:
+        reading = Reading(
+            workspace(), upload.files, name=name, retrieval=upload.retrieval, **choices
+        )
+    except RankdashError as error:
+        _refuse(error)
+        return
+    if not is_large(upload.files):
+        with st.spinner(_("Reading and checking"), show_time=True):
+            reading.wait(AT_ONCE_SECONDS)
+        if not reading.running:
+            _settle(upload, reading.result)
+            return
+    st.session_state[_READING] = (upload, reading)
+    st.rerun()
+
+
+def _still_reading() -> bool:
+    """Whether a process reads files of this session: how far it is, or what became of them."""
+    if _READING not in st.session_state:
+        return False
+    upload, reading = st.session_state[_READING]
+    if reading.running:
+        draw_reading_panel(reading, [file.name for file in upload.files])
+        return True
+    del st.session_state[_READING]
+    if reading.cancelled:
+        st.info(_("Cancelled. Nothing was stored."), icon=":material/cancel:")
+    else:
+        _settle(upload, reading.result)
+    return False
+
+
+def _settle(upload: _Upload, outcome: Callable[[], Kept]) -> None:
+    """Take what became of files: a data set, a question about them, or an error."""
+    try:
+        kept = outcome()
+    except (MappingNeeded, WordsNeeded, BaselineNeeded) as question:
+        asked = st.session_state.get(_PENDING)
+        mapped = asked and isinstance(asked[1], MappingNeeded) and asked[1].file == question.file
+        st.session_state[_PENDING] = (upload, question, asked if mapped else None)
+        _next_uploader()
+    except RankdashError as error:
+        # Files, options and mapping stay, so that one of them can be changed and read again.
+        _refuse(error)
+    else:
+        st.session_state.pop(_PENDING, None)
+        _open(kept)
+
+
+def _refuse(error: RankdashError) -> None:
+    """Say what cannot be used and why: of several files each in its own line."""
+    redraw.hold()
+    if isinstance(error, RefusedFilesError):
+        head = _("Files that cannot be used: {count}. {each}", count=len(error.errors), each="")
+        each = (markdown_safe(error_text(one), _LONGEST_REFUSAL) for one in error.errors)
+        text = "\n- ".join([head.rstrip(), *each])
+    else:
+        text = markdown_safe(error_text(error), _LONGEST_REFUSAL)
+    st.error(text, icon=":material/error:")
+
+
+def _question() -> None:
+    """Ask what the files leave open, and read them again with the answer."""
+    upload, question, before = st.session_state[_PENDING]
+    answer: Any
+    if isinstance(question, BaselineNeeded):
+        name, answer = "first_stage", draw_baseline(question, _forget)
+    elif isinstance(question, WordsNeeded):
+        name, answer = "words", _words_form(question)
+    else:
+        name, answer = "mapping", _mapping_form(question)
+    if before:
+        st.button(_("Back to the columns"), on_click=_ask_again, args=(before,))
+    if answer is not None:
+        if name != "first_stage":
+            answer = {**getattr(upload, name), question.file: answer}
+        _read(replace(upload, **{name: answer}))
+
+
+def _ask_again(question: tuple[_Upload, MappingNeeded, None]) -> None:
+    st.session_state[_PENDING] = question
+
+
+def _forget() -> None:
+    st.session_state.pop(_PENDING, None)
+
+
+def _mapping_form(needed: MappingNeeded) -> dict[str, str] | None:
+    """Which column is which, starting from the reader's best guess; None until it is sent."""
+    st.warning(
+        _("Which column of {file} is which?", file=markdown_safe(needed.file)),
+        icon=":material/table_view:",
+    )
+    st.caption(markdown_safe(error_text(needed), 400))
+    st.dataframe(needed.preview, hide_index=True, alt=_("The first rows of the file"))
+    chosen: dict[str, str] = {}
+    with st.form("mapping", border=False):
+        grid = st.columns(4)
+        for position, (name, guess) in enumerate(needed.guess.items()):
+            # What cannot be a label is never offered as one.
+            fitting = needed.labels if name == "label" else needed.columns
+            columns = [_NO_COLUMN, *fitting]
+            chosen[name] = grid[position % 4].selectbox(
+                field_title(name),
+                columns,
+                index=columns.index(guess) if guess in columns else 0,
+                format_func=lambda value: value or _("not in this file"),
+                key=pickers.in_words(f"mapping.{needed.file}.{name}"),
+            )
+        sent = _read_or_forget()
+    return {name: column for name, column in chosen.items() if column} if sent else None
+
+
+def field_title(name: str) -> str:
+    titles = {
+        "query_id": _("Query id"),
+        "query": _("Query text"),
+        "doc_id": _("Document id"),
+        "document": _("Document text"),
+        "title": _("Document title"),
+        "label": _("Label"),
+        "score": _("First-stage score"),
+        "rank": _("First-stage rank"),
+        "reranked": _("Score of another system"),
+    }
+    return titles[name]
+
+
+def _open(kept: Kept) -> None:
+    """Choose what was stored; what was here before is only offered."""
+    if not kept.was_here:
+        page.choose(kept.dataset_id)
+    st.session_state[_SAID] = kept
+    _next_uploader()
+
+
+def _next_uploader() -> None:
+    # A new key empties the uploader.
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    st.rerun()
+
+
+def _words_form(needed: WordsNeeded) -> dict[str, float | None] | None:
+    """word → grade, None for a word that is no label; nothing until it is sent."""
+    st.warning(
+        _("The labels of {file} are words. Which grade is each?", file=markdown_safe(needed.file)),
+        icon=":material/format_list_numbered:",
+    )
+    st.caption(
+        _(
+            "A higher grade is better, and 0 is not relevant. Leave a grade empty where the word "
+            "is no label: its rows are excluded."
+        )
+    )
+    scale = _GRADES
+    if all(word.gain is not None for word in needed.words) and len(needed.words) > 2:
+        scale = st.radio(
+            _("Scale"),
+            (_GRADES, _GAINS),
+            format_func=lambda value: {
+                _GRADES: _("grades: 3, 2, 1, 0"),
+                _GAINS: _("gains of the ESCI task: 1, 0.1, 0.01, 0"),
+            }[value],
+            horizontal=True,
+            key=f"words.{needed.file}.scale",
+            help=_(
+                "The task counts E, S, C and I for these gains in NDCG. Choose linear gains then; "
+                "with a threshold of 1 only exact matches count as relevant."
+            ),
+        )
+    with st.form(f"words.{needed.file}", border=False):
+        grid = st.columns(4)
+        grades = [
+            grid[position % 4].number_input(
+                ngettext(
+                    "{word} ({n} row)",
+                    "{word} ({n} rows)",
+                    word.count,
+                    word=markdown_safe(word.text, 60),
+                ),
+                value=word.gain if scale == _GAINS else word.grade,
+                step=0.01 if scale == _GAINS else 1.0,
+                format="%g",
+                placeholder=_("not a label"),
+                key=f"words.{needed.file}.{scale}.{position}",
+            )
+            for position, word in enumerate(needed.words)
+        ]
+        sent = _read_or_forget()
+    return dict(zip((word.text for word in needed.words), grades, strict=True)) if sent else None
+
+
+def _read_or_forget() -> bool:
+    """The buttons of a form that asks about files; whether its answer was sent."""
+    with st.container(horizontal=True):
+        sent = st.form_submit_button(_("Read"), type="primary")
+        st.form_submit_button(_("Cancel"), on_click=_forget)
+    return sent
+
+
+# Which column is which, before files are read: the guess in one row of choices, and a preview.
+
+_GUESSED = "upload.guessed"
+# Of all files together: of larger ones the beginning is looked at, so that a page stays quick.
+MOST_BYTES = 5_000_000
+_WIDTH = 170
+
+
+def draw_column_choices(
+    files: Sequence[Source], title: Callable[[str], str]
+) -> tuple[dict[str, Mapping[str, str]], float | None]:
+    """Draw the choices for the uploaded files; return file → field → column where one differs from
+    the guess, and the grade that means not relevant if 1 is the best.
+
+    title: the name of a field on the page.
+    """
+    dropped = tuple(file.content for file in files)
+    large = sum(file.size for file in files) > MOST_BYTES
+    if st.session_state.get(_GUESSED, ((), ()))[0] != dropped:
+        found = guessed(files, MOST_BYTES // len(files))
+        st.session_state[_GUESSED] = (dropped, found)
+    if large:
+        st.caption(
+            _(
+                "The columns of large files are guessed from their first rows; for archives, "
+                "Parquet, Excel and a single JSON list there is no guess before they are read. The "
+                "check report says which column was read as which; `--columns` of the commands "
+                "changes it."
+            )
+        )
+    guesses = st.session_state[_GUESSED][1]
+    chosen: dict[str, Mapping[str, str]] = {each.file: _row(each, title) for each in guesses}
+    worst = [_worst(each, chosen[each.file].get("label")) for each in guesses]
+    changed = {each.file: chosen[each.file] for each in guesses if chosen[each.file] != each.fields}
+    return changed, max((each for each in worst if each is not None), default=None)
+
+
+def _worst(guess: Guess, label: str | None) -> float | None:
+    """The tick beside the label column; the grade that means not relevant where it is set."""
+    if label is None:
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ticked = st.checkbox(
+            _("1 is the best grade in {column}", column=markdown_safe(label, 60)),
+            key=f"columns.{guess.file}.reversed",
+            help=_("The labels are reversed: each becomes the worst grade minus itself."),
+        )
+        if not ticked:
+            return None
+        return st.number_input(
+            _("Grade that means not relevant"),
+            value=guess.highest.get(label, 1.0),
+            step=1.0,
+            format="%g",
+            key=f"columns.{guess.file}.worst",
+            width=_WIDTH,
+        )
+
+
+def _row(guess: Guess, title: Callable[[str], str]) -> dict[str, str]:
+    """One row of choices and the first rows as they will be read; field → column."""
+    st.markdown(f"**{_('Columns of {file}', file=markdown_safe(guess.file, 80))}**")
+    chosen: dict[str, str] = {}
+    with st.container(horizontal=True):
+        for field in FIELDS:
+            # What cannot be a label is never offered as one.
+            fitting = guess.labels if field == "label" else guess.columns
+            guessed = guess.fields.get(field, _NO_COLUMN)
+            options = [_NO_COLUMN, *fitting]
+            chosen[field] = st.selectbox(
+                title(field),
+                options,
+                index=options.index(guessed) if guessed in options else 0,
+                format_func=lambda value: value or _("not in this file"),
+                key=pickers.in_words(f"columns.{guess.file}.{field}"),
+                width=_WIDTH,
+            )
+    found = {field: column for field, column in chosen.items() if column}
+    preview = {f"{title(field)} ← {column}": guess.rows[column] for field, column in found.items()}
+    st.dataframe(preview, hide_index=True, alt=_("The first rows of the file"))
+    return found
+
+
+# The question which of several uploaded rankings is the search of today.
+
+
+def draw_baseline(needed: BaselineNeeded, forget: Callable[[], None]) -> str | None:
+    """Return the name of the ranking that a person chose; None until it is sent.
+
+    forget: gives the files up.
+    """
+    question = _("Which ranking is your search today?")
+    st.warning(question, icon=":material/compare_arrows:")
+    chosen = st.radio(
+        question,
+        needed.rankings,
+        index=None,
+        format_func=lambda name: markdown_safe(name, 80),
+        label_visibility="collapsed",
+        key="upload.baseline",
+    )
+    st.caption(
+        _(
+            "It is the baseline, and rerankers start from it. To compare with another ranking "
+            "later, choose it under Baseline in the sidebar."
+        )
+    )
+    with st.container(horizontal=True):
+        sent = st.button(
+            _("Read"), type="primary", key="upload.baseline.read", disabled=chosen is None
+        )
+        st.button(_("Cancel"), key="upload.baseline.cancel", on_click=forget)
+    return chosen if sent else None
+
+
+# Large files while a process reads them: how far it is, and the way to cancel.
+
+_REFRESH_SECONDS = 1.0
+
+
+def draw_reading_panel(reading: Reading, files: Sequence[str]) -> None:
+    """Draw it anew every second; when the process has ended, the whole page."""
+
+    @st.fragment(run_every=_REFRESH_SECONDS)
+    def panel() -> None:
+        if not reading.running:
+            st.rerun(scope="app")
+        progress = reading.progress
+        with st.container(border=True):
+            text, action = st.columns([5, 1], vertical_alignment="center")
+            text.markdown(
+                _(
+                    "**Reading {files}**",
+                    files=enumerated(markdown_safe(each, 60) for each in files),
+                )
+            )
+            text.caption(" · ".join(_words(progress, reading.seconds)))
+            action.button(
+                _("Cancel"),
+                icon=":material/cancel:",
+                key="upload.cancel",
+                on_click=reading.cancel,
+                disabled=progress.step == "storing",
+            )
+
+    panel()
+
+
+def _words(progress: Progress, seconds: float) -> list[str]:
+    parts = [
+        {
+            "reading": _("Step 1 of 4: reading rows"),
+            "joining": _("Step 2 of 4: joining queries, documents and labels"),
+            "checking": _("Step 3 of 4: checking"),
+            "storing": _("Step 4 of 4: storing"),
+        }[progress.step],
+        _("{time} so far", time=duration(seconds)),
+    ]
+    if progress.rows:
+        parts.insert(1, ngettext("{n} row read", "{n} rows read", progress.rows))
+    if progress.seconds_left is not None and progress.seconds_left >= 1:
+        parts.append(_("at most {time} left for this step", time=duration(progress.seconds_left)))
+    return parts
+
+
+# The choices beside the uploader that say how labels are read.
+
+
+def conflict_choice() -> Conflict:
+    """Draw the choice for pairs that were labelled twice."""
+    chosen: Conflict = st.selectbox(
+        _("Duplicate judgments"),
+        get_args(Conflict),
+        format_func=lambda value: {
+            "highest": _("keep the highest"),
+            "lowest": _("keep the lowest"),
+            "mean": _("take the mean"),
+            "refuse": _("refuse the file"),
+        }[value],
+        help=_("The same query and document labelled twice with different grades."),
+    )
+    return chosen
+
+
+def annotators_choice() -> Together:
+    """Draw the choice for a label column per annotator."""
+    chosen: Together = st.selectbox(
+        _("Several annotators"),
+        get_args(Together),
+        format_func=lambda value: {
+            "majority": _("Majority vote"),
+            "mean": _("use the mean of their grades"),
+        }[value],
+        help=_(
+            "For files with a label column per annotator, named label_1, label_2 and so on. On a "
+            "tie, the lower grade is used; the check report shows their agreement."
+        ),
+    )
+    return chosen
+
+
+def match_choice() -> Match:
+    """Draw the choice for how the queries of labels are found."""
+    chosen: Match = st.selectbox(
+        _("Query ids of the labels"),
+        get_args(Match),
+        format_func=lambda value: {"id": _("by id"), "order": _("by order")}[value],
+        help=_(
+            "By order: the labels count the queries 1, 2, 3 … as they follow each other in the "
+            "file of queries, whatever ids that file gives."
+        ),
+    )
+    return chosen

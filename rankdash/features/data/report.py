@@ -1,0 +1,139 @@
+"""What the numbers were measured on, and what a check of it noticed."""
+
+from __future__ import annotations
+
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import (
+    enumerated,
+    finding_text,
+    ngettext,
+    number,
+    percent,
+    plain,
+    where_text,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.readers.checks.check import FIRST_STAGE, CheckReport, LabelSpread
+from rankdash.core.study.drawn import sampled_from
+from rankdash.core.study.systems import first_stage_name
+from rankdash.core.words import rankings
+from rankdash.core.words.queries import judged_title
+from rankdash.features.data import charts
+from rankdash.features.data.words import label_count
+from rankdash.kit.html.draft import DASH, Draft, filled
+from rankdash.kit.html.html_page import PageTable, folded, prose, table, together
+
+_EXAMPLES = 3
+_LONGEST = 200
+
+
+def draw(draft: Draft) -> str:
+    report = draft.study.check
+    parts = [table(PageTable((_("what"), _("value")), _counts(draft)))]
+    if report is None:
+        return parts[0] + prose(_("The check report of this data set is missing."))
+    parts += [
+        together(
+            f"<h3>{html_safe(_('Judgments (relevance labels)'))}</h3>",
+            draft.chart(charts.grades(report)) if report.labels else prose(_("No labels yet")),
+        ),
+        _rankings(draft, report),
+        f"<h3>{html_safe(_('Warnings and notes'))}</h3>",
+        _findings(report),
+    ]
+    return "".join(parts)
+
+
+def _counts(draft: Draft) -> list[tuple[str, str]]:
+    study, data = draft.study, draft.study.dataset
+    report = study.check
+    rows = [
+        (_("Data set"), data.name),
+        (_("Its id, a hash of the content"), data.id),
+        (_("Queries"), number(len(data.queries), 0)),
+        (_("Documents"), number(len(data.documents), 0)),
+        (
+            _("Judgments (relevance labels)"),
+            label_count(len(data.qrels), sampled_from(study)),
+        ),
+        (
+            _("First stage"),
+            rankings.first_stage(data.first_stage),
+        ),
+    ]
+    if report is not None and report.reversed_at is not None:
+        how = _("{worst} minus the label in the files", worst=plain(report.reversed_at))
+        rows.append((_("Labels reversed"), how))
+    if study.corrections:
+        rows.append((_("Labels corrected by hand"), number(study.corrections, 0)))
+    if data.segments:
+        rows.append((_("Columns that group the queries"), enumerated(data.segments)))
+    if report is not None:
+        rows += [
+            (_("Queries with labels"), number(report.labelled_queries, 0)),
+            (_("Candidates of a query"), _spread(report.candidates_per_query)),
+            (_("Characters of a document"), _spread(report.document_chars)),
+            (_("Judged@10 of the first stage"), percent(report.judged_at_10)),
+        ]
+    return rows
+
+
+def _spread(found: LabelSpread | None) -> str:
+    if found is None:
+        return DASH
+    if found.low == found.high:
+        return number(found.low, 0)
+    return _(
+        "{median} at the median, {low} to {high}",
+        median=number(found.median, 0),
+        low=number(found.low, 0),
+        high=number(found.high, 0),
+    )
+
+
+def _rankings(draft: Draft, report: CheckReport) -> str:
+    first = first_stage_name(draft.study.dataset)
+    rows = [
+        (
+            first if each.name == FIRST_STAGE else each.name,
+            number(each.queries, 0),
+            number(each.rows, 0),
+            percent(each.judged_at_10),
+            number(each.tied_queries, 0),
+        )
+        for each in report.rankings
+    ]
+    head = (_("ranking"), _("queries"), _("rows"), judged_title(10), _("queries with ties"))
+    return table(PageTable(head, rows, frozenset(range(1, 5))), _("Rankings"))
+
+
+def _findings(report: CheckReport) -> str:
+    actionable = [each for each in report.findings if each.severity != "note" or each.remedy]
+    rest = [each for each in report.findings if each not in actionable]
+    text = _table(actionable) if actionable else prose(_("No warnings."))
+    if rest:
+        title = ngettext("{n} note on how it was read", "{n} notes on how it was read", len(rest))
+        text += folded(title, _table(rest), printed=True)
+    return text
+
+
+def _table(found: list[Finding]) -> str:
+    signs = {"error": _("⛔ error"), "warning": _("⚠ warning"), "note": _("ℹ note")}
+    rows = [
+        (
+            signs[each.severity],
+            _described(each),
+            _(each.remedy, **each.params) if each.remedy else "",
+            ", ".join(each.examples[:_EXAMPLES])[:_LONGEST],
+        )
+        for each in found
+    ]
+    head = (_("kind"), _("what"), _("remedy in rankdash"), _("examples"))
+    return table(filled(head, rows))
+
+
+def _described(found: Finding) -> str:
+    where = where_text(found)
+    text = finding_text(found)
+    return _("{where}: {what}", where=where, what=text) if where else text

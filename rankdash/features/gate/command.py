@@ -1,0 +1,314 @@
+"""`gate`: conditions checked on files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from rankdash.core.base.errors import RankdashError, SpecError
+from rankdash.core.metrics import one_threshold
+from rankdash.core.statistics.bootstrap import FloatArray
+from rankdash.core.statistics.comparison import Comparison
+from rankdash.core.statistics.verdict import Kind as VerdictKind
+from rankdash.core.study.study import Study
+from rankdash.core.value.targets import Goals, is_file
+from rankdash.features.cost.costs import figures, verdict_kind
+from rankdash.features.gate.gate import (
+    Condition,
+    GateOutcome,
+    confidence_of,
+    decide,
+    measures_of,
+    parse_conditions,
+    settings_at,
+)
+from rankdash.features.judge.bias_corrected import Corrected
+from rankdash.features.judge.verdict import verdicts
+from rankdash.kit.commands.arguments import (
+    DONE,
+    INCOMPLETE,
+    Parser,
+    add_conventions,
+    add_judge,
+    add_label_rules,
+    add_labels,
+    add_profile,
+    rules,
+)
+from rankdash.kit.commands.output import STANDARD, spare_the_input, target_of
+from rankdash.kit.commands.rankings import Files, Rules, names_of, study_of
+from rankdash.kit.commands.timings import Timings
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Check a challenger against conditions. --min and --min-gain are decided by "
+        "the lower limit of a one-sided interval, not by the mean; --max-hurt and --max by what "
+        "was seen. Where labels came by draws (see label), --min-gain is decided by the limit of "
+        "the estimate that holds at every look. With --judge it is decided by the judge's gain, "
+        "corrected by people's labels; a judge alone lets nothing through. Exit code 0: all are "
+        "met. 1: some are not, or there are too few queries or labels to tell. 2: it could not run."
+    )
+    add_labels(parser)
+    parser.option("--baseline", "FILE", "the ranking to compare with", required=True)
+    parser.option("--challenger", "FILE", "the ranking to let through", required=True)
+    _add_conditions(parser)
+    add_profile(
+        parser,
+        "also the targets of a profile, as --min of each of its metrics, and with --timings its "
+        "p95; one that these labels and candidates do not allow is skipped",
+    )
+    add_judge(parser)
+    parser.option(
+        "--trust-judge",
+        "NAME",
+        "let the judge of this name decide --min-gain alone where people labelled too few queries "
+        "to correct it: its errors then decide too",
+    )
+    parser.option(
+        "--timings",
+        "FILE",
+        "the latencies of the challenger's queries, as `rerank --timings` writes them; queries "
+        "that failed there leave both sides",
+    )
+    parser.option(
+        "--latency-column",
+        "NAME",
+        "the column of --timings with milliseconds (default: %(default)s)",
+        default="latency_ms",
+    )
+    parser.number(
+        "--confidence",
+        "confidence of each one-sided limit (default: %(default)s)",
+        also=("--level",),
+        default=0.95,
+    )
+    parser.number("--tie-band", "changes of a query up to this size hurt nobody (default: 0.005)")
+    parser.number("--seed", "the same seed gives the same p of compare", kind=int)
+    add_conventions(parser)
+    parser.formats(("text", "json", "markdown", "junit"))
+    parser.option(
+        "--out",
+        "FILE",
+        "write to a file, and a text to the screen; may be repeated. A name that ends in .md "
+        "gets Markdown, in .xml JUnit, in .json JSON, in .txt text, any other what --format says; "
+        "- is standard output",
+        also=("-o",),
+        action="append",
+        default=[],
+    )
+    add_label_rules(parser)
+    parser.set_defaults(command=_gate)
+
+
+def _add_conditions(parser: Parser) -> None:
+    parser.several("--min", "[SPEC=]N", "the mean of a metric is at least N")
+    parser.several(
+        "--min-gain", "[SPEC=]N", "the mean gain over the baseline, query by query, is at least N"
+    )
+    parser.several(
+        "--max-hurt", "[SPEC=]SHARE", "at most this share of the queries gets worse by a metric"
+    )
+    parser.metrics(
+        "the metrics of conditions without SPEC (default: those that --min and --min-gain name, or "
+        "else ndcg@10)"
+    )
+    parser.several(
+        "--max",
+        "NAME=N",
+        "p50_ms, p90_ms or p95_ms, the latency that so many percent of the queries stay "
+        "within, or failed, the number of failed queries, is at most N; needs --timings",
+    )
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    # What is rendered needs what is checked, which is here.
+    from rankdash.features.gate.command_results import FORMATS, write_files, write_refusal
+
+    asked = {"tie_band": arguments.tie_band, "seed": arguments.seed}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    given = [arguments.qrels, arguments.baseline, arguments.challenger]
+    given += [file for file in (arguments.timings, arguments.judge) if file is not None]
+    if arguments.profile is not None and is_file(arguments.profile):
+        given.append(arguments.profile)
+    try:
+        for file in arguments.out:
+            spare_the_input(target_of(file), given)
+        conditions = parse_conditions(
+            arguments.min,
+            arguments.min_gain,
+            arguments.max_hurt,
+            arguments.max,
+            arguments.metrics,
+            _of_profile(arguments.profile, timed=arguments.timings is not None),
+        )
+        threshold = one_threshold(each.threshold for each in conditions)
+        checked = check_files(
+            arguments.qrels,
+            arguments.baseline,
+            arguments.challenger,
+            conditions,
+            rules(arguments, threshold, partial(settings_at, arguments.confidence, **changes)),
+            timings=arguments.timings,
+            column=arguments.latency_column,
+            judge=arguments.judge,
+            trusted=arguments.trust_judge,
+        )
+    except RankdashError as error:
+        write_refusal(error, arguments.out, arguments.format, given)
+        raise
+    write_files(checked, arguments.out, arguments.format)
+    if STANDARD not in arguments.out:
+        sys.stdout.write(FORMATS["text" if arguments.out else arguments.format](checked))
+    return DONE if checked.passed else INCOMPLETE
+
+
+def _of_profile(name: str | None, *, timed: bool) -> list[Condition]:
+    """The targets of a profile as conditions. Raises DataError for one that does not exist."""
+    if name is None:
+        return []
+    profile = Goals.of(name).profile
+    found = [
+        Condition("min", each.metric, each.required, of_profile=True) for each in profile.targets
+    ]
+    limit = profile.limit("p95_ms")
+    if timed and limit is not None:
+        found.append(Condition("max", limit.what, limit.target, of_profile=True))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What became of every condition. untimed: queries that are done and have no latency.
+    compared: spec of a gain → the kind of verdict that `compare` has for the same rankings, which
+    is two-sided. worst_label: as for `readers.read`."""
+
+    outcomes: tuple[GateOutcome, ...]
+    study: Study
+    untimed: int
+    compared: Mapping[str, VerdictKind]
+    worst_label: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether all conditions that count are met, and one counts."""
+        reasons = {outcome.reason for outcome in self.outcomes}
+        return "met" in reasons and reasons <= {"met", "unreachable"}
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.study.comparison
+
+    @property
+    def challenger(self) -> str:
+        """Its id."""
+        return self.study.challengers[0]
+
+    @property
+    def sides(self) -> str:
+        """Both in words."""
+        baseline, challenger = self.study.names.values()
+        return f"{challenger} against {baseline}"
+
+
+def check_files(
+    qrels: str,
+    baseline: str,
+    challenger: str,
+    conditions: Sequence[Condition],
+    rules: Rules,
+    *,
+    timings: str | None,
+    column: str,
+    judge: str | None = None,
+    trusted: str | None = None,
+) -> Checked:
+    """Read, score, compare and decide. What the readers find odd goes to standard error. trusted:
+    the name of the judge, where it may decide alone.
+
+    Raises DataError where a file cannot be used, and SpecError where a condition needs timings and
+    there are none, or another judge is trusted.
+    """
+    timed = None if timings is None else Timings.read(timings, column)
+    first, *others = measures_of(conditions)
+    files = Files(
+        qrels=qrels,
+        baseline=baseline,
+        challengers=[challenger],
+        # A bare list of latencies says nothing of queries.
+        timings=[timed if timed is not None and timed.named else None],
+        judge=judge,
+    )
+    study = study_of(files, rules, first, others)
+    # A file may hold more rankings than its own.
+    _, name = names_of([baseline, challenger])
+    own = next(system for system, called in study.names.items() if called == name)
+    study = replace(study, challengers=(own,))
+    table = None if timed is None else timed.table
+    asked = tuple(each.subject for each in conditions if each.of_profile and each.kind == "min")
+    reached = figures(study, own, asked)
+    most = {spec: each.most for spec, each in reached.items()}
+    drawn = None
+    if study.labelling is not None:
+        drawn = {each.metric: each for each in study.labelling.estimates if each.challenger == name}
+    outcomes = decide(
+        conditions,
+        study.comparison,
+        own,
+        table,
+        most,
+        drawn,
+        _judged(study, conditions, trusted),
+        values=partial(_values, study),
+        trusted=trusted is not None,
+    )
+    untimed = 0
+    if table is not None:
+        untimed = int(((table["state"] == "done") & table["latency_ms"].isna()).sum())
+    return Checked(outcomes, study, untimed, _compared(study, conditions), rules.worst_label)
+
+
+def _compared(study: Study, conditions: Sequence[Condition]) -> dict[str, VerdictKind]:
+    """Spec of a gain → the kind of verdict that `compare` has at the same confidence. Labels that
+    were sampled give an estimate in both, so there is nothing to compare."""
+    if study.labelling is not None:
+        return {}
+    statistics = replace(study.statistics, level=confidence_of(study.statistics))
+    two_sided = replace(study, statistics=statistics)
+    specs = dict.fromkeys(each.subject for each in conditions if each.kind == "min-gain")
+    return {
+        spec: verdict_kind(replace(two_sided, metric=spec, cutoff=None), study.challengers[0])
+        for spec in specs
+    }
+
+
+def _values(study: Study, spec: str) -> tuple[FloatArray, FloatArray]:
+    """Return the challenger's values of a metric, and its changes from the baseline."""
+    own = study.evaluate(study.challengers[0], (spec,)).values[:, 0]
+    pairs = study.pairs(study.challengers[0], spec)
+    return own[~np.isnan(own)], pairs["delta"].dropna().to_numpy()
+
+
+def _judged(
+    study: Study, conditions: Sequence[Condition], trusted: str | None
+) -> dict[str, Corrected] | None:
+    """Spec of a gain → what the judge and people say of it."""
+    judge = study.judge
+    if trusted is not None and (judge is None or trusted != judge.name):
+        raise SpecError(
+            "--trust-judge names {trusted!r}, but {known}.",
+            remedy="Give the judge's grades with --judge, and the name that is in that file, or "
+            "else the file's.",
+            trusted=trusted,
+            known="there is no judge" if judge is None else f"the judge is {judge.name!r}",
+        )
+    if judge is None:
+        return None
+    specs = {each.subject for each in conditions if each.kind == "min-gain"}
+    found = {spec: verdicts(replace(study, metric=spec, cutoff=None), judge) for spec in specs}
+    return {spec: each[study.challengers[0]].three for spec, each in found.items()}

@@ -1,0 +1,375 @@
+"""What `gate` found, as text, JSON, Markdown or JUnit's XML; and why it could not run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import brief, plain
+from rankdash.core.metrics import parse_measure
+from rankdash.core.readers import reversed_note
+from rankdash.core.statistics.comparison import StatisticsSettings
+from rankdash.core.statistics.inference import FEWEST_CHANGED
+from rankdash.core.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
+from rankdash.core.study.drawn import only_estimates
+from rankdash.core.words.queries import query_count
+from rankdash.features.gate.command import Checked
+from rankdash.features.gate.gate import FAILED, Condition, GateOutcome, confidence_of
+from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE
+from rankdash.features.judge.verdict import numbers as judged_numbers
+from rankdash.features.judge.verdict import verdicts
+from rankdash.features.judge.words import judged_facts
+from rankdash.features.label.words import labelling_sentences
+from rankdash.features.overview.caveats import GAINS
+from rankdash.features.overview.command_compare import LEFT_OUT
+from rankdash.kit.commands.output import aligned, one_line, or_null, spare_the_input, write
+from rankdash.kit.html.tables import markdown_safe, p_value, piped
+
+_HEAD = ("result", "condition", "seen", "limits", "p", "queries")
+_ENDINGS = {".md": "markdown", ".xml": "junit", ".txt": "text", ".json": "json"}
+
+
+def text(checked: Checked) -> str:
+    """For a terminal."""
+    lines = [f"{one_line(_headline(checked))}\n", "\n"]
+    rows = [[_result(each), *_cells(each)] for each in checked.outcomes]
+    lines.append(aligned([_HEAD, *rows], left=2))
+    lines.append("\n")
+    lines += [f"- {one_line(reason)}\n" for reason in _reasons(checked)]
+    lines += [f"{one_line(note)}\n" for note in _notes(checked)]
+    return "".join(lines)
+
+
+def _result(outcome: GateOutcome) -> str:
+    if outcome.reason == "unreachable":
+        return "skip"
+    return "pass" if outcome.passed else "FAIL"
+
+
+def as_json(checked: Checked) -> str:
+    """Unrounded numbers, null where one does not exist."""
+    comparison = checked.comparison
+    conditions = [
+        {
+            **{name: or_null(value) for name, value in asdict(each).items() if name != "condition"},
+            "kind": each.condition.kind,
+            "subject": each.condition.subject,
+            "limit": each.condition.limit,
+            "passed": each.passed,
+            "compare": checked.compared.get(each.condition.subject)
+            if each.condition.kind == "min-gain"
+            else None,
+            "message": "" if each.reason == "met" else _reason(each, comparison.settings),
+        }
+        for each in checked.outcomes
+    ]
+    baseline, challenger = checked.study.names.values()
+    rules = {**comparison.settings.as_dict(), "confidence": confidence_of(comparison.settings)}
+    used = ("confidence", "resamples", "seed", "tie_band")
+    labelling = checked.study.labelling
+    return _json(
+        {
+            "passed": checked.passed,
+            "baseline": baseline,
+            "challenger": challenger,
+            "conditions": conditions,
+            "labelling": None if labelling is None else labelling.numbers(),
+            "judge": judged_numbers(checked.study),
+            "notes": list(_notes(checked)),
+            "settings": {
+                **comparison.conventions.as_dict(),
+                **{name: rules[name] for name in used},
+                "worst_label": checked.worst_label,
+            },
+        }
+    )
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def markdown(checked: Checked) -> str:
+    """For a pull request or the summary of a CI job. Nothing in a name is taken for markup."""
+    lines = [f"## {markdown_safe(_headline(checked))}\n\n", piped(_HEAD)]
+    lines.append(piped(["---", "---", *["---:"] * (len(_HEAD) - 2)]))
+    for each in checked.outcomes:
+        mark = {"pass": "✅ pass", "FAIL": "❌ **fail**", "skip": "➖ skipped"}[_result(each)]
+        lines.append(piped([mark, *map(markdown_safe, _cells(each))]))
+    lines.append("\n")
+    lines += [f"- {markdown_safe(reason)}\n" for reason in _reasons(checked)]
+    lines += [f"\n{markdown_safe(note)}\n" for note in _notes(checked)]
+    return "".join(lines)
+
+
+def junit(checked: Checked) -> str:
+    """A test case for each condition, in the XML that CI systems read as JUnit's."""
+    failures = str(sum(not each.passed for each in checked.outcomes))
+    counts = {"tests": str(len(checked.outcomes)), "failures": failures, "errors": "0"}
+    skipped = str(sum(each.reason == "unreachable" for each in checked.outcomes))
+    counts["skipped"] = skipped
+    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": one_line(checked.sides), **counts})
+    for each in checked.outcomes:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            {"classname": "rankdash.gate", "name": one_line(_stated(each.condition))},
+        )
+        if not each.passed:
+            reason = one_line(_reason(each, checked.comparison.settings))
+            failure = ElementTree.SubElement(
+                case, "failure", {"type": each.reason, "message": reason}
+            )
+            failure.text = reason
+        elif each.reason == "unreachable":
+            reason = one_line(_reason(each, checked.comparison.settings))
+            ElementTree.SubElement(case, "skipped", {"message": reason})
+        _, seen, limits, p, queries = _cells(each)
+        output = ElementTree.SubElement(case, "system-out")
+        output.text = f"Seen {seen}, limits {limits}, p {p}, queries {queries}"
+    notes = ElementTree.SubElement(suite, "system-out")
+    notes.text = "\n".join(map(one_line, _notes(checked)))
+    return _document(root)
+
+
+FORMATS: Mapping[str, Callable[[Checked], str]] = {
+    "text": text,
+    "json": as_json,
+    "markdown": markdown,
+    "junit": junit,
+}
+
+
+def write_files(checked: Checked, files: Sequence[str], form: str) -> None:
+    """Write each file as its ending says, or else as `form`. Raises OSError."""
+    for file in files:
+        target = Path(file)
+        written = FORMATS[_ENDINGS.get(target.suffix.lower(), form)](checked)
+        write(written.encode("utf-8", "replace"), target)
+
+
+def write_refusal(
+    error: RankdashError, files: Sequence[str], form: str, read: Sequence[str]
+) -> None:
+    """Say in each file why the gate could not run, so that a CI job shows it; never in one of the
+    files `read`. What cannot be written is let be: the error itself is told all the same."""
+    for file in files:
+        target = Path(file)
+        written = _REFUSALS[_ENDINGS.get(target.suffix.lower(), form)](str(error))
+        with contextlib.suppress(DataError, OSError):
+            spare_the_input(target, read)
+            write(written.encode("utf-8", "replace"), target)
+
+
+def _refused_in_markdown(why: str) -> str:
+    return f"## The gate could not run\n\n{markdown_safe(why)}\n"
+
+
+def _refused_in_junit(why: str) -> str:
+    counts = {"tests": "1", "failures": "0", "errors": "1"}
+    root = ElementTree.Element("testsuites", {"name": "rankdash gate", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "rankdash gate", **counts})
+    case = ElementTree.SubElement(
+        suite, "testcase", {"classname": "rankdash.gate", "name": "the gate runs"}
+    )
+    ElementTree.SubElement(case, "error", {"type": "refused", "message": one_line(why)})
+    return _document(root)
+
+
+_REFUSALS: Mapping[str, Callable[[str], str]] = {
+    "text": lambda why: f"The gate could not run: {one_line(why)}\n",
+    "json": lambda why: _json({"passed": False, "error": one_line(why)}),
+    "markdown": _refused_in_markdown,
+    "junit": _refused_in_junit,
+}
+
+
+def _document(root: ElementTree.Element) -> str:
+    ElementTree.indent(root)
+    written = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
+
+
+def _headline(checked: Checked) -> str:
+    failed = sum(not each.passed for each in checked.outcomes)
+    skipped = sum(each.reason == "unreachable" for each in checked.outcomes)
+    counted = len(checked.outcomes) - skipped
+    rest = f" Skipped: {skipped}." if skipped else ""
+    if not counted:
+        return f"Failed: {checked.sides}. No condition can be reached."
+    if not failed:
+        conditions = "The condition is met"
+        if counted > 1:
+            conditions = f"All {counted} conditions are met"
+        return f"Passed: {checked.sides}. {conditions}.{rest}"
+    return f"Failed: {checked.sides}. Not met: {failed} of {counted}.{rest}"
+
+
+def _stated(condition: Condition) -> str:
+    limit = condition.limit
+    if condition.kind == "max":
+        if condition.subject == FAILED:
+            return f"failed queries, at most {plain(limit)}"
+        return f"{condition.subject.partition('_')[0]} latency, at most {plain(limit)} ms"
+    title = parse_measure(condition.subject).title
+    if condition.kind == "min":
+        return f"{title}, at least {plain(limit)}"
+    if condition.kind == "min-gain":
+        return f"{title} gain, at least {'+' if limit > 0 else ''}{plain(limit)}"
+    return f"{title}, queries hurt, at most {plain(100 * limit)}%"
+
+
+def _cells(outcome: GateOutcome) -> list[str]:
+    """Condition, what was seen, its limits, p, queries."""
+    low, high = (_number(outcome.condition, each) for each in (outcome.low, outcome.high))
+    limits = "–" if low == high == "–" else f"{low} … {high}"
+    if math.isfinite(outcome.low) and outcome.low == outcome.high:
+        limits = "no spread"
+    seen = _number(outcome.condition, outcome.value)
+    return [_stated(outcome.condition), seen, limits, p_value(outcome.p), f"{outcome.n:,}"]
+
+
+def _number(condition: Condition, value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    if condition.kind == "max-hurt":
+        return f"{value:.1%}"
+    if condition.kind == "max":
+        return (
+            f"{value:,.0f}"
+            if condition.subject == FAILED
+            else f"{brief(value, condition.limit)} ms"
+        )
+    return f"{value:+.4f}" if condition.kind == "min-gain" else f"{value:.4f}"
+
+
+def _reasons(checked: Checked) -> Iterator[str]:
+    for each in checked.outcomes:
+        if each.reason != "met":
+            reason = _reason(each, checked.comparison.settings)
+            yield f"{_stated(each.condition)}: {reason[0].lower()}{reason[1:]}"
+
+
+def _reason(outcome: GateOutcome, settings: StatisticsSettings) -> str:
+    """Why a condition is not met."""
+    condition = outcome.condition
+    kind = "latency" if condition.kind == "max" else "value"
+    if outcome.reason == "unreachable":
+        return (
+            f"The best order of these documents has {_number(condition, outcome.most)}, so the "
+            "target cannot be reached and does not count."
+        )
+    if outcome.reason == "drawn":
+        return (
+            "The labels came by draws, and this would count every document without a label as not "
+            "relevant. Label all documents, or check the gain in the metric and between the "
+            "rankings that they were drawn for."
+        )
+    if outcome.reason == "judge_alone":
+        return (
+            f"People labelled {query_count(outcome.n)} with a value, and at least {FEWEST_PEOPLE} "
+            "are needed to correct the judge. A judge alone lets nothing through: label more "
+            "queries, or trust it by name with --trust-judge."
+        )
+    if outcome.reason == "too_early":
+        return "There are too few labels for an estimate. Label what was drawn next."
+    if outcome.reason == "no_values":
+        return f"No query has a {kind}, so nothing is known."
+    if outcome.reason == "too_few":
+        have = "query has" if outcome.n == 1 else "queries have"
+        return (
+            f"Only {outcome.n} {have} a {kind}, and at least {FEWEST_QUERIES} are needed. "
+            "Add labelled queries."
+        )
+    seen = _exactly(condition, outcome.value, condition.limit)
+    if outcome.reason == "unproven" and math.isnan(outcome.low):
+        return (
+            f"It was {seen}, but for a limit at least {FEWEST_CHANGED} of the "
+            f"{query_count(outcome.n)} have to "
+            f"{'change' if condition.kind == 'min-gain' else 'be above 0'}. Add labelled queries."
+        )
+    if outcome.reason == "unproven":
+        low = _exactly(condition, outcome.low, condition.limit)
+        more = "labels" if outcome.estimated else "labelled queries"
+        return (
+            f"It was {seen}, but with {100 * confidence_of(settings):g}% confidence it is only at "
+            f"least {low}. More {more} would tell."
+        )
+    return f"It was {seen}."
+
+
+def _exactly(condition: Condition, value: float, limit: float) -> str:
+    """The number, with so many digits that it is not shown as the limit that it misses."""
+    shown = _number(condition, value)
+    return plain(value, 9) if shown == _number(condition, limit) else shown
+
+
+def _differs(outcome: GateOutcome, kind: Kind) -> bool:
+    """Whether the verdict of `compare` on a gain contradicts its condition."""
+    limit = outcome.condition.limit
+    if not outcome.passed:
+        return kind in GAINS and limit <= 0
+    return kind == "worse" or (kind == "unproven" and limit >= 0)
+
+
+def _notes(checked: Checked) -> Iterator[str]:
+    """The excluded queries, whether labels were reversed, and how the limits were made."""
+    comparison, settings = checked.comparison, checked.comparison.settings
+    judge = checked.study.judge
+    # Not the sentence: what is proven at this level need not be at that of a comparison.
+    for found in verdicts(checked.study, judge).values() if judge else ():
+        yield from judged_facts(checked.study, found)
+    if any(each.judged == "alone" for each in checked.outcomes):
+        yield (
+            "The gain was decided by the judge alone, as --trust-judge says: its errors are in it "
+            "and not in its limits."
+        )
+    if checked.study.labelling is not None:
+        yield from labelling_sentences(checked.study.labelling)
+    # Counts of queries by labels of a sample of the documents are wrong.
+    for measure in () if only_estimates(checked.study) else comparison.measures:
+        out = comparison.left_out(checked.challenger, measure)
+        if out:
+            counted = ", ".join(f"{n:,} {LEFT_OUT[reason]}" for reason, n in out.items())
+            yield f"Excluded on both sides for {measure.title}: {counted}."
+        for system, name in checked.study.names.items():
+            missing = comparison.row(system, measure)["missing"]
+            if missing:
+                verb = "counts" if missing == 1 else "count"
+                yield f"{name} lacks {query_count(missing)}, which {verb} 0 in {measure.title}."
+    if checked.untimed:
+        have = "query has" if checked.untimed == 1 else "queries have"
+        yield f"{checked.untimed:,} {have} no latency and are in no quantile."
+    if checked.worst_label is not None:
+        yield reversed_note(checked.worst_label).text
+    for each in checked.outcomes:
+        kind = checked.compared.get(each.condition.subject)
+        if each.condition.kind == "min-gain" and kind is not None and _differs(each, kind):
+            yield (
+                f"{_stated(each.condition)}: for these two rankings, compare reports "
+                f"“{TITLES[kind]}”. It is two-sided at {100 * confidence_of(settings):g}% "
+                "confidence, and corrected if there are several challengers; the gate is one-sided "
+                "and not corrected."
+            )
+    if any(each.estimated for each in checked.outcomes):
+        yield (
+            f"The limits of an estimate hold at every look, each at "
+            f"{100 * confidence_of(settings):g}% confidence, for these queries; the lower one "
+            "decides (asymptotic confidence sequence)."
+        )
+    if any(each.judged for each in checked.outcomes):
+        yield "The limits of a gain by a judge and people together are those of Student's t."
+    yield (
+        f"Each limit is one-sided at {100 * confidence_of(settings):g}% confidence. Of a mean or "
+        "a gain the lower one decides (Student's t over queries, wider if skewed), and p is "
+        "one-sided, for a true value below the limit; of latencies and queries hurt (beyond a "
+        "change of "
+        f"{plain(settings.tie_band)}) what was seen decides. {comparison.conventions.summary}."
+    )

@@ -1,0 +1,354 @@
+"""History: a metric over time, and one run of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+from babel.dates import format_skeleton
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import language, ngettext, number, paragraph
+from rankdash.core.base.i18n import moment as moment_words
+from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.study import history as study_history
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.study.trends import APART, Made, Trend, repeated
+from rankdash.core.words.rankings import provenance
+from rankdash.core.workspace import RunRow
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNote, RunNotes
+from rankdash.features.history import charts_trend as trend_chart
+from rankdash.kit.widgets import action_errors, address, pickers, run_note, run_records, stored
+from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets.run_records import record
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import markdown_safe, name_safe
+
+# The field of the address that says which runs stand on the line.
+LINE = "line"
+_LIKE, _EVERY = "like", "every"
+# Sooner than this a bar of progress only flickers.
+_UNNOTICED_SECONDS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The runs of a data set, oldest first, and how they compare. notes: run id → its note, where
+    there is one. pinned: the id of the pinned baseline."""
+
+    study: Study
+    runs: tuple[RunRow, ...]
+    trend: Trend
+    notes: Mapping[str, RunNote]
+    pinned: str | None
+
+    def name(self, system_id: str) -> str:
+        """As it was typed: not safe for Markdown."""
+        return self.study.name(system_id)
+
+    def number(self, system_id: str) -> int:
+        """The number of a run in the chart and in the table, from 1; 0 for the first stage."""
+        places = (place for place, run in enumerate(self.runs, 1) if run.id == system_id)
+        return next(places, 0)
+
+    def p95_ms(self, run: RunRow) -> float:
+        return run_records.latency_ms(self.study, run)[1]
+
+    def row(self, system_id: str) -> Mapping[Hashable, Any]:
+        """What the trend says of a system."""
+        return self._rows[system_id]
+
+    @cached_property
+    def _rows(self) -> dict[str, Mapping[Hashable, Any]]:
+        # A row of a frame is slow to take, and is asked for several times.
+        return {row["system"]: row for row in self.trend.frame.to_dict("records")}
+
+
+def past(study: Study) -> Past | None:
+    """What there is to show; None where the data set has no run yet."""
+    runs = tuple(stored.rows(study.stored_id).values())
+    if not runs:
+        return None
+    systems = tuple(study.systems)
+    _evaluate(study)
+    found = study_history.trend(study, systems, every=address.one(LINE) == _EVERY)
+    return Past(
+        study,
+        runs,
+        found,
+        RunNotes(workspace()).all(study.stored_id),
+        Pins(workspace()).of(study.stored_id),
+    )
+
+
+def _evaluate(study: Study) -> None:
+    """Evaluate every system, with a bar of progress where that takes its time; the trend then finds
+    them made."""
+    place, started, systems = st.empty(), time.monotonic(), list(study.systems)
+    for done, system in enumerate(systems):
+        if time.monotonic() - started > _UNNOTICED_SECONDS:
+            place.progress(
+                done / len(systems),
+                _(
+                    "Evaluating run {n} of {all}; the result is stored",
+                    n=number(done + 1, 0),
+                    all=number(len(systems), 0),
+                ),
+            )
+        study_history.evaluation(study, system)
+    place.empty()
+
+
+def chart(history: Past) -> None:
+    """The trend, with the lines that runs are compared with, and beneath it time and failures."""
+    study = history.study
+    series = repeated(
+        Made(run.id, run.reranker, run.settings, run.depth)
+        for run in history.runs
+        if history.row(run.id)["on_line"]
+    )
+    joined = {run_id: place for place, ids in enumerate(series) for run_id in ids}
+    points = [_point(history, run, joined.get(run.id)) for run in history.runs]
+    across = [
+        trend_chart.Across(name, float(history.row(system)["mean"]))
+        for system, name in _lines(history).items()
+        if history.row(system)["on_line"]
+    ]
+    title = study.measure.title
+    names = [
+        ngettext("{name}, {n} run", "{name}, {n} runs", len(ids), name=history.name(ids[0]))
+        for ids in series
+    ]
+    show(
+        trend_chart.figure(
+            points, title, across, ink(), series=names, level=study.statistics.level
+        ),
+        alt=trend_chart.alt(points, title, across),
+        key="history.trend",
+    )
+
+
+def _lines(history: Past) -> dict[str, str]:
+    """System → what its line across is called: the baseline, the pinned run where it is another,
+    and the first stage, which is no run and has no other place."""
+    study, pinned = history.study, history.pinned
+    template = _("{name} (pinned baseline)") if study.baseline == pinned else _("{name} (baseline)")
+    found = {study.baseline: template.format(name=history.name(study.baseline))}
+    if pinned is not None and pinned in study.systems:
+        found.setdefault(pinned, _("{name} (pinned)", name=history.name(pinned)))
+    found.setdefault(FIRST_STAGE, history.name(FIRST_STAGE))
+    return found
+
+
+def _point(history: Past, run: RunRow, series: int | None) -> trend_chart.TrendPoint:
+    row = history.row(run.id)
+    compared = bool(row["on_line"])
+    return trend_chart.TrendPoint(
+        number=history.number(run.id),
+        name=history.name(run.id),
+        when=moment_words(run.created),
+        day=_day(run.created),
+        series=series,
+        mean=float(row["mean"]),
+        low=float(row["mean_low"]),
+        high=float(row["mean_high"]),
+        n=history.trend.queries if compared else int(row["answered"]),
+        compared=compared,
+        p95_ms=history.p95_ms(run),
+        failed=run.queries_failed,
+        note=history.notes[run.id].text if run.id in history.notes else "",
+    )
+
+
+def _day(iso: str) -> str:
+    try:
+        return str(format_skeleton("MMMd", datetime.fromisoformat(iso), locale=language()))
+    except ValueError:
+        return ""
+
+
+def rests_on(history: Past) -> None:
+    """Which queries the line rests on, who stands apart, and where the times were measured."""
+    found = history.trend
+    sentences = [_shared(found)]
+    if found.apart:
+        sentences.append(
+            ngettext(
+                "{n} run answered too few of them and is listed separately, with its own number "
+                "of queries; it is not compared.",
+                "{n} runs answered too few of them and are listed separately, each with its own "
+                "number of queries; they are not compared.",
+                found.apart,
+            )
+        )
+    machines = {
+        run_records.record(run.id).machine.get("cpu")
+        for run in history.runs
+        # The times of a fused run are those of its parts.
+        if run.reranker != FUSION and math.isfinite(run.p95_ms)
+    }
+    if len(machines) > 1:
+        sentences.append(
+            _(
+                "The times come from {n} kinds of machine and cannot be compared across them.",
+                n=number(len(machines), 0),
+            )
+        )
+    st.caption(paragraph(sentences))
+    if found.apart or address.one(LINE) == _EVERY:
+        pickers.pick_one(
+            LINE,
+            [_LIKE, _EVERY],
+            st.segmented_control,
+            default=_LIKE,
+            label=_("On the line"),
+            format_func={
+                _LIKE: _("runs over nearly all queries"),
+                _EVERY: _("every run, over the queries they share"),
+            }.__getitem__,
+            required=True,
+        )
+
+
+def _shared(found: Trend) -> str:
+    if not found.queries:
+        return _("No query was answered by every run on the line, so nothing is compared.")
+    if found.queries < found.fullest:
+        return _(
+            "The means, changes and tests use the same {n} of {all} queries for every run on the "
+            "line: those that all of them answered.",
+            n=number(found.queries, 0),
+            all=number(found.fullest, 0),
+        )
+    return ngettext(
+        "The means, changes and tests use the same {n} query for every run.",
+        "The means, changes and tests use the same {n} queries for every run.",
+        found.queries,
+    )
+
+
+def looks(history: Past) -> None:
+    """How many comparisons one set of queries was used for, and what that does to a p."""
+    study, made = history.study, history.trend.comparisons
+    if made < 2 or not history.trend.queries:
+        return
+    by_chance = made * (1 - study.statistics.level)
+    text = _(
+        "**{n} systems were compared with {baseline} on the same queries.** If none of them "
+        "differed, about {false} would on average still look proven by chance, each tested alone. "
+        "The best of many systems is partly lucky: expect a slightly smaller gain on new queries. "
+        "Deleted runs are not counted.",
+        n=number(made, 0),
+        baseline=name_safe(study.name(study.baseline)),
+        false=number(by_chance, 1),
+    )
+    if study.statistics.correction != "none":
+        way = {"holm": _("Holm"), "bh": _("Benjamini–Hochberg")}[study.statistics.correction]
+        corrected = _(
+            "The p values below are corrected for all {n} ({way}).", n=number(made, 0), way=way
+        )
+        st.info(
+            paragraph([text, corrected]),
+            icon=":material/functions:",
+        )
+        return
+    st.warning(
+        paragraph([text, _("The p values below are not corrected.")]), icon=":material/functions:"
+    )
+    st.button(
+        _("Correct for all {n}", n=number(made, 0)),
+        icon=":material/functions:",
+        key="history.correct",
+        on_click=_correct,
+    )
+
+
+def _correct() -> None:
+    address.choose("correction", "holm")
+    address.publish()
+
+
+def is_apart(row: Mapping[Hashable, Any]) -> bool:
+    return bool(row["verdict"] == APART)
+
+
+# One chosen run of the history: pin it as the baseline, and its note.
+
+_PLACE = "history"
+
+
+def draw_run(history: Past, system_id: str) -> None:
+    with st.container(border=True):
+        title, action = st.columns([3, 1], vertical_alignment="center")
+        title.markdown(f"**{name_safe(history.name(system_id))}**")
+        if system_id != FIRST_STAGE and (weights := provenance(record(system_id).machine)):
+            st.caption(markdown_safe(weights, 400))
+        if read_only():
+            if system_id != FIRST_STAGE:
+                run_note.draw(system_id)
+            return
+        if system_id == FIRST_STAGE:
+            title.caption(
+                _(
+                    "The first stage is the baseline if no run is pinned. Select a second system "
+                    "to compare the two."
+                )
+            )
+            return
+        if system_id == history.pinned:
+            title.caption(
+                _(
+                    "Pinned: everything is compared with this run, unless a link names another "
+                    "baseline. Select a second run to compare the two."
+                )
+            )
+            action.button(
+                _("Unpin"),
+                icon=":material/keep_off:",
+                key="history.unpin",
+                on_click=_unpin,
+                args=(history.study.stored_id,),
+                width="stretch",
+            )
+        elif not history.row(system_id)["answered"]:
+            title.caption(_("All queries failed in this run, so it cannot be the baseline."))
+        else:
+            title.caption(
+                _(
+                    "Pin it to compare everything with it, in new sessions too. Select a second "
+                    "run to compare the two."
+                )
+            )
+            action.button(
+                _("Pin as baseline"),
+                icon=":material/keep:",
+                key="history.pin",
+                on_click=_pin,
+                args=(system_id,),
+                width="stretch",
+            )
+        action_errors.refused(_PLACE)
+        run_note.draw(system_id)
+
+
+def _pin(run_id: str) -> None:
+    _then(lambda: Pins(workspace()).pin(run_id), run_id)
+
+
+def _unpin(dataset_id: str) -> None:
+    _then(lambda: Pins(workspace()).unpin(dataset_id), None)
+
+
+def _then(change: Callable[[], None], baseline: str | None) -> None:
+    """Change the pin and compare with what it says from now on."""
+    if action_errors.attempt(_PLACE, change):
+        address.choose("base", baseline)
+        address.publish()

@@ -1,0 +1,156 @@
+"""The table of the history: every run with its numbers and its note; what is chosen in it is kept
+in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base import names
+from rankdash.core.base.i18n import enumerated, moment, ngettext, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.ranking import digest
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.verdict_chips import change_interval, chip, interval, p_title
+from rankdash.core.workspace import RunRow
+from rankdash.features.history.page import Past, is_apart
+from rankdash.kit.widgets import address, pickers, run_records
+from rankdash.kit.widgets.run_records import reranker_title, settings_in_words
+from rankdash.kit.widgets.signed_cells import signed_cells
+
+# The chosen runs in the address: of two the first is the one that the other is compared with.
+CHOSEN = "runs"
+_ROW, _MOST_SHOWN = 35, 14
+# Of the names, in pixels a letter and in letters: a longer one is cut in its middle, and is whole
+# in the chart and below once it is chosen.
+_LETTER, _NAME_COLUMNS = 7, 35
+
+
+def draw(history: Past) -> list[str]:
+    """The systems, newest first, the first stage last. Returns the ids of those chosen: a pair in
+    the order in which it is compared."""
+    listed = [*(run.id for run in reversed(history.runs)), FIRST_STAGE]
+    chosen = [system for system in address.several(CHOSEN) if system in listed]
+    unknown = [system for system in address.several(CHOSEN) if system not in listed]
+    address.lose(CHOSEN, enumerated(unknown) or None)
+    key = f"history.table.{digest([system.encode() for system in listed])}"
+    # Drawn from the address each time: a link or the way back may have changed it.
+    places = sorted(listed.index(system) for system in chosen)
+    drawn = {"selection": {"rows": places, "columns": [], "cells": []}}
+
+    def changed() -> None:
+        picked = [listed[place] for place in st.session_state[key]["selection"]["rows"]]
+        address.choose(CHOSEN, ordered(history, picked) or None)
+
+    table, config = _columns(history, listed)
+    pickers.show(st.dataframe, key, drawn, changed)(
+        signed_cells(table, {"change": 4}, times=("p95",)),
+        hide_index=True,
+        placeholder="–",
+        height=_ROW * (min(len(listed), _MOST_SHOWN) + 1) + 3,
+        selection_mode="multi-row",
+        column_config=config,
+        alt=_("The runs of this data set with their numbers, newest first"),
+    )
+    return chosen
+
+
+def ordered(history: Past, picked: Sequence[str]) -> list[str]:
+    """The pinned baseline first, else the baseline in force, else the older one."""
+    first = [system for system in (history.pinned, history.study.baseline) if system in picked]
+    return sorted(
+        picked,
+        key=lambda system: (first.index(system) if system in first else 2, history.number(system)),
+    )
+
+
+def _columns(history: Past, listed: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    study, level = history.study, percent(history.study.statistics.level)
+    systems = [study.systems[system] for system in listed]
+    rows = [history.row(system) for system in listed]
+    by_id = {run.id: run for run in history.runs}
+    runs = [by_id.get(system) for system in listed]
+    compared = [
+        row["on_line"] and system != study.baseline
+        for row, system in zip(rows, listed, strict=True)
+    ]
+    queries = [history.trend.queries if row["on_line"] else int(row["answered"]) for row in rows]
+    notes = [history.notes[system].text if system in history.notes else None for system in listed]
+    shown = [names.middle(system.name, _NAME_COLUMNS) for system in systems]
+    columns = {
+        "number": [history.number(system) or None for system in listed],
+        "name": shown,
+        "role": [_role(history, system) for system in listed],
+        "mean": [row["mean"] for row in rows],
+        "queries": queries,
+        "change": [
+            row["delta"] if known else None for row, known in zip(rows, compared, strict=True)
+        ],
+        "change_interval": [
+            change_interval(row["delta_low"], row["delta_high"]) if known else "–"
+            for row, known in zip(rows, compared, strict=True)
+        ],
+        "p": [row["p_corrected"] for row in rows],
+        "verdict": [_verdict(row) for row in rows],
+        "note": notes,
+        "p95": [history.p95_ms(run) if run else None for run in runs],
+        "failed": [run.queries_failed if run else None for run in runs],
+        "interval": [interval(row["mean_low"], row["mean_high"]) for row in rows],
+        "made": [moment(run.created) if run else None for run in runs],
+        "reranker": [reranker_title(run.reranker) if run else None for run in runs],
+        "remarks": [
+            "; ".join(_remarks(run, row)) or None for run, row in zip(runs, rows, strict=True)
+        ],
+        "settings": [settings_in_words(run.settings) or None if run else None for run in runs],
+    }
+    text, count = st.column_config.TextColumn, st.column_config.NumberColumn
+    corrected = study.statistics.corrects(history.trend.comparisons)
+    config: dict[str, Any] = {
+        "number": count(_("run"), format="%.0f", width=42, pinned=True),
+        "name": text(_("name"), width=_LETTER * max(map(names.columns, shown)) + 20, pinned=True),
+        "role": text(_("baseline"), width=62),
+        "mean": count(study.measure.title, format="%.4f", width=70),
+        "interval": text(_("{level} interval of the mean", level=level), width=180),
+        "change": count(_("change"), width=68),
+        "change_interval": text(_("{level} interval of the change", level=level), width=180),
+        "p": count(p_title(corrected), format="%.4f", width=80),
+        "verdict": text(_("verdict"), width=120),
+        "queries": count(_("queries"), format="%.0f", width=62),
+        "p95": count(_("p95 ms"), width=70),
+        "failed": count(_("failed"), format="%.0f", width=60),
+        "note": text(_("note"), width="medium"),
+        "made": text(_("made (UTC)"), width=170),
+        "reranker": text(_("reranker"), width=130),
+        "remarks": text(_("remarks"), width="medium"),
+        "settings": text(_("settings"), width="medium"),
+    }
+    return pd.DataFrame(columns), config
+
+
+def _role(history: Past, system: str) -> str | None:
+    if system == history.pinned:
+        return _("pinned")
+    return _("current") if system == history.study.baseline else None
+
+
+def _remarks(run: RunRow | None, row: Mapping[Hashable, Any]) -> list[str]:
+    """What the reader of the numbers has to know, each in a few words."""
+    sentences = list(run_records.record(run.id).remarks()) if run is not None else []
+    if row["missing"] > 0:
+        sentences.append(
+            ngettext(
+                "{n} query without documents counts 0",
+                "{n} queries without documents count 0",
+                int(row["missing"]),
+            )
+        )
+    return sentences
+
+
+def _verdict(row: Mapping[Hashable, Any]) -> str:
+    if is_apart(row):
+        return _("not compared")
+    return chip(str(row["verdict"]))

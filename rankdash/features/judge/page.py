@@ -1,0 +1,458 @@
+"""What a judge found: its agreement with people, the verdict that it corrects, and its pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.failures import in_words
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import moment, ngettext, number, paragraph, percent, plain, signed
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.sampling.kappa import Kappa
+from rankdash.core.statistics.verdict import FEWEST_QUERIES
+from rankdash.core.study.study import Study
+from rankdash.core.words.verdict_chips import change_interval
+from rankdash.core.workspace.jobs.judges import JudgeRow
+from rankdash.features.judge import charts, page_list
+from rankdash.features.judge.agreement import FEWEST_PAIRS, JudgeAgreement, Repeats, repeated
+from rankdash.features.judge.bias_corrected import MeanChange, ranked_judges
+from rankdash.features.judge.verdict import agreed, agreement_groups, flagged, verdicts
+from rankdash.features.judge.words import (
+    bias_sentence,
+    group_kind,
+    group_name,
+    judge_caveats,
+    judge_warnings,
+    judged_sentence,
+    three_ways,
+    worth_sentence,
+)
+from rankdash.kit.drawing import drawing
+from rankdash.kit.widgets import address, badges, label_plan, plotly_chart, stored_judges, view
+from rankdash.kit.widgets.cache import cache, shared
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.stored_judges import grades
+from rankdash.kit.widgets.text import markdown_safe, table_html
+
+_NONE = "–"
+_HEIGHT = 420
+
+
+def draw(study: Study, row: JudgeRow) -> None:
+    judge = stored_judges.judgements(row)
+    judged = replace(label_plan.under_way(study), judge=judge)
+    if study.challengers:
+        st.subheader(_("Verdict"), anchor=False)
+        _beside(row)
+        for challenger in study.challengers:
+            shared(draw_verdict, judged, challenger)
+            curve(judged, challenger)
+        page_list.ask_again(row, _lost(judged, judge))
+    st.subheader(_("Agreement with people"), anchor=False)
+    found = agreed(judged, judge)
+    if not len(found.pairs):
+        st.info(
+            _("People have labelled none of the documents that the judge graded."),
+            icon=":material/info:",
+        )
+        st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+        return
+    _agreement(found)
+    _groups(judged, judge)
+
+
+def _lost(study: Study, judge: Judgements) -> list[tuple[str, str]]:
+    """The pairs of people's queries that were asked and have no grade."""
+    found = pd.concat([each.lost for each in verdicts(study, judge).values()])
+    failed = found[found["kind"] != "not_asked"]
+    return list(dict.fromkeys(zip(failed["query_id"], failed["doc_id"], strict=True)))
+
+
+def _beside(row: JudgeRow) -> None:
+    """Whether this judge's verdict is shown beside people's elsewhere."""
+
+    def changed() -> None:
+        address.choose(view.JUDGE, row.id if st.session_state[key] else None)
+
+    key = f"judge.beside.{row.id}"
+    st.toggle(
+        _("Show this verdict on Overview and in the report"),
+        value=address.one(view.JUDGE) == row.id,
+        key=key,
+        on_change=changed,
+    )
+
+
+def _agreement(found: JudgeAgreement) -> None:
+    overall = found.overall
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.html(_matrix(found.unweighted))
+        st.caption(_("Rows: people's label. Columns: the judge's grade."))
+    with right:
+        pairs = ngettext("{n} pair", "{n} pairs", len(found.pairs))
+        queries = ngettext("{n} query", "{n} queries", int(overall["queries"]))
+        st.markdown(
+            _(
+                "People and the judge both graded {pairs} of {queries}.",
+                pairs=pairs,
+                queries=queries,
+            )
+        )
+        st.html(
+            table_html(
+                [_("Measure"), _("value"), _("{level} interval", level=percent(0.95))],
+                [
+                    [_("kappa"), *_kappa(found.unweighted)],
+                    [_("kappa, quadratic"), *_kappa(found.quadratic)],
+                    [_("same grade"), percent(overall["agree"]), ""],
+                    [_("judge higher"), percent(overall["over"]), ""],
+                    [_("judge lower"), percent(overall["under"]), ""],
+                    [_("relevant by people"), percent(overall["people_relevant"]), ""],
+                    [_("relevant by the judge"), percent(overall["judge_relevant"]), ""],
+                ],
+            )
+        )
+        if len(found.pairs) < FEWEST_PAIRS or int(overall["queries"]) < FEWEST_QUERIES:
+            st.caption(
+                _(
+                    "A kappa needs at least {n} pairs, and an interval at least {queries} queries "
+                    "too.",
+                    n=number(FEWEST_PAIRS, 0),
+                    queries=number(FEWEST_QUERIES, 0),
+                )
+            )
+        if found.binary:
+            st.caption(
+                _(
+                    "The scales differ (labels up to {highest}, grades up to {top}): both are "
+                    "compared as relevant (1) or not (0), labels from {n} and grades from {grade} "
+                    "upwards.",
+                    highest=plain(found.highest),
+                    top=plain(found.top),
+                    n=plain(found.threshold),
+                    grade=plain(found.cut),
+                )
+            )
+        st.caption(
+            _(
+                "Agreement alone is no licence: a judge that agrees well and favours one system "
+                "turns a verdict around."
+            )
+        )
+
+
+def _kappa(found: Kappa) -> list[str]:
+    if math.isnan(found.kappa):
+        return [_NONE, _NONE]
+    interval = _NONE if math.isnan(found.low) else f"{found.low:.2f} … {found.high:.2f}"
+    return [f"{found.kappa:.2f}", interval]
+
+
+def _matrix(found: Kappa) -> str:
+    grades = [plain(grade) for grade in found.grades]
+    rows = [
+        [grade, *(number(count, 0) for count in counts)]
+        for grade, counts in zip(grades, found.table.tolist(), strict=True)
+    ]
+    return table_html(["", *grades], rows)
+
+
+def _groups(study: Study, judge: Judgements) -> None:
+    table = agreement_groups(study, judge)
+    headings = [
+        *(_("Group"), _("Pairs"), _("Same"), _("Higher"), _("Lower"), _("Difference")),
+        _("Kappa"),
+    ]
+    rows = [
+        [
+            _(
+                "{part}: {value}",
+                part=group_kind(study, row["by"]),
+                value=group_name(study, row["by"], row["group"]),
+            ),
+            number(row["pairs"], 0),
+            *(percent(row[share]) for share in ("agree", "over", "under")),
+            signed(row["difference"], 2),
+            number(row["kappa"], 2),
+        ]
+        for row in table.to_dict("records")
+    ]
+    with st.container(height=_HEIGHT):
+        st.html(table_html(headings, rows))
+    st.caption(
+        _(
+            "Same, higher, lower: the share of the pairs that the judge grades so, against people. "
+            "Difference: the judge's grade less people's, the mean."
+        )
+    )
+
+
+# Several judges of a data set beside each other: which of them saves most.
+
+
+def draw_choice(study: Study, rows: Sequence[JudgeRow]) -> None:
+    """rows: judges with grades, at least two."""
+    challenger = view.in_focus(study)
+    found, study = {}, label_plan.under_way(study)
+    for row in rows:
+        judge = stored_judges.judgements(row)
+        judged = replace(study, judge=judge)
+        found[row.id] = verdicts(judged, judge)[challenger].three, agreed(judged, judge)
+    names = {row.id: f"{row.name} · {moment(row.created)}" for row in rows}
+    cells = [
+        [
+            names[each["judge"]],
+            number(each["kappa"], 2),
+            signed(each["alone"], 4),
+            change_interval(each["low"], each["high"]),
+            number(each["worth"], 2),
+            number(each["saved"], 0),
+        ]
+        for each in ranked_judges(found).to_dict("records")
+    ]
+    headings = [
+        *(_("Judge"), _("kappa"), _("judge alone"), _("corrected by people")),
+        *(_("worth × the labels"), _("queries saved")),
+    ]
+    st.html(table_html(headings, cells))
+    st.caption(
+        _(
+            "The judge that makes the change most certain comes first. One with a higher kappa may "
+            "save less: what counts is how well its changes follow people's."
+        )
+    )
+
+
+# The verdict on a challenger by people, by a judge, and by the judge corrected by people.
+
+
+def draw_verdict(study: Study, challenger: str) -> None:
+    """The sentence, the three ways, what the judge is worth, and what to keep in mind. The study
+    has a judge."""
+    if study.judge is None:
+        return
+    found = verdicts(study, study.judge)[challenger]
+    badges.verdict(found.kind)
+    st.markdown(f"**{view.safe_name(study, challenger)}** · {study.measure.title}")
+    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
+    st.write(markdown_safe(paragraph([each for each in said if each]), 800))
+    left, right = st.columns(2, gap="large")
+    with left:
+        interval = _("{level} interval", level=percent(study.statistics.level))
+        rows = [_change(title, change) for title, change in three_ways(found.three)]
+        st.html(table_html([_("way"), _("mean"), interval, _("queries")], rows))
+    with right:
+        _chart(charts.three_ways(study, challenger), f"judge.three.{challenger}")
+    for warning in judge_warnings(study, found):
+        st.warning(markdown_safe(warning, 800), icon=":material/warning:")
+    caveats = paragraph(judge_caveats(study, found))
+    st.caption(f":material/info: {markdown_safe(caveats, 2000)}")
+
+
+def curve(study: Study, challenger: str) -> None:
+    """How much more of people's queries would narrow the interval, where that can be said."""
+    drawn = charts.label_curve(study, challenger)
+    if drawn is not None:
+        fold(
+            _("What labelling more queries would bring"),
+            f"judge.curve.{challenger}",
+            ":material/show_chart:",
+            lambda: _chart(drawn, f"judge.curve.{challenger}.chart"),
+        )
+
+
+def _chart(drawn: drawing.Drawing | None, key: str) -> None:
+    if drawn is not None:
+        plotly_chart.draw(drawn, key=key)
+
+
+def _change(title: str, change: MeanChange) -> list[str]:
+    if math.isnan(change.mean):
+        return [title, _NONE, _NONE, number(change.n, 0)]
+    interval = change_interval(change.low, change.high)
+    return [title, signed(change.mean, 4), interval, number(change.n, 0)]
+
+
+# Pairs of query and document to read: where judge and people differ, and texts that speak to a
+# judge.
+
+_MOST, _LONGEST, _CELL = 500, 5_000, 200
+
+
+def draw_pairs(study: Study, row: JudgeRow) -> None:
+    judge = stored_judges.judgements(row)
+    _repeats(row)
+    differing = agreed(study, judge).disagreements
+    if len(differing):
+        fold(
+            ngettext(
+                "{n} pair that people and the judge grade differently",
+                "{n} pairs that people and the judge grade differently",
+                len(differing),
+            ),
+            "judge.differing",
+            ":material/compare_arrows:",
+            lambda: _read(study, row, differing, "differing"),
+        )
+    speaking = cache(("judge flags", study.dataset.id, judge.id), lambda: flagged(study, judge))
+    if len(speaking):
+        st.warning(
+            ngettext(
+                "{n} pair has a text that speaks to a judge, such as an order to give a high "
+                "grade. Read it: its grade may not be the judge's own.",
+                "{n} pairs have a text that speaks to a judge, such as an order to give a high "
+                "grade. Read them: their grades may not be the judge's own.",
+                len(speaking),
+            ),
+            icon=":material/flag:",
+        )
+        fold(
+            _("Texts that speak to a judge"),
+            "judge.flagged",
+            ":material/flag:",
+            lambda: _read(study, row, speaking, "flagged"),
+        )
+    _failures(study, row)
+
+
+def _repeats(row: JudgeRow) -> None:
+    found = repeats(row)
+    if found is None:
+        return
+    if found.pairs:
+        st.caption(
+            _(
+                "Asked {n} times, the judge gave the same grade on {same} of the pairs; kappa "
+                "between its repeats {kappa}.",
+                n=found.repeats,
+                same=percent(found.same),
+                kappa=number(found.kappa, 2),
+            )
+        )
+    if fewer := stored_judges.from_fewer_answers(row):
+        st.caption(
+            ngettext(
+                "{n} pair has a grade from fewer than {asked} answers, because others failed or "
+                "could not be read.",
+                "{n} pairs have a grade from fewer than {asked} answers, because others failed or "
+                "could not be read.",
+                fewer,
+                asked=number(found.repeats, 0),
+            )
+        )
+
+
+def _read(study: Study, row: JudgeRow, pairs: pd.DataFrame, key: str) -> None:
+    """A table of pairs, and the one that is chosen in full."""
+    data, shown = study.dataset, pairs.head(_MOST)
+    names = data.names_of(shown["doc_id"])
+    # The grades first: however long the texts are, they are in sight.
+    grades = {_("Judge"): shown["grade"].map(_grade)}
+    if "label" in shown:
+        grades[_("People")] = shown["label"].map(plain)
+        grades[_("Difference")] = shown["difference"].map(lambda each: signed(each, 0))
+    columns = {
+        **grades,
+        _("Query"): [data.query_names[query][:_CELL] for query in shown["query_id"]],
+        _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+    }
+    chosen = st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"judge.{key}.{row.id}",
+        column_config=dict.fromkeys(grades, st.column_config.TextColumn(width="small")),
+    )
+    if len(pairs) > len(shown):
+        st.caption(_("The first {n} are shown.", n=number(_MOST, 0)))
+    places = chosen["selection"]["rows"]
+    if not places:
+        st.caption(_("Choose a row to read the pair and the judge's reason."))
+        return
+    _pair(study, row, shown.iloc[places[0]])
+
+
+def _grade(grade: float) -> str:
+    return _("no grade") if math.isnan(grade) else plain(grade)
+
+
+def _pair(study: Study, row: JudgeRow, pair: pd.Series) -> None:
+    """Texts as they are: nothing in them is markup."""
+    data = study.dataset
+    said = stored_judges.grades(row)
+    own = said[(said["query_id"] == pair["query_id"]) & (said["doc_id"] == pair["doc_id"])]
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.caption(_("Query"))
+        st.text(data.query_names[pair["query_id"]])
+        st.caption(_("Document"))
+        st.text(str(data.document_text().get(pair["doc_id"], ""))[:_LONGEST])
+    with right:
+        if "label" in pair:
+            st.caption(
+                _(
+                    "People: {label}, judge: {grade} ({difference})",
+                    label=plain(pair["label"]),
+                    grade=plain(pair["grade"]),
+                    difference=signed(pair["difference"], 0),
+                )
+            )
+        for answer in [each for answers in own["answers"] for each in answers]:
+            grade = _("no grade") if answer["grade"] is None else plain(answer["grade"])
+            st.caption(_("The judge's reason, grade {grade}", grade=grade))
+            st.text(answer["reason"] or in_words(answer["error"]))
+
+
+def _failures(study: Study, row: JudgeRow) -> None:
+    said = stored_judges.grades(row)
+    lost = said[(said["grade"].isna()) & (said["kind"] != "not_asked")]
+    if not len(lost):
+        return
+
+    def table() -> None:
+        shown = lost.head(_MOST)
+        names = study.dataset.names_of(shown["doc_id"])
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    _("Query"): [
+                        study.dataset.query_names[query][:_CELL] for query in shown["query_id"]
+                    ],
+                    _("Document"): [names[doc][:_CELL] for doc in shown["doc_id"]],
+                    _("Reason"): [in_words(error) for error in shown["error"]],
+                }
+            ),
+            hide_index=True,
+        )
+
+    fold(
+        ngettext("{n} pair without a grade", "{n} pairs without a grade", len(lost)),
+        "judge.failures",
+        ":material/error:",
+        table,
+    )
+
+
+def repeats(row: JudgeRow) -> Repeats | None:
+    """How far the judge agrees with itself; None where each pair was asked once."""
+    asked = int(row.settings.get("repeats", 1))
+    if asked < 2:
+        return None
+    said = grades(row)
+    tables = []
+    for place in range(asked):
+        own = [
+            answers[place]["grade"] if place < len(answers) else None for answers in said["answers"]
+        ]
+        table = said[["query_id", "doc_id"]].assign(grade=np.array(own, dtype=np.float64))
+        tables.append(table.assign(error=np.where(table["grade"].isna(), "no grade", "")))
+    scale = (0.0, float(row.top))
+    return repeated([Judgements(row.name, scale, table) for table in tables])

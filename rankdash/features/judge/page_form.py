@@ -1,0 +1,324 @@
+"""A new judge: a language model that is asked, or a file of grades."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import duration, error_text, ngettext
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.judgements import Judgements
+from rankdash.core.intake.reading import tried
+from rankdash.core.readers.loading import judgements_in
+from rankdash.core.rerankers.remote.estimates import Estimate
+from rankdash.core.rerankers.settings import SettingValue
+from rankdash.core.runs.optional_cache import OptionalCache
+from rankdash.core.sampling.label_pool import LabelPool, pool_of
+from rankdash.core.workspace.jobs.judges import LONGEST_JUDGE_NAME, StoredJudges
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.features.judge import page_list
+from rankdash.features.judge.asking import (
+    JudgeRequest,
+    Pair,
+    estimate,
+    pairs_of,
+    questions,
+    seconds_of,
+    submit,
+)
+from rankdash.features.judge.judge import KINDS, OWN, Judge, JudgeKind
+from rankdash.kit.widgets import (
+    action_errors,
+    cost_line,
+    key_field,
+    pickers,
+    settings_form,
+    stored,
+    stored_judges,
+)
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.text import markdown_safe, shortened
+from rankdash.kit.widgets.uploaded import uploader
+
+_SEED = 7
+_DEPTH, _DEEPEST = 10, 100
+_KEY = "judge"
+
+Settings = Mapping[str, SettingValue]
+
+
+def draw(dataset_id: str, compared: Sequence[str]) -> None:
+    """dataset_id: of the stored data set. compared: the ids of the systems that are compared."""
+    key_field.clear({row.id for row in stored_judges.rows(dataset_id).values() if row.live})
+    if not stored.dataset(dataset_id).has_texts:
+        st.info(
+            _("This data set has no texts, so there is nothing for a judge to read."),
+            icon=":material/block:",
+        )
+        return
+    systems, depth, sample = _pool_choice(dataset_id, compared)
+    kind = _kind(dataset_id)
+    settings = {**kind.fixed, **settings_form.draw(kind, "latin")}
+    name = st.text_input(
+        _("Name of the judge"),
+        max_chars=LONGEST_JUDGE_NAME,
+        placeholder=_("that of its model"),
+        key="judge.name",
+        persist_state="session",
+    )
+    found = key_field.draw(kind, settings, _KEY)
+    settings |= found.settings
+    if not systems:
+        st.info(_("Choose at least one system."), icon=":material/info:")
+        return
+    try:
+        pool = _pool(dataset_id, systems, depth)
+        pairs = pairs_of(pool, sample, _SEED, _labelled(dataset_id))
+        _say_cost(dataset_id, Judge(settings), pairs)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        return
+    if pool.excluded:
+        st.caption(
+            ngettext(
+                "{n} query is not in every ranking and is excluded.",
+                "{n} queries are not in every ranking and are excluded.",
+                len(pool.excluded),
+            )
+        )
+    if not st.button(
+        _("Start the judge"),
+        type="primary",
+        icon=":material/play_arrow:",
+        key="judge.start",
+        disabled=bool(found.missing),
+        help=found.missing or None,
+    ):
+        return
+    names = stored.systems(dataset_id)
+    wish = JudgeRequest(
+        dataset_id, settings, [names[each].name for each in systems], depth, pairs, name
+    )
+    judge_id = uuid.uuid4().hex[:16]
+    try:
+        if found.keys:
+            worker().hand_over(judge_id, found.keys)
+            key_field.lend(_KEY, judge_id)
+        submit(workspace(), wish, judge_id)
+        worker().ensure()
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+        return
+    page_list.show(judge_id)
+    st.rerun()
+
+
+def _pool_choice(
+    dataset_id: str, compared: Sequence[str]
+) -> tuple[tuple[str, ...], int, int | None]:
+    """The systems, the depth, and how many queries; None for all."""
+    names = {
+        each: shortened(system.name, 60) for each, system in stored.systems(dataset_id).items()
+    }
+    queries = len(stored.dataset(dataset_id).queries)
+    chosen = st.multiselect(
+        _("Systems whose documents are judged"),
+        list(names),
+        default=[each for each in names if each in compared],
+        format_func=names.__getitem__,
+        key=f"judge.systems.{dataset_id}",
+    )
+    left, right = st.columns(2)
+    depth = left.number_input(
+        _("Documents of each system and query"),
+        1,
+        _DEEPEST,
+        _DEPTH,
+        key="judge.depth",
+        persist_state="session",
+        help=_("The first k of each ranking, as on the page Label."),
+    )
+    sample = right.slider(
+        _("Queries"),
+        1,
+        max(queries, 2),
+        queries,
+        key=f"judge.sample.{dataset_id}",
+        persist_state="session",
+        help=_(
+            "Fewer queries cost less. Queries with human labels come first, then a random sample "
+            "of the others, always the same one (seed {seed}), with all their documents.",
+            seed=_SEED,
+        ),
+    )
+    return tuple(chosen), int(depth), sample if sample < queries else None
+
+
+def _kind(dataset_id: str) -> JudgeKind:
+    """What is asked for the prompt that is chosen; the guidelines begin as those of people."""
+    titles = {
+        "graded": _("graded, 0 to 3 (in the manner of UMBRELA)"),
+        "binary": _("relevant or not"),
+        OWN: _("a prompt of one's own"),
+    }
+    chosen = st.selectbox(
+        _("Prompt"),
+        list(KINDS),
+        format_func=titles.__getitem__,
+        key=pickers.in_words("judge.prompt"),
+        persist_state="session",
+    )
+    kind = KINDS[chosen]
+    if prompt := kind.fixed.get("prompt"):
+        with st.expander(_("What the judge is told"), key=f"judge.told.{chosen}"):
+            st.code(str(prompt), language=None, wrap_lines=True)
+    plan = LabelPlans(workspace()).newest(dataset_id)
+    if plan is None or not plan.guidelines:
+        return kind
+    specs = tuple(
+        replace(spec, default=plan.guidelines) if spec.name == "guidelines" else spec
+        for spec in kind.settings
+    )
+    return replace(kind, name=f"{kind.name}.{plan.id}", settings=specs)
+
+
+def _pool(dataset_id: str, systems: tuple[str, ...], depth: int) -> LabelPool:
+    def made() -> LabelPool:
+        return pool_of(stored.rankings(dataset_id, systems), depth, fewest=1)
+
+    return cache(("judge pool", dataset_id, systems, depth), made)
+
+
+def _labelled(dataset_id: str) -> list[str]:
+    """The ids of the queries with human labels, in the data or given in rankdash."""
+    revision = Corrections(workspace()).revision(dataset_id)
+    data = stored.dataset(stored.with_corrections(dataset_id, revision) if revision else dataset_id)
+    found: list[str] = data.labels["query_id"].texts.to_pylist()
+    return found
+
+
+def _say_cost(dataset_id: str, judge: Judge, pairs: list[Pair]) -> None:
+    # What is told and how long it is, and how often; not how it is sent. And what is answered.
+    key = (judge.fingerprint(), judge.repeats, judge.settings["price_in"], len(pairs))
+    graded = sum(row.graded for row in stored_judges.rows(dataset_id).values())
+    known = (OptionalCache(workspace()).pairs, graded)
+    more = (judge.settings["price_out"], hash(tuple(pairs)), *known)
+    before, answered = cache(
+        ("judge estimate", dataset_id, *key, *more), partial(_estimate, dataset_id, judge, pairs)
+    )
+    parts = [ngettext("{n} pair", "{n} pairs", len(pairs))]
+    if answered:
+        parts.append(
+            ngettext(
+                "{n} of them already answered (score cache)",
+                "{n} of them already answered (score cache)",
+                answered,
+            )
+        )
+    parts += cost_line.parts(before, urlsplit(judge.place.base_url).netloc)
+    seconds = seconds_of(judge, before.calls, _rate(dataset_id, judge))
+    if math.isfinite(seconds):
+        parts.append(_("about {time}", time=duration(seconds)))
+    st.caption(" · ".join(parts))
+
+
+def _estimate(dataset_id: str, judge: Judge, pairs: list[Pair]) -> tuple[Estimate, int]:
+    asked = questions(stored.dataset(dataset_id), pairs)
+    return estimate(judge, asked, OptionalCache(workspace()))
+
+
+def _rate(dataset_id: str, judge: Judge) -> float | None:
+    """Calls a second of the last judge of that model at that address; None where none is known."""
+    same = [
+        row.calls_per_second
+        for row in stored_judges.rows(dataset_id).values()
+        if row.model == judge.model
+        and row.settings.get("base_url") == judge.settings["base_url"]
+        and row.calls_per_second is not None
+    ]
+    return same[-1] if same else None
+
+
+# A judge that graded elsewhere, as a file of its grades.
+
+_HIGHEST = 100
+_SAID, _GENERATION = "judge.file.said", "judge.file.generation"
+
+
+def draw_file(dataset_id: str) -> None:
+    if ignored := st.session_state.pop(_SAID, 0):
+        st.info(
+            ngettext(
+                "{n} row of the file is of no query and document of this data set.",
+                "{n} rows of the file are of no query and document of this data set.",
+                ignored,
+            ),
+            icon=":material/info:",
+        )
+    fold(
+        _("Add a judge from a file of its grades"),
+        "judge.file",
+        ":material/upload_file:",
+        lambda: _upload(dataset_id),
+    )
+
+
+def _upload(dataset_id: str) -> None:
+    files = uploader(
+        _("CSV or JSON lines of query_id, doc_id and grade"),
+        f"judge.file.{st.session_state.get(_GENERATION, 0)}",
+        type=["csv", "tsv", "jsonl", "json"],
+    )
+    if not files:
+        return
+    [source] = files
+    try:
+        tried([source])
+        judge, _noticed = judgements_in(source)
+        known, top = _known(dataset_id, judge), _top(judge)
+        judge_id = StoredJudges(workspace()).add(
+            dataset_id, judge.name, judge.model, top, known.table
+        )
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+        return
+    st.session_state[_SAID] = len(judge) - len(known)
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    page_list.show(judge_id)
+    st.rerun()
+
+
+def _known(dataset_id: str, judge: Judgements) -> Judgements:
+    """The grades of the queries and documents of the data set. Raises DataError for none."""
+    data, rows = stored.dataset(dataset_id), judge.table
+    own = rows["query_id"].isin(data.queries["query_id"]) & rows["doc_id"].isin(
+        data.documents["doc_id"]
+    )
+    if not own.any():
+        raise DataError(
+            "None of the {count} grades is of a query and document of this data set.",
+            remedy="Check that query and document ids are those of the data set.",
+            count=len(rows),
+        )
+    return Judgements(judge.name, judge.scale, rows[own].reset_index(drop=True), judge.model)
+
+
+def _top(judge: Judgements) -> int:
+    low, top = judge.scale
+    if low or top % 1 or top > _HIGHEST:
+        raise DataError(
+            "The scale of a judge goes from 0 to a whole number up to {most}.",
+            remedy="Give grades on such a scale, with its highest grade in a column named top.",
+            most=_HIGHEST,
+        )
+    return int(top)

@@ -1,0 +1,360 @@
+"""What a judge and people's labels say together, in words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+from rankdash.core.base.failures import kind_of_failure
+from rankdash.core.base.i18n import enumerated, ngettext, number, paragraph, percent, plain, signed
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.statistics.verdict import FEWEST_QUERIES, TITLES, Kind
+from rankdash.core.study.checks.query_groups import DERIVED_SEGMENTS
+from rankdash.core.study.study import Study
+from rankdash.core.words.verdict_chips import change_interval
+from rankdash.features.judge.agreement import FAVOUR_LEVEL, GRADE, LABEL, JudgeAgreement
+from rankdash.features.judge.bias_corrected import FEWEST_PEOPLE, Corrected, MeanChange
+from rankdash.features.judge.verdict import (
+    DOCUMENT_LENGTH,
+    JudgedVerdict,
+    agreed,
+    circularity,
+    favours,
+    verdicts,
+)
+
+# A smaller share is not written as 100 %.
+_ALL = 0.995
+
+
+def judged_sentence(study: Study, found: JudgedVerdict) -> str:
+    """What the judge and people's labels say of a challenger together: the headline where a study
+    has a judge."""
+    three = found.three
+    values = {
+        "challenger": study.name(found.challenger),
+        "baseline": study.name(study.baseline),
+        "metric": study.measure.title,
+        "judge": found.judge,
+        "n": number(three.people.n, 0),
+        "fewest": number(FEWEST_PEOPLE, 0),
+    }
+    if found.kind == "descriptive":
+        return _(TITLES["descriptive"])
+    if found.kind == "too_few" and found.drawn and not three.people.n:
+        return _(
+            "No verdict by the judge {judge}: these labels are of single documents, and to correct "
+            "a judge, whole queries drawn at random must be labelled. Such labels can be estimated "
+            "from with its grades as the guess.",
+            **values,
+        )
+    if found.kind == "too_few":
+        return _(
+            "No verdict by the judge {judge}: people labelled {n} queries with a value, and at "
+            "least {fewest} are needed to correct a judge.",
+            **values,
+        )
+    change = three.corrected
+    values |= {
+        "delta": signed(change.mean, 4),
+        "level": percent(three.level),
+        "ends": change_interval(change.low, change.high),
+    }
+    return paragraph([_verdict(found.kind, values), *_missing(found)])
+
+
+def _missing(found: JudgedVerdict) -> list[str]:
+    """How many grades the judge lacks; nothing if it has all."""
+    if not found.missing:
+        return []
+    return [
+        _(
+            "The judge has no grade for {n} of {documents} documents ({share}).",
+            n=number(found.missing, 0),
+            documents=number(found.documents, 0),
+            share=percent(found.missing / found.documents, 1),
+        )
+    ]
+
+
+def _verdict(kind: Kind, values: Mapping[str, str]) -> str:
+    if kind == "unproven":
+        return _(
+            "Not proven that {challenger} differs from {baseline}: {metric} {delta} ({level} "
+            "{ends}), by the judge {judge}, corrected by people's labels of {n} queries.",
+            **values,
+        )
+    if kind == "worse":
+        return _(
+            "{challenger} is worse than {baseline}: {metric} {delta} ({level} {ends}), by the "
+            "judge {judge}, corrected by people's labels of {n} queries.",
+            **values,
+        )
+    if kind == "small":
+        return _(
+            "{challenger} is better than {baseline}, but by less than the minimum practically "
+            "relevant gain (set by the user): {metric} {delta} ({level} {ends}), by the judge "
+            "{judge}, corrected by people's labels of {n} queries.",
+            **values,
+        )
+    return _(
+        "{challenger} is better than {baseline}: {metric} {delta} ({level} {ends}), by the judge "
+        "{judge}, corrected by people's labels of {n} queries.",
+        **values,
+    )
+
+
+def without_judge() -> str:
+    """What stands between the headline and what is by people's labels alone."""
+    return _("What follows is by people's labels only, without the judge.")
+
+
+def three_ways(three: Corrected) -> list[tuple[str, MeanChange]]:
+    """The change in three ways under their titles, the corrected one last."""
+    return [
+        (_("people alone"), three.people),
+        (_("judge alone"), three.judge),
+        (_("corrected by people"), three.corrected),
+    ]
+
+
+def worth_sentence(found: JudgedVerdict) -> str:
+    """Return what the judge saves; "" if there is no corrected number."""
+    three = found.three
+    if not math.isfinite(three.worth):
+        return ""
+    if not three.weight and found.graded < max(FEWEST_PEOPLE, found.people / 2):
+        return _(
+            "The judge adds nothing here, so this is the verdict by human labels: it graded only "
+            "{n} of the {people} labelled queries, too few to see what it is worth.",
+            n=number(found.graded, 0),
+            people=number(found.people, 0),
+        )
+    if not three.others:
+        return _(
+            "The judge adds nothing here, so this is people's verdict: they labelled all of its "
+            "queries."
+        )
+    if not three.weight:
+        return _(
+            "The judge adds nothing here, so this is people's verdict: its changes do not follow "
+            "theirs."
+        )
+    return _(
+        "The judge is worth {worth} times the labels: without it, about {saved} more queries would "
+        "have to be labelled for the same certainty.",
+        worth=number(three.worth, 1),
+        saved=number(three.saved, 0),
+    )
+
+
+def judge_warnings(study: Study, found: JudgedVerdict) -> list[str]:
+    """What speaks against the judge of a study in this comparison, or is to be mended first."""
+    judge = study.judge
+    if judge is None:
+        return []
+    said = [
+        _(
+            "{judge} is the same model as {system}, so it judges itself.",
+            judge=judge.name,
+            system=study.name(each.system),
+        )
+        if each.same
+        else _(
+            "{judge} and {system} share a maker, {maker}: a judge tends to prefer its own kind.",
+            judge=judge.name,
+            system=study.name(each.system),
+            maker=each.maker,
+        )
+        for each in circularity(study, judge)
+        if each.system in (study.baseline, found.challenger)
+    ]
+    agreement = agreed(study, judge)
+    if agreement.copied:
+        said.append(copied_sentence(agreement))
+    if len(found.lost):
+        said.append(lost_sentence(found))
+    return said
+
+
+def bias_sentence(study: Study, found: JudgedVerdict) -> str:
+    """Return which system the judge favours, measured by human labels; "" if that is not known."""
+    if study.judge is None:
+        return ""
+    favour = favours(study, study.judge)[found.challenger]
+    if not math.isfinite(favour.low):
+        return ""
+    if favour.proven:
+        sides = (found.challenger, study.baseline)
+        favoured, other = sides if favour.difference > 0 else sides[::-1]
+        return _(
+            "Bias: the judge errs in favour of {system}. Compared with the human labels, it gives "
+            "the documents that {system} ranks higher {difference} grades more than those that "
+            "{other} ranks higher ({level} {ends}).",
+            system=study.name(favoured),
+            other=study.name(other),
+            difference=number(abs(favour.difference), 2),
+            level=percent(FAVOUR_LEVEL),
+            ends=change_interval(*sorted((abs(favour.low), abs(favour.high)))),
+        )
+    return _(
+        "Bias: not proven that the judge favours {challenger} or {baseline}. Compared with the "
+        "human labels, it gives the documents that {challenger} ranks higher {difference} grades "
+        "more than those that {baseline} ranks higher ({level} {ends}).",
+        challenger=study.name(found.challenger),
+        baseline=study.name(study.baseline),
+        difference=signed(favour.difference, 2),
+        level=percent(FAVOUR_LEVEL),
+        ends=change_interval(favour.low, favour.high),
+    )
+
+
+def copied_sentence(found: JudgeAgreement) -> str:
+    """That a judge's grades are people's labels."""
+    return _(
+        "The judge's grades are people's labels on all {n} pairs that both graded. Check that they "
+        "are not a copy of them: a copy says nothing of a judge.",
+        n=number(len(found.pairs), 0),
+    )
+
+
+def lost_sentence(found: JudgedVerdict) -> str:
+    """In how many of people's queries the judge lacks a grade, why, and what to do."""
+    counts = found.lost["kind"].value_counts(sort=False)
+    reasons: Counter[str] = Counter()
+    for kind, count in counts.items():
+        reasons[kind_of_failure(str(kind))] += int(count)
+    said = ngettext(
+        "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
+        "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
+        "labels; a query without any grade counts by its human labels only.",
+        "In {n} of the {people} labelled queries, the judge lacks a grade (documents by reason: "
+        "{why}). A missing grade counts as one more grade, whose worth is learned from the human "
+        "labels; a query without any grade counts by its human labels only.",
+        int(found.lost["query_id"].nunique()),
+        people=number(found.people, 0),
+        why=enumerated(
+            _("{part}: {value}", part=reason, value=number(count, 0))
+            for reason, count in reasons.most_common()
+        ),
+    )
+    advice = []
+    kinds = set(counts.index)
+    if "not_asked" in kinds:
+        advice.append(_("Let the judge grade these queries too."))
+    if "elsewhere" in kinds:
+        advice.append(_("Read its file again with a grade for each of these."))
+    if kinds - {"not_asked", "elsewhere"}:
+        advice.append(
+            _(
+                "Ask again for those that failed, on the page Judge or with rankdash judge run and "
+                "the same file."
+            )
+        )
+    return paragraph([said, *advice])
+
+
+def judge_caveats(study: Study, found: JudgedVerdict) -> list[str]:
+    """What to keep in mind about the judge of a study."""
+    judge = study.judge
+    if judge is None:
+        return []
+    said = [_counts(found)]
+    # What stands at the same rank in both is not drawn, and changes nothing.
+    if not found.drawn and found.labelled < _ALL:
+        said.append(
+            _(
+                "Of the documents that the two systems rank first in people's queries, {share} "
+                "have a label; the others count as not relevant.",
+                share=percent(found.labelled),
+            )
+        )
+    if any(0 < change.n < FEWEST_QUERIES for _title, change in three_ways(found.three)):
+        said.append(
+            _("A mean of fewer than {n} queries has no interval.", n=number(FEWEST_QUERIES, 0))
+        )
+    if found.three.enough:
+        said.append(
+            _(
+                "The intervals of the three ways are Student's t, so that they can be compared. "
+                "Elsewhere, by people alone, they are from a bootstrap over queries, and end a "
+                "little differently."
+            )
+        )
+        said.append(_("People's queries are taken to be a random sample of all."))
+    return [*said, _("The interval of the judge alone does not allow for the judge's errors.")]
+
+
+def _counts(found: JudgedVerdict) -> str:
+    """How many queries stand behind each way; the numbers add up."""
+    three = found.three
+    whole = found.queries - found.incomplete
+    return _(
+        "Of {queries} queries, people labelled {people}: {n} with a value, {none} without one, as "
+        "where nothing is relevant. The judge graded {whole} in full: {judged} with a value, "
+        "{nothing} without one; in {incomplete} it lacks a grade.",
+        queries=number(found.queries, 0),
+        people=number(found.people, 0),
+        n=number(three.people.n, 0),
+        none=number(found.people - three.people.n, 0),
+        whole=number(whole, 0),
+        judged=number(three.judge.n, 0),
+        nothing=number(whole - three.judge.n, 0),
+        incomplete=number(found.incomplete, 0),
+    )
+
+
+def judged_lines(study: Study) -> list[str]:
+    """All of it for each challenger, a line each: the sentence, and `judged_facts`; and that what
+    follows is without the judge. Empty where the study has none."""
+    if study.judge is None:
+        return []
+    said = []
+    for found in verdicts(study, study.judge).values():
+        said += [judged_sentence(study, found), *judged_facts(study, found)]
+    return [*said, without_judge()]
+
+
+def judged_facts(study: Study, found: JudgedVerdict) -> list[str]:
+    """The judge's bias, the three ways, what it is worth, and what to keep in mind, a line each."""
+    said = [*filter(None, [bias_sentence(study, found)])]
+    for title, change in three_ways(found.three):
+        n = ngettext("{n} query", "{n} queries", change.n)
+        value = "–"
+        if math.isfinite(change.mean):
+            value = f"{signed(change.mean, 4)} ({change_interval(change.low, change.high)})"
+        said.append(f"{title}: {value}, {n}")
+    said += filter(None, [worth_sentence(found)])
+    said += [_("Warning: {text}", text=each) for each in judge_warnings(study, found)]
+    return [*said, *judge_caveats(study, found)]
+
+
+def group_kind(study: Study | None, by: str) -> str:
+    """What the groups of a row of `agreement_groups` are by. study: None where they are by label
+    and grade alone."""
+    titles = {
+        LABEL: _("people's label"),
+        GRADE: _("judge's grade"),
+        DOCUMENT_LENGTH: _("length of the document"),
+    }
+    if study is None or by in titles:
+        return titles[by]
+    if by in study.challengers:
+        return _("ranked higher by")
+    if by in study.dataset.segments:
+        return by
+    return _(next(each.title for each in DERIVED_SEGMENTS if each.name == by))
+
+
+def group_name(study: Study | None, by: str, group: object) -> str:
+    """The group of a row of `agreement_groups`; study as for `group_kind`."""
+    if study is None or by in (LABEL, GRADE):
+        return plain(float(str(group)))
+    if by in study.challengers:
+        return study.name(str(group))
+    lengths = {"short": _("short"), "medium": _("medium"), "long": _("long")}
+    if by == DOCUMENT_LENGTH:
+        return lengths[str(group)]
+    value = str(group)
+    return value if by in study.dataset.segments else _(value)

@@ -1,0 +1,486 @@
+"""`label`: which documents to label, and what the labels say so far, for any front end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rankdash.core.base import outfile
+from rankdash.core.base.errors import DataError, SpecError
+from rankdash.core.base.i18n import paragraph
+from rankdash.core.data.ragged import Integers
+from rankdash.core.readers import read, read_beside, sources_at
+from rankdash.core.readers.rated import read_rated
+from rankdash.core.sampling.additive import ADDITIVE, Additive
+from rankdash.core.sampling.answers import CANNOT_TELL, COLUMNS, Answered, labels_table, next_pairs
+from rankdash.core.sampling.draws import LEVEL, MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.sampling.label_pool import pool_of
+from rankdash.core.sampling.status import LabelStatus, status
+from rankdash.features.label.labelling import as_in, drawn_to_label
+from rankdash.features.label.trail import read_plan, write_answers, write_plan
+from rankdash.features.label.words import effort_sentence, estimate_sentences
+from rankdash.kit.commands.arguments import DONE, Parser, add_label_rules, columns_of
+from rankdash.kit.commands.output import (
+    csv_line,
+    one_line,
+    place_name,
+    spare_the_input,
+    target_of,
+    warn,
+    write,
+)
+from rankdash.kit.commands.rankings import labels_of, names_of
+from rankdash.kit.html.trec import qrels_bytes
+
+
+def add(parser: Parser) -> None:
+    parser.description = (
+        "Label to the verdict: say which documents to label next so that few labels settle which "
+        "ranking is better, take the labels, and say how sure the answer is. Every action but plan "
+        "reads the plan, one file with all draws and answers; answers are only ever appended."
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=Parser)
+    for name, help_line, put in (
+        ("plan", "make a plan from rankings", _add_plan),
+        ("next", "say which pairs to label next", _add_next),
+        ("add", "add labels to a plan", _add_add),
+        ("status", "say what the labels say so far", _add_status),
+    ):
+        action = actions.add_parser(name, help=help_line)
+        if name != "plan":
+            action.add_argument("plan", metavar="PLAN", help="the file that `label plan` wrote")
+        put(action)
+        if name != "next":
+            add_label_rules(action)
+        action.formats(("text", "json"))
+
+
+def _add_plan(parser: Parser) -> None:
+    parser.description = (
+        "Pool the rankings and draw the order in which pairs of query and document are to be "
+        "labelled, each with a known probability."
+    )
+    parser.several(
+        "--run",
+        "FILE",
+        "the rankings, in any form that is read; at least two. Each is compared with the first",
+        also=("--runs",),
+        required=True,
+    )
+    parser.option(
+        "--metric",
+        "SPEC",
+        f"a sum over documents with a cutoff: {', '.join(ADDITIVE)} (default: %(default)s)",
+        default="dcg@10",
+    )
+    parser.number("--top", "the highest label of the scale, such as 3 for grades 0 to 3")
+    parser.number(
+        "--threshold", "the lowest label that is relevant (default: %(default)g)", default=1.0
+    )
+    parser.option("--qrels", "FILE", "labels that are there already; they are not asked for again")
+    parser.choice(
+        "--mode",
+        MODES,
+        "what is drawn. weight: pairs, each in proportion to what it weighs in the difference, "
+        "which takes the fewest labels; random: pairs, all equally likely; query: queries, all "
+        "equally likely, each with all of its documents (default: %(default)s)",
+        default="weight",
+    )
+    parser.flag("--all-pairs", "compare every ranking with every other")
+    parser.number(
+        "--confidence",
+        "the confidence of all intervals together, at every look (default: %(default)s)",
+        default=LEVEL,
+    )
+    parser.number(
+        "--seed", "the same seed draws the same order (default: %(default)s)", kind=int, default=1
+    )
+    parser.option("--out", "FILE", "the plan to write; an existing file is kept", required=True)
+    parser.set_defaults(command=make)
+
+
+def _add_next(parser: Parser) -> None:
+    parser.description = (
+        "Say which pairs to label next. Nothing in it tells which system ranks a document, or "
+        "where. All who ask before an answer is added get the same pairs."
+    )
+    parser.option("--rater", "NAME", "who labels (default: nobody's name)", default="")
+    parser.number("--count", "how many pairs at most (default: %(default)s)", kind=int, default=1)
+    parser.number(
+        "--double",
+        "the share of pairs that a second rater gets too, from 0 to 1 (default: 0)",
+        default=0.0,
+    )
+    parser.several("--data", "PATH", "files with the texts of queries and documents")
+    parser.choice(
+        "--order",
+        ORDERS,
+        "draws: as they were drawn, so that the estimate counts each label at once. effect: those "
+        "first that can move the difference most; such labels are no random sample, so they wait "
+        "in the estimate until the draws before them have one (default: %(default)s)",
+        default=ORDERS[0],
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "write them as CSV to fill in, with an empty label, the draw and its probability, for "
+        "label add; replaced if it exists; - is standard output",
+    )
+    parser.set_defaults(command=draw_actions)
+
+
+def _add_add(parser: Parser) -> None:
+    parser.description = (
+        "Add the labels of a file, or one label. Without --rater, a column rater, annotator or who "
+        "says whose each is. A later label of a rater replaces an earlier one for the same pair."
+    )
+    parser.add_argument(
+        "labels",
+        metavar="LABELS",
+        nargs="?",
+        help="a file of labels, in any form that is read; - is standard input",
+    )
+    parser.option("--query", "ID", "for one label: the id of its query")
+    parser.option("--doc", "ID", "for one label: the id of its document")
+    parser.number("--label", "for one label: the label")
+    parser.flag("--cannot-tell", "for one label: that it cannot be told")
+    parser.option("--rater", "NAME", "who labelled (default: nobody's name)", default="")
+    parser.set_defaults(command=take)
+
+
+def _add_status(parser: Parser) -> None:
+    parser.description = (
+        "Report what the labels say so far: the difference, also relative to the baseline, with an "
+        "interval that is valid however often one looks, whether it is conclusive, and how many "
+        "more labels it takes. Queries without a relevant document count as 0."
+    )
+    parser.option(
+        "--judge",
+        "FILE",
+        "grades of a judge, such as a language model, on the same scale; they lower how many "
+        "labels are needed, and cannot make the answer wrong",
+    )
+    parser.option(
+        "--out",
+        "FILE",
+        "also write the labels as CSV, with the draw, its probability, rater and time, or as TREC "
+        "qrels where the name ends in .qrels; replaced if it exists; - is standard output",
+    )
+    parser.set_defaults(command=tell)
+
+
+# What `label plan`, `next`, `add` and `status` do.
+
+ORDERS = ("draws", "effect")
+
+_NAMELESS = "(no name)"
+
+
+def make(arguments: argparse.Namespace) -> int:
+    target = target_of(arguments.out)
+    if target.exists():
+        raise DataError(
+            "This file exists, and a plan holds labels.",
+            remedy="Give --out another name, or move the file.",
+            file=arguments.out,
+        )
+    joined = read_beside((), names_of(arguments.run), columns=columns_of(arguments.columns))
+    warn(joined.findings)
+    qrels = None if arguments.qrels is None else labels_of(arguments.qrels, arguments)
+    if arguments.top is None and qrels is None:
+        raise SpecError(
+            "The highest label of the scale is missing.",
+            remedy="Give --top, such as 3 for grades 0 to 3, or 1 for relevant or not.",
+        )
+    top = arguments.top if qrels is None or arguments.top is not None else qrels["label"].max()
+    if not 0 < arguments.confidence < 1:
+        raise SpecError("--confidence is a share between 0 and 1, such as 0.95.")
+    metric = Additive.of(arguments.metric, top=float(top), threshold=arguments.threshold)
+    pool = pool_of({name: each.ranking for name, each in joined.rankings.items()}, metric.k)
+    systems = range(len(pool.systems))
+    known = None if qrels is None else pool.aligned(qrels)
+    if known is not None:
+        metric.gains(known)
+    plan = LabelPlan.make(
+        pool,
+        metric,
+        seed=arguments.seed,
+        contrasts=[(a, b) for a in systems for b in systems if a < b]
+        if arguments.all_pairs
+        else (),
+        known=known,
+        level=arguments.confidence,
+        mode=arguments.mode,
+        share=VALUE_SHARE,
+    )
+    # Never over a plan that somebody else made in between.
+    outfile.create(target, write_plan(plan))
+    numbers = {
+        "mode": plan.mode,
+        "systems": list(pool.systems),
+        "queries": len(pool.query_ids),
+        "excluded_queries": list(pool.excluded),
+        "pairs": len(pool),
+        "to_label": len(plan.order),
+        "known": int((~np.isnan(plan.known)).sum()),
+    }
+    if arguments.format == "json":
+        return _json(numbers)
+    sys.stdout.write(
+        f"{len(plan.order):,} of the {len(pool):,} pairs in the top {metric.k} of "
+        f"{len(pool.systems)} rankings can change the result and have no label. "
+        f"Written: {place_name(target)}\n"
+    )
+    if pool.excluded:
+        sys.stderr.write(
+            f"warning: excluded, because not every ranking has them: {len(pool.excluded):,} "
+            f"queries, such as {one_line(', '.join(pool.excluded[:3]))}\n"
+        )
+    return DONE
+
+
+def draw_actions(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    if not 0 <= arguments.double <= 1:
+        raise SpecError("--double is a share from 0 to 1, such as 0.1.")
+    done, most = Answered.of(plan.pool, answers), max(arguments.count, 0)
+    largest = arguments.order == "effect"
+    pairs = next_pairs(plan, done, arguments.rater, most, doubled=arguments.double, largest=largest)
+    if largest:
+        sys.stderr.write(
+            "warning: Largest effect first is no random sample: a difference computed from such "
+            "labels is biased. The estimate counts each once the draws before it have a "
+            "label.\n"
+        )
+    if arguments.out is not None:
+        return _fill_in(plan, pairs, arguments)
+    ids = plan.pool.index[pairs]
+    cards = [{"query_id": query, "doc_id": doc} for query, doc in ids]
+    if arguments.data:
+        cards = _with_texts(cards, arguments.data)
+    if arguments.format == "json":
+        return _json(cards)
+    for card in cards:
+        sys.stdout.write("\t".join(one_line(text) for text in card.values()) + "\n")
+    if not cards:
+        sys.stderr.write("Every pair that can make a difference has a label.\n")
+    return DONE
+
+
+def _fill_in(plan: LabelPlan, pairs: Integers, arguments: argparse.Namespace) -> int:
+    """Write the pairs as a file to fill in."""
+    target = target_of(arguments.out)
+    spare_the_input(target, [arguments.plan, *arguments.data])
+    none = pd.Series(dtype=object)
+    queries, documents = none, none
+    if arguments.data:
+        parsed = read(sources_at(arguments.data))
+        queries = parsed.queries.set_index("query_id")["text"]
+        table = parsed.documents.set_index("doc_id").fillna("")
+        documents = (table["title"] + " " + table["text"]).str.strip()
+        bare = int((documents.reindex(plan.pool.doc_ids[pairs]).fillna("") == "").sum())
+        _say_bare(bare, len(pairs))
+    write(_csv(drawn_to_label(plan, pairs, queries, documents)), target)
+    if arguments.out != "-":
+        sys.stdout.write(f"Pairs to label: {len(pairs):,}. Written: {place_name(target)}\n")
+    return DONE
+
+
+def _say_bare(bare: int, pairs: int) -> None:
+    if bare:
+        sys.stderr.write(
+            f"warning: Documents without a text in these files: {bare:,} of {pairs:,}.\n"
+        )
+
+
+def _with_texts(cards: list[dict[str, str]], data: Sequence[str]) -> list[dict[str, str]]:
+    parsed = read(sources_at(data))
+    queries = parsed.queries.set_index("query_id")["text"]
+    documents = parsed.documents.set_index("doc_id")
+    titles, texts = documents.get("title"), documents["text"]
+
+    def text(table: pd.Series[str] | None, name: str) -> str:
+        found = None if table is None else table.get(name)
+        return found if isinstance(found, str) else ""
+
+    bare = sum(not text(documents["text"], card["doc_id"]) for card in cards)
+    _say_bare(bare, len(cards))
+    return [
+        {
+            "query_id": card["query_id"],
+            "query": text(queries, card["query_id"]),
+            "doc_id": card["doc_id"],
+            "title": text(titles, card["doc_id"]),
+            "document": text(texts, card["doc_id"]),
+        }
+        for card in cards
+    ]
+
+
+def take(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    new = _as_in(plan, _new_answers(arguments))
+    inside = _inside(plan, new, arguments.labels or "")
+    kept = _without_known(plan, new[inside])
+    # Refused before anything is written: a plan has one scale.
+    plan.metric.gains(kept["label"].to_numpy(dtype=np.float64))
+    outfile.append(Path(arguments.plan), [write_answers(kept)])
+    found = status(plan, Answered.of(plan.pool, pd.concat([answers, kept], ignore_index=True)))
+    numbers = {"added": len(kept), "ignored": len(new) - len(kept), **found.numbers()}
+    if arguments.format == "json":
+        return _json(numbers)
+    ignored = (
+        f", {numbers['ignored']:,} for other pairs or known before ignored"
+        if numbers["ignored"]
+        else ""
+    )
+    sys.stdout.write(f"Labels added: {len(kept):,}{ignored}.\n")
+    _say(found)
+    return DONE
+
+
+def _as_in(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with ids as the plan spells them, where a file for a spreadsheet changed them."""
+    found = table.copy()
+    for at, name in enumerate(("query_id", "doc_id")):
+        own = as_in(table[name], set(plan.pool.index.levels[at]))
+        found[name] = np.array(
+            [new or old for new, old in zip(own, table[name], strict=True)], dtype=object
+        )
+    return found
+
+
+def _without_known(plan: LabelPlan, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows but for what nobody said anew: labels that were there before the plan, as the file
+    of its labels has them."""
+    places = plan.pool.index.get_indexer(pd.MultiIndex.from_frame(table[["query_id", "doc_id"]]))
+    said = (plan.known[places] != table["label"]) | (table["rater"] != "")
+    found: pd.DataFrame = table[said]
+    return found
+
+
+def _inside(plan: LabelPlan, table: pd.DataFrame, file: str) -> npt.NDArray[np.bool_]:
+    """Which rows are for a pair of the plan. Raises DataError where none is."""
+    pairs = pd.MultiIndex.from_frame(table[["query_id", "doc_id"]])
+    found: npt.NDArray[np.bool_] = pairs.isin(plan.pool.index)
+    if not found.any():
+        raise DataError(
+            "None of the {count} labels is for a pair of this plan.",
+            remedy="Check that query and document ids are those of the rankings.",
+            file=file,
+            count=len(table),
+        )
+    return found
+
+
+def _new_answers(arguments: argparse.Namespace) -> pd.DataFrame:
+    pair = [arguments.query, arguments.doc]
+    said = (arguments.label is not None) + arguments.cannot_tell
+    one = None not in pair and said == 1 and arguments.labels is None
+    if not one and (arguments.labels is None or said or pair != [None, None]):
+        raise SpecError(
+            "`label add` takes a file of labels, or --query and --doc with either --label or "
+            "--cannot-tell."
+        )
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    if one:
+        if not arguments.cannot_tell and not math.isfinite(arguments.label):
+            raise SpecError(
+                "--label is no number: {label}.",
+                remedy="Give a grade of the plan's scale, or --cannot-tell.",
+                label=str(arguments.label),
+            )
+        label = np.nan if arguments.cannot_tell else arguments.label
+        table = pd.DataFrame([[*pair, label]], columns=list(COLUMNS[:3]))
+        return table.assign(rater=arguments.rater, time=now)
+    sources = sources_at([arguments.labels])
+    rated = read_rated(sources[0], rater=arguments.rater) if len(sources) == 1 else None
+    if rated is None:
+        table = labels_of(arguments.labels, arguments, sources)
+        return table.assign(rater=arguments.rater, time=now)
+    table, findings = rated
+    if arguments.rater or not table["rater"].any():
+        # Labels of one person: conflicts are resolved as in any file.
+        unsure = table[table["label"].isna()]
+        labels = [labels_of(arguments.labels, arguments, sources)] * (len(unsure) < len(table))
+        once = pd.concat([*labels, unsure], ignore_index=True).drop_duplicates(list(COLUMNS[:2]))
+        return once.assign(rater=arguments.rater, time=now)
+    warn(findings)
+    return table
+
+
+def tell(arguments: argparse.Namespace) -> int:
+    plan, answers = read_plan(Path(arguments.plan).read_bytes(), arguments.plan)
+    judge = None
+    if arguments.judge is not None:
+        grades = labels_of(arguments.judge, arguments)
+        judge = plan.pool.aligned(grades[_inside(plan, grades, arguments.judge)])
+    answered = Answered.of(plan.pool, answers)
+    found = status(plan, answered, judge)
+    if arguments.out is not None:
+        target = target_of(arguments.out)
+        spare_the_input(target, [arguments.plan, *filter(None, [arguments.judge])])
+        write(_file_of(labels_table(plan, answered), target.suffix), target)
+        if arguments.out == "-":
+            return DONE
+    if arguments.format == "json":
+        return _json(found.numbers())
+    _say(found)
+    return DONE
+
+
+def _file_of(labels: pd.DataFrame, ending: str) -> bytes:
+    """The labels as CSV, or as TREC qrels, which hold no draws and nothing that cannot be told."""
+    if ending != ".qrels":
+        return _csv(labels)
+    told = labels[labels["label"] != CANNOT_TELL]
+    return qrels_bytes(told.astype({"label": np.float64}))
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    rows = table.astype(object).where(table.notna(), "").itertuples(index=False)
+    lines = [csv_line(table.columns), *(csv_line(map(str, row)) for row in rows)]
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def _say(found: LabelStatus) -> None:
+    for each in found.estimates:
+        sys.stdout.write(one_line(paragraph(estimate_sentences(each))) + "\n")
+    sys.stdout.write(one_line(effort_sentence(found)) + "\n")
+    if found.saved:
+        sys.stdout.write(
+            f"With the judge, about {found.saved:,} labels fewer than without it so far; the "
+            "result rests on people's labels.\n"
+            if found.saved > 0
+            else f"The judge has cost about {-found.saved:,} labels so far.\n"
+        )
+    for rater in found.raters:
+        sys.stdout.write(
+            f"{one_line(rater.name) or _NAMELESS}: {rater.answers:,} answers, "
+            f"{rater.cannot_tell:,} of them cannot tell\n"
+        )
+    for agreement in found.agreements:
+        kappa = agreement.unweighted
+        names = " and ".join(one_line(name) or _NAMELESS for name in agreement.raters)
+        value = (
+            "no kappa, since both gave one label only"
+            if math.isnan(kappa.kappa)
+            else f"kappa {kappa.kappa:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+        )
+        pairs = "1 pair" if kappa.pairs == 1 else f"{kappa.pairs:,} pairs"
+        sys.stdout.write(f"{names}: {value} on {pairs}, the same label on {kappa.agree:.0%}\n")
+
+
+def _json(value: dict[str, Any] | Iterable[Any]) -> int:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    return DONE

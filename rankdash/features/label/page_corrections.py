@@ -1,0 +1,513 @@
+"""Labels that people corrected or added, as lists, forms and files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base import names
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.findings import Finding
+from rankdash.core.base.i18n import enumerated, error_text, moment, ngettext
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct
+from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.data.ranking import digest
+from rankdash.core.intake.reading import tried
+from rankdash.core.readers import Source, read, read_beside, reversed_note
+from rankdash.core.readers.checks.check import check
+from rankdash.core.readers.rated import read_rated
+from rankdash.core.sampling.answers import draws_table
+from rankdash.core.study.study import Study
+from rankdash.core.words.queries import label_words
+from rankdash.core.workspace import RunRow
+from rankdash.core.workspace.notes.corrections import LONGEST_NAME, Correction, Corrections, Layer
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.features.label.labelling import CONFLICTS, Conflict, Merged, as_in, merge_labels
+from rankdash.kit.html.downloads import file_name
+from rankdash.kit.html.trec import qrels_bytes
+from rankdash.kit.widgets import action_errors, address, label_plan, person, pickers, stored
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import name_safe, shortened
+from rankdash.kit.widgets.uploaded import uploader
+
+_UNDONE = "corrections.undone"
+_TEXT = 120
+_MOST_SHOWN = 1_000
+
+
+def draw(dataset_id: str, query_id: str | None = None) -> None:
+    """The corrections of a data set, or of one of its queries: choose rows to undo them, or undo
+    all. dataset_id: of the stored one."""
+    rows = [
+        each
+        for each in Corrections(workspace()).all(dataset_id)
+        if query_id is None or each.query_id == query_id
+    ]
+    place = "query" if query_id is not None else "data"
+    if rows:
+        st.markdown(ngettext("**{n} label corrected**", "**{n} labels corrected**", len(rows)))
+        _table(dataset_id, rows, place)
+    if read_only():
+        return
+    undone: list[Correction] = st.session_state.get(_UNDONE, {}).get((dataset_id, query_id), [])
+    if undone:
+        line, back = st.columns([3, 2], vertical_alignment="center")
+        line.caption(ngettext("{n} correction undone.", "{n} corrections undone.", len(undone)))
+        back.button(
+            _("Put back"),
+            icon=":material/redo:",
+            key=f"corrections.restore.{place}",
+            on_click=_restore,
+            args=(dataset_id, query_id, undone),
+            width="stretch",
+        )
+
+
+def exports(dataset_id: str) -> None:
+    """Corrections, corrected labels and notes as files; each is made when it is asked for."""
+    layer = Corrections(workspace()).layer(dataset_id)
+    notes, data = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).name
+    with st.container(horizontal=True):
+        if layer.count:
+            _file(
+                _("Corrections (CSV)"),
+                file_name(data, "corrections", "csv"),
+                partial(corrections_csv, dataset_id),
+            )
+            labels = partial(corrected_qrels, dataset_id, layer)
+            blank = stored.dataset(dataset_id).ids_with_blanks
+            _file(
+                _("Corrected labels (TREC)"),
+                file_name(data, "corrected qrels", "tsv"),
+                labels,
+                _("Ids with blanks cannot stand in a TREC file.") if blank else "",
+            )
+        if notes:
+            _file(
+                _("Notes (CSV)"),
+                file_name(data, "notes", "csv"),
+                partial(notes_csv, dataset_id),
+            )
+
+
+def corrections_csv(dataset_id: str) -> bytes:
+    """query_id, doc_id, uploaded, corrected (empty: not judged), who, made_utc."""
+    rows = Corrections(workspace()).all(dataset_id)
+    return csv_bytes(
+        pd.DataFrame(
+            {
+                "query_id": [each.query_id for each in rows],
+                "doc_id": [each.doc_id for each in rows],
+                "uploaded": [_uploaded(dataset_id, each) for each in rows],
+                "corrected": [each.label for each in rows],
+                "who": [each.who for each in rows],
+                "made_utc": [each.made for each in rows],
+            }
+        )
+    )
+
+
+def corrected_qrels(dataset_id: str, layer: Layer) -> bytes:
+    """Every label of the data set, the corrected ones as corrected."""
+    return qrels_bytes(stored.dataset(stored.with_corrections(dataset_id, layer.revision)).qrels)
+
+
+def notes_csv(dataset_id: str) -> bytes:
+    """query_id, query, tags, note, changed_utc."""
+    notes, texts = Notes(workspace()).all(dataset_id), stored.dataset(dataset_id).query_names
+    return csv_bytes(
+        pd.DataFrame(
+            {
+                "query_id": [note.query_id for note in notes],
+                "query": [texts.get(note.query_id, "") for note in notes],
+                "tags": [", ".join(note.tags) for note in notes],
+                "note": [note.text for note in notes],
+                "changed_utc": [note.changed for note in notes],
+            }
+        )
+    )
+
+
+def forget_undone() -> None:
+    """A label was corrected since: what was undone before is no longer offered to be put back."""
+    st.session_state.pop(_UNDONE, None)
+
+
+def _table(dataset_id: str, rows: Sequence[Correction], place: str) -> None:
+    titles, texts = (
+        stored.dataset(dataset_id).document_names[0],
+        stored.dataset(dataset_id).query_names,
+    )
+    shown = rows[:_MOST_SHOWN]
+    columns = {
+        _("document"): [shortened(titles.get(each.doc_id, each.doc_id), _TEXT) for each in shown],
+        _("uploaded"): [label_words(_uploaded(dataset_id, each)) for each in shown],
+        _("corrected"): [label_words(each.label) for each in shown],
+        _("who"): [each.who for each in shown],
+        _("when (UTC)"): [moment(each.made) for each in shown],
+    }
+    if place == "data":
+        queries = [shortened(texts.get(each.query_id, each.query_id), _TEXT) for each in shown]
+        columns = {_("query"): queries, **columns}
+    if len(rows) > _MOST_SHOWN:
+        st.caption(_("The latest {n} are shown.", n=f"{_MOST_SHOWN:,}"))
+    event = st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        # A selection is a row number, so the rows are part of the key.
+        key=f"corrections.{place}.{digest([repr(each).encode() for each in shown])}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        alt=_("The corrected labels, the latest first"),
+    )
+    if read_only():
+        return
+    chosen = [shown[row] for row in event["selection"]["rows"] if row < len(shown)]
+    with st.container(horizontal=True):
+        for label, some, key in (
+            (_("Undo the chosen"), chosen, "some"),
+            (_("Undo all"), list(rows), "all"),
+        ):
+            st.button(
+                label,
+                icon=":material/undo:",
+                key=f"corrections.undo.{key}.{place}",
+                disabled=not some,
+                on_click=_undo,
+                args=(dataset_id, rows[0].query_id if place == "query" else None, some),
+            )
+
+
+def _undo(dataset_id: str, query_id: str | None, rows: Sequence[Correction]) -> None:
+    Corrections(workspace()).withdraw(dataset_id, [each.pair for each in rows])
+    st.session_state.setdefault(_UNDONE, {})[dataset_id, query_id] = list(rows)
+
+
+def _restore(dataset_id: str, query_id: str | None, rows: Sequence[Correction]) -> None:
+    Corrections(workspace()).restore(dataset_id, rows)
+    st.session_state[_UNDONE].pop((dataset_id, query_id))
+
+
+def _uploaded(dataset_id: str, correction: Correction) -> float | None:
+    return stored.uploaded_labels(dataset_id, correction.query_id).get(correction.doc_id)
+
+
+def _file(label: str, name: str, make: partial[bytes], hindered: str = "") -> None:
+    st.download_button(
+        label,
+        data=make,
+        file_name=name,
+        mime="text/csv" if name.endswith(".csv") else "text/plain",
+        icon=":material/download:",
+        key=f"corrections.file.{name}",
+        on_click="ignore",
+        disabled=bool(hindered),
+        help=hindered or None,
+    )
+
+
+# The label of a document for a query, corrected in place.
+
+_WHO = "analyst"
+_MOST_SEGMENTS = 8
+_UNJUDGED = "unjudged"
+_LEAST_OFFERED = 20
+_TITLE = 80
+
+
+def draw_corrections(study: Study, query_id: str) -> None:
+    """Choose a document of the query, see its label, give it another one."""
+    offered = _documents(study, query_id)
+    if not offered:
+        st.caption(_("No system ranks a document for this query, and none has a label."))
+        return
+    own = study.dataset.document_names[0]
+    names = distinct({doc: shortened(own[doc], _TITLE) for doc in offered})
+    doc_id = st.selectbox(
+        _("Correct the label of"),
+        offered,
+        format_func=names.__getitem__,
+        key=f"labels.document.{_name(study.stored_id, query_id)}",
+    )
+    label(study, query_id, doc_id)
+    if not person.name():
+        st.text_input(
+            _("Your name, stored with the correction"),
+            value=workspace().setting(_WHO) or "",
+            max_chars=LONGEST_NAME,
+            key="labels.who",
+            on_change=_remember,
+            placeholder=_("may stay empty"),
+        )
+
+
+def label(study: Study, query_id: str, doc_id: str) -> None:
+    """Draw the label of one document as a choice: the grades of the data set, and none."""
+    dataset_id = study.stored_id
+    uploaded = stored.uploaded_labels(dataset_id, query_id).get(doc_id)
+    corrected = {each.doc_id: each.label for each in _corrections(dataset_id, query_id)}
+    options = {_UNJUDGED: _("not judged")}
+    options |= {
+        f"{value:.17g}": label_words(value)
+        for value in stored.dataset(stored.stored(dataset_id)).grades
+    }
+    key = f"labels.label.{_name(dataset_id, query_id, doc_id)}"
+    now = _option(corrected.get(doc_id, uploaded))
+
+    def changed() -> None:
+        chosen = st.session_state[key]
+        given = None if chosen == _UNJUDGED else float(chosen)
+        layer, pair = Corrections(workspace()), (query_id, doc_id)
+        forget_undone()
+        if given == uploaded:
+            layer.withdraw(dataset_id, [pair])
+        else:
+            who = person.name() or workspace().setting(_WHO) or ""
+            layer.correct(dataset_id, pair, given, who)
+
+    if len(options) <= _MOST_SEGMENTS:
+        pickers.show(st.segmented_control, key, now, changed)(
+            _("Label"),
+            list(options),
+            format_func=options.__getitem__,
+            required=True,
+            help=_(
+                "It takes effect everywhere at once. Your uploaded files stay unchanged, and you "
+                "can undo the correction."
+            ),
+        )
+    else:
+        pickers.show(st.selectbox, key, now, changed, list(options))(
+            _("Label"), list(options), format_func=options.__getitem__
+        )
+    text = _("as uploaded: {label}", label=label_words(uploaded))
+    st.caption(" · ".join([text, *_ranks(study, query_id, doc_id)]))
+
+
+def _documents(study: Study, query_id: str) -> list[str]:
+    """What a chosen system ranks near the top, the challengers' first, then all that has a label:
+    a label is corrected where it is seen or where it counts."""
+    depth = max(study.cutoff or 0, _LEAST_OFFERED)
+    ranked = [
+        study.ranking(system).documents_of(query_id)[0][:depth]
+        for system in (*study.challengers, study.baseline)
+    ]
+    judged = stored.uploaded_labels(study.dataset_id, query_id)
+    corrected = [each.doc_id for each in _corrections(study.stored_id, query_id)]
+    return list(dict.fromkeys([doc for docs in (*ranked, judged, corrected) for doc in docs]))
+
+
+def _ranks(study: Study, query_id: str, doc_id: str) -> list[str]:
+    """Where each chosen system has the document; safe for Markdown."""
+    sentences = []
+    for system in study.chosen:
+        docs = study.ranking(system).documents_of(query_id)[0]
+        name = name_safe(study.name(system))
+        if doc_id in docs:
+            sentences.append(_("{system}: rank {rank}", system=name, rank=docs.index(doc_id) + 1))
+        else:
+            sentences.append(_("{system}: not ranked", system=name))
+    return sentences
+
+
+def _corrections(dataset_id: str, query_id: str) -> Sequence[Correction]:
+    return [each for each in Corrections(workspace()).all(dataset_id) if each.query_id == query_id]
+
+
+def _option(label: float | None) -> str:
+    return _UNJUDGED if label is None else f"{label:.17g}"
+
+
+def _name(*ids: str) -> str:
+    return digest([each.encode("utf-8", "surrogatepass") for each in ids])
+
+
+def _remember() -> None:
+    workspace().set_setting(_WHO, st.session_state["labels.who"].strip())
+
+
+# Labels that come back: those of a plan's draws join its answers, so that the estimate has them;
+# others are merged into a data set.
+
+_PAIR = ["query_id", "doc_id"]
+_SAID = "labels.said"
+_GENERATION = "labels.generation"
+
+
+def draw_new_labels(dataset_id: str) -> None:
+    """Upload labels for the chosen data set. It becomes a new data set, with its runs; the old one
+    stays, so nothing is lost."""
+    if _SAID in st.session_state:
+        st.success(st.session_state.pop(_SAID), icon=":material/check_circle:")
+    files = uploader(
+        _("A filled-in labelling list, or any file of labels for this data set"),
+        f"labels.file.{st.session_state.get(_GENERATION, 0)}",
+    )
+    conflict: Conflict = st.selectbox(
+        _("Where a pair has a label already"),
+        get_args(Conflict),
+        format_func=lambda rule: _(CONFLICTS[rule]),
+        key=pickers.in_words("labels.conflict"),
+    )
+    if not files or not st.button(_("Add these labels"), type="primary", key="labels.add"):
+        return
+    [source] = files
+    try:
+        tried([source])
+        if take_answers(dataset_id, source):
+            st.rerun()
+        parsed = read([source])
+        merged = merge_labels(stored.dataset(dataset_id), parsed.qrels, conflict=conflict)
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+        return
+    report = stored.check_report(dataset_id)
+    worst = None if report is None else report.reversed_at
+    # That labels were reversed stays with the data set.
+    noticed = [] if worst is None else [reversed_note(worst)]
+    st.session_state[_SAID] = _summary(merged)
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    keep_beside(dataset_id, merged.dataset, noticed, name=_named(merged))
+    st.rerun()
+
+
+def take_answers(dataset_id: str, source: Source) -> bool:
+    """Take the labels of a file as answers of the plan that is under way; whether they are draws of
+    it. Raises DataError for a label above the top of its scale, and keeps none."""
+    labelling = label_plan.current(dataset_id)
+    draws = read_beside([source], {}).draws if labelling is not None else None
+    if labelling is None or draws is None:
+        return False
+    plan = labelling.plan
+    places = plan.pool.index
+    drawn = _named_as_in(draws[draws["draw"].notna()], places)
+    own = draws_table(plan)["draw"].set_axis(places).reindex(pd.MultiIndex.from_frame(drawn[_PAIR]))
+    if not np.array_equal(own.to_numpy(dtype=np.float64, na_value=np.nan), drawn["draw"]):
+        return False
+    rated = read_rated(source)
+    if rated is None:
+        told = _named_as_in(read([source]).qrels, places)
+        labels = told.merge(drawn[_PAIR], "right", _PAIR).assign(
+            rater=person.name() or workspace().setting(_WHO) or "", time=""
+        )
+    else:
+        # Without the labels that were there before the plan.
+        labels = _named_as_in(rated[0], places).merge(drawn[_PAIR], "inner", _PAIR)
+    plan.metric.gains(labels["label"].to_numpy(dtype=np.float64))
+    columns = (labels[name].tolist() for name in ("query_id", "doc_id", "label", "rater", "time"))
+    rows = [
+        Correction(query, doc, None if math.isnan(label) else label, who, made)
+        for query, doc, label, who, made in zip(*columns, strict=True)
+    ]
+    Corrections(workspace()).take_in(dataset_id, rows)
+    st.session_state[_SAID] = ngettext(
+        "{n} label added to the plan; the estimate counts it.",
+        "{n} labels added to the plan; the estimate counts them.",
+        len(rows),
+    )
+    st.session_state[_GENERATION] = st.session_state.get(_GENERATION, 0) + 1
+    return True
+
+
+def _named_as_in(table: pd.DataFrame, places: pd.MultiIndex) -> pd.DataFrame:
+    """The rows with ids as the plan spells them."""
+    found = table.copy()
+    for at, name in enumerate(_PAIR):
+        found[name] = np.array(as_in(table[name], set(places.levels[at])), dtype=object)
+    return found
+
+
+def _named(merged: Merged) -> str:
+    added = ngettext("{n} new label", "{n} new labels", merged.added + merged.changed)
+    return f"{merged.dataset.name} + {added}"[:80]
+
+
+def _summary(merged: Merged) -> str:
+    parts = [
+        ngettext("{n} label added", "{n} labels added", merged.added),
+        ngettext("{n} changed", "{n} changed", merged.changed),
+        ngettext("{n} unchanged", "{n} unchanged", merged.kept + merged.same),
+    ]
+    if merged.unknown:
+        parts.append(
+            ngettext(
+                "{n} not used: not a query and document of this data set",
+                "{n} not used: not queries and documents of this data set",
+                merged.unknown,
+            )
+        )
+    return enumerated(parts)
+
+
+# A data set with other labels, kept beside the one that it was made from.
+
+
+def keep_beside(
+    old: str,
+    made: Dataset,
+    noticed: Sequence[Finding],
+    *,
+    name: str,
+    corrected: Callable[[float], float] = float,
+) -> None:
+    """Save `made` with the runs, notes and corrected labels of the data set `old`, and open it. The
+    old one stays, so nothing is lost, and so does a run whose files are damaged.
+
+    noticed: what the check report says beside its own findings. name: what a new data set is
+    called; one that is there already keeps its name. corrected: a corrected label as it is there.
+    """
+    runs = [(row, workspace().run(row.id)) for row in stored.rows(old).values()]
+    report = check(made, noticed, {run.name: run.ranking for _row, run in runs})
+    there = {row.id: row.name for row in workspace().datasets()}
+    new = workspace().save_dataset(made, source="upload", report_json=report.to_json())
+    if new not in there:
+        workspace().rename_dataset(new, names.free(name, there.values()))
+    if new != old:
+        known = {_origin(row) for row in workspace().runs(new)}
+        for row, run in runs:
+            if _origin(row) not in known:
+                own = digest([new.encode(), run.id.encode()])
+                workspace().save_run(replace(run, id=own, dataset_id=new))
+        _carry_remarks(old, new, corrected)
+    address.choose("data", new)
+    for field in ("base", "system", "vs"):
+        address.choose(field, None)
+
+
+def _origin(row: RunRow) -> tuple[str, str, str]:
+    """What tells the runs of a data set apart, whichever data set they were carried to."""
+    return row.reranker, row.created, row.name
+
+
+def _carry_remarks(old: str, new: str, corrected: Callable[[float], float]) -> None:
+    """Notes and corrections go along, but for corrections that the new labels agree with."""
+    notes, corrections = Notes(workspace()), Corrections(workspace())
+    known = {note.query_id for note in notes.all(new)}
+    for note in notes.all(old):
+        if note.query_id not in known:
+            notes.keep(new, note.query_id, note.tags, note.text)
+    if not corrections.layer(new).count:
+        carried = [_carried(each, corrected) for each in corrections.all(old)]
+        corrections.restore(
+            new,
+            [
+                each
+                for each in carried
+                if stored.uploaded_labels(new, each.query_id).get(each.doc_id) != each.label
+            ],
+        )
+
+
+def _carried(correction: Correction, corrected: Callable[[float], float]) -> Correction:
+    if correction.label is None:
+        return correction
+    return replace(correction, label=corrected(correction.label))

@@ -1,0 +1,445 @@
+"""A labelling plan: its form, its notes, and how far its estimate is."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, dataclass, replace
+
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import (
+    duration,
+    enumerated,
+    error_text,
+    moment,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    plain,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.metrics import parse_measure
+from rankdash.core.sampling.additive import ADDITIVE
+from rankdash.core.sampling.draws import MODES, VALUE_SHARE, LabelPlan
+from rankdash.core.study.leaderboard import best_challenger
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.workspace.notes.label_plans import LONGEST_GUIDELINES, LabelPlans
+from rankdash.features.label.page import REPLACED
+from rankdash.kit.widgets import action_errors, address, label_plan, stored, stored_judges, view
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.label_plan import SCALES, Labelling, LabelSettings
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import markdown_safe, paragraphs_safe, shortened
+
+_DOUBLE = (0.0, 0.1, 0.2, 0.5, 1.0)
+_DEEPEST = 100
+# A usual time for a label.
+_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """Labels until conclusive on three labelled sets, by 1,000 simulated plans each: the lowest and
+    the highest of their medians, and of what was enough for nine in ten
+    (tests/benchmarks/labelling.py)."""
+
+    half_low: int
+    half_high: int
+    most_low: int
+    most_high: int
+
+
+_WEIGHT, _RANDOM = _Effort(177, 423, 256, 684), _Effort(299, 898, 458, 1327)
+# With the grades of either judge of the simulation as the guess.
+_WITH_JUDGE = _Effort(176, 209, 250, 264)
+
+
+def draw(dataset_id: str, before: Labelling | None) -> None:
+    """before: what is labelled now, which the new plan replaces; None where there is no plan."""
+    if read_only():
+        st.caption(_("This workspace is read-only: nothing can be added to it here."))
+        return
+    systems = stored.systems(dataset_id)
+    if len(systems) < 2:
+        _one_ranking()
+        return
+    names = {each: shortened(system.name, 60) for each, system in systems.items()}
+    settings = _settings(dataset_id, names, before)
+    guidelines = st.text_area(
+        _("Guidelines: what makes a document relevant"),
+        value="" if before is None else before.kept.guidelines,
+        max_chars=LONGEST_GUIDELINES,
+        key="labelling.guidelines",
+        placeholder=_("shown beside each document; may stay empty"),
+        help=_("Headings (#), lists (-) and emphasis (*) of Markdown are shown as such."),
+    )
+    if len(settings.systems) < 2 or not _offer(dataset_id, settings):
+        return
+    if st.button(
+        _("Start labelling"), type="primary", icon=":material/label:", key="labelling.start"
+    ):
+        drawn = replace(settings, seed=secrets.randbits(32))
+        try:
+            LabelPlans(workspace()).begin(dataset_id, asdict(drawn), guidelines)
+        except RankdashError as error:
+            action_errors.say(error_text(error))
+            return
+        st.rerun()
+
+
+def _one_ranking() -> None:
+    st.info(
+        _(
+            "There is one ranking only. Labels settle which of two is better: upload another one "
+            "with the data, or run a reranker."
+        ),
+        icon=":material/info:",
+    )
+    st.page_link(view.page("data"), label=_("Go to Data"), icon=":material/database:")
+    st.page_link(view.page("run"), label=_("Run a reranker"), icon=":material/play_circle:")
+
+
+def _settings(dataset_id: str, names: dict[str, str], before: Labelling | None) -> LabelSettings:
+    """What is chosen, with the seed 0; offered is what the plan before had."""
+    last = _usual(dataset_id) if before is None else before.settings
+    measure = parse_measure(last.metric)
+    left, right = st.columns(2)
+    baseline = left.selectbox(
+        _("Baseline"),
+        list(names),
+        index=list(names).index(last.systems[0]),
+        format_func=names.__getitem__,
+        key="labelling.baseline",
+    )
+    others = [each for each in names if each != baseline]
+    challengers = right.multiselect(
+        _("Systems to compare"),
+        others,
+        default=[each for each in others if each in last.systems] or others[-1:],
+        format_func=names.__getitem__,
+        key=f"labelling.challengers.{baseline}",
+    )
+    metric = left.selectbox(
+        _("Metric"),
+        ADDITIVE,
+        index=ADDITIVE.index(measure.metric.name),
+        format_func=lambda name: parse_measure(f"{name}@10").metric.title,
+        key="labelling.metric",
+        help=_(
+            "A sum over documents, so that some of the labels are enough to estimate it. NDCG, MAP "
+            "and recall need all labels of a query."
+        ),
+    )
+    depth = right.number_input(
+        _("Cutoff k"),
+        1,
+        _DEEPEST,
+        min(measure.k or _DEEPEST, _DEEPEST),
+        key="labelling.depth",
+        help=_("Documents within the first k of any ranking are labelled."),
+    )
+    mode = left.selectbox(
+        _("Documents to label"),
+        MODES,
+        index=MODES.index(last.mode),
+        format_func=_modes().__getitem__,
+        key="labelling.mode",
+        help=_(
+            "The first needs the fewest labels. All of them give an unbiased result; the last one "
+            "also gives queries with complete labels, which NDCG, MAP and recall need."
+        ),
+    )
+    top = right.selectbox(
+        _("Highest grade"),
+        SCALES,
+        index=SCALES.index(int(last.top)),
+        format_func=lambda grade: (
+            _("1: relevant or not") if grade == 1 else _("0 to {top}", top=grade)
+        ),
+        key="labelling.top",
+    )
+    double = left.selectbox(
+        _("Share labelled by two people"),
+        _DOUBLE,
+        index=_DOUBLE.index(last.double) if last.double in _DOUBLE else 0,
+        format_func=percent,
+        key="labelling.double",
+        help=_("Their agreement (kappa) shows how far the labels can be trusted."),
+    )
+    with right:
+        judge = _judge(dataset_id, float(top), last.judge) if mode != "query" else ""
+    changed = None if before is None or before.settings.top == top else before.settings.top
+    return LabelSettings(
+        systems=(baseline, *challengers),
+        metric=f"{metric}@{depth}",
+        top=float(top),
+        threshold=1.0,
+        seed=0,
+        double=double,
+        mode=mode,
+        keep=before is None or _keep(float(top), changed),
+        before=changed,
+        judge=judge,
+        share=VALUE_SHARE,
+    )
+
+
+def _judge(dataset_id: str, top: float, last: str) -> str:
+    """The id of the judge whose grades are the guess; "" for none. Asked where there is one with
+    that scale."""
+    judges = label_plan.guessing(dataset_id, top)
+    if not judges:
+        scales = {row.top for row in stored_judges.rows(dataset_id).values() if row.graded}
+        if scales:
+            st.caption(
+                _(
+                    "The grades of a judge can be the guess where the highest grade is that of "
+                    "the judge: {grades}.",
+                    grades=enumerated([number(each, 0) for each in sorted(scales)]),
+                )
+            )
+        return ""
+    options = ["", *judges]
+    chosen: str = st.selectbox(
+        _("Judge"),
+        options,
+        index=options.index(last) if last in options else 0,
+        format_func=lambda each: (
+            shortened(f"{judges[each].name} · {moment(judges[each].created)}", 80)
+            if each
+            else _("none")
+        ),
+        key=f"labelling.judge.{top:g}",
+        help=_(
+            "Its grades are a guess of the labels, which lowers how many people have to give. It "
+            "cannot change which result they give, and people do not see its grades."
+        ),
+    )
+    return chosen
+
+
+def _usual(dataset_id: str) -> LabelSettings:
+    """The best system against the baseline, without labels the newest, on the scale that the labels
+    of the data have."""
+    known = stored.dataset(dataset_id).label_values
+    top = min(max(int(known[-1]) if known else 1, 1), SCALES[-1])
+    systems, base = stored.systems(dataset_id), address.one("base")
+    baseline = base if base in systems else FIRST_STAGE
+    others = tuple(each for each in systems if each != baseline)
+    best = others[-1]
+    if known:
+        data = stored.dataset(dataset_id)
+        study = Study(data, systems, baseline, others, dataset_id=dataset_id, cache=cache)
+        best = best_challenger(study) or best
+    return LabelSettings((baseline, best), "dcg@10", float(top), 1.0, seed=0)
+
+
+def _modes() -> dict[str, str]:
+    return {
+        "weight": _("Those that weigh most in the difference"),
+        "random": _("A random sample of documents"),
+        "query": _("All documents of a query, one query after the other"),
+    }
+
+
+def _keep(top: float, changed: float | None) -> bool:
+    """What becomes of the labels that were given before; asked, since a 1 on a scale up to 1 may
+    not be a 1 on a scale up to 3."""
+    if changed is not None:
+        st.warning(
+            _(
+                "The scale changes from 0–{before} to 0–{top}: the same grade may mean something "
+                "else now.",
+                before=f"{changed:g}",
+                top=f"{top:g}",
+            ),
+            icon=":material/straighten:",
+        )
+    options = {
+        True: _("count, as far as they are on this scale"),
+        False: _("do not count: label these documents again"),
+    }
+    return st.radio(
+        _("Labels given in rankdash so far"),
+        options,
+        format_func=options.__getitem__,
+        key=f"labelling.keep.{changed is None}",
+        help=_("They stay stored either way. The drawing of documents starts anew."),
+    )
+
+
+def _offer(dataset_id: str, settings: LabelSettings) -> bool:
+    """Say what there is to label; whether there is anything."""
+    try:
+        plan = label_plan.offered(dataset_id, settings)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 600), icon=":material/error:")
+        return False
+    if not len(plan.order):
+        st.success(
+            _("All documents that can change the result have a label."), icon=":material/done_all:"
+        )
+        st.page_link(view.page("overview"), label=_("Overview"), icon=":material/arrow_forward:")
+        return False
+    st.caption(paragraph(_facts(dataset_id, plan)))
+    st.caption(paragraph(_expected(len(plan.order), settings)))
+    return True
+
+
+def _effort(settings: LabelSettings) -> _Effort | None:
+    """What such a plan took in the simulations; None for whole queries, which are another unit."""
+    if settings.mode == "query":
+        return None
+    if settings.mode == "random":
+        return None if settings.judge else _RANDOM
+    return _WITH_JUDGE if settings.judge else _WEIGHT
+
+
+def _expected(count: int, settings: LabelSettings) -> list[str]:
+    """How many labels it may take, how long, and why these documents. count: all there are."""
+    why = {
+        "weight": _(
+            "rankdash samples documents at random, those more often whose ranks differ most "
+            "between the rankings: their labels say most about which ranking is better."
+        ),
+        "random": _("rankdash samples documents at random, all equally often."),
+        "query": _("rankdash samples queries at random, each with all of its documents."),
+    }
+    found = _effort(settings)
+    if found is None or count <= found.most_high:
+        effort = _(
+            "At most {n} labels, about {time} at {seconds} seconds each.",
+            n=number(count, 0),
+            time=duration(count * _SECONDS),
+            seconds=_SECONDS,
+        )
+    else:
+        effort = _(
+            "In simulations on three labelled sets, half of the plans were conclusive after "
+            "{half_low} to {half_high} labels ({short} to {long} at {seconds} seconds each), "
+            "depending on the set, and nine in ten after {most_low} to {most_high}. Rankings that "
+            "are alike can take all {n}.",
+            half_low=number(found.half_low, 0),
+            half_high=number(found.half_high, 0),
+            most_low=number(found.most_low, 0),
+            most_high=number(found.most_high, 0),
+            short=duration(found.half_low * _SECONDS),
+            long=duration(found.half_high * _SECONDS),
+            seconds=_SECONDS,
+            n=number(count, 0),
+        )
+    return [effort, why[settings.mode]]
+
+
+def _facts(dataset_id: str, plan: LabelPlan) -> list[str]:
+    pool, data = plan.pool, stored.dataset(dataset_id)
+    facts = [
+        ngettext(
+            "{n} document can change the result.",
+            "{n} documents can change the result.",
+            int(plan.weighs.sum()),
+        )
+    ]
+    if labelled := int(plan.weighs.sum()) - len(plan.order):
+        facts.append(ngettext("{n} has a label.", "{n} have a label.", labelled))
+    if pool.excluded:
+        facts.append(
+            ngettext(
+                "{n} query is not in every ranking and is excluded.",
+                "{n} queries are not in every ranking and are excluded.",
+                len(pool.excluded),
+            )
+        )
+    if textless := sum(doc in data.textless for doc in pool.doc_ids[plan.order]):
+        facts.append(
+            ngettext(
+                "{n} of them has neither title nor text: it is shown by its id.",
+                "{n} of them have neither title nor text: they are shown by their ids.",
+                textless,
+            )
+        )
+    return facts
+
+
+# What holds for every document of a plan: guidelines, keys, and what does not count.
+
+
+def replaced() -> None:
+    """Say once that the plan is another one than a moment ago, which somebody else began."""
+    if st.session_state.pop(REPLACED, False):
+        st.warning(
+            _(
+                "A new labelling plan was started meanwhile. Labels given before are stored; the "
+                "last key may not have counted."
+            ),
+            icon=":material/restart_alt:",
+        )
+
+
+def ended(dataset_id: str) -> None:
+    """Say that there was a plan, where there is none that can go on."""
+    if LabelPlans(workspace()).newest(dataset_id) is not None:
+        st.info(
+            _(
+                "The last labelling plan has ended: one of its rankings is gone, or another "
+                "version of rankdash wrote it. Its labels are stored and count in the next one."
+            ),
+            icon=":material/info:",
+        )
+
+
+def draw_plan_notes(labelling: Labelling) -> None:
+    settings, kept = labelling.settings, labelling.kept
+    if kept.guidelines:
+        with st.container(border=True):
+            st.markdown(f"**{_('Guidelines')}**\n\n{paragraphs_safe(kept.guidelines)}")
+    st.caption(
+        _(
+            "Keys: a digit for the grade, U for cannot tell, B for back, P for a pause. A key "
+            "counts once the document has been there for half a second."
+        )
+    )
+    if excluded := labelling.plan.pool.excluded:
+        st.caption(
+            ngettext(
+                "{n} query is not in every ranking and is excluded.",
+                "{n} queries are not in every ranking and are excluded.",
+                len(excluded),
+            )
+        )
+    if settings.before is not None:
+        changed = {
+            "before": plain(settings.before),
+            "top": plain(settings.top),
+            "when": moment(kept.created),
+        }
+        if settings.keep:
+            st.caption(
+                _(
+                    "The scale changed from 0–{before} to 0–{top} on {when}. Labels that are on "
+                    "the new scale count unchanged.",
+                    **changed,
+                )
+            )
+        else:
+            st.caption(
+                _(
+                    "The scale changed from 0–{before} to 0–{top} on {when}. Labels given before "
+                    "do not count.",
+                    **changed,
+                )
+            )
+    if labelling.off_scale:
+        st.caption(
+            ngettext(
+                "{n} label is above the highest grade and does not count here.",
+                "{n} labels are above the highest grade and do not count here.",
+                labelling.off_scale,
+            )
+        )
+
+
+# What the labels given so far say of a comparison: the difference, and whether it is settled.

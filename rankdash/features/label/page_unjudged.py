@@ -1,0 +1,334 @@
+"""Documents without a label: what they could change, and which to label first."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import error_text, finding_text, ngettext, number, plain, signed
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.data.dataset import Dataset
+from rankdash.core.readers import put_right, reversed_note
+from rankdash.core.readers.checks.check import CheckReport, check
+from rankdash.core.sampling.additive import ADDITIVE
+from rankdash.core.sampling.answers import labels_table, next_pairs
+from rankdash.core.study.study import Study
+from rankdash.core.study.unjudged.system_bounds import UnjudgedComparison
+from rankdash.core.workspace.notes.corrections import Corrections
+from rankdash.core.workspace.notes.label_notes import LabelNotes
+from rankdash.core.workspace.notes.label_plans import LabelPlans
+from rankdash.features.label.labelling import MOST_ROWS, drawn_to_label, to_label, to_label_jsonl
+from rankdash.features.label.page_corrections import keep_beside
+from rankdash.kit.html.downloads import file_name
+from rankdash.kit.widgets import action_errors, label_plan, stored
+from rankdash.kit.widgets.label_plan import LabelSettings
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.text import name_rows, name_safe, table_html
+
+_DRAWN, _LARGEST = "drawn", "largest"
+_WRITERS: tuple[tuple[str, Callable[[pd.DataFrame], bytes], str], ...] = (
+    ("csv", csv_bytes, "text/csv"),
+    ("jsonl", to_label_jsonl, "application/x-ndjson"),
+)
+
+
+def draw(study: Study) -> None:
+    bounds = study.unjudged
+    names = study.names
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("system"): bounds["system"].map(names),
+                _("judged"): bounds["judged"],
+                _("documents without a label"): bounds["unjudged"],
+                _("as not relevant"): bounds["value"],
+                _("lowest possible"): bounds["lowest"],
+                _("highest possible"): bounds["highest"],
+                _("bounds"): [_kind(kind) for kind in bounds["kind"]],
+            }
+        ),
+        hide_index=True,
+        row_height=name_rows(names.values()),
+        column_config={
+            _("judged"): st.column_config.NumberColumn(format="percent"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in (_("as not relevant"), _("lowest possible"), _("highest possible"))
+            },
+        },
+        alt=_("Bounds by unjudged documents, for each system"),
+    )
+    open_labels = study.challengers and bounds["unjudged"].any()
+    drawn = bool(open_labels) and _order(study)
+    for system in study.challengers:
+        _difference(study, system, names, listed=not drawn)
+
+
+def _order(study: Study) -> bool:
+    """Choose the order of the list of what to label next; whether it is that of draws."""
+    chosen = st.segmented_control(
+        _("Order of the list of what to label next"),
+        [_DRAWN, _LARGEST],
+        format_func=lambda each: _("drawn") if each == _DRAWN else _("largest effect first"),
+        key="unjudged.order",
+        default=_DRAWN,
+        required=True,
+    )
+    if chosen == _LARGEST:
+        st.caption(
+            _(
+                "This order closes the bounds with the fewest labels. It is no random sample: a "
+                "difference computed from the first of these labels is biased."
+            )
+        )
+        return False
+    st.caption(
+        _(
+            "Each document comes with the probability that it was drawn with, so that the labels "
+            "give an unbiased estimate of the difference at any time."
+        )
+    )
+    labelling = label_plan.current(study.stored_id)
+    if labelling is None:
+        if not read_only() and st.button(
+            _("Draw the documents"), icon=":material/casino:", key="unjudged.draw"
+        ):
+            _begin(study)
+        return True
+    files = st.container(horizontal=True)
+    for suffix, write, kind in _WRITERS:
+        files.download_button(
+            _("What to label next ({format})", format=suffix.upper()),
+            data=partial(drawn_bytes, write, study.stored_id),
+            file_name=file_name(study.dataset.name, "to label", suffix),
+            mime=kind,
+            icon=":material/download:",
+            key=f"unjudged.drawn.{suffix}",
+            on_click="ignore",
+        )
+    return True
+
+
+def _begin(study: Study) -> None:
+    """Begin a plan for what is compared, at the same cutoff."""
+    measure = study.measure
+    additive = measure.metric.name in ADDITIVE and measure.k is not None
+    metric = study.spec if additive else f"dcg@{study.cutoff or 10}"
+    values = study.dataset.label_values
+    settings = LabelSettings(
+        study.chosen,
+        metric,
+        max(float(values[-1]) if values else 1.0, 1.0),
+        study.conventions.threshold,
+        secrets.randbits(32),
+    )
+    try:
+        label_plan.offered(study.stored_id, settings)
+        LabelPlans(workspace()).begin(study.stored_id, asdict(settings), "")
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+        return
+    st.rerun()
+
+
+def drawn_bytes(write: Callable[[pd.DataFrame], bytes], dataset_id: str) -> bytes:
+    """Those that are still open now; nothing where the plan was deleted meanwhile."""
+    labelling = label_plan.current(dataset_id)
+    if labelling is None:
+        return b""
+    data = stored.dataset(dataset_id)
+    chosen = next_pairs(labelling.plan, labelling.answered, "", MOST_ROWS)
+    texts = data.query_text(), data.document_text()
+    return write(drawn_to_label(labelling.plan, chosen, *texts))
+
+
+def _difference(study: Study, system: str, names: dict[str, str], *, listed: bool = True) -> None:
+    """listed: whether a list of what to label next, the largest effect first, is offered."""
+    settled = study.unjudged_change(system)
+    open_range = settled.bounds()
+    given = {"name": name_safe(names[system]), "delta": signed(open_range.delta)}
+    if open_range.lowest == open_range.highest:
+        st.markdown(_("**{name}**: no missing label can alter the change of {delta}.", **given))
+        return
+    sentence = _(
+        "**{name}**: with all labels complete, the change of {delta} could be anywhere from "
+        "{low} to {high}.",
+        low=signed(open_range.lowest),
+        high=signed(open_range.highest),
+        **given,
+    )
+    if not math.isfinite(open_range.delta):
+        st.markdown(_("**{name}**: no query can be compared.", name=name_safe(names[system])))
+        return
+    if not listed or not len(settled.pool):
+        st.markdown(f"{sentence} {_needed(settled)}")
+        return
+    text, action = st.columns([3, 2], vertical_alignment="center")
+    text.markdown(f"{sentence} {_needed(settled)}")
+    pair = (names[study.baseline], names[system])
+    data = study.dataset
+    for suffix, write, kind in _WRITERS:
+        action.download_button(
+            _("What to label next ({format})", format=suffix.upper()),
+            data=partial(_list_bytes, write, data, settled, pair),
+            file_name=file_name(data.name, f"to label {study.spec}", suffix),
+            mime=kind,
+            icon=":material/download:",
+            key=f"unjudged.{system}.{suffix}",
+            on_click="ignore",
+        )
+
+
+def _list_bytes(
+    write: Callable[[pd.DataFrame], bytes],
+    data: Dataset,
+    settled: UnjudgedComparison,
+    pair: tuple[str, str],
+) -> bytes:
+    return write(to_label(data, settled, pair))
+
+
+def _needed(settled: UnjudgedComparison) -> str:
+    needed = settled.labels_to_settle()
+    if needed is None:
+        return _("There is no difference that labels could settle.")
+    if needed == 0:
+        return _("It is settled which system is ahead, whatever the missing labels are.")
+    return ngettext(
+        "{n} label may be enough to settle which is ahead.",
+        "{n} labels may be enough to settle which is ahead.",
+        needed,
+    )
+
+
+def _kind(kind: str) -> str:
+    return {"tight": _("exact"), "outer": _("safe, maybe wide"), "range": _("range of the metric")}[
+        kind
+    ]
+
+
+# Labels whose lowest grade is the best: reverse them, and undo it.
+
+_NO_INTEREST = 5
+
+
+def draw_direction(dataset_id: str, report: CheckReport) -> None:
+    """Offer to reverse labels, first of all those that seem to be reversed, or to undo it."""
+    if report.reversed_at is not None:
+        st.caption(finding_text(reversed_note(report.reversed_at)))
+        if not read_only() and st.button(_("Undo the reversal"), icon=":material/undo:"):
+            _reverse(dataset_id, report, report.reversed_at)
+    elif report.labels and not read_only():
+        suspected = bool(report.suspected_best)
+        if suspected or st.checkbox(_("1 is the best grade"), key="labels.one_is_best"):
+            with st.container(border=True):
+                _offer(dataset_id, report)
+
+
+def _offer(dataset_id: str, report: CheckReport) -> None:
+    labels = stored.dataset(dataset_id).label_values
+    corrected = [each.label or 0.0 for each in Corrections(workspace()).all(dataset_id)]
+    highest = max(0.0, *labels, *corrected)
+    st.markdown(f"**{_('Reverse the labels')}**")
+    worst = st.selectbox(
+        _("Grade that means not relevant"),
+        (highest, highest + 1),
+        # Cranfield's 1 to 4 are all relevant: -1 stands for its 5, "of no interest". A scale that
+        # reaches 5 holds its own worst grade, and what is below 0 is unjudged, or spam.
+        index=int(labels[0] < 0 and highest < _NO_INTEREST),
+        format_func=lambda grade: (
+            plain(grade)
+            if grade == highest
+            else _("{grade} (no document has it)", grade=plain(grade))
+        ),
+        help=_("It becomes 0, and the lowest grade the highest. Labels below 0 are unchanged."),
+    )
+    before = np.array([bar.low for bar in report.label_histogram])
+    st.html(
+        table_html(
+            (_("label"), _("becomes"), _("pairs")),
+            [
+                (plain(bar.low), plain(after), number(bar.count, 0))
+                for bar, after in zip(report.label_histogram, put_right(before, worst), strict=True)
+                if bar.low == bar.high
+            ],
+        )
+    )
+    if st.button(_("Reverse the labels"), type="primary", icon=":material/swap_vert:"):
+        _reverse(dataset_id, report, worst)
+
+
+def _reverse(dataset_id: str, report: CheckReport, worst: float) -> None:
+    """Keep the data set with its labels reversed beside this one; of reversed ones, that is the
+    data set as it came."""
+    old = stored.dataset(dataset_id)
+    own = {each.code for each in check(old, (), {}).findings}
+    noticed = [each for each in report.findings if each.code not in {*own, "label_direction"}]
+    suffix = _(", labels reversed")
+    if report.reversed_at is None:
+        noticed.append(reversed_note(worst))
+        name = f"{old.name}{suffix}"
+    else:
+        noticed = [each for each in noticed if each.code != reversed_note(worst).code]
+        name = old.name.removesuffix(suffix)
+    try:
+        made = Dataset(
+            old.name,
+            old.queries,
+            old.documents,
+            old.qrels.assign(label=put_right(old.qrels["label"].to_numpy(), worst)),
+            old.candidates,
+            first_stage=old.first_stage,
+            candidates_name=old.candidates_name,
+        )
+        keep_beside(
+            dataset_id,
+            made,
+            noticed,
+            name=name,
+            corrected=lambda label: float(put_right(np.array([label]), worst)[0]),
+        )
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+    else:
+        st.rerun()
+
+
+# The labels as a file that every reader of labels reads, with draws, people, times and notes.
+
+
+def draw_files(dataset_id: str) -> None:
+    """A download, made when it is asked for: labels are given while the button stands there."""
+    st.download_button(
+        _("Labels with draws, people, times and notes (CSV)"),
+        lambda: table_bytes(dataset_id),
+        file_name="labels.csv",
+        mime="text/csv",
+        key="labelling.csv",
+        on_click="ignore",
+    )
+
+
+def table_bytes(dataset_id: str) -> bytes:
+    """The labels of now; nothing where the plan was deleted meanwhile. A document with a note and
+    no label has a row too, whose label is empty."""
+    labelling = label_plan.current(dataset_id)
+    if labelling is None:
+        return b""
+    table = labels_table(labelling.plan, labelling.answered)
+    notes = LabelNotes(workspace()).all(dataset_id)
+    rows = [
+        (*pair, "; ".join(f"{who}: {note}" if who else note for who, note in said.items()))
+        for pair, said in notes.items()
+    ]
+    noted = pd.DataFrame(rows, columns=["query_id", "doc_id", "note"])
+    return csv_bytes(table.merge(noted, "outer", ["query_id", "doc_id"], sort=False))

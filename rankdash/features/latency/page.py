@@ -1,0 +1,424 @@
+"""Latency: how long queries take, by documents and tokens, and the throughput under load."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.i18n import brief, enumerated, ngettext, number, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.runs.concurrency import within_target
+from rankdash.core.study import study_latency
+from rankdash.core.study.latency import FEWEST_FITTED, Ratio
+from rankdash.core.study.study import Study
+from rankdash.core.study.study_latency import Against, Times
+from rankdash.features.latency import (
+    charts,
+    charts_latency_fit,
+    charts_latency_spread,
+    charts_throughput,
+)
+from rankdash.features.latency import charts_token_lengths as lengths_chart
+from rankdash.kit.drawing import style
+from rankdash.kit.widgets import pickers, view
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.plotly_chart import draw, ink, show
+from rankdash.kit.widgets.signed_cells import signed_cells
+from rankdash.kit.widgets.text import name_rows
+from rankdash.kit.widgets.view import safe_name, short_name
+
+
+def spread(study: Study, found: dict[str, Times], target_ms: float) -> None:
+    """The share of queries answered within a time, and the boxes second."""
+    left, right = st.columns([7, 5], gap="medium")
+    with left:
+        st.subheader(_("Latency distribution (CDF)"), anchor=False)
+        if (curves := charts.latency(study, target_ms)) is not None:
+            draw(curves, key="latency.ecdf")
+        if any(times.summary.p99 is None for times in found.values()):
+            st.caption(
+                _(
+                    "Marks: p50 and p95, with the interval as a pale bar. p99 needs at least "
+                    "1,000 queries."
+                )
+            )
+    with right:
+        st.subheader(_("Latency spread"), anchor=False)
+        spreads = [
+            charts_latency_spread.Spread(system, study.name(system), times.ordered)
+            for system, times in found.items()
+            if times.summary.p95 is not None
+        ]
+        if spreads:
+            show(
+                charts_latency_spread.figure(
+                    spreads, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
+                ),
+                alt=charts_latency_spread.alt(spreads),
+                key="latency.spread",
+            )
+            st.caption(
+                _(
+                    "Box: half of the queries. Whiskers: 5% to 95%. Circles: the fastest and the "
+                    "slowest. Dashed: the target."
+                )
+            )
+        if len(spreads) < len(found):
+            st.caption(_("A system needs {n} timed queries for a box.", n=number(FEWEST_TIMED, 0)))
+        compared(study, found)
+
+
+def compared(study: Study, found: dict[str, Times]) -> None:
+    """The others against the fastest, on the queries timed in both."""
+    first = min(found, key=lambda system: found[system].summary.p50)
+    sentences = []
+    for system in found:
+        ratio = None if system == first else study_latency.ratio(study, first, system)
+        if ratio is not None:
+            sentences.append(_ratio_in_words(study, first, system, ratio))
+    if not sentences:
+        return
+    st.markdown("  \n".join(sentences))
+    st.caption(
+        _(
+            "Query by query, in the geometric mean. The runs were measured one after the other, so "
+            "a change in the machine's load shows as a difference too."
+        )
+    )
+
+
+def _ratio_in_words(study: Study, first: str, system: str, ratio: Ratio) -> str:
+    names = {"system": safe_name(study, system), "other": safe_name(study, first)}
+    queries = ngettext("the same {n} query", "the same {n} queries", ratio.n)
+    if math.isfinite(ratio.low):
+        queries = _(
+            "{queries} ({level}: {low} … {high})",
+            queries=queries,
+            level=percent(study.statistics.level),
+            low=brief(ratio.low),
+            high=brief(ratio.high),
+        )
+    text = _(
+        "**{system}** takes **{times} times** as long as {other}, on {queries}.",
+        times=brief(ratio.ratio),
+        queries=queries,
+        **names,
+    )
+    if ratio.unlike:
+        text += " " + ngettext(
+            "{n} of them had another number of documents.",
+            "{n} of them had another number of documents.",
+            ratio.unlike,
+        )
+    return text
+
+
+def growth(study: Study, found: dict[str, Times]) -> None:
+    """Latency against documents or tokens, with a line where the points carry one."""
+    st.subheader(_("Latency by length and number of documents"), anchor=False)
+    varied = any(times.documents[0] != times.documents[1] for times in found.values())
+    tokens = any(len(study_latency.cloud(study, system, "tokens")[0]) for system in found)
+    drawn, beside = st.columns([7, 5], gap="medium")
+    with beside:
+        chosen = pickers.pick_one(
+            "against",
+            ["documents", "tokens"] if tokens else ["documents"],
+            st.segmented_control,
+            default="documents" if varied or not tokens else "tokens",
+            label=_("X axis"),
+            format_func={"documents": _("Documents"), "tokens": _("Tokens")}.__getitem__,
+            required=True,
+        )
+        against: Against = "tokens" if chosen == "tokens" else "documents"
+        rules = against == "documents" and bool(
+            pickers.pick_free(
+                "rules",
+                st.toggle,
+                read=lambda value: value != "hidden",
+                write=lambda value: None if value else "hidden",
+                label=_("Rules of thumb from tutorials"),
+            )
+        )
+    clouds = []
+    for system in found:
+        points, line = study_latency.cloud(study, system, against)
+        if len(points):
+            clouds.append(charts_latency_fit.Cloud(system, study.name(system), points, line))
+    with drawn:
+        show(
+            charts_latency_fit.figure(
+                clouds, style.marks(study.places, study.baseline), against, ink(), rules=rules
+            ),
+            alt=charts_latency_fit.alt(clouds, against),
+            key=f"latency.growth.{against}",
+        )
+    with beside:
+        for cloud in clouds:
+            st.markdown(growth_sentence(study, cloud, against))
+        if sum(len(cloud.points) for cloud in clouds) > charts_latency_fit.MOST_MARKS:
+            st.caption(
+                _(
+                    "About {n} queries are drawn at random; the rest are in the table.",
+                    n=number(charts_latency_fit.MOST_MARKS, 0),
+                )
+            )
+    fold(
+        _("Lines and points as tables"),
+        "latency.lines",
+        ":material/table:",
+        lambda: _growth_tables(clouds, against),
+    )
+
+
+def growth_sentence(study: Study, cloud: charts_latency_fit.Cloud, against: Against) -> str:
+    """Return what a system's latency grows with, or why no line is drawn."""
+    name, line = safe_name(study, cloud.system), cloud.fit
+    if line is None:
+        if len(cloud.points) < FEWEST_FITTED:
+            return _(
+                "**{system}**: no line is drawn for fewer than {n} queries.",
+                system=name,
+                n=number(FEWEST_FITTED, 0),
+            )
+        return _(
+            "**{system}**: no line is drawn, because the queries do not differ in it.", system=name
+        )
+    # A thousand tokens: one alone costs next to nothing.
+    unit = 1 if against == "documents" else 1000
+    slope, low, high = (_significant(unit * each) for each in (line.slope, line.low, line.high))
+    each = _("ms a document") if against == "documents" else _("ms a thousand tokens")
+    n = number(line.n, 0)
+    if line.low <= 0 <= line.high:
+        return _(
+            "**{system}**: {n} queries show no proven growth ({low} … {high} {each}).",
+            system=name,
+            n=n,
+            low=low,
+            high=high,
+            each=each,
+        )
+    return _(
+        "**{system}**: {slope} {each} ({level}: {low} … {high}), by {n} queries.",
+        system=name,
+        level=percent(study.statistics.level),
+        slope=slope,
+        each=each,
+        low=low,
+        high=high,
+        n=n,
+    )
+
+
+def _significant(value: float) -> str:
+    """Two digits that say something, whatever the size."""
+    if value == 0:
+        return number(0, 0)
+    size = math.floor(math.log10(abs(value)))
+    return number(value, min(max(1 - size, 0), 6))
+
+
+def _growth_tables(clouds: list[charts_latency_fit.Cloud], against: Against) -> None:
+    unit = _("documents") if against == "documents" else _("tokens")
+    lines = [
+        {
+            _("system"): cloud.name,
+            _("queries"): cloud.fit.n,
+            _("ms each"): cloud.fit.slope,
+            _("low"): cloud.fit.low,
+            _("high"): cloud.fit.high,
+            _("ms at 0"): cloud.fit.intercept,
+        }
+        for cloud in clouds
+        if cloud.fit is not None
+    ]
+    if lines:
+        st.dataframe(
+            pd.DataFrame(lines),
+            hide_index=True,
+            row_height=name_rows(cloud.name for cloud in clouds),
+            alt=_("The line of each system"),
+        )
+        st.caption(
+            _(
+                "Theil–Sen: the median of the slopes of every two queries (of at most 600), which "
+                "outliers hardly move."
+            )
+        )
+    points = pd.concat([cloud.points.assign(system=cloud.name) for cloud in clouds])
+    points = points[["system", "x", "ms"]].set_axis([_("system"), unit, _("ms")], axis="columns")
+    st.dataframe(points, hide_index=True, height=280, alt=_("Every timed query"))
+    if against == "documents":
+        rules = charts_latency_fit.RULES_OF_THUMB.rename(columns={"documents": unit})
+        st.dataframe(rules, hide_index=True, alt=_("Rules of thumb from tutorials, ms"))
+        st.caption(
+            _(
+                "Rules of thumb from tutorials, in milliseconds: copied without naming a machine "
+                "or a model. They are no measurement."
+            )
+        )
+
+
+# How many queries a second each system serves with several under way, where it was measured.
+
+
+def draw_throughput(study: Study, target_ms: float) -> None:
+    """The throughput with several queries under way at once, where it was measured."""
+    st.subheader(_("Throughput, concurrency"), anchor=False)
+    measured, without = [], []
+    for system in study.chosen:
+        run = study.run(system)
+        if run is None:
+            continue
+        if run.measured is not None and run.measured.throughput:
+            levels = run.measured.throughput
+            measured.append(charts_throughput.Measurement(system, study.name(system), levels))
+        elif run.measured is not None:
+            without.append(safe_name(study, system))
+    if measured:
+        st.markdown("  \n".join(_best_in_words(study, each, target_ms) for each in measured))
+        show(
+            charts_throughput.figure(
+                measured, style.marks(study.places, study.baseline), ink(), target_ms=target_ms
+            ),
+            alt=charts_throughput.alt(measured),
+            key="latency.throughput",
+        )
+        fold(
+            _("Every level as a table"),
+            "latency.levels",
+            ":material/table:",
+            lambda: _levels_table(measured),
+        )
+    if without:
+        st.caption(
+            _(
+                "Not measured: {names}. Throughput cannot be derived from latency: concurrent "
+                "queries share the machine. Open “What is measured” when you start a run.",
+                names=enumerated(without),
+            )
+        )
+        st.page_link(
+            view.page("run"), label=_("Measure it in a run"), icon=":material/arrow_forward:"
+        )
+
+
+def _best_in_words(study: Study, each: charts_throughput.Measurement, target_ms: float) -> str:
+    best = within_target(each.levels, target_ms)
+    name = safe_name(study, each.system)
+    if best is None:
+        return _(
+            "**{system}**: at no measured level is p95 within {target} ms.",
+            system=name,
+            target=brief(target_ms),
+        )
+    return _(
+        "**{system}** serves **{rate} queries/s** within {target} ms (concurrency {n}, p95 {p95} "
+        "ms).",
+        system=name,
+        rate=brief(best.queries_per_second),
+        target=brief(target_ms),
+        n=number(best.in_flight, 0),
+        p95=brief(best.p95_ms, target_ms),
+    )
+
+
+def _levels_table(measured: list[charts_throughput.Measurement]) -> None:
+    rows = [
+        {
+            _("system"): each.name,
+            _("concurrent"): level.in_flight,
+            _("queries/s"): level.queries_per_second,
+            _("pairs/s"): level.pairs_per_second,
+            "p50": level.p50_ms,
+            "p95": level.p95_ms,
+            _("answered"): level.queries,
+            _("failed"): level.failed,
+            _("seconds"): level.seconds,
+        }
+        for each in measured
+        for level in each.levels
+    ]
+    decimal = st.column_config.NumberColumn(format="%.1f")
+    st.dataframe(
+        signed_cells(pd.DataFrame(rows), {}, times=("p50", "p95")),
+        hide_index=True,
+        placeholder="–",
+        column_config=dict.fromkeys((_("queries/s"), _("pairs/s"), _("seconds")), decimal),
+        row_height=name_rows(each.name for each in measured),
+        alt=_("Throughput at each level"),
+    )
+
+
+# How long query and document are together, and how much of them a model does not read.
+
+
+def draw_tokens(study: Study) -> None:
+    """The lengths of the pairs of one system, and what it did not read."""
+    readers = [
+        system for system in study.chosen if study_latency.token_lengths(study, system) is not None
+    ]
+    st.subheader(_("How much the model reads"), anchor=False)
+    system = readers[0] if readers else None
+    if len(readers) > 1:
+        system = pickers.pick_one(
+            "reader",
+            readers,
+            st.segmented_control,
+            label=_("System"),
+            label_visibility="collapsed",
+            format_func=lambda each: short_name(study, each),
+            required=True,
+        )
+    found = study_latency.token_lengths(study, system) if system is not None else None
+    if system is None or found is None:
+        st.caption(_("None of these systems counts tokens."))
+        return
+    if found.cut:
+        st.markdown(
+            _(
+                "**{share} of the pairs are cut**: {unread} of all tokens are never read. Half of "
+                "the pairs have up to {p50} tokens, 95% up to {p95}.",
+                share=_share(found.cut / found.pairs),
+                unread=_share(found.unread),
+                p50=number(found.p50, 0),
+                p95=number(found.p95, 0),
+            )
+        )
+    else:
+        st.markdown(
+            _(
+                "Every pair is read to its end. Half have up to {p50} tokens, 95% up to {p95}.",
+                p50=number(found.p50, 0),
+                p95=number(found.p95, 0),
+            )
+        )
+    show(
+        lengths_chart.figure(found, ink(), name=study.name(system)),
+        alt=lengths_chart.alt(found, study.name(system)),
+        key="latency.lengths",
+    )
+    fold(
+        _("Lengths as a table"),
+        "latency.length_table",
+        ":material/table:",
+        lambda: _length_table(found.table),
+    )
+
+
+def _share(value: float) -> str:
+    return percent(value, 1 if 0 < value < 0.095 else 0)
+
+
+def _length_table(table: pd.DataFrame) -> None:
+    shown = table.assign(stop=table["stop"].where(table["stop"] < math.inf) - 1)
+    titles = [_("tokens, from"), _("to"), _("read to the end"), _("cut")]
+    st.dataframe(
+        shown.set_axis(titles, axis="columns"),
+        hide_index=True,
+        placeholder="–",
+        height=280,
+        alt=_("Pairs by their length in tokens"),
+    )

@@ -1,0 +1,323 @@
+"""How fast each system is, in a sentence first, then what is not in its numbers and why."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.i18n import brief, duration, ngettext, number, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.runs.combining import KIND as FUSION
+from rankdash.core.study import study_latency
+from rankdash.core.study.latency import P99_NEEDS, LatencySummary, OnTarget, call_parts, on_target
+from rankdash.core.study.study import Study
+from rankdash.core.study.study_latency import Times
+from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
+from rankdash.kit.widgets import address, pickers
+from rankdash.kit.widgets.badges import Colour
+from rankdash.kit.widgets.signed_cells import signed_cells
+from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.view import page, safe_name
+
+REAL_TIME, BATCH = "500", "2000"
+_LONGEST_MS = 600_000
+
+
+def target() -> float:
+    """The time that 95 % of queries should be answered in, chosen or typed, in milliseconds."""
+    usual = {REAL_TIME: _("500 ms, real time"), BATCH: _("2,000 ms, batch")}
+    chosen = whole_ms(address.one("target"))
+    return float(
+        pickers.pick_free(
+            "target",
+            st.selectbox,
+            read=whole_ms,
+            write=whole_ms,
+            label=_("Target: 95% of queries within"),
+            options=list(dict.fromkeys([*usual, chosen])),
+            format_func=lambda value: usual.get(value, _("{ms} ms", ms=brief(float(value)))),
+            accept_new_options=True,
+            width=280,
+            help=_("Choose one, or type milliseconds."),
+        )
+    )
+
+
+def whole_ms(value: str | None) -> str:
+    """Return whole milliseconds from what was typed or stands in the address; else the usual
+    target."""
+    digits = (value or "").removesuffix("ms").replace(",", "").strip()
+    fits = digits.isascii() and digits.isdigit() and 0 < int(digits[:9]) <= _LONGEST_MS
+    return str(int(digits)) if fits else REAL_TIME
+
+
+def draw(study: Study, found: dict[str, Times], target_ms: float) -> None:
+    for system, times in found.items():
+        with st.container(border=True):
+            _one(safe_name(study, system), times, target_ms, study.statistics.level)
+
+
+def measure_again(study: Study) -> None:
+    """What was measured on a busy machine or depth contradicts, with the way to a new run."""
+    if notes := busy_notes(study):
+        said = "  \n".join(markdown_safe(each, 400) for each in notes)
+        st.warning(said, icon=":material/speed:")
+        st.page_link(page("run"), label=_("Measure again"), icon=":material/arrow_forward:")
+
+
+def not_timed(study: Study, found: dict[str, Times]) -> None:
+    """A line for each chosen system without a latency: why, and what would help."""
+    for system in study.chosen:
+        if system not in found:
+            why = _why_not(study, system)
+            st.caption(
+                _("**{system}** has no latency: {why}", system=safe_name(study, system), why=why)
+            )
+
+
+def _why_not(study: Study, system: str) -> str:
+    times = study_latency.times(study, system)
+    if times is None:
+        return _("it is the order of the search before reranking.")
+    if times.run.reranker == FUSION:
+        return _("it was fused from other systems, and not each of them has a latency here.")
+    if times.run.measured is None:
+        return _("its ranking was read from a file, or is of an older version.")
+    if times.apart.cached_pairs:
+        return _(
+            "its scores came from the cache, which is not included in latency. Run it again with "
+            "the latency measured always."
+        )
+    if not times.apart.untimed:
+        return _("all its queries failed.")
+    return _(
+        "its queries were scored in batches, none by itself. Run it with the latency measured."
+    )
+
+
+def _one(name: str, times: Times, target_ms: float, level: float) -> None:
+    summary, measured = times.summary, times.run.measured
+    p95 = _or_nan(summary.p95)
+    late = times.apart.timed_out
+    met = on_target(times.ordered, target_ms, timed_out=late, level=level)
+    with st.container(horizontal=True):
+        if met is not None:
+            word, icon, colour = _badge(met, brief(target_ms, p95))
+            st.badge(word, icon=icon, color=colour)
+        if measured is not None and measured.contended:
+            st.badge(_("on a busy machine"), icon=":material/speed:", color="orange")
+    st.markdown(_answers(name, times, target_ms, level))
+    facts = []
+    if met is not None:
+        facts.append(
+            _("{within} of {n} within the target", within=number(met.within, 0), n=number(met.n, 0))
+        )
+    if summary.p99 is None:
+        facts.append(_("no p99: needs {n} queries", n=number(P99_NEEDS, 0)))
+    else:
+        facts.append(_("p99 {ms} ms", ms=brief(summary.p99)))
+    facts.append(
+        _("mean {mean} ms", mean=brief(summary.mean))
+        if math.isnan(summary.deviation)
+        else _(
+            "mean {mean} ms, standard deviation {deviation} ms",
+            mean=brief(summary.mean),
+            deviation=brief(summary.deviation),
+        )
+    )
+    if math.isfinite(times.run.load_ms):
+        facts.append(_("cold start {time}, not included", time=duration(times.run.load_ms / 1e3)))
+    if measured is not None and math.isfinite(measured.pairs_per_second):
+        rate = brief(measured.pairs_per_second)
+        facts.append(
+            _("{n} pairs/s over the whole run, preparation included", n=rate)
+            if measured.index_seconds > 0
+            else _("{n} pairs/s over the whole run", n=rate)
+        )
+    lines = [" · ".join([*facts, *_of_calls(times)])]
+    if where := where_measured(times.run):
+        lines.append(_("These times are {where}.", where=markdown_safe(where, 300)))
+    if measured is not None and measured.contended:
+        lines.append(
+            ngettext(
+                "The machine was busy: scoring had {share} of its {n} thread. On an idle machine "
+                "these times may be shorter.",
+                "The machine was busy: scoring had {share} of its {n} threads. On an idle machine "
+                "these times may be shorter.",
+                measured.threads,
+                share=percent(measured.cpu_per_wall / measured.threads),
+            )
+        )
+    if parts := left_out_of_times(times.apart, measured):
+        lines.append(_("Not included: {parts}.", parts=parts))
+    st.caption("  \n".join(lines))
+
+
+def _answers(name: str, times: Times, target_ms: float, level: float) -> str:
+    summary, documents = times.summary, _documents(times.documents)
+    if summary.p95 is None:
+        return _(
+            "**{system}** answers half of {queries} within {p50} ms, {documents}. p95 needs at "
+            "least {fewest}.",
+            system=name,
+            queries=ngettext("{n} query", "{n} queries", summary.n),
+            p50=brief(summary.p50),
+            documents=documents,
+            fewest=number(FEWEST_TIMED, 0),
+        )
+    return _(
+        "**{system}** answers 95% of queries within **{p95} ms** ({interval}), {documents}. "
+        "Half are answered within {p50} ms.",
+        system=name,
+        p95=brief(summary.p95, target_ms),
+        interval=_interval(summary, level),
+        documents=documents,
+        p50=brief(summary.p50),
+    )
+
+
+def _badge(met: OnTarget, target: str) -> tuple[str, str, Colour]:
+    """(word, icon, colour); the word and the icon say it without the colour."""
+    words: dict[str, tuple[str, str, Colour]] = {
+        "meets": (_("meets {ms} ms", ms=target), ":material/check:", "blue"),
+        "likely": (
+            _("within {ms} ms, too few queries to be sure", ms=target),
+            ":material/help:",
+            "gray",
+        ),
+        "unlikely": (
+            _("over {ms} ms, too few queries to be sure", ms=target),
+            ":material/help:",
+            "gray",
+        ),
+        "misses": (_("misses {ms} ms", ms=target), ":material/close:", "orange"),
+    }
+    return words[met.kind]
+
+
+def _interval(summary: LatencySummary, level: float) -> str:
+    low, high = summary.p95_interval
+    queries = ngettext("{n} query", "{n} queries", summary.n)
+    given = {"queries": queries, "level": percent(level), "low": brief(low)}
+    if math.isfinite(low) and math.isfinite(high):
+        return _("{queries}, {level} interval {low} … {high}", high=brief(high), **given)
+    if math.isfinite(low):
+        return _("{queries}, {level} interval from {low} up", **given)
+    return _("{queries}, too few for an interval", queries=queries)
+
+
+def _documents(span: tuple[int, int]) -> str:
+    fewest, most = span
+    if fewest == most:
+        return ngettext("{n} document each", "{n} documents each", most)
+    return _("{fewest} to {most} documents each", fewest=number(fewest, 0), most=number(most, 0))
+
+
+def _of_calls(times: Times) -> list[str]:
+    """Where the time of a call to a service goes, as far as it tells."""
+    parts = call_parts(times.run)
+    if parts is None or not math.isfinite(parts.server):
+        return []
+    text = _(
+        "of a call, {server} ms in the model and {rest} ms on the network",
+        server=brief(parts.server),
+        rest=brief(parts.rest),
+    )
+    if math.isfinite(parts.queue):
+        return [text, _("{queue} ms in the service's queue", queue=brief(parts.queue))]
+    return [text]
+
+
+def numbers(study: Study, found: dict[str, Times]) -> None:
+    """Everything that was measured, a row a system."""
+    columns: dict[str, Any] = {
+        _("system"): st.column_config.TextColumn(width="medium"),
+        **dict.fromkeys([_("cold start, s"), _("pairs/s"), _("tokens/s")], _format("%.1f")),
+        _("timed how often"): _format("%.0f"),
+    }
+    rows = pd.DataFrame([_row(study.name(system), times) for system, times in found.items()])
+    timed = (
+        *("p50", "p90", "p95", "p99", _("first call")),
+        *(_("p50, low"), _("p50, high"), _("p95, low"), _("p95, high")),
+        *(_("mean"), _("standard deviation"), _("deviation of repeats")),
+    )
+    st.dataframe(
+        signed_cells(rows, {}, times=[each for each in timed if each in rows]),
+        hide_index=True,
+        placeholder="–",
+        column_config=columns,
+        row_height=name_rows(study.names.values()),
+        alt=_("Latency and throughput of each system"),
+    )
+    st.caption(
+        _(
+            "Times in milliseconds, warm, one query at a time. Low and high are the ends of the "
+            "{level} interval. A pair is a query with one document.",
+            level=percent(study.statistics.level),
+        )
+    )
+
+
+def _format(pattern: str) -> Any:
+    return st.column_config.NumberColumn(format=pattern)
+
+
+def _row(name: str, times: Times) -> dict[str, object]:
+    summary, apart, measured = times.summary, times.apart, times.run.measured
+    row = {
+        _("system"): name,
+        _("queries timed"): summary.n,
+        _("mean"): summary.mean,
+        _("standard deviation"): summary.deviation,
+        "p50": summary.p50,
+        _("p50, low"): summary.p50_interval[0],
+        _("p50, high"): summary.p50_interval[1],
+        "p90": _or_nan(summary.p90),
+        "p95": _or_nan(summary.p95),
+        _("p95, low"): summary.p95_interval[0],
+        _("p95, high"): summary.p95_interval[1],
+        "p99": _or_nan(summary.p99),
+        _("cold start, s"): times.run.load_ms / 1e3,
+    }
+    if measured is not None:
+        row |= {
+            _("first call"): measured.first_call_ms,
+            _("timed how often"): measured.repeats,
+            _("deviation of repeats"): times.repeats_deviation,
+            _("pairs/s"): measured.pairs_per_second,
+            _("tokens/s"): measured.tokens_per_second,
+        }
+    return row | {
+        _("failed"): apart.failed,
+        _("given up"): apart.timed_out,
+        _("asked again"): apart.retried,
+        _("not timed"): apart.untimed,
+    }
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def machines(study: Study, found: dict[str, Times]) -> None:
+    """The machine, the threads, the load and the versions, a column a system."""
+    titles = {study.name(system): _conditions(times) for system, times in found.items()}
+    table = pd.DataFrame(titles).fillna("")
+    table.index.name = _("measured on")
+    st.dataframe(table, alt=_("The machine of each run"))
+
+
+def _conditions(times: Times) -> dict[str, str]:
+    measured = times.run.measured
+    titles: dict[str, str] = {}
+    if measured is not None:
+        titles[_("threads in use")] = number(measured.threads, 0)
+        titles[_("processor seconds a second")] = number(measured.cpu_per_wall, 2)
+        titles[_("load average, start → end")] = (
+            f"{number(measured.load_start, 1)} → {number(measured.load_end, 1)}"
+        )
+    return titles | {name: str(value) for name, value in times.run.machine.items()}

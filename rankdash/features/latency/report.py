@@ -1,0 +1,171 @@
+"""How long a query takes, what was measured, and where."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.core.base.i18n import brief, duration, ngettext, number, paragraph, percent
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import FEWEST_TIMED
+from rankdash.core.data.ranking import Run
+from rankdash.core.study import study_latency
+from rankdash.core.study.latency import P99_NEEDS, LatencySummary, apart, latencies, on_target
+from rankdash.features.latency import charts
+from rankdash.features.latency.words import busy_notes, left_out_of_times, where_measured
+from rankdash.kit.html.draft import DASH, Draft, filled
+from rankdash.kit.html.html_page import PageTable, listed, prose, table
+
+
+def draw(draft: Draft) -> str:
+    study = draft.study
+    timed: list[tuple[str, Run, LatencySummary]] = []
+    sentences: list[str] = []
+    for system in study.chosen:
+        run, name = study.run(system), study.name(system)
+        if run is None:
+            sentences.append(_("**{system}** reranks nothing, so it adds no latency.", system=name))
+            continue
+        summary = study_latency.summary(study, system)
+        if summary is None:
+            sentences.append(_("**{system}**: no latency was measured.", system=name))
+            continue
+        timed.append((system, run, summary))
+        sentences += _sentences(draft, system, run, summary)
+    sentences += busy_notes(study)
+    if not timed:
+        return listed(sentences)
+    notes = _(
+        "Times in milliseconds of one query with its own documents, alone, on a warm system; in "
+        "brackets the {level} interval, without an upper end where too few queries were timed. "
+        "p90 and p95 need at least {fewest} queries, p99 needs {n}.",
+        level=percent(study.statistics.level),
+        fewest=number(FEWEST_TIMED, 0),
+        n=number(P99_NEEDS, 0),
+    )
+    return (
+        listed(sentences) + draft.chart(charts.latency(study)) + _quantiles(draft, timed)
+        + prose(notes, "muted") + _throughput(draft, timed) + _machines(draft, timed)
+    )  # fmt: skip
+
+
+def _sentences(draft: Draft, system: str, run: Run, summary: LatencySummary) -> list[str]:
+    name, target = draft.study.name(system), charts.latency_target(draft.study)
+    lost = apart(run)
+    level = draft.study.statistics.level
+    met = on_target(latencies(run.queries), target, timed_out=lost.timed_out, level=level)
+    p50 = brief(summary.p50)
+    if summary.p95 is None:
+        answers = _(
+            "**{system}** answers half of the queries within {p50} ms.", system=name, p50=p50
+        )
+    else:
+        answers = _(
+            "**{system}** answers 95% of queries within **{p95} ms**, half within {p50} ms.",
+            system=name,
+            p95=brief(summary.p95, target),
+            p50=p50,
+        )
+    sentences = [answers]
+    if met is not None:
+        # Which system it is stands before it, in the same paragraph.
+        within = _(
+            "{within} of {queries} took at most {target} ms: {verdict}.",
+            within=number(met.within, 0),
+            queries=ngettext("{n} query", "{n} queries", met.n),
+            target=brief(target, math.nan if summary.p95 is None else summary.p95),
+            verdict={
+                "meets": _("the target is met"),
+                "likely": _("the target is met, with too few queries to be sure"),
+                "unlikely": _("the target is missed, with too few queries to be sure"),
+                "misses": _("the target is missed"),
+            }[met.kind],
+        )
+        sentences = [paragraph([answers, within])]
+    if where := where_measured(run):
+        sentences.append(_("The times of {system} are {where}.", system=name, where=where))
+    if parts := left_out_of_times(lost, run.measured):
+        sentences.append(
+            _("Not included in the times of {system}: {parts}.", system=name, parts=parts)
+        )
+    return sentences
+
+
+def _quantiles(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    rows = []
+    for system, run, summary in timed:
+        rows.append(
+            (
+                draft.study.name(system),
+                number(summary.n, 0),
+                brief(summary.mean),
+                brief(summary.deviation),
+                _with_ends(summary.p50, summary.p50_interval),
+                DASH if summary.p90 is None else brief(summary.p90),
+                DASH if summary.p95 is None else _with_ends(summary.p95, summary.p95_interval),
+                DASH if summary.p99 is None else brief(summary.p99),
+                duration(run.load_ms / 1e3) if math.isfinite(run.load_ms) else DASH,
+            )
+        )
+    head = (
+        *(_("system"), _("queries timed"), _("mean"), _("standard deviation")),
+        *("p50", "p90", "p95", "p99", _("cold start")),
+    )
+    return table(PageTable(head, rows, frozenset(range(1, 9))))
+
+
+def _with_ends(value: float, ends: tuple[float, float]) -> str:
+    """A quantile and how surely it is known: few queries tell no upper end of a high one."""
+    low, high = ends
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{brief(value)} ({brief(low)} … {brief(high)})"
+    if math.isfinite(low):
+        return _("{value} (at least {low})", value=brief(value), low=brief(low))
+    return brief(value)
+
+
+def _throughput(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    rows = [
+        (
+            draft.study.name(system),
+            number(level.in_flight, 0),
+            number(level.queries_per_second, 1),
+            brief(level.p50_ms),
+            brief(level.p95_ms),
+            number(level.failed, 0),
+        )
+        for system, run, _summary in timed
+        if run.measured is not None
+        for level in run.measured.throughput
+    ]
+    if not rows:
+        return ""
+    head = (
+        *(_("system"), _("concurrent clients"), _("queries/s"), _("p50 ms"), _("p95 ms")),
+        _("failed"),
+    )
+    text = _("Throughput, measured at this many concurrent clients and not derived from latency:")
+    return prose(text) + table(PageTable(head, rows, frozenset(range(1, 6))))
+
+
+def _machines(draft: Draft, timed: list[tuple[str, Run, LatencySummary]]) -> str:
+    """Where each was measured, as far as the run tells."""
+    rows = []
+    for system, run, _summary in timed:
+        measured = run.measured
+        loads = () if measured is None else (measured.load_start, measured.load_end)
+        rows.append(
+            (
+                draft.study.name(system),
+                str(run.machine.get("cpu", "")),
+                "" if measured is None else number(measured.threads, 0),
+                " → ".join(number(load, 1) for load in loads if math.isfinite(load)),
+                str(run.machine.get("os", "")),
+            )
+        )
+    head = (
+        *(_("measured on"), _("processor"), _("threads in use")),
+        *(_("load average, start → end"), _("operating system")),
+    )
+    content = filled(head, rows)
+    # Of a run from a file nothing is known but its name.
+    return table(content) if len(content.columns) > 1 else ""

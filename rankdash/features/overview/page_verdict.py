@@ -1,0 +1,330 @@
+"""The verdict, the leaderboard, and the decision that sampled labels allow."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number, paragraph, percent, signed
+from rankdash.core.metrics import parse_measure
+from rankdash.core.statistics.planning import POWER
+from rankdash.core.study import study_latency
+from rankdash.core.study.drawn import estimate_of
+from rankdash.core.study.leaderboard import Axis, known_axes, standings, usual_axis
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.core.words.headroom import documents
+from rankdash.core.words.queries import excluded, metric_title
+from rankdash.core.words.verdict_chips import p_fact, sentence
+from rankdash.features.cost import costs
+from rankdash.features.cost.costs import hit_title
+from rankdash.features.cost.words import MoneyContext, headline
+from rankdash.features.cost.words_money import month
+from rankdash.features.label import page_progress
+from rankdash.features.overview import report_systems
+from rankdash.features.overview import words as overview_words
+from rankdash.features.overview.words import estimate_step
+from rankdash.kit.widgets import (
+    address,
+    badges,
+    label_plan,
+    pickers,
+    plotly_chart,
+    scenario,
+    stored,
+    view,
+)
+from rankdash.kit.widgets.badges import Colour
+from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.label_plan import Labelling
+from rankdash.kit.widgets.text import markdown_safe, name_safe
+
+_STYLE = """<style>
+.rd-caveats { font-size: 0.875rem; line-height: 1.4; margin: 0; padding-left: 1.2rem; }
+.rd-caveats li { overflow-wrap: anywhere; }
+</style>"""
+_CARDS = ("ndcg", "mrr", "map", "judged")
+
+
+def draw(study: Study, system: str) -> None:
+    """The verdict on a challenger, how sure it is, and its caveats. What it changes, takes and
+    costs stands in the leaderboard."""
+    safe = {each: name_safe(study.name(each)) for each in study.chosen}
+    verdict = study.comparison.verdict(system, study.spec, safe)
+    notes = overview_words.caveat_lines(study, system, html_safe)
+    with st.container(border=True, gap="xsmall"):
+        badges.verdict(verdict.kind)
+        st.markdown(sentence(verdict))
+        if notes:
+            items = "".join(f"<li>{note}</li>" for note in notes)
+            st.html(f"{_STYLE}<ul class='rd-caveats' aria-label='{_('Caveats')}'>{items}</ul>")
+        facts = _facts(study, system)
+        if facts:
+            meanings = [f"- {meaning}" for _fact, meaning in facts if meaning]
+            st.caption(
+                " · ".join(fact for fact, _meaning in facts), help="\n".join(meanings) or None
+            )
+
+
+def _facts(study: Study, system: str) -> list[tuple[str, str]]:
+    """(fact, what its term means), the second "" where the fact says it."""
+    row = study.comparison.row(system, study.spec)
+    facts = []
+    if p := p_fact(row, study.statistics, "p_corrected"):
+        meaning = _(
+            "**p**: how often chance alone gives a change at least as large, up or down. The "
+            "corrected p allows for the other comparisons as well."
+        )
+        facts.append((p, meaning))
+    split = study.headroom(system)
+    share = split.share_won if split is not None else None
+    if share is not None and share >= 0:
+        realised = _("{share} of the potential gain realised", share=percent(share))
+        own = split is not None and split.own
+        fact = _("{fact} ({of})", fact=realised, of=documents(own)) if own else realised
+        meaning = _("**Potential gain**: from the baseline to the best possible order.")
+        facts.append((fact, meaning))
+    facts += [(fact, "") for fact in excluded(study.comparison.left_out(system, study.spec))]
+    if math.isfinite(row["smallest_detectable"]):
+        fact = _("minimum detectable change {n}", n=number(row["smallest_detectable"]))
+        meaning = _(
+            "**Minimum detectable change**: the true change that this many queries prove in "
+            "{power} of all cases, at a level of {level}. Smaller ones are often missed.",
+            power=percent(POWER),
+            level=percent(row["planned_level"], 1),
+        )
+        facts.append((fact, meaning))
+    return facts
+
+
+def cards(study: Study, system: str) -> None:
+    """Four means of a system, with the change against the baseline where it is another."""
+    found = study.comparison
+    alone = system == study.baseline
+    safe = name_safe(study.name(system))
+    st.markdown(
+        _("Means of **{system}**", system=safe)
+        if alone
+        else _(
+            "Means of **{system}**, and the change against {baseline}; grey where it is not proven",
+            system=safe,
+            baseline=name_safe(study.name(study.baseline)),
+        )
+    )
+    chosen = tuple(dict.fromkeys([study.metric, *_CARDS]))
+    shown = (*[name for name in chosen if name != "judged"][:3], "judged")
+    for column, name in zip(st.columns(4), shown, strict=True):
+        spec = study.spec_of(name)
+        row = found.row(system, spec)
+        share = name == "judged"
+        proven = row["verdict"] in ("better", "small", "worse")
+        gain: Colour = "blue" if row["delta"] > 0 else "orange"
+        text = percent_change if share else signed
+        # No arrow without a comparison.
+        change = text(row["delta"]) if not alone and math.isfinite(row["delta"]) else None
+        column.metric(
+            metric_title(spec),
+            percent(row["mean"]) if share else number(row["mean"]),
+            delta=change,
+            delta_color=gain if proven else "gray",
+            delta_arrow="off" if change == text(0.0) else "auto",
+            help=_(parse_measure(spec).metric.meaning),
+            border=True,
+        )
+
+
+def percent_change(value: float) -> str:
+    """A change of a share, with its sign, in percentage points."""
+    points = round(100 * value)
+    return ngettext(
+        "{change} percentage point",
+        "{change} percentage points",
+        abs(points),
+        change=signed(points, 0),
+    )
+
+
+# The systems side by side, the best first, and quality against latency or price beside them.
+
+_LONGEST_NAME = 36
+_TABLE_WIDTH = 590
+
+
+def draw_leaderboard(study: Study, in_focus: str) -> None:
+    """Draw both; no chart if neither latency nor price is known of any reranker.
+
+    in_focus: the challenger whose row is set off.
+    """
+    axes = known_axes(standings(study))
+    if not axes:
+        shared(_table, study, usual_axis(standings(study)), in_focus)
+        return
+    # Beside each other where both fit, else below each other.
+    both = st.container(horizontal=True, gap="medium")
+    table, chart = both.container(width=_TABLE_WIDTH), both.container(width="stretch")
+    with chart:
+        axis = _axis(study) if len(axes) > 1 else axes[0]
+        shared(_trade_off, study, axis)
+    with table:
+        shared(_table, study, axis, in_focus)
+
+
+def _trade_off(study: Study, axis: Axis) -> None:
+    drawn = report_systems.trade_off(study, axis)
+    if drawn is not None:
+        plotly_chart.draw(drawn, key="overview.trade_off")
+    elif any(row.kind == "too_few" for row in standings(study)):
+        st.caption(_("Too few queries for a chart."))
+    else:
+        st.caption(_("No p95 latency is known.") if axis == "p95" else _("No price is known."))
+
+
+def _table(study: Study, axis: Axis, in_focus: str) -> None:
+    st.subheader(_("Leaderboard"), anchor=False)
+    st.html(report_systems.leaderboard_html(study, axis, in_focus=in_focus, width=_LONGEST_NAME))
+    named = [markdown_safe(each, 400) for each in report_systems.notes(study, axis)]
+    st.caption(paragraph(named))
+
+
+def _axis(study: Study) -> Axis:
+    """The one that was chosen."""
+    usual = usual_axis(standings(study))
+    words = {"p95": _("Quality and latency"), "cost": _("Quality and price")}
+    chosen = pickers.pick_one(
+        "trade",
+        list(known_axes(standings(study))),
+        st.segmented_control,
+        default=usual,
+        label=_("Trade-off"),
+        label_visibility="collapsed",
+        format_func=words.__getitem__,
+        required=True,
+    )
+    return "p95" if chosen == "p95" else "cost"
+
+
+# The runs of the data set that the comparison leaves out, and a button that adds them.
+
+
+def draw_not_compared(study: Study) -> None:
+    """Draw how many runs are not shown; nothing if all of them are."""
+    others = [each for each in stored.rows(study.stored_id) if each not in study.chosen]
+    if not others:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            ngettext("{n} run is not shown", "{n} runs are not shown", len(others)),
+            width="content",
+        )
+        st.button(
+            _("Add to the comparison"),
+            type="tertiary",
+            icon=":material/add:",
+            key="overview.add",
+            on_click=address.choose,
+            args=("system", [*study.challengers, *others]),
+        )
+
+
+# The decision that sampled labels allow: break-even, the next step, and the way on.
+
+
+def draw_estimate_decision(study: Study, labelling: Labelling, page: str) -> None:
+    """Below the estimates of a plan, for each challenger: whether it pays off, and what to do.
+
+    page: the name of its file; Cost says itself whether it pays off.
+    """
+    found = scenario.with_money(label_plan.estimated(study, labelling))
+    money = found.money or Money()
+    by_system = {each.system: each for each in costs.choices(found)}
+    for challenger in found.challengers:
+        estimate, choice = estimate_of(found, challenger), by_system[challenger]
+        if estimate is None or found.labelling is None:
+            continue
+        if choice.option.gain is not None and page != "cost":
+            st.markdown(headline(_context(found, money), choice, money.assumptions))
+        priced = money.valued and not choice.unset
+        step = estimate_step(found.labelling, estimate, choice, priced=priced)
+        st.markdown(_("**Next step:** {step}", step=markdown_safe(step, 600)))
+    _ways(labelling, page)
+
+
+def _context(study: Study, money: Money) -> MoneyContext:
+    return MoneyContext(
+        currency=money.currency,
+        metric=study.measure.title,
+        hit=hit_title(study),
+        level=study.statistics.level,
+        baseline=study.name(study.baseline),
+        period=month(),
+        safe=name_safe,
+    )
+
+
+def _ways(labelling: Labelling, page: str) -> None:
+    """Links to what follows from a result, on other pages."""
+    settled = labelling.status.settled
+    ways = {
+        **({"overview": (_("See the verdict"), ":material/gavel:")} if settled else {}),
+        "cost": (_("Cost & ROI"), ":material/payments:"),
+        "report": (_("Make the report"), ":material/description:"),
+        "label": (_("Label on") if settled else _("Label documents"), ":material/label:"),
+    }
+    with st.container(horizontal=True):
+        for name, (label, icon) in ways.items():
+            if name != page:
+                st.page_link(view.page(name), label=label, icon=icon)
+
+
+def above_means(study: Study, page: str) -> bool:
+    """What is above the means of a page while labels are being given, or while there are none.
+
+    page: the name of its file.
+
+    Returns whether there are means to show: labels came with the data, or all that can move the
+    difference are there. Of labels that were sampled there is the estimate only.
+    """
+    labelling = label_plan.current(study.stored_id)
+    uploaded = stored.dataset(stored.stored(study.stored_id)).labelled_queries
+    if labelling is None and uploaded:
+        return True
+    open_still = labelling is None or not labelling.complete
+    sampled = label_plan.sampled(study.stored_id)
+    with st.container(border=True):
+        if labelling is None:
+            st.subheader(_("No labels yet"), anchor=False)
+            st.write(
+                _(
+                    "Without labels nothing tells which ranking is better. A few hundred usually "
+                    "settle it: rankdash picks the documents to label, and says when there are "
+                    "enough."
+                )
+            )
+            st.page_link(view.page("label"), label=_("Label documents"), icon=":material/label:")
+        else:
+            page_progress.draw_estimate_strip(labelling)
+            draw_estimate_decision(study, labelling, page)
+    if uploaded and open_still and sampled is None:
+        st.caption(_("The means below count documents without a label as not relevant."))
+    if sampled is not None:
+        why = _(
+            "The result is by {metric}, a sum over documents, which a sample of the labels can "
+            "estimate.",
+            metric=sampled.metric,
+        )
+        missing = _(
+            "The labels were sampled, so means, counts of queries and rank shifts computed "
+            "from them would be wrong and are not shown."
+        )
+        st.caption(paragraph([why, missing]))
+    if not uploaded and labelling is None:
+        st.markdown(_("What can be said without labels:"))
+        links = [("rank_shifts", _("how far the systems agree, and which documents moved"))]
+        if study_latency.timed(study):
+            links.append(("latency", _("how long each system takes")))
+        for name, words in links:
+            st.page_link(view.page(name), label=words, icon=":material/arrow_forward:")
+    return sampled is None and (bool(uploaded) or not open_still)

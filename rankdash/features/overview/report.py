@@ -1,0 +1,401 @@
+"""The parts of the report on the verdict, estimates and causes."""
+
+from __future__ import annotations
+
+import math
+
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import (
+    all_of,
+    brief,
+    enumerated,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study import study_latency
+from rankdash.core.study.checks.query_groups import DerivedSegment
+from rankdash.core.study.drawn import estimate_of
+from rankdash.core.words.headroom import documents, notes
+from rankdash.core.words.queries import left_out_text
+from rankdash.core.words.reasons import reason_meanings, reason_words
+from rankdash.core.words.verdict_chips import (
+    change_interval,
+    chip,
+    is_corrected,
+    p_title,
+    p_value,
+    sentence,
+)
+from rankdash.features.cost import words as cost_words
+from rankdash.features.cost import words_prices
+from rankdash.features.cost.report import MoneyDraft
+from rankdash.features.judge import charts as judge_charts
+from rankdash.features.judge.verdict import headline, verdicts
+from rankdash.features.judge.words import (
+    bias_sentence,
+    judge_caveats,
+    judge_warnings,
+    judged_sentence,
+    three_ways,
+    without_judge,
+    worth_sentence,
+)
+from rankdash.features.label.words import (
+    estimate_chip,
+    estimate_risks,
+    estimate_sentence,
+    relative_sentence,
+)
+from rankdash.features.latency.words import without_p95
+from rankdash.features.overview import charts
+from rankdash.features.overview.charts import DERIVED
+from rankdash.features.overview.words import estimate_step
+from rankdash.kit.html.draft import DASH, Draft, as_table
+from rankdash.kit.html.html_page import PageTable, listed, prose, table, together
+
+
+def draw(draft: MoneyDraft) -> str:
+    study = draft.study
+    parts = [_one(draft, challenger) for challenger in study.challengers]
+    if parts:
+        parts.append(prose(_care(draft), "muted"))
+    else:
+        row = study.comparison.row(study.baseline, study.spec)
+        text = _(
+            "Only {system} is reported on, so nothing is compared: its mean {metric} is {mean}.",
+            system=study.name(study.baseline),
+            metric=study.measure.title,
+            mean=number(row["mean"]),
+        )
+        parts.append(prose(text))
+    return "".join(parts)
+
+
+def _one(draft: MoneyDraft, challenger: str) -> str:
+    study = draft.study
+    above = headline(study, challenger)
+    kind = study.comparison.row(challenger, study.spec)["verdict"] if above is None else above.kind
+    verdict = study.comparison.verdict(challenger, study.spec, study.names)
+    facts = "".join(
+        f"<div><dt>{html_safe(title)}</dt><dd>{html_safe(value)}</dd>"
+        f"<dd class=muted>{html_safe(beside)}</dd></div>"
+        for title, value, beside in _facts(draft, challenger)
+    )
+    worth = cost_words.headline(draft.context, draft.choice(challenger), draft.money.assumptions)
+    return (
+        f'<div class="verdict {html_safe(str(kind))}">'
+        f"<h3><span class=tag>{html_safe(chip(str(kind)))}</span> "
+        f"{html_safe(draft.against(challenger))}</h3>"
+        f"{_judged(draft, challenger)}{prose(sentence(verdict))}<dl class=facts>{facts}</dl>"
+        f"{prose(worth)}{_left_out(draft, challenger)}</div>"
+    )
+
+
+def _judged(draft: MoneyDraft, challenger: str) -> str:
+    """What the study's judge says of a challenger: the sentence, the three ways, what it is worth
+    and what to keep in mind."""
+    study = draft.study
+    if study.judge is None:
+        return ""
+    found = verdicts(study, study.judge)[challenger]
+    rows = [
+        [title, signed(change.mean, 4), change_interval(change.low, change.high), f"{change.n:,}"]
+        for title, change in three_ways(found.three)
+    ]
+    metric, level = study.measure.title, percent(study.statistics.level)
+    head = (_("way"), _("change in {metric}", metric=metric), _("{level} interval", level=level))
+    said = [bias_sentence(study, found), judged_sentence(study, found), worth_sentence(found)]
+    return "".join(
+        [
+            prose(paragraph([each for each in said if each])),
+            table(PageTable((*head, _("queries")), rows, numbers=frozenset((1, 2, 3)))),
+            draft.chart(judge_charts.three_ways(study, challenger)),
+            draft.chart(judge_charts.label_curve(study, challenger)),
+            listed(
+                [
+                    *(_("Warning: {text}", text=each) for each in judge_warnings(study, found)),
+                    *judge_caveats(study, found),
+                ]
+            ),
+            prose(without_judge(), "muted"),
+        ]
+    )
+
+
+def _facts(draft: MoneyDraft, challenger: str) -> list[tuple[str, str, str]]:
+    """(title, value, what is beside it)."""
+    study = draft.study
+    row = study.comparison.row(challenger, study.spec)
+    level = percent(study.statistics.level)
+    ends = change_interval(row["delta_low"], row["delta_high"])
+    found = [
+        (
+            _("change in {metric}", metric=study.measure.title),
+            signed(row["delta"]),
+            "" if ends == DASH else _("{level}: {interval}", level=level, interval=ends),
+        ),
+        (
+            _("helped · same · hurt"),
+            " · ".join(number(row[each], 0) for each in ("helped", "same", "hurt")),
+            ngettext("{n} query", "{n} queries", int(row["paired"])),
+        ),
+    ]
+    if math.isfinite(row["p_corrected"]):
+        by_chance = (
+            _("how often chance alone does as much")
+            if row["p"] == row["p_corrected"]
+            else _("p {p}: how often chance alone does as much", p=p_value(row["p"]))
+        )
+        found.append(
+            (p_title(is_corrected(row, study.statistics)), p_value(row["p_corrected"]), by_chance)
+        )
+    split = study.headroom(challenger)
+    share = None if split is None else split.share_won
+    # Where reranking did harm, a share of what could be won says nothing.
+    if share is not None and share >= 0:
+        found.append(
+            (
+                _("potential gain realised"),
+                percent(share),
+                _("of the gain of a perfect order of the same documents"),
+            )
+        )
+    summary = study_latency.summary(study, challenger)
+    p95 = None if summary is None else summary.p95
+    found.append(
+        (
+            _("p95 latency"),
+            DASH if p95 is None else _("{ms} ms", ms=brief(p95)),
+            without_p95(0 if summary is None else summary.n)
+            if summary is None or p95 is None
+            else ngettext(
+                "95% of the {n} query timed took no longer",
+                "95% of the {n} queries timed took no longer",
+                summary.n,
+            ),
+        )
+    )
+    choice = draft.choice(challenger)
+    cost, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+    beside = ""
+    if choice.bill is not None:
+        beside = all_of(words_prices.marks(choice.bill))
+    if choice.bill is not None and choice.bill.lack:
+        cost, beside = _("not set"), words_prices.lack(choice.bill)
+    elif choice.example:
+        beside = _("{part}: {value}", part=beside, value=cost)
+        cost = _("not set")
+    found.append((_("cost of 1,000 searches"), cost, beside))
+    return found
+
+
+def _care(draft: MoneyDraft) -> str:
+    """Which assumptions the sentence on money rests on that nobody set."""
+    rests = _("Prices and assumptions are listed under “Cost and break-even”.")
+    if draft.examples:
+        examples = enumerated(draft.examples)
+        rests = paragraph(
+            [rests, _("Example prices that nobody set: {systems}.", systems=examples)]
+        )
+    return paragraph([each for each in (rests, words_prices.defaults(draft.money)) if each])
+
+
+def _left_out(draft: MoneyDraft, challenger: str) -> str:
+    text = left_out_text(draft.study.comparison.left_out(challenger, draft.study.spec))
+    return prose(text) if text else ""
+
+
+# The first page of a report on sampled labels: the estimates, what they cost, and what to do.
+
+
+def draw_estimates(draft: MoneyDraft) -> str:
+    """Draw a box for each challenger that the labels were sampled for."""
+    return "".join(_one_estimates(draft, challenger) for challenger in draft.study.challengers)
+
+
+def _one_estimates(draft: MoneyDraft, challenger: str) -> str:
+    study, choice = draft.study, draft.choice(challenger)
+    found = estimate_of(study, challenger)
+    if found is None or study.labelling is None:
+        return ""
+    step = estimate_step(
+        study.labelling, found, choice, priced=draft.money.valued and not choice.unset
+    )
+    parts = [
+        (
+            _("What was found"),
+            prose(relative_sentence(found), "lead") + prose(estimate_sentence(found)),
+        ),
+        (
+            _("What it costs"),
+            prose(cost_words.headline(draft.context, choice, draft.money.assumptions)),
+        ),
+        (_("Risk"), listed(estimate_risks(found))),
+    ]
+    return "".join(
+        [
+            f'<div class="verdict {found.kind}"><h3><span class=tag>'
+            f"{html_safe(estimate_chip(found))}</span> {html_safe(draft.against(challenger))}</h3>",
+            *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
+            f"<div class=step><h4>{html_safe(_('Next step'))}</h4>"
+            f"<p><strong>{html_safe(step)}</strong></p></div></div>",
+        ]
+    )
+
+
+# Which kinds of queries gain, why queries changed, and where quality is lost.
+
+
+def segments(draft: Draft) -> str:
+    parts = [_segments(draft, challenger) for challenger in draft.study.challengers]
+    if not any(parts):
+        return prose(_("The queries fall into no groups that could be compared."))
+    text = {name for each in draft.study.challengers for name in _told(draft, each)}
+    left = [name for name in draft.study.segments if name not in text]
+    notes = [
+        _(
+            "This grouping was chosen after the results were known: a group that stands out is a "
+            "reason to test, not a proof."
+        ),
+        *(
+            draft.explained(_(each.title), _(each.meaning), _(each.note) if each.note else "")
+            for name, each in _derived(draft).items()
+            if name in text
+        ),
+    ]
+    if left:
+        titles = [_(_derived(draft)[n].title) if n in _derived(draft) else n for n in left]
+        notes.append(
+            _(
+                "Not listed, because all queries have the same value or nearly each has its own: "
+                "{columns}.",
+                columns=enumerated(titles),
+            )
+        )
+    return "".join(parts) + listed(notes)
+
+
+def _derived(draft: Draft) -> dict[str, DerivedSegment]:
+    """The segments that rankdash works out and no column of the data hides."""
+    given = draft.study.dataset.segments
+    return {name: each for name, each in DERIVED.items() if name not in given}
+
+
+def _told(draft: Draft, challenger: str) -> set[str]:
+    rows = charts.groups(draft.study, challenger)
+    return set() if rows.empty else set(rows["name"])
+
+
+def _segments(draft: Draft, challenger: str) -> str:
+    study = draft.study
+    rows = charts.groups(study, challenger)
+    if rows.empty:
+        return ""
+    cells = [
+        (
+            str(row["segment"]),
+            str(row["value"]),
+            number(row["n"], 0),
+            f"{number(row['before'])} → {number(row['after'])}",
+            signed(row["delta"]),
+            change_interval(row["low"], row["high"]),
+            p_value(row["p_corrected"]),
+            f"{row['helped']} · {row['same']} · {row['hurt']}",
+        )
+        for _at, row in rows.iterrows()
+    ]
+    head = (
+        *(_("grouped by"), _("group"), _("queries"), study.measure.title, _("change")),
+        _("{level} interval of the change", level=percent(study.statistics.level)),
+        *(p_title(charts.groups_corrected(study, rows)), _("helped · same · hurt")),
+    )
+    first, *rest = [
+        *(draft.titled(each) for each in charts.segments(study, challenger)),
+        "",
+    ]
+    return "".join(
+        [
+            together(f"<h3>{html_safe(draft.against(challenger))}</h3>", first),
+            *rest,
+            as_table(PageTable(head, cells, frozenset(range(2, 8)))),
+        ]
+    )
+
+
+def reasons(draft: Draft) -> str:
+    study = draft.study
+    parts = [_headroom(draft)]
+    for challenger in study.challengers:
+        counts = study.reason_counts(challenger)
+        if counts is None:
+            text = _(
+                "{metric} cannot be split by document, so its changes have no reasons.",
+                metric=study.measure.title,
+            )
+            parts.append(prose(text))
+            break
+        words, meanings = reason_words(), reason_meanings()
+        rows = [
+            (
+                words[str(code)],
+                number(row["queries"], 0),
+                signed(row["mean"]),
+                signed(row["adds"]),
+                meanings[str(code)],
+            )
+            for code, row in counts.iterrows()
+        ]
+        out = left_out_text(study.comparison.left_out(challenger, study.spec))
+        head = (_("why"), _("queries"), _("mean change"), _("adds to the mean"), _("meaning"))
+        parts.append(
+            f"<h3>{html_safe(draft.against(challenger))}</h3>"
+            f"{table(PageTable(head, rows, frozenset((1, 2, 3))))}"
+            f"{prose(out, 'muted') if out else ''}"
+        )
+    return "".join(parts)
+
+
+def _headroom(draft: Draft) -> str:
+    study = draft.study
+    drawn = charts.headroom(study)
+    if drawn is None:
+        return ""
+    rows = []
+    for challenger in study.challengers:
+        split = study.headroom(challenger)
+        if split is None or not split.n:
+            continue
+        # Where reranking did harm, a share of what could be won says nothing.
+        won = split.share_won if split.share_won is not None and split.share_won >= 0 else None
+        rows.append(
+            (
+                study.name(challenger),
+                *(number(each) for each in (split.baseline, split.won, split.to_win)),
+                number(split.retriever),
+                number(split.perfect),
+                DASH if won is None else percent(won),
+                documents(split.own),
+            )
+        )
+    text = _(
+        "The best possible mean splits exactly into four: the baseline, what reranking gained, "
+        "what a perfect order of the same documents would still gain, and what no reranker can "
+        "gain because the documents are not in the system's list."
+    )
+    text = paragraph([text, *notes(study)])
+    head = (
+        *(
+            _("system"),
+            _("baseline"),
+            _("realised"),
+            _("potential gain left"),
+            _("not in its list"),
+        ),
+        *(_("perfect"), _("potential gain realised"), _("documents reordered")),
+    )
+    content = PageTable(head, rows, frozenset(range(1, 7)))
+    return together(prose(text), draft.chart(drawn)) + as_table(content)

@@ -1,0 +1,400 @@
+"""Why a query changed: reasons, where its documents went, and notes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.i18n import error_text, ngettext, number, paragraph
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import distinct, distinguishing
+from rankdash.core.data.ranking import digest
+from rankdash.core.study.ladder import Ladder
+from rankdash.core.study.reasons.contributions import Split
+from rankdash.core.study.reasons.main_document import evidence
+from rankdash.core.study.study import Study
+from rankdash.core.words.reasons import reason_words
+from rankdash.core.workspace.notes.notes import LONGEST_NOTE, MOST_TAGS, Note, Notes, tags_in_use
+from rankdash.features.label import page_corrections
+from rankdash.features.queries import charts
+from rankdash.features.queries import study as queries_study
+from rankdash.features.queries.charts_ladder_places import shown
+from rankdash.features.queries.charts_waterfall import NAME_WIDTH
+from rankdash.features.queries.study import Missed, Text
+from rankdash.features.queries.words import fault_words, ground, reasoning, statement_text
+from rankdash.kit.widgets import action_errors, address, person, pickers, plotly_chart
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.run_note import saved
+from rankdash.kit.widgets.server import read_only, workspace
+from rankdash.kit.widgets.signed_cells import signed_cells
+from rankdash.kit.widgets.text import markdown_safe, shortened
+
+_ZERO = 1e-12
+_NAME = 60
+
+
+def draw(study: Study, challenger: str, query_id: str, missed: Sequence[Missed]) -> None:
+    """The reason in words, whose fault a low value is, the sentences, the waterfall, and the
+    contributions as a table. missed: the relevant documents that the challenger lacks."""
+    table = study.reasons(challenger)
+    if table is None or query_id not in table.index:
+        st.caption(_("The query has no labels, so it has no value."))
+        return
+    row = table.loc[[query_id]].iloc[0]
+    found = queries_study.change(study, challenger, query_id)
+    names = study.dataset.names_of(found.documents["doc_id"])
+    sentences = [
+        _("Why: **{reason}**.", reason=reason_words()[str(row["reason"])]),
+        *reasoning(study, challenger, row, found, partial(markdown_safe, limit=_NAME)),
+    ]
+    st.markdown(paragraph(sentences))
+    blame = queries_study.blame(study, challenger, found, missed)
+    if blame is not None:
+        fault = _("Fault: **{fault}**.", fault=fault_words()[blame.fault.code])
+        name = partial(_name, study)
+        st.markdown(paragraph([fault, ground(blame, study.measure.title, name)]))
+    if found.why_not:
+        return
+    text = queries_study.change_statements(study, found)
+    st.markdown("\n".join(f"- {statement_text(sentences, found.measure.k)}" for sentences in text))
+    moved = found.documents[found.documents["delta"].abs() > _ZERO]
+    if moved.empty:
+        st.caption(_("No document counts for more or less than before."))
+        return
+    drawn = charts.waterfall(study, challenger, found, distinguishing(names, NAME_WIDTH))
+    plotly_chart.draw(drawn, key="queries.waterfall")
+    fold(
+        _("Contribution of each document"),
+        "queries.contributions",
+        ":material/table:",
+        lambda: _tables(study, row, found, names),
+    )
+
+
+def _name(study: Study, system: str) -> str:
+    """Return a system's name, safe for Markdown."""
+    return markdown_safe(study.name(system), _NAME)
+
+
+def _tables(study: Study, row: pd.Series, found: Split, names: Mapping[str, str]) -> None:
+    _table(found, names)
+    above = evidence(row, found, study.conventions)
+    if not above:
+        return
+    main = markdown_safe(names[row["doc_id"]], _NAME)
+    st.markdown(_("Promoted above “{document}”:", document=main))
+    kinds = {
+        "worse": _("labelled as worse"),
+        "unjudged": _("without a label"),
+        "other": _("as relevant"),
+    }
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "document": [names[each.doc_id] for each in above],
+                "rank_before": [each.rank_before for each in above],
+                "rank_after": [each.rank_after for each in above],
+                "label": [each.label for each in above],
+                "kind": [kinds[each.kind] for each in above],
+            }
+        ),
+        hide_index=True,
+        placeholder="–",
+        column_config={**_columns(), "kind": st.column_config.TextColumn(_("category"))},
+        alt=_("Documents that were promoted above the one that changed most"),
+    )
+
+
+def _columns() -> dict[str, Any]:
+    """The columns that both tables have."""
+    return {
+        "document": st.column_config.TextColumn(_("document"), width="medium"),
+        "rank_before": st.column_config.NumberColumn(_("rank before"), format="%.0f"),
+        "rank_after": st.column_config.NumberColumn(_("rank after"), format="%.0f"),
+        "label": st.column_config.NumberColumn(_("label"), format="%g"),
+    }
+
+
+def _table(found: Split, names: Mapping[str, str]) -> None:
+    """Every document with a label above 0 or a part in the value; the column sums are the values
+    and the change."""
+    documents = found.documents
+    counted = (documents["label"] > 0) | (documents["delta"].abs() > _ZERO)
+    rows = documents[counted]
+    total = {
+        "document": _("sum"),
+        "rank_before": math.nan,
+        "rank_after": math.nan,
+        "label": math.nan,
+        "before": found.before,
+        "after": found.after,
+        "delta": found.delta,
+    }
+    shown = pd.concat(
+        [rows.assign(document=rows["doc_id"].map(names)), pd.DataFrame([total])], ignore_index=True
+    )
+    decimal = "%.4f"
+    st.dataframe(
+        signed_cells(shown[list(total)], {"delta": 4}),
+        hide_index=True,
+        placeholder="–",
+        column_config={
+            **_columns(),
+            "before": st.column_config.NumberColumn(_("counted before"), format=decimal),
+            "after": st.column_config.NumberColumn(_("counts now"), format=decimal),
+            "delta": st.column_config.NumberColumn(_("contribution")),
+        },
+        alt=_("Contribution of each document to the value, before and after"),
+    )
+
+
+# Where the documents of one query went, as a chart and as a table.
+
+_NOTABLE, _EVERY = "telling", "every"
+_NOBODY = ""
+_OPENING = 80
+_CHOICE = 300
+
+
+def draw_ladder(study: Study, ladder: Ladder, missed: int) -> None:
+    """missed: how many relevant documents are in none of these rankings."""
+    st.markdown(f"**{_('Where the documents went')}**")
+    texts = queries_study.texts(study, shown(ladder, every=True).doc_ids)
+    names = _names(texts)
+    choices = st.grid(2, min_column_width=_CHOICE, vertical_alignment="bottom")
+    every = pickers.pick_one(
+        "docs",
+        [_NOTABLE, _EVERY],
+        choices.segmented_control,
+        default=_NOTABLE,
+        label=_("Documents"),
+        format_func={
+            _NOTABLE: _("relevant, crossing k or moved 3 ranks"),
+            _EVERY: _("all near the top"),
+        }.__getitem__,
+        required=True,
+        wrap=True,
+    )
+    drawn = shown(ladder, every=every == _EVERY)
+    focus = pickers.pick_one(
+        "follow",
+        [_NOBODY, *drawn.doc_ids],
+        choices.selectbox,
+        default=_NOBODY,
+        label=_("Follow one document"),
+        format_func=lambda doc: shortened(names[doc], 60) if doc else _("none"),
+    )
+    if not focus:
+        address.choose("follow", None)
+    titles = {system: study.name(system) for system in ladder.systems}
+    notes = [
+        *_without_result(study, ladder),
+        *_left_out(ladder, len(drawn)),
+        *_not_retrieved(missed),
+    ]
+    if notes:
+        st.caption(paragraph(notes))
+    chart = charts.ladder(ladder, titles, names, focus=focus or None, every=every == _EVERY)
+    plotly_chart.draw(chart, key="queries.ladder")
+    fold(
+        _("The same as a table"),
+        "queries.ladder.table",
+        ":material/table:",
+        partial(_table_ladder, ladder.picked(ladder.near), titles, texts),
+    )
+
+
+def _without_result(study: Study, ladder: Ladder) -> list[str]:
+    return [
+        _("{system} has no result here.", system=markdown_safe(study.name(system), 60))
+        for system in study.chosen
+        if system not in ladder.systems
+    ]
+
+
+def _left_out(ladder: Ladder, drawn: int) -> list[str]:
+    near = int(ladder.near.sum())
+    if drawn >= near:
+        return []
+    return [
+        ngettext(
+            "{n} of the {all} documents that are relevant or near the top is drawn.",
+            "{n} of the {all} documents that are relevant or near the top are drawn.",
+            drawn,
+            all=number(near, 0),
+        )
+    ]
+
+
+def _not_retrieved(missed: int) -> list[str]:
+    """How many relevant documents no reranker could have lifted."""
+    if not missed:
+        return []
+    return [
+        ngettext(
+            "{n} relevant document is in none of these rankings.",
+            "{n} relevant documents are in none of these rankings.",
+            missed,
+        )
+    ]
+
+
+def _table_ladder(ladder: Ladder, titles: dict[str, str], texts: dict[str, Text]) -> None:
+    columns: dict[str, object] = {
+        "doc": ladder.doc_ids,
+        "text": [texts[doc].whole[:_OPENING] if doc in texts else "" for doc in ladder.doc_ids],
+        "label": ladder.label,
+        **{f"rank {system}": ladder.column(system) for system in ladder.systems},
+        "ideal": ladder.ideal,
+    }
+    number_column = partial(st.column_config.NumberColumn, format="%.0f", width="small")
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        column_config={
+            "doc": st.column_config.TextColumn(_("document"), width="small"),
+            "text": st.column_config.TextColumn(_("begins"), width="medium"),
+            "label": st.column_config.NumberColumn(_("label"), format="%g", width="small"),
+            **{f"rank {system}": number_column(titles[system]) for system in ladder.systems},
+            "ideal": number_column(_("ideal")),
+        },
+        alt=_("The rank of each document in every system"),
+    )
+
+
+def _names(texts: dict[str, Text]) -> dict[str, str]:
+    """What a person knows each document by: its title, or how it begins where others have the
+    same title; the id where there is neither."""
+    often = Counter(text.title for text in texts.values())
+    own = {}
+    for doc, text in texts.items():
+        opening = shortened(text.body or "", _OPENING)
+        alone = text.title and often[text.title] == 1
+        own[doc] = (text.title if alone else opening) or text.title or doc
+    return distinguishing(own)
+
+
+# Tags and a note on a query, and its labels: what an analyst has to say about it.
+
+_PLACE = "notes"
+# Narrower than this, in pixels, remarks and labels stand below each other.
+_HALF = 260
+_BEFORE = "notes.before"
+
+
+def draw_notes(study: Study, query_id: str) -> None:
+    """The remarks on the query beside the labels of its documents; both are saved as they are
+    made."""
+    if read_only():
+        _shown(Notes(workspace()).of(study.stored_id, query_id))
+        page_corrections.draw(study.stored_id, query_id)
+        return
+    beside = st.grid(2, min_column_width=_HALF)
+    with beside.cell():
+        _remarks(study.stored_id, query_id)
+    with beside.cell():
+        page_corrections.draw_corrections(study, query_id)
+    page_corrections.draw(study.stored_id, query_id)
+
+
+def marks(study: Study) -> pd.DataFrame:
+    """query_id, tags (joined by commas) and note, one row for each query that has any."""
+    notes = Notes(workspace()).all(study.stored_id)
+    return pd.DataFrame(
+        [(note.query_id, ", ".join(note.tags), note.text) for note in notes],
+        columns=["query_id", "tags", "note"],
+        dtype=object,
+    )
+
+
+def _shown(note: Note) -> None:
+    """The remarks of a workspace that is only shown."""
+    _unread(note)
+    if note.tags:
+        st.caption(" · ".join(markdown_safe(tag, 60) for tag in note.tags))
+    if note.text:
+        st.text(note.text)
+    if not note.changed:
+        st.caption(_("No note."))
+    elif note.who:
+        st.caption(saved(note))
+
+
+def _unread(note: Note) -> None:
+    if note.unread is not None:
+        st.warning(markdown_safe(error_text(note.unread), 300), icon=":material/warning:")
+
+
+def _remarks(dataset_id: str, query_id: str) -> None:
+    notes = Notes(workspace())
+    note = notes.of(dataset_id, query_id)
+    name = _named(dataset_id, query_id)
+    tags_key, text_key = f"notes.tags.{name}", f"notes.text.{name}"
+    _unread(note)
+    # Drawn from the store each time: another window may have changed it.
+    tags, offered = list(note.tags), tags_in_use(notes.all(dataset_id))
+
+    def changed() -> None:
+        _keep(dataset_id, note, st.session_state[tags_key], st.session_state[text_key])
+
+    titles = distinct({tag: tag for tag in (*tags, *offered)})
+    pickers.show(st.multiselect, tags_key, tags, changed)(
+        _("Tags"),
+        list(titles),
+        format_func=lambda tag: titles.get(tag, tag),
+        accept_new_options=True,
+        max_selections=MOST_TAGS,
+        placeholder=_("choose or type"),
+    )
+    pickers.show(st.text_area, text_key, note.text, changed)(
+        _("Note"),
+        max_chars=LONGEST_NOTE,
+        height=110,
+        placeholder=_("Your findings, for yourself and for the report"),
+    )
+    action_errors.refused(_PLACE)
+    before: dict[str, Any] = st.session_state.get(_BEFORE, {})
+    if note.changed or before.get("name") == name:
+        _saved(dataset_id, note, before.get("note") if before.get("name") == name else None)
+
+
+def _saved(dataset_id: str, note: Note, before: Note | None) -> None:
+    line, undo = st.columns([3, 1], vertical_alignment="center")
+    line.caption(saved(note) if note.changed else _("Empty"))
+    if before is not None:
+        undo.button(
+            _("Undo"),
+            icon=":material/undo:",
+            key="notes.undo",
+            on_click=_keep,
+            args=(dataset_id, note, before.tags, before.text),
+            width="stretch",
+        )
+
+
+def _keep(dataset_id: str, before: Note, tags: list[str], text: str) -> None:
+    query_id = before.query_id
+    if action_errors.attempt(
+        _PLACE, lambda: Notes(workspace()).keep(dataset_id, query_id, tags, text, person.name())
+    ):
+        st.session_state[_BEFORE] = {"name": _named(dataset_id, query_id), "note": before}
+
+
+def _named(dataset_id: str, query_id: str) -> str:
+    """A query in the names of widgets, whatever stands in its id."""
+    return digest([dataset_id.encode(), query_id.encode("utf-8", "surrogatepass")])
+
+
+def tags(marks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Query id → its tags, from `marks`."""
+    return {
+        query: tuple(own.split(", "))
+        for query, own in zip(marks["query_id"], marks["tags"], strict=True)
+        if own
+    }

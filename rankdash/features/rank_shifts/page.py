@@ -1,0 +1,411 @@
+"""Rank shifts: which documents moved, how far, and how far the systems agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.i18n import ngettext, number, paragraph, percent
+from rankdash.core.study.study import Study
+from rankdash.features.rank_shifts import charts_agreement as agreement_chart
+from rankdash.features.rank_shifts import charts_flows as flows_chart
+from rankdash.features.rank_shifts import charts_move_sizes as moves_chart
+from rankdash.features.rank_shifts import charts_transitions as transitions_chart
+from rankdash.features.rank_shifts import study as rank_shifts_study
+from rankdash.features.rank_shifts.agreement import PERSISTENCE
+from rankdash.features.rank_shifts.shifts import UNRANKED, Flow, Moves, went
+from rankdash.kit.widgets import address, pickers, view
+from rankdash.kit.widgets.cache import shared
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.plotly_chart import ink, show
+from rankdash.kit.widgets.signed_cells import rounded
+from rankdash.kit.widgets.text import markdown_safe, name_rows
+from rankdash.kit.widgets.view import safe_name
+
+DEFAULT_K = 10
+"""The depth that is looked at where the metric is of the whole list."""
+
+_MOST_ROWS = 1000
+_ROW_HEIGHT = 35
+
+
+def depth(study: Study) -> int:
+    return study.cutoff or DEFAULT_K
+
+
+def moves(study: Study, challenger: str) -> Moves:
+    return rank_shifts_study.moves(study, challenger)
+
+
+def flow(study: Study, challenger: str) -> Flow:
+    return rank_shifts_study.flow(study, challenger, depth(study))
+
+
+def destinations(study: Study, challenger: str) -> None:
+    """Where relevant documents went: in a sentence, from bin to bin, in and out of the top k. All
+    documents where no label names a relevant one."""
+    found = moves(study, challenger)
+    way = flow(study, challenger)
+    st.subheader(
+        _("Where relevant documents went") if way.total else _("Where the documents went"),
+        anchor=False,
+    )
+    st.markdown(
+        _in_words(way)
+        if study.dataset.labelled_queries
+        else _("There are no complete labels, so all documents are counted, relevant or not.")
+    )
+    _left_out(found)
+    cells, bands = st.columns([6, 5], gap="medium")
+    with cells:
+        chosen = _documents_counted() if way.total else "all"
+        table = rank_shifts_study.transitions(study, challenger, relevant_only=chosen != "all")
+        key = f"shifts.transitions.{chosen}.{challenger}"
+        figure, alt = shared(_transitions, study, challenger, relevant_only=chosen != "all")
+        show(figure, alt=alt, key=key, on_select=lambda: _choose_cell(key))
+        st.caption(_("Click a cell to list its documents."))
+    with bands:
+        shared(_flow, study, challenger)
+    cell = _cell(table)
+    if cell:
+        _documents_of(study, challenger, found, cell, relevant_only=chosen != "all")
+    fold(
+        _("These counts as tables"),
+        "shifts.counts",
+        ":material/table:",
+        lambda: _count_tables(table, way),
+    )
+
+
+def _documents_counted() -> str | None:
+    return pickers.pick_one(
+        "documents",
+        ["relevant", "all"],
+        st.segmented_control,
+        default="relevant",
+        label=_("Documents counted"),
+        label_visibility="collapsed",
+        format_func={"relevant": _("Relevant only"), "all": _("All documents")}.__getitem__,
+        required=True,
+    )
+
+
+def _transitions(study: Study, challenger: str, *, relevant_only: bool) -> tuple[Any, str]:
+    table = rank_shifts_study.transitions(study, challenger, relevant_only=relevant_only)
+    sides = (study.name(study.baseline), study.name(challenger))
+    return transitions_chart.figure(table, *sides, ink()), transitions_chart.alt(table, *sides)
+
+
+def _flow(study: Study, challenger: str) -> None:
+    way = flow(study, challenger)
+    sides = (study.name(study.baseline), study.name(challenger))
+    st.markdown(_("**Into and out of the top {k}**", k=way.k))
+    if not way.total:
+        st.caption(_("It counts relevant documents only, so it needs labels that name some."))
+        return
+    show(
+        flows_chart.figure(way, *sides, ink()), alt=flows_chart.alt(way, *sides), key="shifts.flow"
+    )
+
+
+def _choose_cell(key: str) -> None:
+    """The cell that was clicked becomes the choice, and none a second click."""
+    clicked = [point["customdata"] for point in st.session_state[key]["selection"]["points"]]
+    address.choose("cell", clicked[0][:2] if clicked else None)
+    address.publish()
+
+
+def _cell(table: pd.DataFrame) -> tuple[str, str] | None:
+    """The chosen cell: the bin of ranks before and the one after."""
+    wanted = address.several("cell")
+    fits = len(wanted) == 2 and wanted[0] in table.index and wanted[1] in table.columns
+    address.lose("cell", " → ".join(wanted) if wanted and not fits else None)
+    address.settle("cell", wanted if fits else None)
+    return (wanted[0], wanted[1]) if fits else None
+
+
+def _in_words(way: Flow) -> str:
+    if not way.total:
+        return _("The labels name no relevant document, so all documents are counted.")
+    sentences = [
+        ngettext(
+            "Of {n} relevant document, **{before}** were in the top {k} before and **{after}** "
+            "are after.",
+            "Of {n} relevant documents, **{before}** were in the top {k} before and **{after}** "
+            "are after.",
+            way.total,
+            before=number(way.before, 0),
+            after=number(way.after, 0),
+            k=way.k,
+        ),
+        _(
+            "{came} came in, {left} dropped out, {stayed} stayed.",
+            came=number(way.entered, 0),
+            left=number(way.left, 0),
+            stayed=number(way.stayed, 0),
+        ),
+    ]
+    if way.unranked:
+        sentences.append(
+            ngettext(
+                "{n} was retrieved by neither ranking, so no reranker can bring it back.",
+                "{n} were retrieved by neither ranking, so no reranker can bring them back.",
+                way.unranked,
+            )
+        )
+    return paragraph(sentences)
+
+
+def _left_out(found: Moves) -> None:
+    alone = found.only_before + found.only_after
+    if alone:
+        st.caption(
+            ngettext(
+                "{n} query has only one of the two rankings and is excluded.",
+                "{n} queries have only one of the two rankings and are excluded.",
+                alone,
+            )
+        )
+
+
+def _count_tables(table: pd.DataFrame, way: Flow) -> None:
+    cells, bands = st.columns(2)
+    unranked = {UNRANKED: _("not ranked")}
+    shown = table.rename(index=unranked, columns=unranked)
+    shown.index.name = _("rank before")
+    cells.dataframe(shown, alt=_("Documents from each band of ranks to each"))
+    if not way.total:
+        return
+    bands.dataframe(
+        pd.DataFrame(
+            {
+                _("rank"): way.bands["band"].replace(unranked),
+                _("came in from these ranks"): way.bands["entered"],
+                _("dropped out to these ranks"): way.bands["left"],
+            }
+        ),
+        hide_index=True,
+        alt=_("Relevant documents into and out of the top ranks"),
+    )
+
+
+def sizes(study: Study, challenger: str) -> None:
+    """How far documents moved."""
+    st.subheader(_("How far documents moved"), anchor=False)
+    table = rank_shifts_study.move_sizes(study, challenger)
+    before, after = study.name(study.baseline), study.name(challenger)
+    show(
+        moves_chart.figure(table, before, after, ink()),
+        alt=moves_chart.alt(table, before, after),
+        key="shifts.sizes",
+    )
+    with st.expander(_("As a table")):
+        share = st.column_config.NumberColumn(format="percent")
+        columns = {
+            _("ranks moved"): table["step"],
+            _("relevant"): table["relevant"],
+            _("share of relevant"): table["relevant_share"],
+            _("others"): table["other"],
+            _("share of others"): table["other_share"],
+        }
+        st.dataframe(
+            pd.DataFrame(columns),
+            hide_index=True,
+            placeholder="–",
+            column_config={_("share of relevant"): share, _("share of others"): share},
+            alt=_("How far documents moved"),
+        )
+
+
+def by_query(study: Study, challenger: str) -> None:
+    """Agreement and change of every query, the most reordered first; a row opens the query."""
+    frame_of = rank_shifts_study.agreements(study, study.baseline, challenger)
+    pairs = study.pairs(challenger).set_index("query_id")
+    texts = study.dataset.query_names
+    table = frame_of.sort_values("rbo", kind="stable", ignore_index=True)
+    shown = pd.DataFrame(
+        {
+            "query": table["query_id"].map(texts),
+            "tau": table["tau"],
+            "rbo": table["rbo"],
+            "common": table["common"],
+            "delta": rounded(pairs["delta"], 3).reindex(table["query_id"]).to_numpy(),
+        }
+    )
+    picked = _picked(
+        shown,
+        f"shifts.queries.{challenger}",
+        {
+            "query": st.column_config.TextColumn(_("query"), width="large"),
+            "tau": st.column_config.NumberColumn("τ", format="%.3f"),
+            "rbo": st.column_config.NumberColumn("RBO", format="%.3f"),
+            "common": st.column_config.NumberColumn(_("documents in both")),
+            "delta": st.column_config.NumberColumn(_("change"), format="%.3f"),
+        },
+        _("Agreement and change of every query"),
+    )
+    if picked is not None:
+        view.open_query(str(table["query_id"].iloc[picked]))
+
+
+def farthest(study: Study, challenger: str) -> None:
+    """The relevant documents that moved farthest, falls first; a row opens the query."""
+    found = moves(study, challenger)
+    table = found.frame(found.relevant & found.in_both & (found.up != 0))
+    table = table.sort_values("up", kind="stable", ignore_index=True)
+    half = _MOST_ROWS // 2
+    if len(table) > _MOST_ROWS:
+        st.caption(
+            _("The {n} that fell farthest and the {n} that rose farthest.", n=number(half, 0))
+        )
+        table = pd.concat([table.head(half), table.tail(half)], ignore_index=True)
+    _document_table(
+        study,
+        table,
+        f"shifts.documents.{challenger}",
+        _("Relevant documents by how far they moved"),
+    )
+
+
+def _documents_of(
+    study: Study, challenger: str, found: Moves, cell: tuple[str, str], *, relevant_only: bool
+) -> None:
+    """The documents that one cell counts; a row opens the query."""
+    table = found.frame(went(found, *cell, relevant_only=relevant_only))
+    start, end = (_("not ranked") if name == UNRANKED else name for name in cell)
+    st.markdown(
+        ngettext(
+            "**From {start} to {end}**: {n} document. Click a row to open its query.",
+            "**From {start} to {end}**: {n} documents. Click a row to open its query.",
+            len(table),
+            # A bin that begins with > is no quotation.
+            start=markdown_safe(start),
+            end=markdown_safe(end),
+        )
+    )
+    if len(table):
+        _document_table(
+            study,
+            table.head(_MOST_ROWS),
+            f"shifts.cell.{challenger}.{relevant_only}.{'.'.join(cell)}",
+            _("Documents from one band of ranks to another"),
+        )
+
+
+def _document_table(study: Study, table: pd.DataFrame, key: str, alt: str) -> None:
+    titles = study.dataset.document_names[0]
+    shown = pd.DataFrame(
+        {
+            "query": table["query_id"].map(study.dataset.query_names),
+            "document": table["doc_id"].map(titles),
+            "before": table["before"],
+            "after": table["after"],
+            "up": table["up"],
+        }
+    )
+    whole = "%.0f"
+    picked = _picked(
+        shown,
+        key,
+        {
+            "query": st.column_config.TextColumn(_("query"), width="medium"),
+            "document": st.column_config.TextColumn(_("document"), width="medium"),
+            "before": st.column_config.NumberColumn(_("rank before"), format=whole),
+            "after": st.column_config.NumberColumn(_("rank after"), format=whole),
+            "up": st.column_config.NumberColumn(_("ranks up"), format=whole),
+        },
+        alt,
+    )
+    if picked is not None:
+        view.open_query(str(table["query_id"].iloc[picked]))
+
+
+def _picked(shown: pd.DataFrame, key: str, columns: dict[str, Any], alt: str) -> int | None:
+    """Draw a table of queries; the row that was clicked."""
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        height=min((len(shown) + 1) * _ROW_HEIGHT + 2, 360),
+        placeholder="–",
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config=columns,
+        alt=alt,
+    )
+    rows = event["selection"]["rows"]
+    return int(rows[0]) if rows else None
+
+
+def pair_line(study: Study, challenger: str) -> str:
+    """ "baseline → challenger" for a place that renders Markdown."""
+    names = (view.safe_name(study, each) for each in (study.baseline, challenger))
+    return " → ".join(names)
+
+
+def share(value: float) -> str:
+    """A share of the queries for a sentence: 0.4% is not 0%."""
+    return percent(value, 1 if 0 < value < 0.095 or 0.905 < value < 1 else 0)
+
+
+# How far the systems agree on the order of documents.
+
+
+def draw_agreement(study: Study) -> None:
+    """How far each two of the systems agree."""
+    st.subheader(_("Do the systems agree?"), anchor=False)
+    table = rank_shifts_study.agreement_table(study)
+    names, level = study.names, study.statistics.level
+    show(
+        agreement_chart.figure(table, ink(), p=PERSISTENCE, level=level, names=names),
+        alt=agreement_chart.alt(table, names=names),
+        key="shifts.agreement",
+    )
+    sentences = [
+        _(
+            "Means over queries. τ (τ-b, equal scores tied) counts pairs of documents in the same "
+            "order: 0 is chance, -1 the reverse. RBO weighs the top: the first ten ranks hold 86% "
+            "of it."
+        )
+    ]
+    for system in study.chosen:
+        run = study.run(system)
+        if run is not None and run.depth is not None:
+            sentences.append(
+                _(
+                    "{system} reranked the first {depth} alone: below them it keeps the first "
+                    "stage's order, which brings its τ nearer to 1.",
+                    system=safe_name(study, system),
+                    depth=number(run.depth, 0),
+                )
+            )
+    st.caption(paragraph(sentences))
+    with st.expander(_("As a table")):
+        _table(study, table)
+
+
+def _table(study: Study, table: pd.DataFrame) -> None:
+    names = study.names
+    columns = {
+        _("system"): table["one"].map(names),
+        _("other system"): table["other"].map(names),
+        _("queries"): table["n"],
+        "τ": table["tau"],
+        _("τ, low"): table["tau_low"],
+        _("τ, high"): table["tau_high"],
+        "RBO": table["rbo"],
+        _("RBO, lower bound"): table["rbo_low"],
+        _("RBO, upper bound"): table["rbo_high"],
+    }
+    decimal = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        placeholder="–",
+        row_height=name_rows(study.names.values()),
+        column_config=dict.fromkeys(list(columns)[3:], decimal),
+        alt=_("Agreement of each two systems"),
+    )

@@ -1,0 +1,176 @@
+"""Where documents went, whether systems agree, which queries could do without reranking, and which
+documents are ranked above relevant ones."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import combinations
+
+import pandas as pd
+
+from rankdash.core.statistics.pairs import paired
+from rankdash.core.study.cache import Key
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.features.rank_shifts.agreement import agreement, pairwise
+from rankdash.features.rank_shifts.shifts import Flow, Moves, Pairing, pair, settled
+from rankdash.features.rank_shifts.shifts import flow as flow_of
+from rankdash.features.rank_shifts.shifts import move_sizes as move_sizes_of
+from rankdash.features.rank_shifts.shifts import moves as moves_of
+from rankdash.features.rank_shifts.shifts import transitions as transitions_of
+from rankdash.features.rank_shifts.skipping import Margin, RuleCosts, Skipping, by_margin, rules_on
+from rankdash.features.rank_shifts.skipping import margins as margins_of
+from rankdash.features.rank_shifts.skipping import skipping as skipping_of
+
+MOST_NEGATIVES = 5
+"""Hard negatives of each relevant document: the highest ranked ones are the hardest."""
+
+TRIPLETS = ("query", "positive", "negative", "query_id", "positive_id", "negative_id")
+
+
+def moves(study: Study, challenger: str) -> Moves:
+    """Where every document went from the baseline to the challenger."""
+
+    return study.once(
+        _moves_key("moves", study, challenger),
+        lambda: moves_of(
+            _paired(study, study.baseline, challenger),
+            study.judged(study.baseline),
+            study.judged(challenger),
+            study.conventions.threshold,
+        ),
+    )
+
+
+def transitions(study: Study, challenger: str, *, relevant_only: bool) -> pd.DataFrame:
+    """How many documents went from each bin of ranks to each."""
+    return study.once(
+        _moves_key("transitions", study, challenger, relevant_only),
+        lambda: transitions_of(moves(study, challenger), relevant_only=relevant_only),
+    )
+
+
+def flow(study: Study, challenger: str, k: int) -> Flow:
+    """Relevant documents into and out of the first k ranks."""
+    return study.once(
+        _moves_key("flow", study, challenger, k), lambda: flow_of(moves(study, challenger), k)
+    )
+
+
+def move_sizes(study: Study, challenger: str) -> pd.DataFrame:
+    """How far the documents moved."""
+    return study.once(
+        _moves_key("move sizes", study, challenger), lambda: move_sizes_of(moves(study, challenger))
+    )
+
+
+def _moves_key(part: str, study: Study, challenger: str, *on: Hashable) -> Key:
+    rules = (study.conventions.threshold, *study.conventions.joining)
+    return (part, study.dataset_id, study.baseline, challenger, *on, *rules)
+
+
+def _paired(study: Study, one: str, other: str) -> Pairing:
+    """The documents of two systems beside each other, in the order that the metrics read them."""
+    return study.once(
+        ("pairing", study.stored_id, one, other, *study.conventions.joining),
+        lambda: pair(*(settled(study.ranking(each), study.conventions) for each in (one, other))),
+    )
+
+
+def agreements(study: Study, one: str, other: str) -> pd.DataFrame:
+    """query_id, tau, rbo, common of every query of two systems."""
+    return study.once(
+        # A threshold changes no order: of the conventions only what settles it is in the key.
+        ("agreement", study.stored_id, one, other, *study.conventions.joining),
+        lambda: agreement(_paired(study, one, other)),
+    )
+
+
+def agreement_table(study: Study) -> pd.DataFrame:
+    """The mean agreement of each two systems."""
+    return study.once(
+        (
+            *("agreement table", study.stored_id, study.chosen),
+            *(*study.conventions.joining, study.statistics),
+        ),
+        lambda: pairwise(
+            {pair: agreements(study, *pair) for pair in combinations(study.chosen, 2)},
+            study.statistics,
+        ),
+    )
+
+
+def margins(study: Study, system: str, k: int) -> pd.DataFrame:
+    """first and edge (as from `analysis.ranks.margins.margins`), the index being the query id."""
+    return study.once(
+        ("margins", study.stored_id, system, k),
+        lambda: margins_of(study.ranking(system), k).set_index("query_id"),
+    )
+
+
+def against_first_stage(study: Study, challenger: str) -> pd.DataFrame:
+    """As `Study.pairs`, with the first stage in place of the baseline."""
+    return study.once(
+        ("pairs", study.dataset_id, FIRST_STAGE, challenger, study.spec, study.conventions),
+        lambda: paired(
+            study.evaluate(FIRST_STAGE, study.specs),
+            study.evaluate(challenger, study.specs),
+            study.spec,
+        ),
+    )
+
+
+def change_by_margin(study: Study, challenger: str, margin: Margin, k: int) -> pd.DataFrame:
+    """The mean change of queries with about the same margin of the first stage, as from
+    `analysis.ranks.margins.by_margin`. k: of the margin."""
+    return study.once(
+        study.key("change by margin", challenger, margin, k, study.spec),
+        lambda: by_margin(
+            against_first_stage(study, challenger), margins(study, FIRST_STAGE, k)[margin]
+        ),
+    )
+
+
+def skipping(study: Study, challenger: str, margin: Margin, k: int, tolerance: float) -> Skipping:
+    """What skipping the challenger costs where the first stage was sure of itself. k: of the
+    margin. tolerance: as a share of the mean."""
+    on = (challenger, margin, k, study.spec, study.statistics)
+
+    def rules() -> RuleCosts:
+        pairs = against_first_stage(study, challenger)
+        gaps = margins(study, FIRST_STAGE, k)[margin]
+        return rules_on(pairs, gaps, study.statistics, possible=study.measure.changes)
+
+    return study.once(
+        study.key("skipping", *on, tolerance),
+        lambda: skipping_of(study.once(study.key("skipping rules", *on), rules), tolerance),
+    )
+
+
+def triplets(study: Study, system: str) -> pd.DataFrame:
+    """Hard negatives to train a reranker with: `TRIPLETS`, a row for each relevant document of a
+    ranking and each of the first `MOST_NEGATIVES` documents above it whose label says that they are
+    not relevant.
+
+    The texts are those that a model reads; rows without one are left out. What nobody labelled is
+    no negative: it may be relevant.
+    """
+    ranked = study.ranking(system).frame()[["query_id", "doc_id", "rank"]]
+    rows = ranked.merge(study.dataset.qrels, on=["query_id", "doc_id"])
+    relevant = rows["label"] >= study.conventions.threshold
+    wrong = rows[~relevant].groupby("query_id", sort=False).head(MOST_NEGATIVES)
+    pairs = rows[relevant].merge(wrong, on="query_id", suffixes=("_positive", "_negative"))
+    pairs = pairs[pairs["rank_negative"] < pairs["rank_positive"]]
+    texts, queries = study.dataset.document_text(), study.dataset.query_text()
+    found = pd.DataFrame(
+        {
+            "query": queries.reindex(pairs["query_id"]).to_numpy(dtype=object),
+            "positive": texts.reindex(pairs["doc_id_positive"]).to_numpy(dtype=object),
+            "negative": texts.reindex(pairs["doc_id_negative"]).to_numpy(dtype=object),
+            "query_id": pairs["query_id"].to_numpy(dtype=object),
+            "positive_id": pairs["doc_id_positive"].to_numpy(dtype=object),
+            "negative_id": pairs["doc_id_negative"].to_numpy(dtype=object),
+        }
+    )
+    written = found[["query", "positive", "negative"]].fillna("").astype(bool).all(axis=1)
+    return found[written].reset_index(drop=True)

@@ -1,0 +1,417 @@
+"""Report: what it shows, its form and its exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.errors import DataError
+from rankdash.core.base.i18n import error_text, language, speaking
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study.drawn import only_estimates
+from rankdash.core.study.study import Study
+from rankdash.core.workspace.notes.notes import Notes
+from rankdash.features.report import page_preview, report, report_zip
+from rankdash.features.report.page_preview import Preview
+from rankdash.features.report.report import LONGEST_NOTE, LONGEST_TITLE, PRESETS, SECTIONS, Front
+from rankdash.kit.html import downloads, images, logo
+from rankdash.kit.html.downloads import english, file_name
+from rankdash.kit.widgets import action_errors, label_plan, narrow, pickers, upload_limits, view
+from rankdash.kit.widgets.server import workspace
+from rankdash.kit.widgets.text import markdown_safe, name_safe, shortened
+
+
+def draw(study: Study) -> None:
+    study = for_report(study)
+    st.markdown(
+        _(
+            "One HTML file for decision makers: a page to decide by, then the details. It opens in "
+            "any browser without a network, prints to PDF, and is a static snapshot."
+        )
+    )
+    top = st.container()
+    words, parts = st.container(key=narrow.STACKED).columns([1, 2], gap="large")
+    usual_title = _("Reranking on {data}", data=study.dataset.name)
+    front = draw_form(words, parts, usual_title, page_preview.of(study))
+    file = file_name(study.dataset.name, "report", "html")
+    made = words.download_button(
+        _("Make the report and save it"),
+        data=b"" if front is None else partial(report.html, study, front),
+        file_name=file,
+        mime="text/html",
+        type="primary",
+        icon=":material/description:",
+        key="report.make",
+        disabled=front is None,
+        width="stretch",
+    )
+    if made and front is not None:
+        with top:
+            _show(study, front, file)
+    if not only_estimates(study):
+        draw_exports(study, front)
+
+
+def _show(study: Study, front: report.Front, file: str) -> None:
+    """Where the file went, and how it begins."""
+    st.info(
+        _(
+            "The report is being made. Your browser then saves it as **{file}**, in its folder for "
+            "downloads.",
+            file=markdown_safe(file),
+        ),
+        icon=":material/download:",
+    )
+    first = replace(front, sections=front.sections[:1])
+    st.iframe(report.html(study, first).decode(), height=640, alt=_("The first page of the report"))
+
+
+def for_report(study: Study) -> Study:
+    """With the notes on queries, and what the labels say that are being given: as a note if most
+    labels came with the data, else as all there is."""
+    labelled = label_plan.under_way(study)
+    if only_estimates(labelled) and label_plan.sampled(study.stored_id) is None:
+        labelled = study
+    return replace(
+        labelled,
+        notes={note.query_id: note for note in Notes(workspace()).all(study.stored_id)},
+        corrections=study.corrections if study.corrected else 0,
+    )
+
+
+# What a person says of the report: its title, a note, a logo, and which sections it has.
+#
+# All of it is kept for the session, so that a look at another page loses nothing.
+
+_KEPT = "report.kept"
+_LOGO, _REFUSED, _UPLOAD = "report.logo", "report.logo.refused", "report.logo.file"
+_FILE_NAME = 40
+_LOGO_MEGABYTES = 1
+
+
+def draw_form(
+    words: DeltaGenerator, parts: DeltaGenerator, usual_title: str, previews: Mapping[str, Preview]
+) -> Front | None:
+    """Draw the form; what it says now, in the reader's language, or None without a section.
+
+    words, parts: where the texts go, and where the sections. usual_title: what the report is called
+    where nobody says otherwise.
+    """
+    with words:
+        title = _field(
+            st.text_input,
+            "title",
+            "",
+            label=_("Title"),
+            placeholder=usual_title,
+            max_chars=LONGEST_TITLE,
+        )
+        note = _field(
+            st.text_area,
+            "note",
+            "",
+            label=_("Note"),
+            height=180,
+            placeholder=_("The decision, who made it, and the next steps"),
+            max_chars=LONGEST_NOTE,
+            help=_("Shown below the title, exactly as typed."),
+        )
+        picture = _logo()
+    with parts:
+        sections = _sections(previews)
+    if not sections:
+        words.info(_("Choose at least one section."), icon=":material/info:")
+        return None
+    return Front(title=title, note=note, logo=picture, sections=sections, language=language())
+
+
+def _sections(previews: Mapping[str, Preview]) -> tuple[str, ...]:
+    """A line for each section: whether it is wanted, and what it would say or what it lacks."""
+    _preset(previews)
+    wanted = []
+    for section in SECTIONS:
+        preview = previews[section.id]
+        box, beside = st.columns([5, 6], vertical_alignment="center")
+        with box:
+            chosen = _field(
+                st.checkbox,
+                f"section.{section.id}",
+                True,
+                label=_(section.title),
+                disabled=preview.empty,
+            )
+        if chosen and not preview.empty:
+            wanted.append(section.id)
+        beside.caption(preview.summary)
+        if preview.page:
+            beside.page_link(
+                view.page(preview.page), label=preview.link, icon=":material/arrow_forward:"
+            )
+    return tuple(wanted)
+
+
+def _preset(previews: Mapping[str, Preview]) -> None:
+    """A button for each preset, which chooses its sections; the one in force is highlighted.
+
+    Buttons, as a choice that follows from the boxes would be taken back by a click on a second box
+    that comes before the browser has heard what the first one changed.
+    """
+    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    titles = {"decision": _("Decision, one page"), "full": _("Full report")}
+    possible = [each.id for each in SECTIONS if not previews[each.id].empty]
+    wanted = {each for each in possible if kept.get(f"section.{each}", True)}
+    with st.container(horizontal=True):
+        for name, title in titles.items():
+            sections = PRESETS[name]
+            st.button(
+                title,
+                key=f"report.preset.{name}",
+                type="primary" if wanted == {*possible}.intersection(sections) else "secondary",
+                on_click=kept.update,
+                args=({f"section.{each.id}": each.id in sections for each in SECTIONS},),
+            )
+
+
+def _logo() -> bytes | None:
+    """The chosen picture; checked when it is chosen, and kept apart from the uploader."""
+    kept: tuple[str, bytes] | None = st.session_state.get(_LOGO)
+    if kept is not None:
+        name, content = kept
+        with st.container(horizontal=True, vertical_alignment="center"):
+            file = markdown_safe(shortened(name, _FILE_NAME))
+            st.markdown(_("Logo: {file}", file=file), width="content")
+            st.button(
+                _("Remove"),
+                icon=":material/close:",
+                key="report.logo.away",
+                on_click=lambda: st.session_state.pop(_LOGO),
+            )
+        return content
+    upload_limits.field(_LOGO_MEGABYTES)
+    st.file_uploader(
+        _("Logo"),
+        type=["png", "jpg", "jpeg", "gif", "webp"],
+        max_upload_size=_LOGO_MEGABYTES,
+        key=_UPLOAD,
+        on_change=_take,
+    )
+    refused: DataError | None = st.session_state.pop(_REFUSED, None)
+    if refused is not None:
+        action_errors.say(error_text(refused))
+    return None
+
+
+def _take() -> None:
+    """Keep the picture that was given, or the reason why it cannot be used."""
+    given = st.session_state[_UPLOAD]
+    if given is None:
+        return
+    content = given.getvalue()
+    try:
+        logo.data_uri(content)
+    except DataError as error:
+        st.session_state[_REFUSED] = error
+    else:
+        st.session_state[_LOGO] = (given.name, content)
+
+
+def _field(widget: Any, name: str, usual: Any, **settings: Any) -> Any:
+    """Draw a widget that shows what was said in this session, else `usual`."""
+    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    key = f"report.{name}"
+
+    def changed() -> None:
+        kept[name] = st.session_state[key]
+
+    pickers.show(widget, key, kept.get(name, usual), changed)(**settings)
+    return kept.get(name, usual)
+
+
+# What can be taken away beside the report: each with a line on what it is for, made on a click.
+
+_NAME = 40
+_CSV, _TEXT = "text/csv", "text/plain"
+
+
+@dataclass(frozen=True)
+class _File:
+    """A button. name: what the file is, with its ending. language: that it is made in. hindered:
+    why it cannot be made, "" where it can."""
+
+    label: str
+    name: str
+    kind: str
+    make: Callable[[], bytes]
+    language: str = "en"
+    hindered: str = ""
+
+
+def draw_exports(study: Study, front: Front | None) -> None:
+    """front: of the report that goes into the zip; None for a zip without one."""
+    named = english(study)
+    parts = {part.name: part for part in report_zip.tables(named)}
+    st.subheader(_("Numbers and files"), anchor=False)
+    st.caption(
+        _(
+            "Every file is made when you request it. The report and the pictures are in the "
+            "language of this page; tables and files for a program are in English, their columns "
+            "named alike for every data set."
+        )
+    )
+    _row(
+        study.dataset.name,
+        _("Everything"),
+        _(
+            "One zip with the report, all files below, the charts as pictures and a manifest "
+            "that describes each file. To archive a decision, or to hand everything over."
+        ),
+        [_File("ZIP", "all.zip", "application/zip", partial(whole, study, front), language())],
+        extra=_charts_note(),
+    )
+    _row(
+        study.dataset.name,
+        _("Every query"),
+        _(
+            "One row per query and system: values, change, outcome and reason, failures with "
+            "their reason, latency. CSV for a spreadsheet; Parquet and JSON for a program."
+        ),
+        [
+            _File("CSV", "queries.csv", _CSV, parts["queries.csv"].make),
+            _File(
+                "Parquet",
+                "queries.parquet",
+                "application/vnd.apache.parquet",
+                parts["queries.parquet"].make,
+            ),
+            _File("JSON", "queries.json", "application/json", parts["queries.json"].make),
+        ],
+    )
+    _row(
+        study.dataset.name,
+        _("Tables for a text or a paper"),
+        _(
+            "Systems × metrics, the best in bold, significant changes marked. Markdown, with the "
+            "verdicts, for a pull request; LaTeX for a paper; CSV with every unrounded number."
+        ),
+        [
+            _File("Markdown", "summary.md", "text/markdown", parts["summary.md"].make),
+            _File("LaTeX", "summary.tex", "application/x-tex", parts["summary.tex"].make),
+            _File(
+                _("LaTeX with intervals"),
+                "comparison.tex",
+                "application/x-tex",
+                parts["comparison.tex"].make,
+            ),
+            _File("CSV", "comparison.csv", _CSV, parts["comparison.csv"].make),
+        ],
+    )
+    _row(
+        study.dataset.name,
+        _("Rankings and labels"),
+        _(
+            "In the formats of TREC, for trec_eval and compatible tools. A query without a "
+            "result is not in its ranking, so that nothing counts it as 0."
+        ),
+        _trec(study, named),
+    )
+    _row(
+        study.dataset.name,
+        _("Hard negatives for training"),
+        _(
+            "JSON lines of query, positive and negative, as sentence-transformers reads triplets: "
+            "each relevant document with documents labelled not relevant that the system ranks "
+            "above it."
+        ),
+        _triplets(study, named),
+    )
+
+
+def _triplets(study: Study, named: Study) -> list[_File]:
+    """The files of the study as it is named in English, each called as it is on the page."""
+    lacking = report_zip.lacks_texts(study)
+    hindered = _("The data set has no texts of queries and documents.") if lacking else ""
+    return [
+        _File(
+            name_safe(study.name(system), _NAME),
+            f"hard negatives {part.name.rpartition('/')[2]}",
+            "application/jsonl",
+            part.make,
+            hindered=hindered,
+        )
+        for system, part in zip(study.chosen, report_zip.training_files(named), strict=True)
+    ]
+
+
+def whole(study: Study, front: Front | None) -> bytes:
+    """The zip, the report in it as it is set on the page, in the language in force."""
+    first = []
+    if front is not None:
+        what = _("The report: one page that opens without a network.")
+        first = [downloads.ZipPart("report.html", what, lambda: report.html(study, front))]
+    return report_zip.bundle(study, datetime.now(UTC), first=first)
+
+
+def _spoken(make: Callable[[], bytes], code: str) -> bytes:
+    """The file in the language `code`: it is made outside of the session that asked for it."""
+    with speaking(code):
+        return make()
+
+
+def _trec(study: Study, named: Study) -> list[_File]:
+    """The files of the study as it is named in English, each called as it is on the page."""
+    blank = study.dataset.ids_with_blanks
+    hindered = _("Ids with blanks cannot stand in a TREC file.") if blank else ""
+    labels, *runs = report_zip.trec_files(named)
+    return [
+        _File(
+            _("Judgments (relevance labels)"), "qrels.txt", _TEXT, labels.make, hindered=hindered
+        ),
+        *(
+            _File(
+                name_safe(study.name(system), _NAME),
+                part.name.rpartition("/")[2],
+                _TEXT,
+                part.make,
+                hindered=hindered,
+            )
+            for system, part in zip(study.chosen, runs, strict=True)
+        ),
+    ]
+
+
+def _charts_note() -> str:
+    camera = _("The camera above any chart saves it as SVG, in the colours you see it in.")
+    if images.browser() is None:
+        missing = _(
+            "The zip has no pictures: drawing them needs Chrome, Chromium or Edge on the machine "
+            "that runs rankdash."
+        )
+        return f"{missing} {camera}"
+    return camera
+
+
+def _row(data: str, title: str, what: str, files: Sequence[_File], extra: str = "") -> None:
+    """data: the name of the data set."""
+    with st.container(border=True):
+        st.markdown(f"**{title}** · {what}")
+        if extra:
+            st.caption(extra)
+        with st.container(horizontal=True):
+            for file in files:
+                st.download_button(
+                    file.label,
+                    data=partial(_spoken, file.make, file.language),
+                    file_name=file_name(data, *file.name.rsplit(".", 1)),
+                    mime=file.kind,
+                    icon=":material/download:",
+                    key=f"report.file.{file.name}",
+                    on_click="ignore",
+                    disabled=bool(file.hindered),
+                    help=file.hindered or None,
+                )

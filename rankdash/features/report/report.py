@@ -1,0 +1,219 @@
+"""The report: its sections in order, as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from babel.dates import format_date
+
+from rankdash.core.base.errors import SpecError
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import (
+    LANGUAGES,
+    ngettext,
+    paragraph,
+    speaking,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.study.drawn import as_estimated, only_estimates
+from rankdash.core.study.study import Study
+from rankdash.features.cost import report as cost_report
+from rankdash.features.cost.report import MoneyDraft
+from rankdash.features.data import report as data_report
+from rankdash.features.judge.verdict import verdicts
+from rankdash.features.judge.words import judged_sentence
+from rankdash.features.label.words import labelling_sentences
+from rankdash.features.latency import report as latency_report
+from rankdash.features.overview import report as overview_report
+from rankdash.features.overview import report_systems
+from rankdash.features.queries import report as queries_report
+from rankdash.features.report.report_sections import draw_decision, origin, rules
+from rankdash.kit.html.html_page import (
+    Page,
+    section,
+)
+from rankdash.kit.html.logo import data_uri
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report that can be chosen. title: in English, to be translated."""
+
+    id: str
+    title: str
+
+
+SECTIONS = (
+    Section("decision", "Decision"),
+    Section("verdict", "Verdict of each system"),
+    Section("systems", "Systems and metrics"),
+    Section("cutoffs", "The metric by cutoff"),
+    Section("queries", "Queries helped and hurt"),
+    Section("segments", "Kinds of queries"),
+    Section("reasons", "Why queries changed"),
+    Section("latency", "Latency"),
+    Section("cost", "Cost and break-even"),
+    Section("data", "The data"),
+    Section("rules", "How these numbers are computed"),
+    Section("origin", "Versions and machines"),
+)
+
+ALL = tuple(each.id for each in SECTIONS)
+
+PRESETS: Mapping[str, tuple[str, ...]] = {"decision": ("decision",), "full": ALL}
+"""Name → its sections: one page of paper, or everything."""
+
+LONGEST_TITLE, LONGEST_NOTE = 200, 5_000
+
+_DRAWN: Mapping[str, Callable[[MoneyDraft], str]] = {
+    "decision": draw_decision,
+    "verdict": overview_report.draw,
+    "systems": report_systems.means,
+    "cutoffs": report_systems.curve,
+    "queries": queries_report.draw,
+    "segments": overview_report.segments,
+    "reasons": overview_report.reasons,
+    "latency": latency_report.draw,
+    "cost": cost_report.draw,
+    "data": data_report.draw,
+    "rules": rules,
+    "origin": origin,
+}
+
+
+_ESTIMATED: Mapping[str, Callable[[MoneyDraft], str]] = {
+    "decision": overview_report.draw_estimates,
+    **{each: _DRAWN[each] for each in ("latency", "cost", "data", "origin")},
+}
+"""The sections of a report on sampled labels: the others are computed from means."""
+
+
+def sections_of(study: Study) -> tuple[str, ...]:
+    """Return the ids of the sections that a report on the study can have."""
+    return tuple(_ESTIMATED) if only_estimates(study) else ALL
+
+
+@dataclass(frozen=True)
+class Front:
+    """What is chosen about a report. title: "" for one that names the data set. note: in the words
+    of whoever makes it. logo: a picture. sections: ids of `SECTIONS`, shown in their order.
+
+    Raises SpecError for a section or a language that does not exist, or a text that is too long.
+    """
+
+    title: str = ""
+    note: str = ""
+    logo: bytes | None = None
+    sections: tuple[str, ...] = ALL
+    language: str = "en"
+
+    def __post_init__(self) -> None:
+        for unknown in (each for each in self.sections if each not in ALL):
+            raise SpecError(
+                "There is no section {section!r}.",
+                remedy="Possible: {sections}.",
+                section=unknown,
+                sections=", ".join(ALL),
+            )
+        if not self.sections:
+            raise SpecError(
+                "Choose at least one section for the report.",
+                remedy="Choose at least one of: {sections}.",
+                sections=", ".join(ALL),
+            )
+        if self.language not in LANGUAGES:
+            raise SpecError(
+                "There is no language {language!r}.",
+                remedy="Possible: {languages}.",
+                language=self.language,
+                languages=", ".join(LANGUAGES),
+            )
+        for text, most in ((self.title, LONGEST_TITLE), (self.note, LONGEST_NOTE)):
+            if len(text) > most:
+                raise SpecError(
+                    "A text of the report has {length:,} characters; at most {most:,} are taken.",
+                    remedy="Make it shorter.",
+                    length=len(text),
+                    most=most,
+                )
+
+
+def html(study: Study, front: Front | None = None) -> bytes:
+    """The report as one file.
+
+    Raises DataError for a logo that is no picture or too large.
+    """
+    front = front or Front()
+    with speaking(front.language):
+        return _written(study, front).encode("utf-8", "replace")
+
+
+def _written(study: Study, front: Front) -> str:
+    title = front.title.strip() or _("Reranking on {data}", data=study.dataset.name)
+    page = Page(title, front.language)
+    drawn = _ESTIMATED if only_estimates(study) else _DRAWN
+    draft = MoneyDraft(page, as_estimated(study))
+    # Of sampled labels the decision is the verdict.
+    ids = set(front.sections) & set(drawn) or {"decision"}
+    chosen = [each for each in SECTIONS if each.id in ids]
+    parts = [section(_(each.title), drawn[each.id](draft), each.id) for each in chosen]
+    # What a reader came for stands before the way to the rest.
+    first, *rest = parts
+    body = [_head(draft.study, front, title), first, _contents(chosen), *rest, _foot()]
+    return page.html("\n".join(body))
+
+
+def _head(study: Study, front: Front, title: str) -> str:
+    compared = study.name(study.baseline)
+    if study.challengers:
+        compared += f" → {', '.join(map(study.name, study.challengers))}"
+    facts = [
+        study.dataset.name,
+        compared,
+        study.measure.title,
+        _queries(study),
+        str(format_date(datetime.now(UTC), "medium", locale=front.language)),
+    ]
+    logo = ""
+    if front.logo is not None:
+        logo = f'<img class="logo" alt="" src="{data_uri(front.logo)}">'
+    notes = [front.note.strip()]
+    # The decision leads with it.
+    if study.judge is not None and "decision" not in front.sections:
+        found = verdicts(study, study.judge).values()
+        notes.append(paragraph([judged_sentence(study, each) for each in found]))
+    if study.labelling is not None:
+        notes.append(paragraph(labelling_sentences(study.labelling)))
+    shown = "".join(
+        f'<div class="whole note" dir=auto>{html_safe(note)}</div>' for note in notes if note
+    )
+    return (
+        f"<header>{logo}<h1 dir=auto>{html_safe(title)}</h1>"
+        f'<p class="muted">{html_safe(" · ".join(facts))}</p></header>{shown}'
+    )
+
+
+def _queries(study: Study) -> str:
+    """Return how many queries count by the metric (for the challenger with most), of how many."""
+    queries = ngettext("{n} query", "{n} queries", len(study.dataset.queries))
+    compared = study.challengers or (study.baseline,)
+    counted = max(int(study.comparison.row(each, study.spec)["paired"]) for each in compared)
+    if only_estimates(study) or counted == len(study.dataset.queries):
+        return queries
+    return ngettext("{n} of {queries} counts", "{n} of {queries} count", counted, queries=queries)
+
+
+def _contents(chosen: list[Section]) -> str:
+    """Links to the sections, for the screen."""
+    links = "".join(f'<a href="#{each.id}">{html_safe(_(each.title))}</a>' for each in chosen)
+    return f"<nav>{links}</nav>" if len(chosen) > 1 else ""
+
+
+def _foot() -> str:
+    text = _(
+        "Static snapshot: every number was computed when this file was made. The file loads "
+        "nothing from a network."
+    )
+    return f"<footer>{html_safe(text)}</footer>"

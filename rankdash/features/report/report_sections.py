@@ -1,0 +1,296 @@
+"""The first page of a report (what was found, what it costs, what may go wrong, what to do next),
+and its last ones: how each number is made, by what, where and when."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pandas as pd
+
+import rankdash
+from rankdash.core.base.html import html_safe
+from rankdash.core.base.i18n import (
+    all_of,
+    brief,
+    moment,
+    ngettext,
+    number,
+    paragraph,
+    percent,
+    signed,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.metrics import parse_measure
+from rankdash.core.study import leaderboard, study_latency
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.methods import methods
+from rankdash.core.words.queries import count_words, left_out_text, metric_title
+from rankdash.core.words.rankings import first_stage
+from rankdash.core.words.settings import rule_meanings, rules_in_words
+from rankdash.core.words.verdict_chips import change_interval, chip, p_fact, sentence
+from rankdash.features.cost import words as cost_words
+from rankdash.features.cost import words_prices
+from rankdash.features.cost.report import MoneyDraft
+from rankdash.features.judge.verdict import headline, verdicts
+from rankdash.features.judge.words import judge_warnings, judged_sentence, without_judge
+from rankdash.features.latency.words import busy_notes
+from rankdash.features.overview import report_systems
+from rankdash.features.report import decision, words
+from rankdash.features.report.decision import Decision
+from rankdash.kit.html.draft import DASH, Draft
+from rankdash.kit.html.html_page import (
+    CHART_ENGINE,
+    PageTable,
+    listed,
+    prose,
+    table,
+    together,
+)
+
+_LONGEST = 200
+
+
+def rules(draft: Draft) -> str:
+    """Definitions, the rules and the statistics in force, and what was left out of each system."""
+    study = draft.study
+    measures = {spec: parse_measure(spec).metric for spec in study.specs}
+    definitions = [
+        (
+            metric_title(spec),
+            paragraph([_(each) for each in (metric.meaning, metric.note) if each]),
+            _(metric.formula),
+            metric.reference,
+        )
+        for spec, metric in measures.items()
+    ]
+    text = _(
+        "A query that failed, or has no value for another reason on one side, is excluded from "
+        "both sides of that comparison and counted as excluded: it is never a zero."
+    )
+    head = (_("metric"), _("meaning"), _("formula"), _("source"))
+    return "".join(
+        [
+            prose(text),
+            table(PageTable(head, definitions)),
+            f"<h3>{html_safe(_('Metric conventions used'))}</h3>",
+            table(PageTable((_("setting"), _("current value"), _("meaning")), _in_force(draft))),
+            f"<h3>{html_safe(_('Statistics and causes'))}</h3>",
+            table(
+                PageTable(
+                    (_("what"), _("definition")),
+                    methods(study.statistics, study.comparison.corrected),
+                )
+            ),
+            f"<h3>{html_safe(_('Queries of each system'))}</h3>",
+            _counts(draft),
+        ]
+    )
+
+
+def _in_force(draft: Draft) -> list[tuple[str, str, str]]:
+    text = rules_in_words(draft.study.conventions, draft.study.statistics)
+    return [(*each, meaning) for each, meaning in zip(text, rule_meanings(), strict=True)]
+
+
+def _counts(draft: Draft) -> str:
+    titles = count_words()
+    rows = [
+        (draft.study.name(system), *(number(found.counts.get(key, 0), 0) for key in titles))
+        for system, found in draft.study.evaluations.items()
+    ]
+    numbers = frozenset(range(1, len(titles) + 1))
+    return table(PageTable((_("system"), *titles.values()), rows, numbers))
+
+
+def origin(draft: Draft) -> str:
+    """Systems with their settings, the machine of each, versions and the date."""
+    study = draft.study
+    parts = []
+    for system in study.chosen:
+        run = study.run(system)
+        rows: list[tuple[str, str]] = []
+        if run is None:
+            rows.append((_("Description"), _("the ranking that the others rerank")))
+        else:
+            rows += [
+                (_("Reranker"), run.reranker),
+                (_("Depth"), _("all candidates") if run.depth is None else number(run.depth, 0)),
+                (_("Run"), run.id),
+                *([(_("Made (UTC)"), moment(run.created))] if run.created else []),
+                (_("Settings"), _listed(run.settings)),
+                (_("Machine"), _listed(run.machine)),
+            ]
+        parts.append(
+            together(
+                f"<h3>{html_safe(study.name(system))}</h3>",
+                table(PageTable((_("what"), _("value")), rows)),
+            )
+        )
+    made = [
+        ("rankdash", rankdash.__version__),
+        ("Python", platform.python_version()),
+        (_("Charts"), CHART_ENGINE),
+        (_("Report made on"), platform.platform()),
+        (_("Report made (UTC)"), moment(datetime.now(UTC).isoformat(timespec="seconds"))),
+    ]
+    parts.append(
+        together(
+            f"<h3>{html_safe(_('This report'))}</h3>",
+            table(PageTable((_("what"), _("value")), made)),
+        )
+    )
+    return "".join(parts)
+
+
+def _listed(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{name}: {_short(str(value))}" for name, value in values.items()) or DASH
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
+
+
+def draw_decision(draft: MoneyDraft) -> str:
+    study = draft.study
+    best = leaderboard.best_challenger(study)
+    if best is None:
+        alone, step = words.nothing_compared(study)
+        return prose(alone) + _mean(draft) + _step(step)
+    found = decision.decision(study, best)
+    parts = [
+        (_("What was found"), _found(draft, found)),
+        (_("What it costs"), _cost(draft, found)),
+        (_("Risk"), listed(words.risks(study, found))),
+        (_("Before you pay"), listed(words.gaps(study, found))),
+    ]
+    kind = found.kind
+    return "".join(
+        [
+            f'<div class="verdict {html_safe(kind)}"><h3><span class=tag>{html_safe(chip(kind))}'
+            f"</span> {html_safe(draft.against(best))}</h3>",
+            *(f"<h4>{html_safe(title)}</h4>{inside}" for title, inside in parts),
+            _step(words.next_step(study, found)),
+            "</div>",
+            _others(draft, best) if len(study.challengers) > 1 else "",
+            *(prose(each, "muted") for each in _meanings(draft)),
+        ]
+    )
+
+
+def _step(step: str) -> str:
+    title = html_safe(_("Next step"))
+    return f"<div class=step><h4>{title}</h4><p><strong>{html_safe(step)}</strong></p></div>"
+
+
+def _mean(draft: MoneyDraft) -> str:
+    """Of the only system, where it has one."""
+    study = draft.study
+    mean = study.mean(study.baseline)[0]
+    if math.isnan(mean):
+        return ""
+    text = _("{metric} is {mean} on average.", metric=study.measure.title, mean=number(mean))
+    return prose(text)
+
+
+def _found(draft: MoneyDraft, found: Decision) -> str:
+    """In counts first: what a mean of the metric amounts to for a searcher."""
+    study, hits = draft.study, found.hits
+    said = _judged(draft, found.challenger)
+    if hits is not None and study.measures_quality:
+        said.append(prose(words.hits(hits), "lead" if found.headline is None else ""))
+        said.append(prose(_sureness(draft, hits.change), "muted"))
+    verdict = study.comparison.verdict(found.challenger, study.spec, study.names)
+    out = left_out_text(study.comparison.left_out(found.challenger, study.spec))
+    rest = [sentence(verdict), words.other_metrics(study, found), out]
+    return "".join([*said, *(prose(each) for each in rest if each)])
+
+
+def _judged(draft: MoneyDraft, challenger: str) -> list[str]:
+    """What a judge and people say together, which comes first, and what speaks against it."""
+    study = draft.study
+    if study.judge is None:
+        return []
+    found = verdicts(study, study.judge)[challenger]
+    warnings = [prose(_("Warning: {text}", text=each)) for each in judge_warnings(study, found)]
+    above = "lead" if headline(study, challenger) is not None else ""
+    said = prose(judged_sentence(study, found), above)
+    return [said, *warnings, prose(without_judge(), "muted")]
+
+
+def _sureness(draft: MoneyDraft, row: pd.Series) -> str:
+    """The change of the hit rate as the statistics have it, its verdict last."""
+    study = draft.study
+    title = draft.context.hit
+    if not math.isfinite(row["delta_low"]):
+        return _("{part}: {value}", part=title, value=chip(str(row["verdict"])))
+    return _(
+        "{metric} {change} ({level}: {interval}; {p}): {verdict}",
+        metric=title,
+        change=signed(row["delta"]),
+        level=percent(study.statistics.level),
+        interval=change_interval(row["delta_low"], row["delta_high"]),
+        p=p_fact(row, study.statistics, "p_corrected"),
+        verdict=chip(str(row["verdict"])),
+    )
+
+
+def _cost(draft: MoneyDraft, found: Decision) -> str:
+    study, choice = draft.study, found.choice
+    said = [cost_words.headline(draft.context, choice, draft.money.assumptions)]
+    if found.headline is not None:
+        # The labels alone are what stands above it.
+        said.append(cost_words.sureness(draft.context, choice))
+    if choice.bill is not None and not choice.unset:
+        amount, _interval = cost_words.cell(choice.came.cost_per_thousand, draft.money.currency)
+        marks = words_prices.marks(choice.bill)
+        text = _("1,000 searches cost {amount}.", amount=amount)
+        said.append(f"{text} ({all_of(marks)})" if marks else text)
+    summary = study_latency.summary(study, found.challenger)
+    if summary is not None and summary.p95 is not None:
+        said.append(
+            ngettext(
+                "Latency: p95 {ms} ms ({n} query timed).",
+                "Latency: p95 {ms} ms ({n} queries timed).",
+                summary.n,
+                ms=brief(summary.p95),
+            )
+        )
+    return "".join(map(prose, said))
+
+
+def _others(draft: MoneyDraft, best: str) -> str:
+    """The verdicts on the other systems by the judge, and every system in a row."""
+    study, said = draft.study, []
+    if study.judge is not None:
+        found = verdicts(study, study.judge)
+        said = [prose(judged_sentence(study, found[each])) for each in found if each != best]
+        said.append(prose(without_judge(), "muted"))
+    return "".join(said) + _standings(draft)
+
+
+def _standings(draft: MoneyDraft) -> str:
+    """Every system in a row, the best first, and how the table is read."""
+    study, title = draft.study, html_safe(_("Leaderboard"))
+    axis = leaderboard.usual_axis(leaderboard.standings(study))
+    notes = (*report_systems.legend(study, axis), *busy_notes(study))
+    note = "".join(prose(each, "muted") for each in notes)
+    return together(f"<h3>{title}</h3>", report_systems.leaderboard_html(study, axis), note)
+
+
+def _meanings(draft: MoneyDraft) -> list[str]:
+    """What someone who has only this file cannot know: the metric and the first stage."""
+    study = draft.study
+    sentences = [draft.explained(study.measure.title, _(study.measure.metric.meaning))]
+    if study.baseline == FIRST_STAGE:
+        how = study.dataset.first_stage
+        order = (
+            _("the order of the search, before any reranking.")
+            if how == "given"
+            else _("{made}, before any reranking.", made=first_stage(how))
+        )
+        sentences.append(draft.explained(study.name(FIRST_STAGE), order))
+    return sentences

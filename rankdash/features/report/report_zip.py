@@ -1,0 +1,368 @@
+"""All tables, charts and rankings of a comparison in one zip file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import re
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+
+import rankdash
+from rankdash.core.base.errors import DataError, RankdashError
+from rankdash.core.base.i18n import error_text, speaking
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.spreadsheet import csv_bytes
+from rankdash.core.data.ranking import Ranking
+from rankdash.core.metrics import parse_measure
+from rankdash.core.study.leaderboard import ranked_names, standings, usual_axis
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import MACHINES
+from rankdash.features.cost.charts import break_even
+from rankdash.features.cost.report import money_files
+from rankdash.features.judge.charts import label_curve, three_ways
+from rankdash.features.latency.charts import latency
+from rankdash.features.overview import report_systems
+from rankdash.features.overview.caveats import unknown_tokens
+from rankdash.features.overview.charts import cutoffs, headroom, segments, systems
+from rankdash.features.queries import report as queries_report
+from rankdash.features.queries.charts import changes
+from rankdash.features.rank_shifts.study import triplets
+from rankdash.kit.drawing.drawing import Drawing
+from rankdash.kit.drawing.style import INKS
+from rankdash.kit.html import images
+from rankdash.kit.html.downloads import ZipPart, english
+from rankdash.kit.html.tables import (
+    compact_latex,
+    compact_markdown,
+    latex,
+    markdown,
+    markdown_safe,
+    plain_markdown,
+)
+from rankdash.kit.html.trec import qrels_bytes, run_bytes
+
+FORMAT = 1
+"""Of the manifest; raised when a reader of an older one could misread it."""
+
+MANIFEST = "manifest.json"
+_TOO_OLD = datetime(1980, 1, 1, tzinfo=UTC)
+_NAME = 40
+
+
+@dataclass
+class _Packed:
+    files: dict[str, bytes] = field(default_factory=dict)
+    listed: list[dict[str, object]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+
+    def add(self, name: str, what: str, content: bytes) -> None:
+        self.files[name] = content
+        digest = hashlib.sha256(content).hexdigest()
+        self.listed.append({"name": name, "what": what, "bytes": len(content), "sha256": digest})
+
+    def leave_out(self, name: str, what: str, why: RankdashError) -> None:
+        self.left_out.append({"name": name, "what": what, "why": error_text(why)})
+
+
+def bundle(
+    study: Study, made: datetime, *, first: Sequence[ZipPart] = (), pictures: bool = True
+) -> bytes:
+    """The zip; the charts in the language in force, all else in English, as `downloads` says.
+
+    made: when, UTC. first: what else goes in, before the tables, such as the report, which knows
+    its own language. pictures:
+    whether the charts are drawn, which starts a browser.
+    """
+    packed, named = _Packed(), english(study)
+    with speaking("en"):
+        made_of = (tables, money_files, trec_files, training_files)
+        for part in (*first, *(part for files in made_of for part in files(named))):
+            try:
+                packed.add(part.name, part.what, part.make())
+            except RankdashError as error:
+                packed.leave_out(part.name, part.what, error)
+    if pictures:
+        _add_figures(packed, study)
+    with speaking("en"):
+        content = _manifest(named, made, packed)
+    manifest = json.dumps(content, ensure_ascii=False, indent=2)
+    return _zipped({MANIFEST: manifest.encode("utf-8", "replace"), **packed.files}, made)
+
+
+def tables(study: Study) -> Iterable[ZipPart]:
+    """The comparison and the queries, for a text, a paper, a spreadsheet and a program."""
+    return (
+        ZipPart(
+            "summary.md",
+            _("The leaderboard, systems × metrics, then each metric with verdict; Markdown."),
+            lambda: _text(_markdown(study)),
+        ),
+        ZipPart(
+            "summary.tex",
+            _("Systems × metrics for a paper, best in bold; LaTeX with booktabs."),
+            lambda: _text(compact_latex(study.comparison, ranked_names(study))),
+        ),
+        ZipPart(
+            "comparison.tex",
+            _("Each metric with intervals, p, helped and hurt; LaTeX with booktabs."),
+            lambda: _text(latex(study.comparison, ranked_names(study))),
+        ),
+        ZipPart(
+            "comparison.csv",
+            _("Each metric and system with interval, p, helped, same, hurt; unrounded."),
+            lambda: comparison_csv(study),
+        ),
+        ZipPart(
+            "queries.csv",
+            _("Every query and system, for a spreadsheet."),
+            lambda: queries_report.as_csv(study),
+        ),
+        ZipPart(
+            "queries.parquet",
+            _("The same with exact numbers and types."),
+            lambda: queries_report.as_parquet(study),
+        ),
+        ZipPart(
+            "queries.json",
+            _("The same with what each column means; null where there is no value."),
+            lambda: queries_report.as_json(study),
+        ),
+    )
+
+
+def trec_files(study: Study) -> list[ZipPart]:
+    """The labels in force, and the ranking of each system as it was compared."""
+
+    def ranked(system: str) -> Callable[[], bytes]:
+        return lambda: run_bytes(shown_ranking(study, system), slug(study.name(system)))
+
+    labels = ZipPart(
+        "trec/qrels.txt", _("The labels, for trec_eval."), lambda: qrels_bytes(study.dataset.qrels)
+    )
+    return [
+        labels,
+        *(
+            ZipPart(
+                run_file(study, system),
+                _("Ranking of {name}.", name=study.name(system)),
+                ranked(system),
+            )
+            for system in study.chosen
+        ),
+    ]
+
+
+def training_files(study: Study) -> list[ZipPart]:
+    """The hard negatives of each system."""
+    return [
+        ZipPart(
+            f"training/{_numbered(study, system)}.jsonl",
+            _("Hard negatives of {name}, to train with.", name=study.name(system)),
+            partial(as_json_lines, study, system),
+        )
+        for system in study.chosen
+    ]
+
+
+def run_file(study: Study, system: str) -> str:
+    """The name of a system's ranking in the zip, told apart by its place."""
+    return f"trec/{_numbered(study, system)}.run"
+
+
+def _numbered(study: Study, system: str) -> str:
+    return f"{study.chosen.index(system) + 1:02}-{slug(study.name(system))}"
+
+
+def shown_ranking(study: Study, system: str) -> Ranking:
+    """The ranking with equal scores in the order that the numbers were made with."""
+    ranking, rules = study.ranking(system), study.conventions
+    return ranking.settled(rules.order_rule(ranking.ties), rules.score_precision)
+
+
+def comparison_csv(study: Study) -> bytes:
+    """`Comparison.frame` with the name of each system."""
+    frame = study.comparison.frame.copy()
+    frame.insert(2, "name", [study.name(system) for system in frame["system"]])
+    return csv_bytes(frame)
+
+
+def slug(text: str) -> str:
+    """A part of a file name that every system takes: small letters, digits and dashes."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:_NAME].strip("-") or "system"
+
+
+def _markdown(study: Study) -> Iterator[str]:
+    yield f"## {markdown_safe(study.dataset.name)}\n\n"
+    axis, names = usual_axis(standings(study)), ranked_names(study)
+    yield from plain_markdown(report_systems.lines(study, axis))
+    yield (
+        "".join(f"\n{markdown_safe(each)}\n" for each in report_systems.legend(study, axis)) + "\n"
+    )
+    yield from compact_markdown(study.comparison, names)
+    yield "\n"
+    yield from markdown(study.comparison, names)
+
+
+def _text(pieces: Iterable[str]) -> bytes:
+    return "".join(pieces).encode("utf-8", "replace")
+
+
+def _add_figures(packed: _Packed, study: Study) -> None:
+    charts = drawings(study)
+    inked = {name: chart.draw(INKS["light"]) for name, chart in charts.items()}
+    try:
+        for file, content in images.drawn(inked).items():
+            name = file.rpartition(".")[0]
+            packed.add(f"figures/{file}", f"{_whose(study, name)}{charts[name].alt}", content)
+    except RankdashError as error:
+        packed.leave_out("figures/", _("The charts as SVG and PNG."), error)
+
+
+def _whose(study: Study, chart: str) -> str:
+    """The challenger that a chart is about, from its name ("changes-2"); "" for one about all."""
+    place = re.search(r"-(\d+)", chart)
+    return f"{study.name(study.challengers[int(place[1]) - 1])}: " if place else ""
+
+
+def _manifest(study: Study, made: datetime, packed: _Packed) -> dict[str, object]:
+    data = study.dataset
+    return {
+        "format": "rankdash export",
+        "format_version": FORMAT,
+        "rankdash": rankdash.__version__,
+        "made_utc": made.astimezone(UTC).isoformat(timespec="seconds"),
+        "data_set": {
+            "id": data.id,
+            "name": data.name,
+            "queries": len(data.queries),
+            "documents": len(data.documents),
+            "labels": len(data.qrels),
+            "first_stage": data.first_stage,
+            "corrected_labels": study.corrections,
+            "labels_reversed_at": None if study.check is None else study.check.reversed_at,
+        },
+        "baseline": study.baseline,
+        "systems": [_system(study, system) for system in study.chosen],
+        "metric": study.spec,
+        "metrics": {spec: parse_measure(spec).title for spec in study.specs},
+        "conventions": study.conventions.as_dict(),
+        "statistics": study.statistics.as_dict(),
+        "money": _money(study),
+        "query_columns": queries_report.meanings(study),
+        "files": packed.listed,
+        "left_out": packed.left_out,
+    }
+
+
+def _system(study: Study, system: str) -> dict[str, object]:
+    titles: dict[str, object] = {
+        "id": system,
+        "name": study.name(system),
+        "role": "baseline" if system == study.baseline else "challenger",
+        "file": run_file(study, system),
+    }
+    run = study.run(system)
+    if run is None:
+        return titles
+    states = run.queries["state"].value_counts()
+    return {
+        **titles,
+        "reranker": run.reranker,
+        "settings": _plain(run.settings),
+        "machine": _plain(run.machine),
+        "depth": run.depth,
+        "created": run.created,
+        "unknown_tokens": _plain(unknown_tokens(study, system)),
+        "queries": {str(state): int(n) for state, n in states.items()},
+    }
+
+
+def _money(study: Study) -> dict[str, object] | None:
+    money = study.money
+    if money is None:
+        return None
+    return {
+        "currency": money.currency,
+        "assumptions": asdict(money.assumptions),
+        "value_set": money.valued,
+        "example_values": money.example,
+        "machines": MACHINES[money.shared],
+        "prices": {system: _plain(asdict(price)) for system, price in money.prices.items()},
+    }
+
+
+def _plain(value: object) -> object:
+    """Fit for JSON: a number that is none as null, what JSON has no word for as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _zipped(files: Mapping[str, bytes], made: datetime) -> bytes:
+    out = io.BytesIO()
+    moment = max(made.astimezone(UTC), _TOO_OLD).timetuple()[:6]
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return out.getvalue()
+
+
+# Hard negatives as JSON lines in the triplet form that sentence-transformers reads.
+#
+# `load_dataset("json", data_files=…)` makes a training set of it: its losses take the columns
+# query, positive and negative in this order. Ids are left out, since every column would be an
+# input.
+
+_INPUTS = ["query", "positive", "negative"]
+
+
+def lacks_texts(study: Study) -> bool:
+    """Whether the data set has no texts to train with."""
+    data = study.dataset
+    return not (data.document_text().ne("").any() and data.query_text().ne("").any())
+
+
+def as_json_lines(study: Study, system: str) -> bytes:
+    """A line for each triplet; empty where no document stands above a relevant one. Raises
+    DataError where the data set has no texts."""
+    if lacks_texts(study):
+        raise DataError("The data set has no texts of queries and documents.")
+    rows = triplets(study, system)[_INPUTS].to_dict("records")
+    lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return "".join(lines).encode("utf-8", "replace")
+
+
+# Every chart of a comparison, by name.
+
+
+def drawings(study: Study) -> dict[str, Drawing]:
+    """Name, such as "systems" or "changes-2" (the second challenger) → every chart there is."""
+    found: dict[str, Drawing | None] = {
+        "systems": systems(study),
+        "cutoffs": cutoffs(study),
+        "headroom": headroom(study),
+        "latency": latency(study),
+    }
+    for place, challenger in enumerate(study.challengers, start=1):
+        found[f"changes-{place}"] = changes(study, challenger)
+        found[f"break-even-{place}"] = break_even(study, challenger)
+        found[f"judge-{place}"] = three_ways(study, challenger)
+        found[f"judge-curve-{place}"] = label_curve(study, challenger)
+        for part, drawn in enumerate(segments(study, challenger), start=1):
+            found[f"segments-{place}-{part}"] = drawn
+    return {name: drawn for name, drawn in found.items() if drawn is not None}

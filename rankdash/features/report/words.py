@@ -1,0 +1,316 @@
+"""A decision in sentences: what was found, what may go wrong, what is missing, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rankdash.core.base.i18n import brief, ngettext, number, paragraph, percent, plain, quantity
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.base.names import shortened
+from rankdash.core.data.measured import FEWEST_TIMED, meets
+from rankdash.core.statistics.planning import FEWEST_PLANNED
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import Money
+from rankdash.features.cost import words_prices
+from rankdash.features.overview import words as overview_words
+from rankdash.features.overview.caveats import GAINS
+from rankdash.features.report.decision import Decision, HitCounts
+
+_LONGEST = 200
+# Codes of caveats by where they are said; kinds of queries and prices are said more fully here.
+_RISKS = (
+    "implausible",
+    "refused_rows",
+    "unknown_tokens",
+    "unlabelled",
+    "short_lists",
+    "lead",
+    "ceiling",
+    "no_negatives",
+)
+_GAPS = ("baseline", "timings")
+
+
+def hits(found: HitCounts) -> str:
+    """How many queries show a relevant document, before and after."""
+    return ngettext(
+        "{before} → {after} of {n} query has a relevant document in the top {k}.",
+        "{before} → {after} of {n} queries have a relevant document in the top {k}.",
+        found.n,
+        before=number(found.before, 0),
+        after=number(found.after, 0),
+        k=found.k,
+    )
+
+
+def other_metrics(study: Study, found: Decision) -> str:
+    """What the other metrics say; "" where they prove nothing."""
+    return "".join(_caveats(study, found, ("other_metrics",), str))
+
+
+def risks(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+    """Who loses, where nothing is proven, and what nobody measured. fit: makes a name fit for where
+    it stands."""
+    name = fit(study.name(found.challenger))
+    said = [_hurt(study, found, fit)] if study.measures_quality else []
+    worse = [each for each in found.groups if each.proven]
+    unproven = [each for each in found.groups if not each.proven]
+    if worse:
+        said.append(_("Worse in: {groups}.", groups=overview_words.kinds(study, worse, fit)))
+    if unproven and found.kind in GAINS:
+        said.append(
+            _("No gain is proven in: {groups}.", groups=overview_words.kinds(study, unproven, fit))
+        )
+    p95, target = found.choice.waiting.p95, found.target_ms
+    if p95 is None and (timed := found.choice.waiting.timed):
+        said.append(
+            ngettext(
+                "Latency is timed for {n} query, and p95 needs {fewest}: it is open whether {name} "
+                "meets the target of {target} ms (p95).",
+                "Latency is timed for {n} queries, and p95 needs {fewest}: it is open whether "
+                "{name} meets the target of {target} ms (p95).",
+                timed,
+                fewest=number(FEWEST_TIMED, 0),
+                name=name,
+                target=brief(target),
+            )
+        )
+    elif p95 is None:
+        said.append(
+            _(
+                "Latency is not measured: it is open whether {name} meets the target of {target} "
+                "ms (p95).",
+                name=name,
+                target=brief(target),
+            )
+        )
+    elif not meets(p95, target):
+        said.append(
+            _(
+                "p95 latency is {ms} ms: over the target of {target} ms.",
+                ms=brief(p95, target),
+                target=brief(target, p95),
+            )
+        )
+    if p95 is not None and found.choice.waiting.busy:
+        said.append(
+            _(
+                "The machine was busy while {name} was measured: measure its latency again.",
+                name=name,
+            )
+        )
+    said += _caveats(study, found, _RISKS, fit)
+    if not found.priced:
+        text = _(
+            "The price or the value of a search is not set: it is open whether {name} pays.",
+            name=name,
+        )
+        said.append(text)
+    return said
+
+
+def gaps(study: Study, found: Decision, fit: Callable[[str], str] = str) -> list[str]:
+    """What to add or confirm before money is spent, by name."""
+    money, name = study.money or Money(), fit(study.name(found.challenger))
+    said = []
+    if found.unlabelled:
+        said.append(
+            ngettext(
+                "Missing: the label of {n} document in {where} of {baseline} or {name}.",
+                "Missing: labels of {n} documents in {where} of {baseline} or {name}.",
+                found.unlabelled,
+                where=_where(study),
+                baseline=fit(study.name(study.baseline)),
+                name=name,
+            )
+        )
+    said += _caveats(study, found, _GAPS, fit)
+    if found.choice.unset:
+        said.append(_missing_price(found, name))
+    if found.defaults:
+        said.append(words_prices.defaults(money))
+    return said or [_("Nothing: labels, price and assumptions are your own.")]
+
+
+def next_step(study: Study, found: Decision, fit: Callable[[str], str] = str) -> str:
+    """One thing to do."""
+    name, baseline = fit(study.name(found.challenger)), fit(study.name(study.baseline))
+    match found.step:
+        case "label":
+            return ngettext(
+                "Label documents of at least {n} query, then compare again.",
+                "Label documents of at least {n} queries, then compare again.",
+                found.more,
+            )
+        case "rerank":
+            return ngettext(
+                "Rerank {n} more labelled query, which was not run, then compare again.",
+                "Rerank {n} more labelled queries, which were not run, then compare again.",
+                found.more,
+            )
+        case "queries":
+            return ngettext(
+                "Label {n} more query: fewer give no verdict.",
+                "Label {n} more queries: fewer give no verdict.",
+                found.more,
+            )
+        case "data":
+            return _("Correct the data first, then compare again.")
+        case "same_queries":
+            return _("Compare systems that answer the same queries under the same ids.")
+        case "metric":
+            return _("Choose a metric of quality, such as NDCG@10, for the verdict.")
+        case "settle":
+            return ngettext(
+                "Label at least {n} more query like these, then compare again.",
+                "Label at least {n} more queries like these, then compare again.",
+                found.more,
+            )
+        case "judge":
+            return ngettext(
+                "Label documents in {where} of {baseline} and {name}, those first that could turn "
+                "the verdict: {n} has no label.",
+                "Label documents in {where} of {baseline} and {name}, those first that could turn "
+                "the verdict: {n} have no label.",
+                found.unlabelled,
+                where=_where(study),
+                baseline=baseline,
+                name=name,
+            )
+        case "model":
+            return _("Run a model that reads the language of the texts, then compare it.")
+        case "baseline":
+            return _("Add the ranking of your own search and compare {name} with it.", name=name)
+        case "price" if not found.choice.unset:
+            return _("Set the value of a search, then compare gain and cost.")
+        case "price" if study.money is not None and study.money.valued:
+            return _("Set the price of {name}, then compare gain and cost.", name=name)
+        case "price":
+            return _(
+                "Set the price of {name} and the value of a search, then compare gain and cost.",
+                name=name,
+            )
+        case "latency":
+            return _("Measure the latency of {name} on the machine that will serve it.", name=name)
+        case "faster":
+            return _(
+                "Make {name} faster (fewer documents, a smaller model), then measure it again.",
+                name=name,
+            )
+        case "worse":
+            return _("Stop: keep {baseline}. {name} is worse.", baseline=baseline, name=name)
+        case "same":
+            return _(
+                "Stop: keep {baseline}. {name} changes nothing that counts.",
+                baseline=baseline,
+                name=name,
+            )
+        case "unprovable":
+            return _(
+                "Stop: keep {baseline}. More queries like these are not likely to show the minimum "
+                "practically relevant gain of {minimum} (set by the user).",
+                baseline=baseline,
+                minimum=_minimum(study),
+            )
+        case "more":
+            return ngettext(
+                "Label at least {n} more query like these, then compare again: how many prove the "
+                "change cannot be estimated from fewer than {fewest}.",
+                "Label at least {n} more queries like these, then compare again: how many prove "
+                "the change cannot be estimated from fewer than {fewest}.",
+                found.more,
+                fewest=number(FEWEST_PLANNED, 0),
+            )
+        case "minimum":
+            return _(
+                "Set the minimum practically relevant gain. The true change may be 0, and only "
+                "this minimum shows whether more labels are worth their effort."
+            )
+        case "open":
+            return _(
+                "Label more queries like these, then compare again: neither 0 nor the minimum "
+                "practically relevant gain of {minimum} (set by the user) is excluded.",
+                minimum=_minimum(study),
+            )
+        case "loss":
+            return _(
+                "Stop: keep {baseline}. {name} costs more than it brings under these assumptions.",
+                baseline=baseline,
+                name=name,
+            )
+        case "trial":
+            return _(
+                "Run a trial: serve {name} to part of the traffic and compare it with {baseline}.",
+                name=name,
+                baseline=baseline,
+            )
+
+
+def nothing_compared(study: Study, fit: Callable[[str], str] = str) -> tuple[str, str]:
+    """Of a study of one system: what cannot be decided, and what to do."""
+    name = fit(study.name(study.baseline))
+    return (
+        _("Only {name} is here: whether reranking helps cannot be decided.", name=name),
+        _("Run a reranker or add its ranking, then compare it with {name}.", name=name),
+    )
+
+
+def _minimum(study: Study) -> str:
+    """The minimum practically relevant gain that the user set."""
+    return f"{quantity(100 * (study.statistics.worthwhile or 0.0), 6)}%"
+
+
+def _missing_price(found: Decision, name: str) -> str:
+    """What a system lacks of a cost, which may be less than its price."""
+    bill = found.choice.bill
+    if bill is not None and bill.chosen and bill.lack == "throughput":
+        return _("Missing: the searches per second that one machine serves with {name}.", name=name)
+    if bill is not None and bill.chosen and bill.lack == "tokens":
+        return _("Missing: texts, on which the price of {name} depends.", name=name)
+    if bill is not None and bill.chosen and bill.lack == "rate":
+        return _("Missing: the exchange rate for the price of {name}.", name=name)
+    return _("Missing: the price of {name}.", name=name)
+
+
+def _where(study: Study) -> str:
+    """The documents that the metric looks at."""
+    k = study.measure.k
+    return _("the lists") if k is None else _("the top {k}", k=number(k, 0))
+
+
+def _caveats(
+    study: Study, found: Decision, codes: Sequence[str], fit: Callable[[str], str]
+) -> list[str]:
+    return [
+        overview_words.caveat_line(study, each, fit) for each in found.caveats if each.code in codes
+    ]
+
+
+def _hurt(study: Study, found: Decision, fit: Callable[[str], str]) -> str:
+    band, n = plain(study.statistics.tie_band), int(found.row["paired"])
+    if not n:
+        return _("No query can be compared.")
+    if found.worst is None:
+        return ngettext(
+            "No query gets worse by more than {band} ({n} query compared).",
+            "No query gets worse by more than {band} ({n} queries compared).",
+            n,
+            band=band,
+        )
+    hurt = int(found.row["hurt"])
+    share = ngettext(
+        "{n} of {queries} gets worse ({share}).",
+        "{n} of {queries} get worse ({share}).",
+        hurt,
+        queries=ngettext("{n} query", "{n} queries", n),
+        share=percent(hurt / n),
+    )
+    query = str(found.worst["query_id"])
+    worst = _(
+        "Worst: “{query}”, {metric} {before} → {after}.",
+        query=fit(shortened(study.dataset.query_names.get(query, query), _LONGEST)),
+        metric=study.measure.title,
+        before=number(found.worst["before"]),
+        after=number(found.worst["after"]),
+    )
+    return paragraph([share, worst])

@@ -1,0 +1,538 @@
+"""Run: choose a reranker, its variants and what is timed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from rankdash.core.base import names
+from rankdash.core.base.errors import RankdashError
+from rankdash.core.base.i18n import duration, error_text, ngettext, number, paragraph
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import WithoutText
+from rankdash.core.rerankers import (
+    RerankerKind,
+    SettingSpec,
+    SettingValue,
+    defaults,
+    kinds,
+    problems,
+)
+from rankdash.core.rerankers.kinds.late_interaction import LateInteraction
+from rankdash.core.rerankers.neural.model_files import lacking_packages
+from rankdash.core.rerankers.neural.tokenizer import unknown_share
+from rankdash.core.rerankers.remote.apis import DIALECTS
+from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import JobRequest, Timing
+from rankdash.core.runs.on_ray.settings import Actors
+from rankdash.core.runs.variants import DEPTH, Variant, variants
+from rankdash.features.run import page_estimate, page_jobs
+from rankdash.features.run.page_estimate import FormPlan, Wish
+from rankdash.kit.widgets import action_errors, key_field, pickers, redraw, settings_form, stored
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+_SEED = 7
+
+Settings = Mapping[str, str | int | float | bool]
+
+
+def draw(dataset_id: str) -> None:
+    for problem in problems():
+        st.warning(markdown_safe(error_text(problem), 500), icon=":material/extension_off:")
+    key_field.clear({row.id for row in jobs.list(workspace()) if row.state in jobs.LIVE})
+    offered, lacking = _offered(), lacking_packages()
+    share, preselected = partial(_unknown_share, dataset_id), _preselection(dataset_id)
+    chosen = st.multiselect(
+        _("Rerankers"),
+        list(offered),
+        default=["bm25"] if lacking else list(preselected.rerankers),
+        placeholder=_("none"),
+        # All would start paid services too.
+        select_all=False,
+        format_func=lambda name: _(offered[name].title),
+        # What is chosen for one language is no choice for another.
+        key=pickers.in_words(
+            "run.rerankers.other_letters" if preselected.fused else "run.rerankers"
+        ),
+        persist_state="session",
+    )
+    if lacking and any(offered[name].models for name in chosen):
+        st.warning(markdown_safe(error_text(lacking), 500), icon=":material/extension_off:")
+    plan = _plan(dataset_id, preselected, chosen)
+    settings, found, asked = {}, {}, {}
+    for name in chosen:
+        with st.expander(_(offered[name].title), expanded=len(chosen) == 1):
+            st.caption(_(offered[name].meaning))
+            settings[name] = settings_form.draw(
+                offered[name],
+                stored.dataset(dataset_id).language,
+                *([share] if offered[name].models else []),
+            )
+            found[name] = key_field.draw(offered[name], settings[name], name)
+            settings[name] |= found[name].settings
+            asked[name] = draw_variants(offered[name], settings[name], plan.depth)
+    if not chosen:
+        st.info(_("Choose at least one reranker."), icon=":material/info:")
+        return
+    if not stored.dataset(dataset_id).has_texts:
+        st.warning(
+            _(
+                "This data set has no texts, so there is nothing for a reranker to read. Upload it "
+                "again with its documents and queries."
+            ),
+            icon=":material/block:",
+        )
+        return
+    timing = draw_timing(
+        lambda latency: max(
+            _timed(offered[name], settings[name], plan, latency) for name in chosen
+        ),
+        page_estimate.latency_seconds(chosen, settings),
+    )
+    actors = page_jobs.draw_cluster()
+    without_text = _without_text(dataset_id)
+    wishes = [
+        Wish(offered[name], variant, found[name].keys, _plan_of(dataset_id, plan, variant))
+        for name in chosen
+        for variant in asked[name]
+    ]
+    fused = st.checkbox(
+        _("Also fuse each run with the first stage (RRF)"),
+        preselected.fused,
+        key=f"run.fused.{preselected.fused}",
+        persist_state="session",
+        help=_(
+            "Adds a second run for each reranker, at once and without running a model: reciprocal "
+            "rank fusion of its ranking and the first stage."
+        ),
+    )
+    page_estimate.say_total(dataset_id, wishes)
+    for name in chosen:
+        runs = [(variant.settings, variant.depth) for variant in asked[name]]
+        page_estimate.say(dataset_id, offered[name], runs, plan.queries)
+    label = ngettext("Start {n} run", "Start {n} runs", len(wishes) * (2 if fused else 1))
+    if st.button(
+        label,
+        type="primary",
+        icon=":material/play_arrow:",
+        # Not where a key is missing: a disabled button is out of the keyboard's reach and silent.
+        disabled=not all(asked.values()),
+    ):
+        no_key = {name: each.missing for name, each in found.items() if each.missing}
+        for name, missing in no_key.items():
+            text = _("{where}: {what}", where=_(offered[name].title), what=missing)
+            redraw.hold()
+            st.error(text, icon=":material/key_off:")
+        if not no_key:
+            _start(dataset_id, wishes, timing, without_text, actors, fused=fused)
+
+
+def _offered() -> dict[str, RerankerKind]:
+    """What can be run, by name: first what runs here, then services, then language models."""
+    groups = ("local", "service", "llm")
+    able = [kind for kind in kinds() if kind.name != "precomputed"]
+    return {kind.name: kind for kind in sorted(able, key=lambda kind: groups.index(kind.group))}
+
+
+def _unknown_share(dataset_id: str, model: str) -> float:
+    """Of the tokens of the texts, the share that a model does not know, as far as is known."""
+    base = stored.stored(dataset_id)
+    return cache(
+        ("unknown share", base, model),
+        lambda: unknown_share(model, defaults.sample_texts(stored.dataset(base))),
+    )
+
+
+def _preselection(dataset_id: str) -> defaults.Preselection:
+    base = stored.stored(dataset_id)
+    share = partial(_unknown_share, base)
+    return cache(("preselection", base), lambda: defaults.preselection(stored.dataset(base), share))
+
+
+def _plan(dataset_id: str, preselected: defaults.Preselection, chosen: Sequence[str]) -> FormPlan:
+    counts = _counts(dataset_id)
+    deepest, queries = int(counts.max(initial=1)), len(counts)
+    # A sample is for the models that it was preselected for: BM25 reads all queries at once.
+    sampled = preselected.queries < queries and not {*preselected.rerankers}.isdisjoint(chosen)
+    left, right = st.columns(2)
+    depth = left.slider(
+        _("Depth: candidates reranked per query"),
+        1,
+        max(deepest, 2),
+        deepest,
+        key=f"run.depth.{dataset_id}",
+        persist_state="session",
+        help=_("The rest keep their first-stage order below the reranked ones."),
+    )
+    key = f"run.sample.{dataset_id}.{sampled}"
+    sample = right.slider(
+        _("Queries"),
+        1,
+        max(queries, 2),
+        preselected.queries if sampled else queries,
+        key=key,
+        persist_state="session",
+        help=_(
+            "Fewer queries are faster: a random sample, always the same one (seed {seed}). The "
+            "numbers then hold for the sampled queries only.",
+            seed=_SEED,
+        ),
+    )
+    if sample < queries:
+
+        def take_all() -> None:
+            st.session_state[key] = queries
+
+        right.button(
+            ngettext("All {n} query", "All {n} queries", queries),
+            icon=":material/select_all:",
+            type="tertiary",
+            on_click=take_all,
+            key="run.sample.all",
+        )
+    share = sample / queries if queries else 0.0
+    return FormPlan(
+        depth=depth if depth < deepest else None,
+        sample=sample if sample < queries else None,
+        queries=min(sample, queries),
+        pairs=round(float(np.minimum(counts, depth).sum()) * min(share, 1.0)),
+    )
+
+
+def _plan_of(dataset_id: str, plan: FormPlan, variant: Variant) -> FormPlan:
+    """The plan of a variant, which may have a depth of its own."""
+    if variant.depth == plan.depth:
+        return plan
+    counts = _counts(dataset_id)
+    share = plan.queries / max(len(counts), 1)
+    pairs = round(float(np.minimum(counts, variant.depth or counts).sum()) * share)
+    return replace(plan, depth=variant.depth, pairs=pairs)
+
+
+def _counts(dataset_id: str) -> npt.NDArray[np.int64]:
+    """(queries,) how many candidates each query has."""
+    return np.diff(stored.dataset(dataset_id).candidates.offsets)
+
+
+def _timed(kind: RerankerKind, settings: Settings, plan: FormPlan, latency: str) -> int:
+    """How many queries are timed alone: all where they come one by one anyway, else a sample."""
+    try:
+        together = kind.able(settings).across_queries
+    except RankdashError:
+        together = True
+    if not together:
+        return plan.queries
+    return 0 if latency == "never" else min(Timing().sample, max(1, plan.queries // 2))
+
+
+def _without_text(dataset_id: str) -> WithoutText:
+    """What becomes of candidates without a text; asked for only where there are any."""
+    data = stored.dataset(dataset_id)
+    if data.textless.isdisjoint(data.candidates.doc_ids):
+        return "exclude"
+    rule: WithoutText = st.selectbox(
+        _("Candidates without a text"),
+        get_args(WithoutText),
+        format_func={
+            "exclude": _("excluded: below the reranked ones"),
+            "empty": _("scored as empty texts"),
+        }.__getitem__,
+        help=_(
+            "Excluded candidates keep their first-stage order below the reranked ones. Some "
+            "services refuse empty texts."
+        ),
+        key=pickers.in_words("run.without_text"),
+        persist_state="session",
+    )
+    return rule
+
+
+def _start(
+    dataset_id: str,
+    wishes: Sequence[Wish],
+    timing: Timing,
+    without_text: WithoutText,
+    actors: Actors | None = None,
+    *,
+    fused: bool = False,
+) -> None:
+    kinds_of = Counter(wish.kind.name for wish in wishes)
+    grids = {name: jobs.new_id() for name, count in kinds_of.items() if count > 1}
+    try:
+        # All before the first is queued: who mends one setting and starts again wants none twice.
+        for wish in wishes:
+            _check(wish)
+        for wish in wishes:
+            job_id, name = jobs.new_id(), run_name(dataset_id, wish)
+            if wish.keys:
+                worker().hand_over(job_id, wish.keys)
+                key_field.lend(wish.kind.name, job_id)
+            jobs.submit(
+                workspace(),
+                JobRequest(
+                    dataset_id=dataset_id,
+                    reranker=wish.kind.name,
+                    settings=wish.variant.settings,
+                    name=name,
+                    depth=wish.plan.depth,
+                    sample=wish.plan.sample,
+                    seed=_SEED,
+                    timing=_timing_of(wish, timing) if wish.kind.name in grids else timing,
+                    without_text=without_text,
+                    grid=grids.get(wish.kind.name),
+                    actors=None
+                    if page_estimate.calls_out(wish.kind, wish.variant.settings)
+                    else actors,
+                    fused=_("{name} + first stage (RRF)", name=name) if fused else None,
+                ),
+                job_id,
+            )
+            page_jobs.watch(job_id)
+    except RankdashError as error:
+        action_errors.say(error_text(error))
+        return
+    except _RefusedError as refused:
+        text = _("{where}: {what}", where=_(refused.kind.title), what=error_text(refused.error))
+        action_errors.say(text)
+        return
+    worker().ensure()
+    st.rerun()
+
+
+def _timing_of(wish: Wish, timing: Timing) -> Timing:
+    """Of one variant: those that differ in speed alone share their scores, and all but the first
+    would be without a latency. What another machine scores is not asked for twice."""
+    if timing.latency != "auto" or page_estimate.calls_out(wish.kind, wish.variant.settings):
+        return timing
+    return replace(timing, latency="always")
+
+
+class _RefusedError(Exception):
+    """`error` is why a reranker of this `kind` cannot be started."""
+
+    def __init__(self, kind: RerankerKind, error: RankdashError) -> None:
+        self.kind, self.error = kind, error
+        super().__init__()
+
+
+def _check(wish: Wish) -> None:
+    try:
+        jobs.check(wish.kind.name, wish.variant.settings)
+    except RankdashError as error:
+        raise _RefusedError(wish.kind, error) from error
+
+
+def _service_name(kind: RerankerKind, settings: Settings) -> str:
+    """The provider, or the host where another one speaks its wire format; "" for no service."""
+    service = DIALECTS.get(str(settings.get("dialect", "")))
+    if service is None or kind.key is None:
+        return ""
+    place = kind.key(settings)
+    own = place is None or place.host == urlsplit(service.base_url).netloc
+    return service.title if own or place is None else place.host
+
+
+def run_name(dataset_id: str, wish: Wish) -> str:
+    """The model or the kind, what makes this run special, and a number where the name is taken."""
+    kind, settings, plan = wish.kind, wish.variant.settings, wish.plan
+    model = str(settings.get("model", "")).rstrip("/").split("/")[-1]
+    stages = [str(settings[stage]) for stage in ("first", "second") if stage in settings]
+    parts = [model or " → ".join(stages) or _service_name(kind, settings) or _(kind.title)]
+    if kind.group == "llm" or kind.name == LateInteraction.name:
+        # One model may well be asked in several ways.
+        parts.append(_(kind.title))
+    if plan.depth is not None and all(name != DEPTH for name, _value in wish.variant.differs):
+        parts.append(_("top {n}", n=plan.depth))
+    parts += variant_words(kind, wish.variant)
+    if plan.sample is not None:
+        parts.append(ngettext("{n} query", "{n} queries", plan.sample))
+    name = " · ".join(parts)
+    taken = {row.name for row in workspace().runs(dataset_id)}
+    taken |= {row.name for row in jobs.list(workspace(), dataset_id)}
+    return names.free(name, taken)
+
+
+# One reranker with several values of its settings: what varies, and the runs that come of it.
+
+_LONGEST = 200
+
+
+def draw_variants(
+    kind: RerankerKind, settings: Mapping[str, SettingValue], depth: int | None
+) -> tuple[Variant, ...]:
+    """The variants that are asked for: one, as set, where nothing varies; none where what was typed
+    cannot be run, which is said."""
+    specs = {spec.name: spec for spec in kind.settings if _varies(spec)}
+    titles = {DEPTH: _("Depth"), **{name: _(spec.title) for name, spec in specs.items()}}
+    with st.expander(_("Variants"), icon=":material/account_tree:", key=f"variants.{kind.name}"):
+        chosen = st.multiselect(
+            _("Run it once for each value of"),
+            list(titles),
+            format_func=titles.__getitem__,
+            placeholder=_("nothing: one run, as set above"),
+            key=pickers.in_words(f"variants.{kind.name}.names"),
+            persist_state="session",
+            help=_(
+                "Every combination becomes a run of its own; all start together. Compare them on "
+                "Overview: how much quality does a cheaper setting lose?"
+            ),
+        )
+        varied = {name: _values(kind.name, name, titles[name], specs.get(name)) for name in chosen}
+        try:
+            # What has no value yet is not asked for yet.
+            found = variants(
+                kind.settings,
+                settings,
+                depth,
+                {name: each for name, each in varied.items() if each},
+            )
+        except RankdashError as error:
+            st.error(markdown_safe(error_text(error), 500), icon=":material/error:")
+            return ()
+        if len(found) > 1:
+            st.caption(ngettext("{n} variant", "{n} variants", len(found)))
+    return found
+
+
+def variant_words(kind: RerankerKind, variant: Variant) -> list[str]:
+    """What a variant has of its own, a piece for each setting that varies."""
+    titles = {spec.name: _(spec.title) for spec in kind.settings}
+    return [
+        _("top {n}", n=value) if name == DEPTH else f"{titles[name]} {_shown(value)}"
+        for name, value in variant.differs
+    ]
+
+
+def _shown(value: SettingValue) -> str:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return value if isinstance(value, str) else number(value, 0 if value == int(value) else 3)
+
+
+def _varies(spec: SettingSpec) -> bool:
+    """Not what names a model or an address: another one is another reranker."""
+    return bool(spec.choices) or spec.type is not str
+
+
+def _values(kind: str, name: str, title: str, spec: SettingSpec | None) -> Sequence[SettingValue]:
+    key = f"variants.{kind}.{name}"
+    if spec is not None and (spec.choices or spec.type is bool):
+        options = [*spec.choices] or ["true", "false"]
+        shown = {"true": _("yes"), "false": _("no")} if spec.type is bool else {}
+        named = dict(zip(spec.choices, map(_, spec.choice_titles), strict=False))
+        return st.multiselect(
+            title,
+            options,
+            default=options if spec.type is bool else [],
+            format_func=lambda option: shown.get(option) or named.get(option) or option,
+            key=pickers.in_words(key),
+            persist_state="session",
+        )
+    typed = st.text_input(
+        title,
+        placeholder=_("values with commas between, such as 20, 50, 100"),
+        max_chars=_LONGEST,
+        key=key,
+        persist_state="session",
+    )
+    return [value for value in re.split(r"[,，;；、\s]+", typed) if value]
+
+
+# What a run measures beside the scores: latency, and throughput where it is asked for.
+
+_CLIENTS = (1, 2, 4, 8, 16, 32)
+_LATENCY: tuple[Literal["auto", "always", "never"], ...] = ("auto", "always", "never")
+_MOST_REPEATS = 20
+
+
+def draw_timing(timed: Callable[[str], int], latency_s: float | None) -> Timing:
+    """What is to be measured, and what that adds.
+
+    timed: from the choice of latency, how many queries of a run are timed at most.
+    latency_s: how long one takes; None where nothing like it was timed here.
+    """
+    usual = Timing()
+    with st.expander(_("What is measured"), icon=":material/timer:", key="run.timing"):
+        left, middle, right = st.columns(3)
+        latency = left.selectbox(
+            _("Latency of single queries"),
+            _LATENCY,
+            format_func={
+                "auto": _("where no score is cached"),
+                "always": _("always: score again"),
+                "never": _("not measured"),
+            }.__getitem__,
+            help=_(
+                "Queries of a sample are timed one at a time, on a warm model. Cached scores are "
+                "not included in latency."
+            ),
+            key=pickers.in_words("run.latency"),
+            persist_state="session",
+        )
+        repeats = middle.number_input(
+            _("Repeats per query"),
+            1,
+            _MOST_REPEATS,
+            usual.repeats,
+            help=_("Its latency is the median. Paid services bill each of these calls."),
+            key="run.repeats",
+            persist_state="session",
+        )
+        seconds = right.number_input(
+            _("Seconds for each level of throughput"),
+            1.0,
+            120.0,
+            usual.seconds,
+            step=1.0,
+            key="run.seconds",
+            persist_state="session",
+        )
+        clients = st.pills(
+            _("Throughput at this many concurrent queries"),
+            _CLIENTS,
+            selection_mode="multi",
+            help=_(
+                "Measured, never derived from latency: the number of concurrent queries is held "
+                "for the seconds chosen. Paid services bill each of these calls."
+            ),
+            key="run.clients",
+            persist_state="session",
+        )
+        if clients:
+            st.caption(
+                _(
+                    "The throughput adds about {time} to each run.",
+                    time=duration(len(clients) * float(seconds)),
+                )
+            )
+        again = (int(repeats) - 1) * timed(latency)
+        if again:
+            st.caption(_again(again, latency_s))
+    return Timing(
+        latency=latency,
+        repeats=int(repeats),
+        concurrency=tuple(sorted(clients)),
+        seconds=float(seconds),
+    )
+
+
+def _again(queries: int, latency_s: float | None) -> str:
+    text = ngettext(
+        "Repeats ask each reranker for up to {n} query more.",
+        "Repeats ask each reranker for up to {n} queries more.",
+        queries,
+    )
+    if latency_s is None:
+        return text
+    return paragraph([text, _("Here that took about {time}.", time=duration(queries * latency_s))])

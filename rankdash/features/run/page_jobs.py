@@ -1,0 +1,427 @@
+"""Jobs that wait, run or have ended, the score cache and the cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from rankdash.core.base.errors import RankdashError, SettingError
+from rankdash.core.base.failures import problem, refused
+from rankdash.core.base.i18n import duration, enumerated, error_text, ngettext, number, paragraph
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.rerankers import get
+from rankdash.core.runs import jobs
+from rankdash.core.runs.jobs import LIVE, JobRow
+from rankdash.core.runs.on_ray.settings import ACTOR_SETTINGS, LOCAL, Actors, allowed_address
+from rankdash.kit.widgets import address, dialogs, key_field, view
+from rankdash.kit.widgets.lazy_expander import fold
+from rankdash.kit.widgets.run_records import reranker_title
+from rankdash.kit.widgets.server import worker, workspace
+from rankdash.kit.widgets.text import markdown_safe
+
+_REFRESH_SECONDS = 1.0
+# Slow, but there: another tab or the command line may start a job.
+_IDLE_SECONDS = 10.0
+_SEEN_LIVE = "jobs.live"
+_SEEN_GRIDS = "jobs.grids"
+_WATCHED = "jobs.watched"
+
+
+def draw(dataset_id: str) -> None:
+    """The jobs of a data set. Polls once a second while any job is live, and seldom otherwise."""
+    known = jobs.list(workspace())
+    _offer_comparison(_of(known, dataset_id))
+    _offer_overview(_of(known, dataset_id))
+    live = any(row.state in LIVE for row in known)
+
+    @st.fragment(run_every=_REFRESH_SECONDS if live else _IDLE_SECONDS)
+    def panel() -> None:
+        known = jobs.list(workspace())
+        every = _of(known, dataset_id)
+        now_live = {row.id for row in known if row.state in LIVE}
+        before = st.session_state.get(_SEEN_LIVE, set())
+        st.session_state[_SEEN_LIVE] = now_live
+        if now_live:
+            worker().ensure()
+        for rows in _unfinished(every):
+            if rows[0].grid is None:
+                _draw_job(rows[0])
+            else:
+                _draw_grid(rows)
+        if before - now_live or (now_live and not live):
+            # One has ended, or began elsewhere: the list of runs, the sidebar and the field of its
+            # key have to know.
+            st.rerun(scope="app")
+
+    panel()
+
+
+def watch(job_id: str) -> None:
+    """A job was queued by this session: its end is seen, however soon it comes."""
+    st.session_state.setdefault(_SEEN_LIVE, set()).add(job_id)
+
+
+def _of(rows: Sequence[JobRow], dataset_id: str) -> list[JobRow]:
+    return [row for row in rows if row.dataset_id == dataset_id]
+
+
+def _unfinished(every: Sequence[JobRow]) -> list[list[JobRow]]:
+    """The jobs that have not ended, each by itself or with all variants of its grid."""
+    groups: dict[str, list[JobRow]] = {}
+    for row in every:
+        groups.setdefault(row.grid or row.id, []).append(row)
+    return [rows for rows in groups.values() if any(row.state != "done" for row in rows)]
+
+
+def _draw_grid(rows: Sequence[JobRow]) -> None:
+    """One card for the variants of a reranker: how far all are, and what became of each."""
+    grid = str(rows[0].grid)
+    live = [row for row in rows if row.state in LIVE]
+    stopped = [row for row in rows if row.state in ("cancelled", "interrupted", "failed")]
+    done = sum(row.state == "done" for row in rows)
+    with st.container(border=True):
+        text, action = st.columns([5, 1], vertical_alignment="center")
+        title = ngettext("{n} variant", "{n} variants", len(rows))
+        text.write(f"**{reranker_title(rows[0].reranker)}** · {title}")
+        if live:
+            share = sum(1.0 if row.state == "done" else _share(row) for row in rows) / len(rows)
+            running = next((row for row in live if row.state == "running"), live[0])
+            parts = [
+                _("{done} of {total} variants", done=number(done, 0), total=number(len(rows), 0)),
+                f"{markdown_safe(running.name, 80)}: {_state(running)}",
+                *([_progress(running)] if running.total else []),
+            ]
+            text.progress(share, text=" · ".join(parts))
+            if action.button(
+                _("Cancel"),
+                key=f"cancel.{grid}",
+                icon=":material/cancel:",
+                disabled=all(row.cancelling for row in live),
+            ):
+                for row in live:
+                    jobs.cancel(workspace(), row.id)
+                st.rerun(scope="fragment")
+        for row in stopped:
+            text.write(f"{markdown_safe(row.name, 80)} · {_state(row)}")
+            if row.error is not None:
+                text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+        if not stopped or live:
+            return
+        _offer_resume(stopped, grid, text, action)
+        if action.button(_("Remove"), key=f"remove.{grid}", icon=":material/delete:"):
+            _remove(stopped)
+
+
+def _offer_comparison(every: Sequence[JobRow]) -> None:
+    """A way to Overview for the grid that ended last while this session watched."""
+    watched = {row.grid for row in every if row.state in LIVE and row.grid}
+    seen: list[str] = st.session_state.setdefault(_SEEN_GRIDS, [])
+    seen += sorted(watched - set(seen))
+    if not seen or seen[-1] in watched:
+        return
+    stored = {row.id for row in workspace().runs()}
+    variants = [row for row in every if row.grid == seen[-1] and row.id in stored]
+    runs = [each for row in variants for each in row.runs if each in stored]
+    if len(variants) < 2:
+        return
+    text, action = st.columns([5, 1], vertical_alignment="center")
+    text.success(ngettext("{n} variant is done.", "{n} variants are done.", len(variants)))
+    if action.button(_("Compare"), icon=":material/monitoring:", key=f"compare.{seen[-1]}"):
+        seen.remove(seen[-1])
+        address.choose("base", runs[0])
+        address.choose("system", runs[1 : view.MOST_COMPARED])
+        view.go("overview")
+
+
+def _offer_overview(every: Sequence[JobRow]) -> None:
+    """A way to Overview for the runs that ended last while this session watched; their cards are
+    gone then, and the list of runs may be below the screen."""
+    watched: list[str] = st.session_state.setdefault(_WATCHED, [])
+    single = [row for row in every if row.grid is None]
+    live = [row.id for row in single if row.state in LIVE]
+    if live:
+        # Those that ended before these began were told of.
+        if not set(live) & set(watched):
+            watched.clear()
+        watched += [each for each in live if each not in watched]
+        return
+    ended = [row for row in single if row.id in watched]
+    stored = {row.id for row in workspace().runs()}
+    runs = {each: name for row in ended for each, name in row.runs.items() if each in stored}
+    if not runs:
+        return
+    text, action = st.columns([5, 1], vertical_alignment="center")
+    names = enumerated(markdown_safe(name, 60) for name in runs.values())
+    failed = sum(row.failed for row in ended)
+    if failed:
+        lost = ngettext(
+            "{n} query failed: select the run in the list to retry it.",
+            "{n} queries failed: select the run in the list to retry them.",
+            failed,
+        )
+        done = paragraph([_("Done: {names}.", names=names), lost])
+        text.warning(done, icon=":material/warning:")
+    else:
+        text.success(_("Done: {names}.", names=names), icon=":material/check_circle:")
+    if action.button(_("Compare"), icon=":material/monitoring:", key="compare.done"):
+        watched.clear()
+        address.choose("system", list(runs)[: view.MOST_COMPARED])
+        view.go("overview")
+
+
+def _draw_job(row: JobRow) -> None:
+    with st.container(border=True):
+        text, action = st.columns([5, 1], vertical_alignment="center")
+        text.write(f"**{markdown_safe(row.name, 80)}** · {_state(row)}")
+        if row.state in LIVE:
+            if row.total:
+                text.progress(_share(row), text=_progress(row))
+            if action.button(
+                _("Cancel"),
+                key=f"cancel.{row.id}",
+                icon=":material/cancel:",
+                disabled=row.cancelling,
+            ):
+                jobs.cancel(workspace(), row.id)
+                st.rerun(scope="fragment")
+            return
+        if row.error is not None:
+            text.error(markdown_safe(problem(row.error), 500), icon=":material/error:")
+        if row.state in ("cancelled", "interrupted", "failed"):
+            if row.done:
+                text.caption(
+                    ngettext(
+                        "{n} query is done and saved.", "{n} queries are done and saved.", row.done
+                    )
+                )
+            _offer_resume([row], row.id, text, action)
+            if action.button(_("Remove"), key=f"remove.{row.id}", icon=":material/delete:"):
+                _remove([row])
+
+
+def _offer_resume(
+    rows: Sequence[JobRow], key: str, text: DeltaGenerator, action: DeltaGenerator
+) -> None:
+    """Go on with stopped jobs of one reranker, unless it is none here, as where its plugin is no
+    longer named: then that is said, and they can only be removed."""
+    try:
+        kind = get(rows[0].reranker)
+    except RankdashError as error:
+        text.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+        return
+    with text:
+        found = key_field.draw(kind, rows[0].settings, key, fixed=True)
+    if action.button(_("Resume"), key=f"resume.{key}", icon=":material/resume:"):
+        if found.missing:
+            text.error(found.missing, icon=":material/key_off:")
+            return
+        for row in rows:
+            if found.keys:
+                worker().hand_over(row.id, found.keys)
+            jobs.resume(workspace(), row.id)
+        worker().ensure()
+        st.rerun(scope="app")
+
+
+def _remove(rows: Sequence[JobRow]) -> None:
+    """At once where nothing is done yet; asked first where scored queries would be lost."""
+
+    def remove() -> None:
+        for row in rows:
+            jobs.delete(workspace(), row.id)
+
+    scored = sum(row.done for row in rows)
+    if scored:
+        dialogs.delete(
+            _("Remove this run?"),
+            [
+                *(markdown_safe(row.name, 80) for row in rows),
+                ngettext("{n} scored query is lost.", "{n} scored queries are lost.", scored),
+            ],
+            remove,
+        )
+    else:
+        remove()
+        st.rerun(scope="app")
+
+
+def _state(row: JobRow) -> str:
+    if row.cancelling:
+        return _("cancelling after the current batch")
+    if row.state == "running":
+        preparing = {
+            "loading": _("loading the model"),
+            "converting": _("converting the packaged weights, once for each model"),
+            "exporting": _("exporting the model to ONNX, once for each model"),
+            "choosing": _("measuring which runtime is fastest here, once for each model"),
+            "warming": _("warming up"),
+        }
+        if row.stage in preparing:
+            return f"{preparing[row.stage]} · {duration(_seconds_since(row.started))}"
+        return {
+            "scoring": _("scoring"),
+            "timing": _("all scored; measuring the throughput"),
+        }.get(row.stage, _("starting"))
+    return {
+        "queued": _("waiting for its turn"),
+        "failed": _("failed"),
+        "cancelled": _("cancelled"),
+        "interrupted": _("interrupted"),
+    }[row.state]
+
+
+def _seconds_since(iso: str | None) -> float | None:
+    return (
+        None if iso is None else (datetime.now(UTC) - datetime.fromisoformat(iso)).total_seconds()
+    )
+
+
+def _share(row: JobRow) -> float:
+    return min(1.0, row.pairs_done / row.pairs_total) if row.pairs_total else 0.0
+
+
+def _progress(row: JobRow) -> str:
+    parts = [
+        ngettext(
+            "{done} of {n} pair",
+            "{done} of {n} pairs",
+            row.pairs_total,
+            done=number(row.pairs_done, 0),
+        ),
+        ngettext(
+            "{done} of {n} query", "{done} of {n} queries", row.total, done=number(row.done, 0)
+        ),
+    ]
+    if row.rate_pairs_s:
+        parts.append(_("{rate} pairs a second", rate=number(row.rate_pairs_s, 0)))
+    if row.seconds_left is not None and row.state == "running":
+        parts.append(_("{time} left", time=duration(row.seconds_left)))
+    if row.failed:
+        parts.append(ngettext("{n} query failed", "{n} queries failed", row.failed))
+    if row.refused:
+        parts.append(refused(row.refused, row.requests))
+    return " · ".join(parts)
+
+
+# The score cache of the workspace: how large it is, how large it may be, and emptying it.
+
+_MEGABYTE = 1024 * 1024
+_MOST_MEGABYTES = 1_000_000
+
+
+def draw_cache_panel() -> None:
+    fold(_("Score cache"), "run.cache", ":material/inventory_2:", _panel)
+
+
+def _panel() -> None:
+    cache = workspace().score_cache
+    pairs, limit = cache.pairs, cache.limit
+    st.caption(
+        _(
+            "The scores of a model for a query and a document are cached, so that another run "
+            "with the same model, settings and texts does not compute them again. Cached scores "
+            "are not included in latency."
+        )
+    )
+    st.write(
+        _(
+            "{pairs} · {size} MB of at most {limit} MB",
+            pairs=ngettext("{n} pair", "{n} pairs", pairs),
+            size=megabytes(cache.size_bytes),
+            limit=megabytes(limit),
+        )
+    )
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    wanted = left.number_input(
+        _("Limit in MB"),
+        0,
+        _MOST_MEGABYTES,
+        round(limit / _MEGABYTE),
+        # Another window may have changed it.
+        key=f"cache.limit.{limit}",
+        help=_("The least recently used scores are deleted first. 0: no score is cached."),
+    )
+    if middle.button(
+        _("Set the limit"),
+        icon=":material/check:",
+        width="stretch",
+        disabled=wanted == round(limit / _MEGABYTE),
+        help=_("Scores over the limit are deleted immediately."),
+    ):
+        cache.limit = wanted * _MEGABYTE
+        st.rerun()
+    if right.button(
+        _("Clear"), icon=":material/delete:", width="stretch", disabled=not pairs, key="cache.clear"
+    ):
+        dialogs.delete(_("Clear the score cache?"), cost(pairs), cache.clear)
+
+
+def cost(pairs: int) -> list[str]:
+    """What clearing costs, in sentences."""
+    sentences = [
+        ngettext(
+            "{n} pair has to be scored again by the next run that needs it.",
+            "{n} pairs have to be scored again by the next runs that need them.",
+            pairs,
+        )
+    ]
+    rates = [row.pairs_per_second for row in workspace().runs() if row.pairs_per_second]
+    if rates:
+        sentences.append(
+            _(
+                "At the pace of the slowest run stored here that takes about {time}.",
+                time=duration(pairs / min(rates)),
+            )
+        )
+    sentences.append(
+        _("A service charges for its part again. Stored runs stay as they are, times included.")
+    )
+    return sentences
+
+
+def megabytes(size: int) -> str:
+    """Rounded up: what takes room is not 0."""
+    tenths = math.ceil(10 * size / _MEGABYTE) / 10
+    return number(tenths, 0 if tenths >= 10 or not size else 1)
+
+
+# Whether runs go to the Ray cluster that whoever started the server allowed.
+
+
+def draw_cluster() -> Actors | None:
+    """The actors of the runs; None for runs on this machine. Nothing is drawn without a cluster."""
+    try:
+        address = allowed_address()
+    except SettingError:
+        return None
+    chosen = st.toggle(
+        _("Score with Ray on this machine")
+        if address == LOCAL
+        else _("Score on the Ray cluster {address}", address=markdown_safe(address, 80)),
+        help=_("Services and language models are asked from here all the same."),
+        key="run.on_ray",
+        persist_state="session",
+    )
+    if not chosen:
+        return None
+    values: dict[str, Any] = {}
+    for column, each in zip(st.columns(len(ACTOR_SETTINGS)), ACTOR_SETTINGS, strict=True):
+        whole = each.name != "gpus"
+        given = column.number_input(
+            _(each.title),
+            int(each.least) if whole else float(each.least),
+            int(each.most) if whole else float(each.most),
+            None,
+            step=1 if whole else 0.25,
+            help=_(each.meaning),
+            key=f"run.actors.{each.name}",
+            persist_state="session",
+        )
+        values[each.name] = given
+    st.caption(_("Latency is measured with one query at a time on one machine of the cluster."))
+    return Actors(**values)

@@ -1,0 +1,445 @@
+"""The list of runs, the details of one, and the retry of failed queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rankdash.core.base import failures, names
+from rankdash.core.base.errors import RankdashError, StoreError
+from rankdash.core.base.i18n import (
+    duration,
+    enumerated,
+    error_text,
+    moment,
+    ngettext,
+    number,
+    percent,
+)
+from rankdash.core.base.i18n import gettext as _
+from rankdash.core.data.measured import TOO_MANY_UNKNOWN, Level, Measured
+from rankdash.core.data.ranking import SHIPPED_WITH, Run, digest
+from rankdash.core.rerankers import get
+from rankdash.core.runs import combining, jobs
+from rankdash.core.study.study import Study
+from rankdash.core.study.systems import FIRST_STAGE
+from rankdash.core.words.rankings import provenance, unknown_tokens, without_text
+from rankdash.core.workspace import RunRow
+from rankdash.core.workspace.notes.pins import Pins
+from rankdash.core.workspace.notes.run_notes import RunNotes
+from rankdash.features.latency.words import where_measured
+from rankdash.features.run import page_jobs
+from rankdash.kit.widgets import (
+    address,
+    deleted,
+    dialogs,
+    key_field,
+    run_note,
+    run_records,
+    stored,
+    view,
+)
+from rankdash.kit.widgets.cache import cache
+from rankdash.kit.widgets.run_records import Record, record, reranker_title, settings_in_words
+from rankdash.kit.widgets.server import read_only, worker, workspace
+from rankdash.kit.widgets.signed_cells import signed_cells
+from rankdash.kit.widgets.text import markdown_safe
+
+# Of the names, in pixels and in columns of text.
+_NAME_WIDTH, _NAME_COLUMNS = 270, 35
+
+
+def draw(dataset_id: str) -> None:
+    st.subheader(_("Runs"), anchor=False)
+    rows = list(stored.rows(dataset_id).values())[::-1]
+    if not rows:
+        st.caption(_nothing_listed(dataset_id))
+        return
+    event = st.dataframe(
+        signed_cells(_table(dataset_id, rows), {}, times=(_("p50 ms"), _("p95 ms"))),
+        hide_index=True,
+        placeholder="–",
+        # A selection is a row number, so the rows are part of the key.
+        key=f"runs.list.{digest([row.id.encode() for row in rows])}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            _("name"): st.column_config.TextColumn(width=_NAME_WIDTH),
+            _("remarks"): st.column_config.TextColumn(width="medium"),
+            _("note"): st.column_config.TextColumn(width="medium"),
+            _("start s"): st.column_config.NumberColumn(format="%.1f"),
+            _("pairs/s"): st.column_config.NumberColumn(format="localized"),
+        },
+        alt=_("The runs of this data set, newest first"),
+    )
+    st.caption(
+        _(
+            "p50 and p95: milliseconds for one query after warm-up. Start: loading and warming "
+            "the model. Preparation, such as embedding documents, is not included in them, but "
+            "it is in pairs/s: query–document pairs per second over the whole run. Select a run "
+            "to see all that it recorded."
+        )
+    )
+    chosen = [rows[position] for position in event["selection"]["rows"] if position < len(rows)]
+    with st.container(horizontal=True):
+        if st.button(_("Compare on Overview"), icon=":material/monitoring:", disabled=not chosen):
+            address.choose("system", [row.id for row in chosen])
+            view.go("overview")
+        if not read_only():
+            _rename(chosen, rows)
+            _offer_delete(chosen)
+    if len(chosen) == 1:
+        draw_details(chosen[0].id)
+
+
+def _nothing_listed(dataset_id: str) -> str:
+    if read_only():
+        return _("No run yet")
+    if any(row.state in jobs.LIVE for row in jobs.list(workspace(), dataset_id)):
+        return _("None is finished yet.")
+    return _("None yet: choose a reranker above and start.")
+
+
+def _rename(chosen: Sequence[RunRow], rows: Sequence[RunRow]) -> None:
+    if st.button(_("Rename"), icon=":material/edit:", disabled=len(chosen) != 1):
+        dialogs.rename(
+            _("Rename the run"),
+            chosen[0].name,
+            lambda name: workspace().rename_run(
+                chosen[0].id, names.free(name, [row.name for row in rows if row is not chosen[0]])
+            ),
+        )
+
+
+def _offer_delete(chosen: Sequence[RunRow]) -> None:
+    if st.button(_("Delete"), icon=":material/delete:", disabled=not chosen):
+        dialogs.delete(
+            _("Delete these runs?"),
+            _what_goes(chosen),
+            lambda: _delete(chosen),
+        )
+
+
+def _what_goes(chosen: Sequence[RunRow]) -> list[str]:
+    named = enumerated(markdown_safe(row.name, 80) for row in chosen)
+    sentences = [_("{names} will be deleted permanently.", names=named)]
+    ids, dataset_id = {row.id for row in chosen}, chosen[0].dataset_id
+    if notes := len(ids & RunNotes(workspace()).all(dataset_id).keys()):
+        sentences.append(ngettext("{n} note goes with it.", "{n} notes go with them.", notes))
+    if Pins(workspace()).of(dataset_id) in ids:
+        sentences.append(_("The pinned baseline is deleted too; the first stage replaces it."))
+    return sentences
+
+
+def _table(dataset_id: str, rows: Sequence[RunRow]) -> pd.DataFrame:
+    records = [run_records.record(row.id) for row in rows]
+    study = _study(dataset_id)
+    times = [run_records.latency_ms(study, row) for row in rows]
+    notes, pinned = RunNotes(workspace()).all(dataset_id), Pins(workspace()).of(dataset_id)
+    table = pd.DataFrame(
+        {
+            _("name"): [names.middle(row.name, _NAME_COLUMNS) for row in rows],
+            _("baseline"): [_("pinned") if row.id == pinned else None for row in rows],
+            _("reranker"): [reranker_title(row.reranker) for row in rows],
+            _("depth"): [_("all") if row.depth is None else str(row.depth) for row in rows],
+            _("done"): [row.queries_done for row in rows],
+            _("failed"): [row.queries_failed for row in rows],
+            _("p50 ms"): [p50 for p50, _p95 in times],
+            _("p95 ms"): [p95 for _p50, p95 in times],
+            _("pairs/s"): [round(row.pairs_per_second or 0) or None for row in rows],
+            _("note"): [notes[row.id].text if row.id in notes else None for row in rows],
+            _("remarks"): ["; ".join(each.remarks()) or None for each in records],
+            _("runtime"): [
+                " → ".join(name for _stage, name in each.runtimes) or None for each in records
+            ],
+            _("start s"): [row.load_ms / 1000 for row in rows],
+            _("made (UTC)"): [moment(row.created) for row in rows],
+            _("settings"): [settings_in_words(row.settings) for row in rows],
+        }
+    )
+    # Most data sets have no pinned run and no note: then they take no room.
+    unused = [name for name in (_("baseline"), _("note")) if table[name].isna().all()]
+    return table.drop(columns=unused)
+
+
+def _study(dataset_id: str) -> Study:
+    """What the times of fused runs are summed by."""
+    data, systems = stored.dataset(dataset_id), stored.systems(dataset_id)
+    return Study(data, systems, FIRST_STAGE, (), dataset_id=dataset_id, cache=cache)
+
+
+def _delete(rows: Sequence[RunRow]) -> None:
+    deleted.by_this_session(row.id for row in rows)
+    for row in rows:
+        workspace().delete_run(row.id)
+
+
+# One run in full: what computed it and why, what was measured, what failed, where it ran.
+
+_LONGEST = 300
+# Told in sentences, so that the table need not repeat them.
+_IN_SENTENCES = (
+    *("runtime", "device", "calibration", "note", "rank_agreement", "agreement_pairs"),
+    *("model_package", "model_origin", "model_licence"),
+    SHIPPED_WITH,
+)
+
+
+def draw_details(run_id: str) -> None:
+    run, kept = stored.run(run_id), record(run_id)
+    with st.container(border=True):
+        st.markdown(f"**{markdown_safe(run.name, 80)}**")
+        if run.measured is not None and run.measured.contended:
+            st.warning(_contended(run.measured), icon=":material/speed:")
+        share = combining.unknown_tokens(run, _part)
+        if share > TOO_MANY_UNKNOWN:
+            said = unknown_tokens(markdown_safe(run.name, 80), share)
+            st.warning(said, icon=":material/translate:")
+        sentences = (*_computed(kept, run), *_read(share), *_times(run))
+        st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
+        run_records.usage_line(run_id)
+        if run.measured is not None and run.measured.throughput:
+            _levels(run.measured.throughput)
+        _failures(run)
+        draw_retry(run_id)
+        run_note.draw(run_id)
+        _facts(run)
+
+
+def _part(run_id: str) -> Run | None:
+    """One of the runs that a run was made of; None where it was deleted."""
+    try:
+        return stored.run(run_id)
+    except StoreError:
+        return None
+
+
+def _read(share: float) -> Iterator[str]:
+    if math.isfinite(share):
+        yield _(
+            "Tokens of queries and documents that the model does not know: {share}.",
+            share=percent(share),
+        )
+
+
+def _contended(measured: Measured) -> str:
+    return ngettext(
+        "Other programs held the processor: scoring got {got} of {n} thread, so its times are "
+        "longer than this machine needs. Run it again when the machine is idle before you quote "
+        "them. The ranking is not affected.",
+        "Other programs held the processor: scoring got {got} of {n} threads, so its times are "
+        "longer than this machine needs. Run it again when the machine is idle before you quote "
+        "them. The ranking is not affected.",
+        measured.threads,
+        got=number(measured.cpu_per_wall, 1),
+    )
+
+
+def _computed(kept: Record, run: Run) -> Iterator[str]:
+    for stage, name in kept.runtimes:
+        titles = {
+            key.removeprefix(stage): markdown_safe(str(value), _LONGEST)
+            for key, value in kept.machine.items()
+            if key.startswith(stage)
+        }
+        yield {
+            "": _("Computed by {runtime} on {device}."),
+            "first_": _("The first stage was computed by {runtime} on {device}."),
+            "second_": _("The second stage was computed by {runtime} on {device}."),
+        }[stage].format(runtime=markdown_safe(name, 40), device=titles.get("device", "cpu"))
+        if "calibration" in titles:
+            yield _(
+                "It was chosen by measurement, as the fastest runtime for one batch that ranks "
+                "exactly alike: {times}.",
+                times=titles["calibration"],
+            )
+        elif run.settings.get("runtime") == name:
+            yield _("It is set in the settings.")
+        elif titles.get("device", "cpu") != "cpu":
+            yield _("There is a graphics card, which auto prefers.")
+        if weights := provenance(titles):
+            yield weights
+        if "note" in titles:
+            yield titles["note"]
+        if "rank_agreement" in titles:
+            yield _(
+                "It is approximate. Its order agrees with that of an exact runtime by {value} (1 "
+                "is the same order; Spearman's rank correlation, the mean over queries), measured "
+                "on {pairs} of these pairs.",
+                value=titles["rank_agreement"],
+                pairs=titles.get("agreement_pairs", "–"),
+            )
+
+
+def _times(run: Run) -> Iterator[str]:
+    measured = run.measured
+    if measured is None:
+        return
+    if excluded := without_text(measured):
+        yield excluded
+    total = measured.scored_pairs + measured.cached_pairs
+    if measured.cached_pairs:
+        yield ngettext(
+            "{cached} of {n} pair came from the score cache; it is not included in the times "
+            "below.",
+            "{cached} of {n} pairs came from the score cache; they are not included in the times "
+            "below.",
+            total,
+            cached=number(measured.cached_pairs, 0),
+        )
+    elif total:
+        yield ngettext(
+            "{n} pair was scored, none came from the score cache.",
+            "{n} pairs were scored, none came from the score cache.",
+            total,
+        )
+    if math.isfinite(run.load_ms):
+        yield (
+            _(
+                "Cold start: {time}, of it {first} for the first call.",
+                time=duration(run.load_ms / 1000),
+                first=duration(measured.first_call_ms / 1000),
+            )
+            if math.isfinite(measured.first_call_ms)
+            else _("Cold start: {time}.", time=duration(run.load_ms / 1000))
+        )
+    if measured.serial_queries:
+        timed = ngettext(
+            "{n} query was timed alone and warm",
+            "{n} queries were timed alone and warm",
+            measured.serial_queries,
+        )
+        times = ngettext("{n} time", "{n} times", measured.repeats)
+        yield _("{timed}, {times} each.", timed=timed, times=times)
+    else:
+        yield _("No query was timed alone, so its latency is not known.")
+    if measured.pairs:
+        rate = number(measured.pairs_per_second, 1)
+        yield (
+            _("Throughput: {rate} pairs a second, one query at a time.", rate=rate)
+            if measured.together <= 1
+            else _(
+                "Throughput: {rate} pairs a second, up to {together} queries together.",
+                rate=rate,
+                together=number(measured.together, 0),
+            )
+        )
+    if where := where_measured(run):
+        yield _("These times are {where}.", where=markdown_safe(where, _LONGEST))
+    if math.isfinite(measured.load_start):
+        yield _(
+            "Load of the machine: {start} before, {end} after (load average over one minute).",
+            start=number(measured.load_start, 1),
+            end=number(measured.load_end, 1),
+        )
+
+
+def _levels(levels: Sequence[Level]) -> None:
+    st.dataframe(
+        signed_cells(
+            pd.DataFrame(
+                {
+                    _("concurrent clients"): [level.in_flight for level in levels],
+                    _("queries/s"): [level.queries_per_second for level in levels],
+                    _("pairs/s"): [level.pairs_per_second for level in levels],
+                    _("p50 ms"): [level.p50_ms for level in levels],
+                    _("p95 ms"): [level.p95_ms for level in levels],
+                    _("answered"): [level.queries for level in levels],
+                    _("failed"): [level.failed for level in levels],
+                }
+            ),
+            {},
+            times=(_("p50 ms"), _("p95 ms")),
+        ),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format=digits)
+            for name, digits in (
+                (_("queries/s"), "%.1f"),
+                (_("pairs/s"), "%.1f"),
+            )
+        },
+        alt=_("Measured throughput by concurrent clients"),
+    )
+
+
+def _failures(run: Run) -> None:
+    failed = run.queries[run.queries["state"] == "failed"]
+    if failed.empty:
+        return
+    st.markdown(
+        ngettext(
+            "{n} query failed; it counts as failed everywhere, never as zero:",
+            "{n} queries failed; they count as failed everywhere, never as zero:",
+            len(failed),
+        )
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                _("query"): list(failed["query_id"]),
+                _("why it failed"): [failures.in_words(reason) for reason in failed["reason"]],
+            }
+        ),
+        hide_index=True,
+        alt=_("The queries that failed, and why"),
+    )
+
+
+def _facts(run: Run) -> None:
+    machine = {
+        name: value
+        for name, value in run.machine.items()
+        if name.removeprefix("first_").removeprefix("second_") not in _IN_SENTENCES
+    }
+    with st.expander(_("Settings and machine"), key=f"run.facts.{run.id}"):
+        for title, values in ((_("setting"), run.settings), (_("machine"), machine)):
+            if values:
+                st.dataframe(
+                    pd.DataFrame(
+                        {title: list(values), _("value"): [str(value) for value in values.values()]}
+                    ),
+                    hide_index=True,
+                    alt=title,
+                )
+
+
+# The queries that failed in a run, scored again without the others.
+
+
+def draw_retry(run_id: str) -> None:
+    """Draw a button that retries them, with a field for the key if the service asks for one.
+    Nothing is drawn for a run that was not made here."""
+    row = None if read_only() else jobs.retryable(workspace(), run_id)
+    if row is None:
+        return
+    try:
+        kind = get(row.reranker)
+    except RankdashError as error:
+        st.error(markdown_safe(error_text(error), 500), icon=":material/extension_off:")
+        return
+    found = key_field.draw(kind, row.settings, f"retry.{run_id}", fixed=True)
+    label = ngettext("Retry the {n} failed query", "Retry the {n} failed queries", row.failed)
+    pressed = st.button(
+        label,
+        icon=":material/refresh:",
+        key=f"retry.{run_id}",
+        help=_("The result becomes a run of its own beside this one."),
+    )
+    if not pressed:
+        return
+    if found.missing:
+        st.error(found.missing, icon=":material/key_off:")
+        return
+    job_id = jobs.new_id()
+    taken = {each.name for each in workspace().runs(row.dataset_id)}
+    taken |= {each.name for each in jobs.list(workspace(), row.dataset_id)}
+    if found.keys:
+        worker().hand_over(job_id, found.keys)
+    jobs.retry(workspace(), run_id, names.free(row.name, taken), job_id)
+    page_jobs.watch(job_id)
+    worker().ensure()
+    st.rerun()
